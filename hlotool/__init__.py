@@ -1,0 +1,46 @@
+"""hlotool: the toolchain for XLA's textual HLO language.
+
+Names are resolved on first use, so that importing the package costs nothing and parsing never imports NumPy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hlotool.errors import Diagnostic as Diagnostic
+    from hlotool.errors import HlotoolError as HlotoolError
+    from hlotool.errors import ParseError as ParseError
+    from hlotool.text.files import parse_file as parse_file
+    from hlotool.text.parser import parse as parse
+    from hlotool.text.parser import parse_all as parse_all
+    from hlotool.text.print_options import PrintOptions as PrintOptions
+    from hlotool.text.printer import to_text as to_text
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Diagnostic": "hlotool.errors",
+    "HlotoolError": "hlotool.errors",
+    "ParseError": "hlotool.errors",
+    "PrintOptions": "hlotool.text.print_options",
+    "parse": "hlotool.text.parser",
+    "parse_all": "hlotool.text.parser",
+    "parse_file": "hlotool.text.files",
+    "to_text": "hlotool.text.printer",
+}
+__all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'hlotool' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

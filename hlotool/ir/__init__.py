@@ -1,0 +1,1 @@
+"""Modules, computations and instructions, and iterative walks over them."""

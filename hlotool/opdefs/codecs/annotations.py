@@ -1,0 +1,233 @@
+"""Codecs of what tools write beside an instruction: metadata, frontend attributes, backend configuration, statistics, origins, domains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hlotool.errors import Violation
+from hlotool.opdefs.codecs.base import CODECS, Style, builds, codec
+from hlotool.opdefs.codecs.scalars import float_text, integer, string
+from hlotool.shapes.metadata import FileLocation, Metadata, StackFrame, StackTables
+from hlotool.shapes.strings import is_raw_dict, quote
+from hlotool.shapes.values import Domain, Origin, OriginLeaf, Statistics
+
+__all__ = ["origin_text"]
+
+
+# ---- metadata and stack tables ----------------------------------------------------------------------------------------
+
+
+@builds("metadata_field")
+def build_metadata_field(children: list[Any]) -> tuple[Any, Any]:
+    key, value = children
+    if isinstance(value, tuple):
+        return key, value
+    return key, string(value) if value.type == "STRING" else integer(value, bits=32)
+
+
+@builds("metadata")
+def build_metadata(children: list[Any]) -> Metadata:
+    return Metadata(**_unique(children[1:], "metadata"))
+
+
+def _unique(fields: list[tuple[Any, Any]], where: str) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, value in fields:
+        name = key[:-1]
+        if name in values:
+            raise Violation("S016", key.start_pos, f"'{name}' is written twice in {where}")
+        values[name] = value
+    return values
+
+
+@builds("file_name", "function_name")
+def build_table_name(children: list[Any]) -> str:
+    return string(children[1])
+
+
+@builds("location_field", "frame_field")
+def build_table_field(children: list[Any]) -> tuple[Any, int]:
+    return children[0], integer(children[1], bits=32)
+
+
+def _row(children: list[Any], kind: type, wanted: tuple[str, ...]) -> Any:
+    values = _unique(children[1:], "a stack table")
+    missing = [name for name in wanted if name not in values]
+    if missing:
+        raise Violation("S014", children[0].start_pos, f"'{missing[0]}' is missing in this row")
+    return kind(**values)
+
+
+@builds("file_location")
+def build_file_location(children: list[Any]) -> FileLocation:
+    wanted = ("file_name_id", "function_name_id", "line", "end_line", "column", "end_column")
+    location: FileLocation = _row(children, FileLocation, wanted)
+    return location
+
+
+@builds("stack_frame")
+def build_stack_frame(children: list[Any]) -> StackFrame:
+    frame: StackFrame = _row(children, StackFrame, ("file_location_id", "parent_frame_id"))
+    return frame
+
+
+@builds("stack_tables")
+def build_stack_tables(children: list[Any]) -> StackTables:
+    heads = [k for k, child in enumerate(children) if getattr(child, "type", "") in _HEADS] + [len(children)]
+    tables = [tuple(children[start + 1 : end]) for start, end in zip(heads, heads[1:], strict=False)]
+    return StackTables(*tables)
+
+
+_HEADS = ("FILE_NAMES", "FUNCTION_NAMES", "FILE_LOCATIONS", "STACK_FRAMES")
+
+
+# ---- dictionaries -----------------------------------------------------------------------------------------------------
+
+
+def _dict_or_string(token: Any) -> str:
+    return str(token) if token.type == "RAW_DICT" else string(token)
+
+
+@builds("frontend_attribute")
+def build_frontend_attribute(children: list[Any]) -> tuple[str, str]:
+    return children[0][:-1], _dict_or_string(children[1])
+
+
+@builds("frontend_attributes")
+def build_frontend_attributes(children: list[Any]) -> dict[str, str]:
+    return dict(children)
+
+
+def _write_frontend_attributes(value: dict[str, str], style: Style) -> str:
+    return "{" + ",".join(f"{key}={_write_raw(value[key], style)}" for key in sorted(value)) + "}"
+
+
+def _write_raw(value: str, style: Style) -> str:
+    return value if is_raw_dict(value) else quote(value)
+
+
+@builds("backend_config")
+def build_backend_config(children: list[Any]) -> str:
+    return _dict_or_string(children[0])
+
+
+# ---- statistics -------------------------------------------------------------------------------------------------------
+
+
+@builds("statistic")
+def build_statistic(children: list[Any]) -> tuple[str, float]:
+    return children[0][:-1], float(children[1])
+
+
+@builds("statistics")
+def build_statistics(children: list[Any]) -> Statistics:
+    return Statistics(integer(children[1]), tuple(children[2:])) if children else Statistics()
+
+
+def _write_statistics(value: Statistics, style: Style) -> str:
+    numbers = "".join(f",{name}={float_text(number, style).removesuffix('.0')}" for name, number in value.values)
+    return f"{{visualizing_index={value.visualizing_index}{numbers}}}"
+
+
+# ---- origins ----------------------------------------------------------------------------------------------------------
+
+
+@builds("shape_index")
+def build_shape_index(children: list[Any]) -> tuple[int, ...]:
+    return tuple(integer(token) for token in children)
+
+
+@builds("origin_leaf")
+def build_origin_leaf(children: list[Any]) -> OriginLeaf:
+    return OriginLeaf(string(children[0]), *children[1:]) if children else OriginLeaf()
+
+
+@builds("origin_tree")
+def build_origin_tree(children: list[Any]) -> object:
+    return children[0]
+
+
+@builds("origin_node")
+def build_origin_node(children: list[Any]) -> object:
+    return tuple(children)
+
+
+@builds("origin")
+def build_origin(children: list[Any]) -> Origin:
+    return Origin(children[0] if children else ())
+
+
+@builds("synthetic_origin")
+def build_synthetic_origin(children: list[Any]) -> Origin:
+    return Origin(synthetic=True)
+
+
+def leaf_text(leaf: OriginLeaf) -> str:
+    """`{"name" {1,0}}`; XLA does not escape the name."""
+    if leaf.name is None:
+        return "{}"
+    return f'{{"{leaf.name}"' + (f" {{{','.join(map(str, leaf.index))}}}" if leaf.index else "") + "}"
+
+
+def origin_text(tree: object) -> str:
+    """The tree with its parentheses: `({"p"}, {"q" {1,0}})`."""
+    out: list[str] = []
+    stack: list[object] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, str):
+            out.append(node)
+        elif isinstance(node, tuple):
+            stack.append(")")
+            for k in range(len(node) - 1, -1, -1):
+                stack.append(node[k])
+                stack.append(", " if k else "(")
+            if not node:
+                stack.append("(")
+        elif isinstance(node, OriginLeaf):
+            out.append(leaf_text(node))
+    return "".join(out)
+
+
+def _write_origin(value: Origin, style: Style) -> str:
+    return "{[synthetic_call]}" if value.synthetic else "{" + origin_text(value.tree) + "}"
+
+
+# ---- domains ----------------------------------------------------------------------------------------------------------
+
+
+@builds("domain_field")
+def build_domain_field(children: list[Any]) -> tuple[Any, Any]:
+    key, value = children
+    return key, string(value) if key == "kind=" else value
+
+
+@builds("domain")
+def build_domain(children: list[Any]) -> Domain:
+    brace, *fields = children
+    values = _unique(fields, "domain")
+    missing = [name for name in ("kind", "entry", "exit") if name not in values]
+    if missing:
+        raise Violation("S014", brace.start_pos, f"'{missing[0]}' is missing in this domain")
+    if values["kind"] != "sharding":
+        raise Violation("S018", brace.start_pos, f"the kind of a domain is \"sharding\", not {quote(values['kind'])}")
+    return Domain(**values)
+
+
+def _write_domain(value: Domain, style: Style) -> str:
+    write = CODECS["Sharding"].write
+    return f'{{kind="{value.kind}", entry={write(value.entry, style)}, exit={write(value.exit, style)}}}'
+
+
+def _write_metadata(value: Metadata, style: Style) -> str:
+    if style.metadata_only_op_name:
+        return Metadata(op_name=value.op_name).text
+    return value.text
+
+
+codec("Metadata", "metadata", _write_metadata)
+codec("FrontendAttributes", "frontend_attributes", _write_frontend_attributes)
+codec("BackendConfig", "backend_config", _write_raw)
+codec("Statistics", "statistics", _write_statistics)
+codec("Origin", "origin", _write_origin)
+codec("Domain", "domain", _write_domain)

@@ -1,0 +1,67 @@
+"""Codecs of words from a fixed set: one row for each kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hlotool.errors import Violation, nearest
+from hlotool.opdefs.codecs.base import Style, codec
+
+__all__ = ["ENUMS", "EnumKind"]
+
+
+@dataclass(frozen=True, slots=True)
+class EnumKind:
+    """The words of one kind as they are printed; `folds_case` when XLA reads them in any case."""
+
+    words: tuple[str, ...]
+    folds_case: bool = False
+
+
+_ALGORITHMS = (
+    "dot_any_f8_any_f8_f32 dot_any_f8_any_f8_f32_fast_accum dot_f16_f16_f16 dot_f16_f16_f32 dot_bf16_bf16_bf16 dot_bf16_bf16_f32"
+    " dot_bf16_bf16_f32_x3 dot_bf16_bf16_f32_x6 dot_bf16_bf16_f32_x9 dot_tf32_tf32_f32 dot_tf32_tf32_f32_x3 dot_f32_f32_f32 dot_f64_f64_f64"
+)
+ENUMS: dict[str, EnumKind] = {
+    "ComparisonDirection": EnumKind(("EQ", "NE", "GE", "GT", "LE", "LT")),
+    "ComparisonType": EnumKind(("FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED")),
+    "FusionKind": EnumKind(("kLoop", "kInput", "kOutput", "kCustom")),
+    "RandomDistribution": EnumKind(("rng_uniform", "rng_normal", "rng_invalid"), folds_case=True),
+    "RandomAlgorithm": EnumKind(("rng_default", "rng_three_fry", "rng_philox"), folds_case=True),
+    "PrecisionAlgorithm": EnumKind(tuple(_ALGORITHMS.split()), folds_case=True),
+    "FftType": EnumKind(("FFT", "IFFT", "RFFT", "IRFFT")),
+    "TransposeOption": EnumKind(("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT", "TRANSPOSE_INVALID")),
+    "ApiVersion": EnumKind(
+        ("API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI")
+    ),
+    "PaddingType": EnumKind(("PADDING_INVALID", "PADDING_VALID", "PADDING_SAME")),
+    "CustomCallSchedule": EnumKind(("SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST")),
+    "ConvolutionKind": EnumKind(("fprop", "wgrad", "dgrad", "unset")),
+    "CollectiveMode": EnumKind(("cross_replica", "cross_partition", "cross_replica_and_partition", "flattened_id")),
+}
+PRECISION = EnumKind(("default", "high", "highest"), folds_case=True)
+
+
+def _choose(token: Any, kind: EnumKind) -> str:
+    word = token.lower() if kind.folds_case else str(token)
+    if word in kind.words:
+        return word
+    meant = nearest(word, kind.words)
+    allowed = ", ".join(kind.words)
+    raise Violation("S018", token.start_pos, f"'{token[:60]}' is not one of {allowed}", f"did you mean '{meant}'?" if meant else None)
+
+
+def _write_precisions(value: tuple[str, ...], style: Style) -> str:
+    return "{" + ",".join(value) + "}"
+
+
+for _name, _kind in ENUMS.items():
+    codec(_name, "enum", lambda value, style: str(value), lambda token, kind=_kind: _choose(token, kind))
+def _precisions(tokens: list[Any]) -> tuple[str, ...]:
+    """XLA prints nothing when every operand has the default."""
+    words = tuple(_choose(token, PRECISION) for token in tokens)
+    return words if any(word != "default" for word in words) else ()
+
+
+codec("OperandPrecision", "enums", _write_precisions, _precisions)

@@ -1,0 +1,424 @@
+"""The codec of shardings and meshes: from the parts that the grammar finds to values, refusing what XLA refuses or aborts on.
+
+Rules that XLA leaves to its verifier (ranks, counts, ranges of devices) are not checked here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any, NamedTuple
+
+from hlotool.errors import Violation
+from hlotool.opdefs.codecs.base import Style, builds, codec
+from hlotool.opdefs.codecs.scalars import integer, integers, string
+from hlotool.shapes.sharding import (
+    MANUAL,
+    MAX_DEVICES,
+    REPLICATED,
+    UNKNOWN,
+    UNREDUCED,
+    AxisRef,
+    DimensionSharding,
+    IotaDevices,
+    Mesh,
+    NamedSharding,
+    Sharding,
+    TileAssignment,
+    iota_devices,
+    tiled,
+    tuple_sharding,
+)
+
+__all__ = ["WrittenAxis", "WrittenDevices", "WrittenIota", "build_iota", "build_mesh", "check_axes", "resolve_axes", "write_sharding"]
+
+_INDEX = re.compile(r"[ \t\n\v\f\r]*[+-]?[0-9]+[ \t\n\v\f\r]*")
+
+
+# Devices
+
+
+class WrittenIota(NamedTuple):
+    """An iota as written; `permutation` is None without a `T(...)`, `at` its offset."""
+
+    reshape: tuple[int, ...]
+    permutation: tuple[int, ...] | None
+    at: int
+
+
+class WrittenTile(NamedTuple):
+    dimensions: tuple[int, ...]
+    devices: WrittenIota | tuple[int, ...]
+
+
+class WrittenDevices(NamedTuple):
+    """The devices of a mesh as written."""
+
+    devices: WrittenIota | tuple[int, ...]
+    at: int
+
+
+@builds("iota")
+def _iota(children: list[Any]) -> WrittenIota:
+    opening, *rest = children
+    cut = next((k for k, token in enumerate(rest) if token.type == "TRANSPOSED"), len(rest))
+    return WrittenIota(integers(rest[:cut]), integers(rest[cut + 1 :]) if cut < len(rest) else None, opening.start_pos)
+
+
+@builds("tile_dimensions")
+def _tile_dimensions(children: list[Any]) -> tuple[int, ...]:
+    return integers(children)
+
+
+@builds("tile")
+def _tile(children: list[Any]) -> WrittenTile:
+    dimensions, *devices = children
+    return WrittenTile(dimensions, devices[0] if isinstance(devices[0], WrittenIota) else integers(devices))
+
+
+def _join_iota(reshape: list[int], permutation: list[int], written: WrittenIota) -> None:
+    """Appends an iota to one that stands before it: a second `devices=` continues the first, as in XLA."""
+    reshape += written.reshape
+    if len(reshape) == 1:
+        if written.permutation is not None:
+            raise Violation("S017", written.at, "devices reshaped to one dimension cannot be transposed", "leave T(...) out")
+        permutation.append(0)
+        return
+    if written.permutation is None:
+        raise Violation("S017", written.at, f"devices reshaped to {len(reshape)} dimensions need an order of these", "add T(...)")
+    for dimension in written.permutation:
+        if not 0 <= dimension < len(reshape):
+            raise Violation("S017", written.at, f"no dimension {dimension} among {len(reshape)} to transpose")
+    permutation += written.permutation
+
+
+def build_iota(written: WrittenIota, code: str) -> IotaDevices:
+    """The iota in normal form; `code` blames a transposition that has not one entry for each dimension."""
+    reshape: list[int] = []
+    permutation: list[int] = []
+    _join_iota(reshape, permutation, written)
+    return _normal_iota(reshape, permutation, code, written.at)
+
+
+def _normal_iota(reshape: list[int], permutation: list[int], code: str, at: int) -> IotaDevices:
+    if len(reshape) != len(permutation):
+        raise Violation(code, at, f"{len(reshape)} dimensions are transposed by {len(permutation)} numbers")
+    try:
+        return iota_devices(reshape, permutation)
+    except Violation as violation:
+        raise Violation(code, at, violation.message) from None
+
+
+# Shardings by tiles
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What a sharding's braces hold, in the order and with the repetitions that XLA allows."""
+
+    at: int
+    words: set[str] = field(default_factory=set)
+    dimensions: list[int] = field(default_factory=list)
+    devices: list[int] = field(default_factory=list)
+    reshape: list[int] = field(default_factory=list)
+    permutation: list[int] = field(default_factory=list)
+    subgroups: list[str] = field(default_factory=list)
+    groups: dict[str, None] = field(default_factory=dict)
+    group_number: int = 0
+    metadata: list[Any] = field(default_factory=list)
+
+    def add(self, part: list[Any]) -> None:
+        token, *values = part
+        if token.type == "KEY_OF_DEVICE":
+            self.devices = [integer(values[0])]
+        elif token.type == "KEY_OF_DEVICES":
+            self.dimensions += values[0].dimensions
+            if isinstance(values[0].devices, WrittenIota):
+                _join_iota(self.reshape, self.permutation, values[0].devices)
+            else:
+                self.devices += values[0].devices
+        elif token.type == "KEY_OF_LAST_TILE_DIMS":
+            self.subgroups += map(str, values)
+        elif token.type == "KEY_OF_SHARDING_METADATA":
+            self.metadata += values
+        elif token.type in ("SHARD_AS", "SHARD_LIKE"):
+            self.groups[str(token)] = None
+            self.group_number = integer(values[0])
+        else:
+            self.words.add(str(token))
+
+    def build(self) -> Sharding:
+        # XLA looks for the words in this order and ignores what else stands there.
+        for word, sharding in (("replicated", REPLICATED), ("maximal", None), ("manual", MANUAL), ("unknown", UNKNOWN), ("unreduced", UNREDUCED)):
+            if word not in self.words:
+                continue
+            if sharding is not None and self.devices:
+                raise Violation("P025", self.at, f"'{word}' takes no device list")
+            if sharding is not None:
+                return sharding
+            if len(self.devices) != 1:
+                raise Violation("P025", self.at, f"'maximal' takes exactly one device, got {len(self.devices)}", "write device=0")
+            return Sharding("maximal", device=self.devices[0])
+        return self._build_tiles()
+
+    def _build_tiles(self) -> Sharding:
+        if not self.dimensions:
+            raise Violation("S017", self.at, "a sharding needs a kind or devices=[...]", "write {replicated}")
+        subgroups = tuple(self.subgroups)
+        if "last_tile_dim_replicate" in self.words:
+            if subgroups:
+                raise Violation("S017", self.at, "last_tile_dim_replicate and last_tile_dims exclude each other")
+            subgroups = ("replicated",)
+        if self.reshape:
+            if self.devices:
+                raise Violation("S017", self.at, "devices are given both as a list and as an iota")
+            tile = TileAssignment(tuple(self.dimensions), _normal_iota(self.reshape, self.permutation, "S017", self.at))
+        else:
+            tile = self._listed()
+        try:
+            return tiled(tile, subgroups)
+        except Violation as violation:
+            raise Violation(violation.code, self.at, violation.message) from None
+
+    def _listed(self) -> TileAssignment:
+        if len(self.devices) < 2:
+            raise Violation("P025", self.at, "a single device takes no tiling", "write {maximal device=...}")
+        # XLA has memory for all tiles, however few devices are listed.
+        size = prod(self.dimensions)
+        if size < 0 or size > max(len(self.devices), MAX_DEVICES):
+            raise Violation("P019", self.at, f"tiling [{','.join(map(str, self.dimensions))}] needs {size} devices, got {len(self.devices)}")
+        return TileAssignment(tuple(self.dimensions), tuple(self.devices))
+
+
+@builds("sharding_part", "sharding_metadata", "named_axes", "whole_mesh", "mesh_axis")
+def _as_written(children: list[Any]) -> list[Any]:
+    # sharding_metadata alone in a sharding_part or among named_axes arrives here already as a list.
+    return children[0] if isinstance(children[0], list) else children
+
+
+@builds("tiled_sharding")
+def _tiled_sharding(children: list[Any]) -> Sharding:
+    opening, *written = children
+    parts = _Parts(written[0][0].start_pos if written else opening.start_pos)
+    for part in written:
+        parts.add(part)
+    # XLA prefers shard_as wherever it stands, and the number that stands last.
+    group = next((name for name in ("shard_as", "shard_like") if name in parts.groups), None)
+    sharding = parts.build()
+    if group is None and not parts.metadata:
+        return sharding
+    return replace(sharding, shard_group=(group, parts.group_number) if group else None, metadata=tuple(parts.metadata))
+
+
+@builds("empty_tuple_sharding", "tuple_sharding")
+def _tuple_sharding(children: list[Sharding]) -> Sharding:
+    return tuple_sharding(children)
+
+
+# Meshes and axes
+
+
+class WrittenAxis(NamedTuple):
+    """A reference to an axis as written; `pre_size` and `size` are None for a whole axis."""
+
+    name: Any
+    pre_size: Any = None
+    size: Any = None
+
+
+@builds("mesh")
+def _mesh(children: list[Any]) -> tuple[int, Mesh]:
+    keyword, *axes = children
+    sizes: dict[str, int] = {}
+    for name_token, size_token in axes:
+        name = string(name_token)
+        if name in sizes:
+            raise Violation("P039", name_token.start_pos, f"axis '{name}' is in the mesh twice")
+        sizes[name] = integer(size_token)
+    return keyword.start_pos, Mesh(tuple(sizes), tuple(sizes.values()))
+
+
+@builds("mesh_devices")
+def _mesh_devices(children: list[Any]) -> WrittenDevices:
+    key, *devices = children
+    if devices and isinstance(devices[0], WrittenIota):
+        return WrittenDevices(devices[0], key.start_pos)
+    return WrittenDevices(integers(devices), key.start_pos)
+
+
+def build_mesh(mesh: Mesh, written: WrittenDevices | None) -> Mesh:
+    """The mesh with its devices; a plain iota is left out, as XLA does."""
+    if written is None:
+        return mesh
+    if not mesh.sizes:
+        raise Violation("P039", written.at, "a mesh without axes has no devices")
+    if isinstance(written.devices, WrittenIota):
+        iota = build_iota(written.devices, "P039")
+        return mesh if len(iota.reshape) == 1 else replace(mesh, devices=iota)
+    devices = written.devices
+    if len(devices) != mesh.size:
+        raise Violation("P039", written.at, f"{mesh.spell()} has {mesh.size} devices, device_ids lists {len(devices)}")
+    if sorted(devices) != list(range(len(devices))):
+        raise Violation("P039", written.at, f"device_ids must list each of 0 to {len(devices) - 1} once")
+    if devices == tuple(range(len(devices))):
+        raise Violation("P039", written.at, "device_ids lists the devices in their natural order", "leave device_ids out")
+    return replace(mesh, devices=devices)
+
+
+@builds("axis_ref")
+def _axis_ref(children: list[Any]) -> WrittenAxis:
+    return WrittenAxis(*children)
+
+
+@builds("axis_list")
+def _axis_list(children: list[Any]) -> tuple[WrittenAxis, ...]:
+    return tuple(children)
+
+
+@builds("dimension_sharding")
+def _dimension_sharding(children: list[Any]) -> tuple[list[WrittenAxis], bool]:
+    axes = [child for child in children if isinstance(child, WrittenAxis)]
+    return axes, len(axes) != len(children)
+
+
+def resolve_axes(mesh: Mesh, written: Iterable[WrittenAxis]) -> list[tuple[AxisRef, int]]:
+    """The axes meant, each with its offset in the text; a name that the mesh has not may be an axis's number.
+
+    A part of an axis must fit into it.
+    """
+    places = {name: axis for axis, name in enumerate(mesh.names)}
+    return [(_resolve_axis(mesh, places, axis), axis.name.start_pos) for axis in written]
+
+
+def _resolve_axis(mesh: Mesh, places: dict[str, int], written: WrittenAxis) -> AxisRef:
+    name = string(written.name)
+    at = written.name.start_pos
+    axis = places.get(name, -1)
+    if axis < 0 and len(name) <= 20 and _INDEX.fullmatch(name):
+        axis = int(name)
+    if not 0 <= axis < len(mesh.sizes):
+        raise Violation("P039", at, f"axis '{name}' is not in {mesh.spell()}")
+    if written.size is None:
+        return AxisRef(axis)
+    pre_size, size = integer(written.pre_size), integer(written.size)
+    if pre_size < 1 or size < 2:
+        raise Violation("P039", at, f"a part of an axis starts at 1 or more and has size 2 or more, got ({pre_size}){size}")
+    if mesh.sizes[axis] % (pre_size * size) or size >= mesh.sizes[axis]:
+        raise Violation("P039", at, f"({pre_size}){size} is not a proper part of axis '{mesh.names[axis]}' of size {mesh.sizes[axis]}")
+    return AxisRef(axis, pre_size, size)
+
+
+def check_axes(mesh: Mesh, lists: Sequence[Sequence[tuple[AxisRef, int]]]) -> None:
+    """Refuses axes that overlap anywhere, and neighbours within a list that should be one axis."""
+    used: dict[int, list[AxisRef]] = {}
+    for axes in lists:
+        before: AxisRef | None = None
+        for ref, at in axes:
+            others = used.setdefault(ref.axis, [])
+            if not all(ref.can_coexist(other) for other in others):
+                raise Violation("P039", at, f"axis {mesh.spell_axes([ref])} is used twice, or in parts that overlap")
+            if before is not None and before.can_join(ref):
+                raise Violation("P039", at, f"{mesh.spell_axes([before, ref])} are one part: {mesh.spell_axes([_joined(mesh, before, ref)])}")
+            others.append(ref)
+            before = ref
+
+
+def _joined(mesh: Mesh, first: AxisRef, second: AxisRef) -> AxisRef:
+    size = first.size * second.size
+    return AxisRef(first.axis) if size == mesh.sizes[first.axis] else AxisRef(first.axis, first.pre_size, size)
+
+
+# Shardings by mesh axes
+
+
+@builds("maximal_mesh")
+def _maximal_mesh(children: list[Any]) -> Sharding:
+    return Sharding("maximal_mesh", device=integer(children[2]))
+
+
+@builds("maximal_mesh_sharding")
+def _maximal_mesh_sharding(children: list[Any]) -> Sharding:
+    sharding: Sharding = children[0]
+    metadata = children[1:]
+    return replace(sharding, metadata=tuple(metadata[0][1:])) if metadata else sharding
+
+
+def _open_mesh(children: list[Any]) -> tuple[int, Mesh, list[Any]]:
+    """Offset and value of the mesh with which the children begin, and what follows it."""
+    (at, mesh), *rest = children
+    if rest and isinstance(rest[0], WrittenDevices):
+        return at, build_mesh(mesh, rest[0]), rest[1:]
+    return at, mesh, rest
+
+
+@builds("whole_mesh_sharding")
+def _whole_mesh_sharding(children: list[Any]) -> Sharding:
+    at, mesh, ((word, *detail), *metadata) = _open_mesh(children)
+    origins = tuple(metadata[0][1:]) if metadata else ()
+    kind = word.rstrip("=")
+    named = NamedSharding(mesh)
+    if kind != "replicated":
+        if not mesh.sizes:
+            raise Violation("P039", at, f"'{kind}' needs a mesh with axes")
+        reduction = _reduction(detail)
+        resolved = resolve_axes(mesh, detail[1]) if len(detail) > 1 else [(AxisRef(axis), at) for axis in range(len(mesh.sizes))]
+        named = _checked(mesh, [], {kind: resolved}, reduction)
+    return Sharding("named", named=named, metadata=origins)
+
+
+def _reduction(detail: Sequence[Any]) -> str:
+    """The operation of newer builds; a sum is what the form without one means."""
+    operation = str(detail[0]) if detail and isinstance(detail[0], str) else "sum"
+    return "" if operation == "sum" else operation
+
+
+@builds("named_sharding")
+def _named_sharding(children: list[Any]) -> Sharding:
+    _, mesh, rest = _open_mesh(children)
+    dimensions = [child for child in rest if isinstance(child, tuple)]
+    axes: dict[str, list[tuple[AxisRef, int]]] = {}
+    metadata: list[Any] = []
+    reduction = ""
+    for key, *values in rest[len(dimensions) :]:
+        if key.type == "KEY_OF_SHARDING_METADATA":
+            metadata += values
+            continue
+        if key.type == "KEY_OF_UNREDUCED":
+            reduction = _reduction(values)
+        axes.setdefault(key.rstrip("="), []).extend(resolve_axes(mesh, values[-1]))
+    resolved = [(resolve_axes(mesh, written), is_open) for written, is_open in dimensions]
+    return Sharding("named", named=_checked(mesh, resolved, axes, reduction), metadata=tuple(metadata))
+
+
+def _checked(
+    mesh: Mesh, dimensions: list[tuple[list[tuple[AxisRef, int]], bool]], axes: dict[str, list[tuple[AxisRef, int]]], reduction: str
+) -> NamedSharding:
+    kinds = [axes.get(kind, []) for kind in ("replicated", "unreduced", "manual")]
+    for kind in kinds:
+        places = [(ref.axis, ref.pre_size, ref.extent(mesh)) for ref, _ in kind]
+        for before, place, (_, at) in zip(places, places[1:], kind[1:], strict=False):
+            if place < before:
+                raise Violation("P039", at, "replicated, unreduced and manual axes must be in the order of the mesh")
+    check_axes(mesh, [*(refs for refs, _ in dimensions), *kinds])
+    replicated, unreduced, manual = (tuple(ref for ref, _ in kind) for kind in kinds)
+    if not dimensions:
+        # XLA prints these as a word, in which axes of size one count as named.
+        whole = tuple(AxisRef(axis) for axis in range(len(mesh.sizes)))
+        if unreduced and mesh.contains_all(unreduced):
+            return NamedSharding(mesh, unreduced=whole, reduction=reduction)
+        if manual and mesh.contains_all(manual):
+            return NamedSharding(mesh, manual=whole)
+    dimension_shardings = tuple(DimensionSharding(tuple(ref for ref, _ in refs), is_open) for refs, is_open in dimensions)
+    return NamedSharding(mesh, dimension_shardings, replicated, unreduced, manual, reduction if unreduced else "")
+
+
+def write_sharding(value: Sharding, style: Style) -> str:
+    """The sharding's text without `sharding=`."""
+    if style.exact and style.metadata:
+        return value.text
+    return value.spell(exact=style.exact, metadata=style.metadata)
+
+
+codec("Sharding", "sharding", write_sharding)

@@ -1,0 +1,167 @@
+"""Opcodes that talk to hosts, other modules or memories, or only order other instructions.
+
+The queues, channels and memory spaces behind them are the interpreter's; here are only shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hlotool.errors import Violation
+from hlotool.opdefs.base import op
+from hlotool.opdefs.common_shapes import checked_tuple, shape_must_be_written
+from hlotool.opdefs.kinds import Always, Bool, Domain, Int, ShapeValue, Text
+from hlotool.shapes.shape import TOKEN, Shape, array_shape
+
+__all__ = [
+    "RESULT_FROM_WRITTEN",
+    "add_dependency",
+    "after_all",
+    "copy_done",
+    "copy_start",
+    "domain",
+    "infeed",
+    "opt_barrier",
+    "outfeed",
+    "recv",
+    "recv_done",
+    "send",
+    "send_done",
+]
+
+
+@op(shape_ignored=True)
+def after_all(*operands: Shape) -> Shape:
+    """A token that comes after all its operands.
+
+        t = token[] after-all(token[] a, token[] b)
+    """
+    return TOKEN
+
+
+@op(shape_ignored=True)
+def add_dependency(operand: Shape, token: Shape) -> Shape:
+    """The operand itself, not before the token.
+
+        r = f32[4] add-dependency(f32[4] x, token[] t)
+    """
+    return operand
+
+
+def _in_flight(buffer: Shape, at: str) -> Shape:
+    return checked_tuple((buffer, array_shape("u32"), TOKEN), at)
+
+
+@op(infers=False, shape_ignored=True)
+def send(operand: Shape, token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
+    """Begins to send the operand over a channel; the result holds the buffer, a context and a token.
+
+        s = (f32[4], u32[], token[]) send(f32[4] x, token[] t), channel_id=1
+    """
+    return _in_flight(operand, "operand 0")
+
+
+@op(infers=False, shape_ignored=True)
+def send_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
+    """Waits for a send.
+
+        t = token[] send-done((f32[4], u32[], token[]) s), channel_id=1
+    """
+    return TOKEN
+
+
+def _recv_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+    if result is not None and not (result.is_tuple and result.elements):
+        raise Violation("A021", "shape", "recv gives (data, u32[], token[])")
+
+
+@op(infers=False, parse_rule=_recv_rule)
+def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
+    """Begins to receive from a channel; the result holds the buffer, a context and a token.
+
+        s = (f32[4], u32[], token[]) recv(token[] t), channel_id=1
+    """
+    shape_must_be_written("recv")
+
+
+@op(infers=False, shape_ignored=True)
+def recv_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
+    """Waits for a recv and gives what was received.
+
+        r = (f32[4], token[]) recv-done((f32[4], u32[], token[]) s), channel_id=1
+    """
+    if not (operand.is_tuple and operand.elements):
+        raise Violation("A037", "operand 0", f"operand must be (data, u32[], token[]), got {operand.text_without_layout}")
+    return checked_tuple((operand.elements[0], TOKEN), "operand 0")
+
+
+def _infeed_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+    if result is not None and not (result.is_tuple and result.elements):
+        raise Violation("T079", "shape", "infeed gives (data, token[])")
+
+
+@op(infers=False, parse_rule=_infeed_rule)
+def infeed(token: Shape, *, infeed_config: Text = "") -> Shape:
+    """Takes an item from the queue that the host fills.
+
+        r = (f32[4], token[]) infeed(token[] t)
+    """
+    shape_must_be_written("infeed")
+
+
+def _infed(written: Shape) -> Shape:
+    return checked_tuple((written.elements[0], TOKEN), "shape")
+
+
+def _received(written: Shape) -> Shape:
+    return _in_flight(written.elements[0], "shape")
+
+
+RESULT_FROM_WRITTEN: dict[str, Callable[[Shape], Shape]] = {"infeed": _infed, "recv": _received}
+"""Opcodes of whose written result shape XLA takes element 0 and builds the rest itself; to be applied after the parse rule."""
+
+
+@op(infers=False, shape_ignored=True, operand_defaults={"outfeed_shape": lambda operands: operands[0]})
+def outfeed(operand: Shape, token: Shape, *, outfeed_shape: Always[ShapeValue | None] = None, outfeed_config: Text = "") -> Shape:
+    """Puts the operand into the queue that the host empties; outfeed_shape is the operand's shape unless written.
+
+        t = token[] outfeed(f32[4] x, token[] t), outfeed_shape=f32[4]
+    """
+    return TOKEN
+
+
+@op(infers=False)
+def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = None) -> Shape:
+    """Begins to copy the operand, usually to another memory space; the result holds destination, source and a context.
+
+        s = (f32[4]{0:S(1)}, f32[4]{0}, u32[]) copy-start(f32[4] x)
+    """
+    shape_must_be_written("copy-start")
+
+
+@op(infers=False)
+def copy_done(operand: Shape) -> Shape:
+    """Waits for a copy and gives the destination.
+
+        r = f32[4]{0:S(1)} copy-done((f32[4]{0:S(1)}, f32[4]{0}, u32[]) s)
+    """
+    shape_must_be_written("copy-done")
+
+
+@op(infers=False)
+def opt_barrier(operand: Shape) -> Shape:
+    """The operand itself, across which compilers may not move anything.
+
+        r = (f32[4], s32[]) opt-barrier((f32[4], s32[]) x)
+    """
+    shape_must_be_written("opt-barrier")
+
+
+@op("domain")
+def domain(operand: Shape, *, domain: Domain) -> Shape:
+    """The operand itself, at the border between two shardings.
+
+        r = f32[4] domain(f32[4] x), domain={kind="sharding", entry={maximal device=0}, exit={maximal device=1}}
+    """
+    return operand

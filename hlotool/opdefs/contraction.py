@@ -1,0 +1,208 @@
+"""Dot products over chosen dimensions: dot, ragged-dot and scaled-dot.
+
+Knows dimension numbers only; blocking, accumulation and precision are the interpreter's and the backends' business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hlotool.opdefs.base import op, require
+from hlotool.opdefs.common_shapes import (
+    checked_array,
+    count,
+    dynamic_flags,
+    higher_precision,
+    require_array,
+    same_size,
+)
+from hlotool.opdefs.kinds import Always, Dims, OperandPrecision, PrecisionAlgorithm
+from hlotool.shapes.shape import Shape
+
+__all__ = ["DotDimensions", "dot", "ragged_dot", "scaled_dot"]
+
+
+@dataclass(frozen=True, slots=True)
+class DotDimensions:
+    """The dimension numbers that all dots share."""
+
+    lhs_batch: Dims
+    lhs_contracting: Dims
+    rhs_batch: Dims
+    rhs_contracting: Dims
+
+    def check(self, lhs: Shape, rhs: Shape) -> None:
+        """Refuses dimensions that are out of range, repeated, unpaired or of different size."""
+        for side, shape, contracting, batch in (
+            ("lhs", lhs, self.lhs_contracting, self.lhs_batch),
+            ("rhs", rhs, self.rhs_contracting, self.rhs_batch),
+        ):
+            _check_dimension_numbers(side, shape.rank, contracting, batch)
+        _check_pairs(lhs, rhs, "contracting", "T047", self.lhs_contracting, self.rhs_contracting)
+        _check_pairs(lhs, rhs, "batch", "T048", self.lhs_batch, self.rhs_batch)
+
+    def result(self, lhs: Shape, rhs: Shape, group: Dims = ()) -> tuple[list[int], list[bool]]:
+        """Sizes and dynamic marks of the result: batch dimensions, then the free ones of lhs and of rhs without `group`."""
+        lhs_dynamic, rhs_dynamic = dynamic_flags(lhs), dynamic_flags(rhs)
+        lhs_free = _others(lhs.rank, {*self.lhs_contracting, *self.lhs_batch})
+        rhs_free = _others(rhs.rank, {*self.rhs_contracting, *self.rhs_batch, *group})
+        from_lhs = [*self.lhs_batch, *lhs_free]
+        return (
+            [lhs.dimensions[k] for k in from_lhs] + [rhs.dimensions[k] for k in rhs_free],
+            [lhs_dynamic[k] for k in from_lhs] + [rhs_dynamic[k] for k in rhs_free],
+        )
+
+
+def _others(rank: int, taken: set[int]) -> list[int]:
+    return [k for k in range(rank) if k not in taken]
+
+
+def _check_dimension_numbers(side: str, rank: int, contracting: Dims, batch: Dims) -> None:
+    seen: set[int] = set()
+    for role, dimensions in (("contracting", contracting), ("batch", batch)):
+        at = f"{side}_{role}_dims"
+        for k in dimensions:
+            require(0 <= k < rank, "T045", at, f"{side} dimension {k} is out of range for rank {rank}")
+            require(k not in seen, "T045", at, f"{side} dimension {k} is given twice")
+            seen.add(k)
+
+
+def _check_pairs(lhs: Shape, rhs: Shape, role: str, code: str, lhs_dims: Dims, rhs_dims: Dims) -> None:
+    require(
+        len(lhs_dims) == len(rhs_dims),
+        "T046",
+        f"rhs_{role}_dims",
+        f"{count(len(lhs_dims), f'lhs {role} dimension')}, {len(rhs_dims)} rhs",
+    )
+    for i, j in zip(lhs_dims, rhs_dims, strict=True):
+        require(
+            same_size(lhs.dimensions[i], rhs.dimensions[j]),
+            code,
+            "operands",
+            f"lhs {role} dimension {i} has size {lhs.dimensions[i]}, rhs dimension {j} has size {rhs.dimensions[j]}",
+        )
+
+
+def _dot_result(opcode: str, lhs: Shape, rhs: Shape, numbers: DotDimensions) -> Shape:
+    require_array(lhs, "operand 0", opcode)
+    require_array(rhs, "operand 1", opcode)
+    numbers.check(lhs, rhs)
+    return checked_array(higher_precision(lhs.element_type, rhs.element_type), *numbers.result(lhs, rhs))
+
+
+@op()
+def dot(
+    lhs: Shape,
+    rhs: Shape,
+    *,
+    lhs_batch_dims: Dims = (),
+    lhs_contracting_dims: Always[Dims] = (),
+    rhs_batch_dims: Dims = (),
+    rhs_contracting_dims: Always[Dims] = (),
+    operand_precision: OperandPrecision = (),
+    algorithm: PrecisionAlgorithm | None = None,
+) -> Shape:
+    """Sums products over the paired contracting dimensions, once for each index of the paired batch dimensions.
+
+        r = f32[2,4] dot(f32[2,3] a, f32[3,4] b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    """
+    return _dot_result("dot", lhs, rhs, DotDimensions(lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims))
+
+
+@op()
+def ragged_dot(
+    lhs: Shape,
+    rhs: Shape,
+    group_sizes: Shape,
+    *,
+    lhs_batch_dims: Dims = (),
+    lhs_contracting_dims: Always[Dims] = (),
+    rhs_batch_dims: Dims = (),
+    rhs_contracting_dims: Always[Dims] = (),
+    lhs_ragged_dims: Dims = (),
+    rhs_group_dims: Dims = (),
+    operand_precision: OperandPrecision = (),
+) -> Shape:
+    """A dot for each group, where one dimension of lhs is cut into groups of the given sizes.
+
+    The ragged dimension may be free (each group has its slice of rhs), contracting (the result gains a leading group
+    dimension) or batch.
+
+        r = f32[11,7] ragged-dot(f32[11,5] a, f32[3,5,7] b, s32[3] g), lhs_contracting_dims={1}, rhs_contracting_dims={1},
+            lhs_ragged_dims={0}, rhs_group_dims={0}
+    """
+    for k, operand in enumerate((lhs, rhs, group_sizes)):
+        require_array(operand, f"operand {k}", "ragged-dot")
+    numbers = DotDimensions(lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims)
+    numbers.check(lhs, rhs)
+    require(len(lhs_ragged_dims) == 1, "T087", "lhs_ragged_dims", f"needs one ragged dimension, got {len(lhs_ragged_dims)}")
+    ragged = lhs_ragged_dims[0]
+    require(0 <= ragged < lhs.rank, "T087", "lhs_ragged_dims", f"lhs ragged dimension {ragged} is out of range for rank {lhs.rank}")
+    _check_group_sizes(lhs, group_sizes, numbers, ragged)
+    for k in rhs_group_dims:
+        require(0 <= k < rhs.rank, "T087", "rhs_group_dims", f"rhs group dimension {k} is out of range for rank {rhs.rank}")
+        taken = k in rhs_batch_dims or k in rhs_contracting_dims
+        require(not taken, "T087", "rhs_group_dims", f"rhs group dimension {k} is a batch or contracting dimension")
+    groups = group_sizes.dimensions[-1]
+    if ragged in lhs_batch_dims or ragged in lhs_contracting_dims:
+        require(not rhs_group_dims, "T087", "rhs_group_dims", "a batch or contracting ragged dimension goes without group dimension")
+    else:
+        require(len(rhs_group_dims) == 1, "T087", "rhs_group_dims", f"needs one group dimension, got {len(rhs_group_dims)}")
+        size = rhs.dimensions[rhs_group_dims[0]]
+        require(same_size(groups, size), "T087", "operands", f"{count(groups, 'group size')}, rhs group dimension has size {size}")
+    dimensions, dynamic = numbers.result(lhs, rhs, rhs_group_dims)
+    if ragged not in lhs_batch_dims and ragged in lhs_contracting_dims:
+        dimensions.insert(0, groups)
+        dynamic.insert(0, dynamic_flags(group_sizes)[-1])
+    return checked_array(higher_precision(lhs.element_type, rhs.element_type), dimensions, dynamic)
+
+
+def _check_group_sizes(lhs: Shape, group_sizes: Shape, numbers: DotDimensions, ragged: int) -> None:
+    """Group sizes are a vector, or have before it the lhs dimensions that are outer to the ragged one."""
+    require(group_sizes.rank > 0, "T087", "operand 2", "group sizes must not be a scalar")
+    if group_sizes.rank == 1:
+        return
+    if ragged in numbers.lhs_batch:
+        outer = _before(numbers.lhs_batch, ragged)
+    elif ragged in numbers.lhs_contracting:
+        outer = [*numbers.lhs_batch, *_before(numbers.lhs_contracting, ragged)]
+    else:
+        free = _others(lhs.rank, {*numbers.lhs_contracting, *numbers.lhs_batch})
+        outer = [*numbers.lhs_batch, *_before(free, ragged)]
+    expected = [lhs.dimensions[k] for k in outer]
+    require(
+        list(group_sizes.dimensions[:-1]) == expected,
+        "T087",
+        "operand 2",
+        f"group sizes must have the dimensions {[*expected, group_sizes.dimensions[-1]]}, got {list(group_sizes.dimensions)}",
+    )
+
+
+def _before(dimensions: Sequence[int], ragged: int) -> Sequence[int]:
+    return dimensions[: dimensions.index(ragged)]
+
+
+@op()
+def scaled_dot(
+    lhs: Shape,
+    rhs: Shape,
+    lhs_scale: Shape,
+    rhs_scale: Shape,
+    *,
+    lhs_batch_dims: Dims = (),
+    lhs_contracting_dims: Always[Dims] = (),
+    rhs_batch_dims: Dims = (),
+    rhs_contracting_dims: Always[Dims] = (),
+    operand_precision: OperandPrecision = (),
+    algorithm: PrecisionAlgorithm | None = None,
+) -> Shape:
+    """A dot of operands whose blocks are multiplied by scales first; each scale covers a block of equal length.
+
+        r = bf16[4,8] scaled-dot(f8e4m3fn[4,64] a, f8e4m3fn[8,64] b, f8e8m0fnu[4,2] s, f8e8m0fnu[8,2] t),
+            lhs_contracting_dims={1}, rhs_contracting_dims={1}
+    """
+    # XLA infers from operands 0 and 2, as if the scale of lhs were rhs: an omitted shape is right only by accident.
+    return _dot_result(
+        "scaled-dot", lhs, lhs_scale, DotDimensions(lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims)
+    )

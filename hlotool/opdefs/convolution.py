@@ -1,0 +1,121 @@
+"""The convolution opcode.
+
+Infers result shapes from dimension labels and windows; computes no values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hlotool.errors import Violation
+from hlotool.opdefs.base import op, require
+from hlotool.opdefs.common_shapes import (
+    checked_array,
+    dynamic_flags,
+    higher_precision,
+    require_array,
+    window_result,
+)
+from hlotool.opdefs.kinds import (
+    ConvolutionKind,
+    DimLabels,
+    Int,
+    OperandPrecision,
+    PrecisionAlgorithm,
+    SparsityConfig,
+    Window,
+)
+from hlotool.shapes.shape import UNBOUNDED, Shape
+
+__all__ = ["convolution"]
+
+
+def _needs_two_operands(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+    if len(operands) < 2:
+        raise Violation("S013", "operands", f"'convolution' takes at least 2 operands, got {len(operands)}")
+
+
+@op(parse_rule=_needs_two_operands)
+def convolution(
+    lhs: Shape,
+    rhs: Shape,
+    *operands: Shape,
+    window: Window = (),
+    dim_labels: DimLabels,
+    feature_group_count: Int = 1,
+    batch_group_count: Int = 1,
+    convolution_kind: ConvolutionKind = "unset",
+    operand_precision: OperandPrecision = (),
+    algorithm: PrecisionAlgorithm | None = None,
+    sparsity_config: SparsityConfig | None = None,
+) -> Shape:
+    """Slides the kernel `rhs` over the spatial dimensions of `lhs` and sums products over window and input features.
+
+    Operands after the kernel belong to the newer builds and do not change the result.
+
+        r = f32[1,6,6,8] convolution(f32[1,8,8,3] x, f32[3,3,3,8] k), window={size=3x3}, dim_labels=b01f_01io->b01f
+    """
+    require_array(lhs, "operand 0", "convolution")
+    require_array(rhs, "operand 1", "convolution")
+    _check_labels(lhs, rhs, dim_labels, window)
+    _check_features(lhs, rhs, dim_labels, feature_group_count, batch_group_count, sparsity_config)
+    kernel_sizes = [rhs.dimensions[k] for k in dim_labels.kernel_spatial]
+    window_sizes = [dimension.size for dimension in window]
+    require(kernel_sizes == window_sizes, "T053", "window", f"window sizes {window_sizes} differ from kernel spatial sizes {kernel_sizes}")
+    positions = window_result([lhs.dimensions[k] for k in dim_labels.input_spatial], window)
+
+    batch = lhs.dimensions[dim_labels.input_batch]
+    require(batch != UNBOUNDED or batch_group_count == 1, "T052", "batch_group_count", "an unbounded batch dimension cannot be grouped")
+    dimensions, dynamic = [0] * lhs.rank, [False] * lhs.rank
+    dimensions[dim_labels.output_batch] = batch if batch == UNBOUNDED else batch // batch_group_count
+    dimensions[dim_labels.output_feature] = rhs.dimensions[dim_labels.kernel_output_feature]
+    lhs_dynamic, rhs_dynamic = dynamic_flags(lhs), dynamic_flags(rhs)
+    require(not rhs_dynamic[dim_labels.kernel_output_feature], "T082", "operand 1", "the kernel's output feature dimension must be static")
+    dynamic[dim_labels.output_batch] = lhs_dynamic[dim_labels.input_batch]
+    spatial = zip(dim_labels.output_spatial, dim_labels.input_spatial, dim_labels.kernel_spatial, positions, strict=True)
+    for output, source, kernel, size in spatial:
+        dimensions[output] = size
+        dynamic[output] = lhs_dynamic[source] or rhs_dynamic[kernel]
+    return checked_array(higher_precision(lhs.element_type, rhs.element_type), dimensions, dynamic)
+
+
+def _check_labels(lhs: Shape, rhs: Shape, labels: DimLabels, window: Window) -> None:
+    spatial = len(labels.input_spatial)
+    same_count = spatial == len(labels.kernel_spatial) == len(labels.output_spatial)
+    require(same_count, "T050", "dim_labels", f"the three parts of {labels.text} have different numbers of spatial dimensions")
+    require(len(window) == spatial, "T053", "window", f"window has rank {len(window)}, dim_labels have rank {spatial}")
+    for at, shape in (("operand 0", lhs), ("operand 1", rhs)):
+        require(shape.rank == spatial + 2, "T050", at, f"dim_labels {labels.text} need rank {spatial + 2}, got {shape.text_without_layout}")
+    for part, dimensions in (
+        ("lhs", (labels.input_batch, labels.input_feature, *labels.input_spatial)),
+        ("kernel", (labels.kernel_input_feature, labels.kernel_output_feature, *labels.kernel_spatial)),
+        ("output", (labels.output_batch, labels.output_feature, *labels.output_spatial)),
+    ):
+        complete = sorted(dimensions) == list(range(spatial + 2))
+        require(complete, "T050", "dim_labels", f"the {part} part of {labels.text} does not name each dimension once")
+
+
+def _check_features(
+    lhs: Shape, rhs: Shape, labels: DimLabels, feature_groups: int, batch_groups: int, sparsity_config: SparsityConfig | None
+) -> None:
+    require(feature_groups > 0, "T052", "feature_group_count", f"feature_group_count must be positive, got {feature_groups}")
+    require(batch_groups > 0, "T052", "batch_group_count", f"batch_group_count must be positive, got {batch_groups}")
+    one_kind = batch_groups == 1 or feature_groups == 1
+    require(one_kind, "T052", "batch_group_count", "batch_group_count and feature_group_count cannot both exceed 1")
+    features = lhs.dimensions[labels.input_feature]
+    kernel_features = rhs.dimensions[labels.kernel_input_feature]
+    kernel_outputs = rhs.dimensions[labels.kernel_output_feature]
+    batch = lhs.dimensions[labels.input_batch]
+    if sparsity_config is not None and sparsity_config.rhs is not None:
+        kept = sparsity_config.rhs.sparsity
+        require(len(kept) == 2 and kept[0] == 1, "T051", "sparsity_config", "only 1xN sparsity of the kernel is known")
+        require(kernel_features != UNBOUNDED, "T051", "operand 1", "a sparse kernel needs a bounded input feature dimension")
+        kernel_features *= kept[1]
+    # XLA compares the sizes themselves here: an unbounded feature dimension fits only another one, and only ungrouped.
+    fits = kernel_features == features if UNBOUNDED in (features, kernel_features) else kernel_features * feature_groups == features
+    fits = fits and (features != UNBOUNDED or feature_groups == 1)
+    require(fits, "T051", "operand 1", f"lhs has {features} features, kernel expects {kernel_features * feature_groups}")
+    for at, groups in (("feature_group_count", feature_groups), ("batch_group_count", batch_groups)):
+        require(kernel_outputs % groups == 0, "T052", at, f"{kernel_outputs} output features are not divisible by {groups} groups")
+    divisible = batch == UNBOUNDED or batch % batch_groups == 0
+    require(divisible, "T052", "batch_group_count", f"batch size {batch} is not divisible by {batch_groups} groups")

@@ -1,0 +1,367 @@
+"""Elementwise opcodes: arithmetic, logic, comparison, selection and conversion of one element at a time.
+
+Says what each computes and which result shape XLA's parser infers; computes no values itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hlotool.opdefs.base import op, require
+from hlotool.opdefs.inference import (
+    Bound,
+    bare,
+    bounds,
+    change_element_type,
+    component_type,
+    has_dimensions,
+    higher_precision,
+    is_scalar,
+    kind_of,
+    made_shape,
+    require_array,
+    require_kind,
+    same_type_up_to_precision,
+    sizes_agree,
+    with_bounds,
+    written_shape_needed,
+)
+from hlotool.opdefs.kinds import (
+    ComparisonDirection,
+    ComparisonType,
+    Int32,
+    ResultAccuracy,
+)
+from hlotool.shapes.shape import UNBOUNDED, Shape
+
+__all__ = ["BINARY", "UNARY", "BinaryRow", "UnaryRow", "default_comparison_type"]
+
+_FLOAT = ("float",)
+_FLOAT_OR_COMPLEX = ("float", "complex")
+_INTEGRAL = ("signed", "unsigned")
+_LOGICAL = ("pred", "signed", "unsigned")
+_SIGNED = ("signed", "float", "complex")
+_NUMERIC = ("signed", "unsigned", "float", "complex")
+_ANY = ("pred", "signed", "unsigned", "float", "complex")
+
+_CODES = {_FLOAT: "T005", _FLOAT_OR_COMPLEX: "T005", _INTEGRAL: "T006", _LOGICAL: "T007", _SIGNED: "T008", _NUMERIC: "T002", _ANY: "T002"}
+"""The rule that an operand of another kind breaks."""
+
+
+# One operand
+
+
+@dataclass(frozen=True, slots=True)
+class UnaryRow:
+    """An opcode whose result has its operand's shape: `kinds` are those of the element types that inference accepts.
+
+    `accuracy` says that it takes result_accuracy; `to_component` that complex operands give real results.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    doc: str
+    accuracy: bool = False
+    to_component: bool = False
+
+
+UNARY: tuple[UnaryRow, ...] = (
+    UnaryRow("abs", _SIGNED, "Absolute value; the magnitude of a complex number. The least integer stays itself.", to_component=True),
+    UnaryRow("acos", _FLOAT_OR_COMPLEX, "Inverse cosine.", accuracy=True),
+    UnaryRow("acosh", _FLOAT_OR_COMPLEX, "Inverse hyperbolic cosine.", accuracy=True),
+    UnaryRow("asin", _FLOAT_OR_COMPLEX, "Inverse sine.", accuracy=True),
+    UnaryRow("asinh", _FLOAT_OR_COMPLEX, "Inverse hyperbolic sine.", accuracy=True),
+    UnaryRow("atanh", _FLOAT_OR_COMPLEX, "Inverse hyperbolic tangent.", accuracy=True),
+    UnaryRow("cbrt", _FLOAT, "Real cube root, also of negative numbers.", accuracy=True),
+    UnaryRow("ceil", _FLOAT, "Least integral value that is not smaller than the operand."),
+    UnaryRow("cosh", _FLOAT_OR_COMPLEX, "Hyperbolic cosine.", accuracy=True),
+    UnaryRow("cosine", _FLOAT_OR_COMPLEX, "Cosine of an angle in radians.", accuracy=True),
+    UnaryRow("count-leading-zeros", _INTEGRAL, "Number of zero bits above the highest one bit, in the width of the type."),
+    UnaryRow("erf", _FLOAT, "Gauss error function.", accuracy=True),
+    UnaryRow("exponential", _FLOAT_OR_COMPLEX, "e to the power of the operand.", accuracy=True),
+    UnaryRow("exponential-minus-one", _FLOAT_OR_COMPLEX, "e to the power of the operand, minus 1, exact near 0.", accuracy=True),
+    UnaryRow("floor", _FLOAT, "Greatest integral value that is not larger than the operand."),
+    UnaryRow("imag", _FLOAT_OR_COMPLEX, "Imaginary part; 0 for real numbers.", to_component=True),
+    UnaryRow("log", _FLOAT_OR_COMPLEX, "Natural logarithm.", accuracy=True),
+    UnaryRow("log-plus-one", _FLOAT_OR_COMPLEX, "Natural logarithm of the operand plus 1, exact near 0.", accuracy=True),
+    UnaryRow("logistic", _FLOAT_OR_COMPLEX, "Sigmoid: 1 / (1 + exp(-x)).", accuracy=True),
+    UnaryRow("negate", _NUMERIC, "The operand with its sign changed; integers wrap."),
+    UnaryRow("not", _LOGICAL, "Complement: logical for pred, of every bit for integers."),
+    UnaryRow("popcnt", _INTEGRAL, "Number of one bits."),
+    UnaryRow("real", _FLOAT_OR_COMPLEX, "Real part; the operand itself for real numbers.", to_component=True),
+    UnaryRow("round-nearest-afz", _FLOAT, "Nearest integral value, ties away from zero."),
+    UnaryRow("round-nearest-even", _FLOAT, "Nearest integral value, ties to even."),
+    UnaryRow("rsqrt", _FLOAT_OR_COMPLEX, "1 divided by the square root.", accuracy=True),
+    UnaryRow("sign", _SIGNED, "-1, 0 or 1; x / |x| for complex numbers. Keeps NaN and the sign of zero."),
+    UnaryRow("sine", _FLOAT_OR_COMPLEX, "Sine of an angle in radians.", accuracy=True),
+    UnaryRow("sinh", _FLOAT_OR_COMPLEX, "Hyperbolic sine.", accuracy=True),
+    UnaryRow("sqrt", _FLOAT_OR_COMPLEX, "Square root.", accuracy=True),
+    UnaryRow("tan", _FLOAT_OR_COMPLEX, "Tangent of an angle in radians.", accuracy=True),
+    UnaryRow("tanh", _FLOAT_OR_COMPLEX, "Hyperbolic tangent.", accuracy=True),
+)
+"""One row for each opcode whose definition differs from the others' by this row only."""
+
+
+def _unary_shape(row: UnaryRow, operand: Shape) -> Shape:
+    require_array(operand, 0, row.name)
+    require_kind(operand, 0, row.name, row.kinds, _CODES[row.kinds])
+    if row.to_component and kind_of(operand) == "complex":
+        return change_element_type(operand, component_type(operand.element_type))
+    return operand
+
+
+def _example(opcode: str, operands: str, kinds: tuple[str, ...]) -> str:
+    element_type = "f32" if "float" in kinds else "s32"
+    return f"\n\n    r = {element_type}[4] {opcode}({operands})"
+
+
+def _define_unary(row: UnaryRow) -> None:
+    doc = row.doc + _example(row.name, "x", row.kinds)
+    if not row.accuracy:
+
+        @op(row.name, doc=doc)
+        def infer(operand: Shape) -> Shape:
+            return _unary_shape(row, operand)
+
+        return
+
+    @op(row.name, doc=doc)
+    def infer_with_accuracy(operand: Shape, *, result_accuracy: ResultAccuracy | None = None) -> Shape:
+        return _unary_shape(row, operand)
+
+
+for _unary in UNARY:
+    _define_unary(_unary)
+
+
+@op()
+def is_finite(operand: Shape) -> Shape:
+    """Whether each number is neither infinite nor NaN.
+
+    r = pred[4] is-finite(x)
+    """
+    require_array(operand, 0, "is-finite")
+    require_kind(operand, 0, "is-finite", _FLOAT, "T005")
+    return change_element_type(operand, "pred")
+
+
+# Two operands
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryRow:
+    """An opcode of two operands of the same shape, which is also the result's: `kinds` as in UnaryRow."""
+
+    name: str
+    kinds: tuple[str, ...]
+    doc: str
+
+
+BINARY: tuple[BinaryRow, ...] = (
+    BinaryRow("add", _ANY, "Sum; integers wrap, pred is a logical or."),
+    BinaryRow("and", _LOGICAL, "Conjunction: logical for pred, of every bit for integers."),
+    BinaryRow("atan2", _FLOAT_OR_COMPLEX, "Angle of the point with lhs as its y and rhs as its x coordinate."),
+    BinaryRow("divide", _NUMERIC, "Quotient; integers truncate toward zero."),
+    BinaryRow("maximum", _ANY, "The larger of both; NaN if either is NaN."),
+    BinaryRow("minimum", _ANY, "The smaller of both; NaN if either is NaN."),
+    BinaryRow("mulhi", _ANY, "The upper half of the product of two integers."),
+    BinaryRow("multiply", _ANY, "Product; integers wrap, pred is a logical and."),
+    BinaryRow("or", _LOGICAL, "Disjunction: logical for pred, of every bit for integers."),
+    BinaryRow("power", _NUMERIC, "lhs to the power of rhs."),
+    BinaryRow("remainder", _NUMERIC, "Remainder of the truncated division; has the sign of lhs."),
+    BinaryRow("shift-left", _NUMERIC, "lhs shifted left by rhs bits; 0 when rhs is not smaller than the width."),
+    BinaryRow("shift-right-arithmetic", _NUMERIC, "lhs shifted right by rhs bits, filled with copies of its top bit."),
+    BinaryRow("shift-right-logical", _NUMERIC, "lhs shifted right by rhs bits, filled with zeros."),
+    BinaryRow("subtract", _NUMERIC, "Difference; integers wrap."),
+    BinaryRow("xor", _LOGICAL, "Exclusive or: logical for pred, of every bit for integers."),
+)
+"""One row for each opcode whose definition differs from the others' by this row only.
+
+The kinds are those of XLA's inference, which lets shifts of floats and maxima of complex numbers pass.
+"""
+
+
+def _merged_bound(a: Bound, b: Bound, opcode: str) -> Bound:
+    """Size and mark of one result dimension when one operand may be repeated along it."""
+    if a[0] == b[0] != 1:
+        return a[0], a[1] or b[1]
+    # A size of 1 gives way, mark and all, even to an unbounded one; an unbounded size gives way to every other.
+    if a[0] == 1 or (a[0] == UNBOUNDED and b[0] != 1):
+        return b
+    if b[0] == 1 or b[0] == UNBOUNDED:
+        return a
+    message = f"operands of '{opcode}' have sizes {a[0]} and {b[0]} in one dimension"
+    require(False, "T001", "operands", message, "HLO never broadcasts implicitly; add a broadcast")
+    return a
+
+
+def _binary_shape(opcode: str, lhs: Shape, rhs: Shape) -> Shape:
+    """The shape of an elementwise result: operands of the same size, sizes of 1 repeated, or one operand a scalar."""
+    texts = f"{lhs.text_without_layout} and {rhs.text_without_layout}"
+    agree = same_type_up_to_precision(lhs.element_type, rhs.element_type)
+    require(agree, "T002", "operands", f"operands of '{opcode}' have different element types: {texts}")
+    element_type = higher_precision(lhs.element_type, rhs.element_type, opcode)
+    if lhs.rank != rhs.rank:
+        smaller, larger = (lhs, rhs) if lhs.rank < rhs.rank else (rhs, lhs)
+        require(not smaller.dimensions, "T001", "operands", f"operands of '{opcode}' have different ranks: {texts}")
+        return made_shape(element_type, bounds(larger), opcode)
+    if lhs.dimensions == rhs.dimensions and UNBOUNDED not in lhs.dimensions:
+        # Only here the layout of the first operand survives.
+        marks = tuple(a or b for (_, a), (_, b) in zip(bounds(lhs), bounds(rhs), strict=True))
+        return with_bounds(change_element_type(lhs, element_type), list(zip(lhs.dimensions, marks, strict=True)))
+    return made_shape(element_type, [_merged_bound(a, b, opcode) for a, b in zip(bounds(lhs), bounds(rhs), strict=True)], opcode)
+
+
+def _require_operands(opcode: str, lhs: Shape, rhs: Shape, kinds: tuple[str, ...]) -> None:
+    require_array(lhs, 0, opcode)
+    require_array(rhs, 1, opcode)
+    require_kind(lhs, 0, opcode, kinds, _CODES[kinds])
+
+
+def _define_binary(row: BinaryRow) -> None:
+    @op(row.name, doc=row.doc + _example(row.name, "x, y", row.kinds))
+    def infer(lhs: Shape, rhs: Shape) -> Shape:
+        _require_operands(row.name, lhs, rhs, row.kinds)
+        return _binary_shape(row.name, lhs, rhs)
+
+
+for _binary in BINARY:
+    _define_binary(_binary)
+
+
+@op()
+def complex_(lhs: Shape, rhs: Shape) -> Shape:
+    """Complex numbers from their real parts (lhs) and imaginary parts (rhs).
+
+    r = c64[4] complex(x, y)
+    """
+    _require_operands("complex", lhs, rhs, _FLOAT)
+    shape = _binary_shape("complex", lhs, rhs)
+    known = lhs.element_type == rhs.element_type and lhs.element_type in ("f32", "f64")
+    require(known, "T012", "operands", f"no complex type has parts of the types {lhs.element_type} and {rhs.element_type}")
+    return change_element_type(shape, "c64" if lhs.element_type == "f32" else "c128")
+
+
+def default_comparison_type(operand: Shape) -> str | None:
+    """The `type` of a compare that does not write it; XLA does not print it when it is this one.
+
+    None for what cannot be compared.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> default_comparison_type(array_shape("u8"))
+    'UNSIGNED'
+    """
+    return {"pred": "UNSIGNED", "unsigned": "UNSIGNED", "signed": "SIGNED", "float": "FLOAT", "complex": "FLOAT"}.get(kind_of(bare(operand)))
+
+
+def _check_compare(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+    # XLA looks up the default type by the first operand even when `type` is written, and aborts when it is no array.
+    require(not operands or has_dimensions(operands[0]), "T099", "operand 0", "operand 0 of 'compare' must be an array")
+
+
+@op(parse_rule=_check_compare, operand_defaults={"type": lambda operands: default_comparison_type(operands[0])})
+def compare(lhs: Shape, rhs: Shape, *, direction: ComparisonDirection, type: ComparisonType | None = None) -> Shape:
+    """Comparison of each pair of elements; TOTALORDER also orders NaNs and signed zeros.
+
+    r = pred[4] compare(x, y), direction=LT
+    """
+    _require_operands("compare", lhs, rhs, _ANY)
+    return change_element_type(_binary_shape("compare", lhs, rhs), "pred")
+
+
+@op(infers=False)
+def stochastic_convert(operand: Shape, random: Shape) -> Shape:
+    """Conversion of floats to a narrower type, rounding up or down as the random bits decide.
+
+    r = s8[4] stochastic-convert(x, bits)
+    """
+    written_shape_needed("stochastic-convert")
+
+
+# Three operands
+
+
+def _select_bound(pred: Bound, on_true: Bound, on_false: Bound) -> Bound:
+    if on_true[0] != on_false[0]:
+        return on_false if on_true[0] == UNBOUNDED else on_true
+    size = UNBOUNDED if on_true[0] == UNBOUNDED else pred[0]
+    return size, pred[1] or on_true[1] or on_false[1]
+
+
+@op()
+def select(pred: Shape, on_true: Shape, on_false: Shape) -> Shape:
+    """The element of on_true where pred is true, of on_false where it is false; a scalar pred chooses for all.
+
+    r = f32[4] select(p, x, y)
+    """
+    operands = (pred, on_true, on_false)
+    for k, operand in enumerate(operands):
+        require_array(operand, k, "select")
+    same_type = same_type_up_to_precision(on_true.element_type, on_false.element_type)
+    fits = same_type and _dimensions_agree(on_true, on_false)
+    require(fits, "T014", "operands", f"'select' cannot choose between {on_true.text_without_layout} and {on_false.text_without_layout}")
+    require(pred.element_type == "pred", "T013", "operand 0", f"operand 0 of 'select' must be pred, got {pred.text_without_layout}")
+    whole = on_true if not pred.dimensions else pred
+    fits = whole is on_true or _dimensions_agree(pred, on_true)
+    require(fits, "T013", "operand 0", f"'select' cannot choose elements of {on_true.text_without_layout} by {pred.text_without_layout}")
+    element_type = higher_precision(on_true.element_type, on_false.element_type, "select")
+    triples = zip(bounds(whole), bounds(on_true), bounds(on_false), strict=True)
+    merged = [_select_bound(*triple) for triple in triples]
+    shape = with_bounds(change_element_type(whole, element_type), merged)
+    if shape.layout is None or on_true.layout is None:
+        return shape
+    return shape.with_layout(replace(shape.layout, element_size_in_bits=on_true.layout.element_size_in_bits))
+
+
+@op()
+def clamp(minimum: Shape, operand: Shape, maximum: Shape) -> Shape:
+    """The operand limited to the range from minimum to maximum, which may be scalars.
+
+    r = f32[4] clamp(lo, x, hi)
+    """
+    operands = (minimum, operand, maximum)
+    for k, shape in enumerate(operands):
+        require_array(shape, k, "clamp")
+    for k in (0, 2):
+        agree = same_type_up_to_precision(operands[k].element_type, operand.element_type)
+        require(agree, "T015", f"operand {k}", f"'clamp' cannot limit {operand.element_type} by {operands[k].element_type}")
+        fits = is_scalar(operands[k]) or _dimensions_agree(operands[k], operand)
+        require(fits, "T015", f"operand {k}", f"'clamp' cannot limit {operand.text_without_layout} by {operands[k].text_without_layout}")
+    fits = is_scalar(minimum) or is_scalar(maximum) or _dimensions_agree(minimum, maximum)
+    require(fits, "T015", "operands", f"'clamp' cannot limit by both {minimum.text_without_layout} and {maximum.text_without_layout}")
+    return operand
+
+
+def _dimensions_agree(first: Shape, second: Shape) -> bool:
+    return first.rank == second.rank and all(map(sizes_agree, first.dimensions, second.dimensions))
+
+
+# Conversions
+
+
+@op(infers=False)
+def convert(operand: Shape) -> Shape:
+    """Conversion of each value to the result's element type.
+
+    r = s32[4] convert(x)
+    """
+    written_shape_needed("convert")
+
+
+@op(infers=False)
+def bitcast_convert(operand: Shape) -> Shape:
+    """The bits of the operand read as elements of another type; a wider type swallows the last dimension, a narrower one adds it.
+
+    r = u32[4] bitcast-convert(x)
+    """
+    written_shape_needed("bitcast-convert")
+
+
+@op(infers=False)
+def reduce_precision(operand: Shape, *, exponent_bits: Int32, mantissa_bits: Int32) -> Shape:
+    """Floats rounded to what a format with so many exponent and mantissa bits can hold, in their own type.
+
+    r = f32[4] reduce-precision(x), exponent_bits=5, mantissa_bits=10
+    """
+    written_shape_needed("reduce-precision")

@@ -1,0 +1,279 @@
+"""Opcodes that read or write elements at places computed while running: gather, scatter, dynamic slices, sort and top-k.
+
+Says what each does and which result shape XLA's parser infers; reads and writes nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from hlotool.opdefs.base import op, require
+from hlotool.opdefs.inference import (
+    Bound,
+    bare,
+    bounds,
+    has_dimensions,
+    made_shape,
+    made_tuple,
+    require_array,
+    require_kind,
+    require_reducer,
+    sizes_agree,
+    written_shape_needed,
+)
+from hlotool.opdefs.kinds import (
+    Always,
+    Bool,
+    Computation,
+    Dims,
+    Int,
+    SingleDim,
+    SliceSizes,
+)
+from hlotool.shapes.shape import UNBOUNDED, Shape, tuple_shape
+
+__all__: list[str] = []
+
+_INTEGRAL = ("signed", "unsigned")
+
+
+# Gather and scatter
+
+
+def _sorted_unique(values: Sequence[int]) -> bool:
+    return all(a < b for a, b in pairwise(values))
+
+
+def _within(values: Sequence[int], end: int) -> bool:
+    return all(0 <= value < end for value in values)
+
+
+def _unique(values: Sequence[int]) -> bool:
+    return len(set(values)) == len(values)
+
+
+def _index_bounds(opcode: str, operand: int, indices: Shape, index_vector_dim: int) -> list[Bound]:
+    """Dimensions of the indices, with one of size 1 appended when index_vector_dim is just behind the last."""
+    require_kind(indices, operand, opcode, _INTEGRAL, "T006")
+    rank = indices.rank
+    code = "T062" if opcode == "gather" else "T065"
+    known = 0 <= index_vector_dim <= rank
+    require(known, code, "index_vector_dim", f"index_vector_dim of '{opcode}' must be in 0..{rank}, got {index_vector_dim}")
+    expanded = bounds(indices)
+    return [*expanded, (1, False)] if index_vector_dim == rank else expanded
+
+
+def _check_index_map(opcode: str, name: str, index_map: Dims, rank: int, vector: Bound) -> None:
+    code = "T064" if opcode == "gather" else "T067"
+    # Gather refuses an unbounded vector, scatter takes it.
+    fits = vector[0] == len(index_map) or (vector[0] == UNBOUNDED and opcode == "scatter")
+    require(fits, code, name, f"{name} of '{opcode}' has {len(index_map)} entries, an index vector has {vector[0]}")
+    require(_within(index_map, rank), code, name, f"{name} of '{opcode}' names a dimension that the operand does not have")
+    require(_unique(index_map), code, name, f"{name} of '{opcode}' names a dimension twice")
+
+
+def _check_batching(opcode: str, names: tuple[str, str], dims: tuple[Dims, Dims], operand: Shape, indices: Sequence[Bound]) -> None:
+    """Batching dimensions pair up by count only: XLA's inference compares neither their sizes nor the lists with the other dimension lists."""
+    code = "T062" if opcode == "gather" else "T065"
+    of_operand, of_indices = dims
+    holds = _sorted_unique(of_operand) and _within(of_operand, operand.rank)
+    require(holds, code, names[0], f"{names[0]} of '{opcode}' must be sorted dimensions of the operand")
+    holds = _unique(of_indices) and _within(of_indices, len(indices))
+    require(holds, code, names[1], f"{names[1]} of '{opcode}' must be distinct dimensions of the indices")
+    require(len(of_operand) == len(of_indices), code, names[1], f"{names[0]} and {names[1]} of '{opcode}' must have as many entries")
+
+
+def _check_slice_sizes(operand: Shape, slice_sizes: Dims, dropped: Sequence[int]) -> None:
+    for k, (size, bound) in enumerate(zip(slice_sizes, operand.dimensions, strict=True)):
+        fits = bound == UNBOUNDED or 0 <= size <= bound
+        require(fits, "T063", "slice_sizes", f"slice size {size} does not fit dimension {k} of {operand.text_without_layout}")
+    small = all(slice_sizes[dimension] <= 1 for dimension in dropped)
+    require(small, "T063", "slice_sizes", "collapsed and batching dimensions of 'gather' must have slice sizes of at most 1")
+
+
+@op()
+def gather(
+    operand: Shape,
+    start_indices: Shape,
+    *,
+    offset_dims: Dims,
+    collapsed_slice_dims: Dims,
+    start_index_map: Dims,
+    operand_batching_dims: Dims = (),
+    start_indices_batching_dims: Dims = (),
+    index_vector_dim: Int,
+    slice_sizes: SliceSizes,
+    indices_are_sorted: Bool = False,
+) -> Shape:
+    """Slices of the operand, all of one size, that start where the index vectors say; starts are moved so that slices fit.
+
+    r = f32[2,3] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}
+    """
+    require_array(operand, 0, "gather")
+    require_array(start_indices, 1, "gather")
+    indices = _index_bounds("gather", 1, start_indices, index_vector_dim)
+    rank = len(offset_dims) + len(indices) - 1
+    sorted_offsets = _sorted_unique(offset_dims) and _within(offset_dims, rank)
+    require(sorted_offsets, "T062", "offset_dims", f"offset_dims of 'gather' must be sorted dimensions of a result of rank {rank}")
+    _check_index_map("gather", "start_index_map", start_index_map, operand.rank, indices[index_vector_dim])
+    sorted_dims = _sorted_unique(collapsed_slice_dims) and _within(collapsed_slice_dims, operand.rank)
+    require(sorted_dims, "T062", "collapsed_slice_dims", "collapsed_slice_dims of 'gather' must be sorted dimensions of the operand")
+    names = ("operand_batching_dims", "start_indices_batching_dims")
+    _check_batching("gather", names, (operand_batching_dims, start_indices_batching_dims), operand, indices)
+    dropped = {*collapsed_slice_dims, *operand_batching_dims}
+    fits = len(slice_sizes) == operand.rank == len(offset_dims) + len(collapsed_slice_dims) + len(operand_batching_dims)
+    require(fits, "T063", "slice_sizes", f"'gather' from {operand.text_without_layout} needs a slice size for each dimension, kept or dropped")
+    _check_slice_sizes(operand, slice_sizes, sorted(dropped))
+    sizes = zip(slice_sizes, bounds(operand), strict=True)
+    # A slice that takes a whole dimension keeps its dynamic size.
+    window = [(size, dynamic and size == bound) for k, (size, (bound, dynamic)) in enumerate(sizes) if k not in dropped]
+    batch = [bound for k, bound in enumerate(indices) if k != index_vector_dim]
+    return made_shape(operand.element_type, _interleaved(rank, offset_dims, window, batch), "gather")
+
+
+def _interleaved(rank: int, window_dims: Dims, window: Sequence[Bound], batch: Sequence[Bound]) -> list[Bound]:
+    """Window dimensions at their places, the others in order around them."""
+    windows, batches = iter(window), iter(batch)
+    return [next(windows) if k in window_dims else next(batches) for k in range(rank)]
+
+
+def _check_scatter(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+    odd = len(operands) % 2 == 1
+    require(odd, "S013", "operands", f"'scatter' takes n operands, the indices and n updates, got {len(operands)}")
+
+
+def _check_updates(update: Shape, limits: Sequence[int], indices: Sequence[Bound], window_dims: Dims, index_vector_dim: int) -> None:
+    """The window dimensions of the updates fit the operand's, the others are those of the indices."""
+    # There are more limits than window dimensions when a dimension is both inserted and batching.
+    for dimension, limit in zip(window_dims, limits, strict=False):
+        # XLA compares unbounded sizes as the least integer, so they fit anything and nothing fits them.
+        size = update.dimensions[dimension]
+        fits = size == UNBOUNDED or (limit != UNBOUNDED and size <= limit)
+        require(fits, "T066", "operands", f"updates of 'scatter' have size {size} in window dimension {dimension}, the operand has {limit}")
+    batch = [bound for k, bound in enumerate(indices) if k != index_vector_dim]
+    places = [k for k in range(update.rank) if k not in window_dims]
+    for dimension, (size, _) in zip(places, batch, strict=True):
+        agree = sizes_agree(update.dimensions[dimension], size)
+        require(agree, "T066", "operands", f"updates of 'scatter' have size {update.dimensions[dimension]} where the indices have {size}")
+
+
+@op(parse_rule=_check_scatter)
+def scatter(
+    *operands: Shape,
+    update_window_dims: Dims,
+    inserted_window_dims: Dims,
+    scatter_dims_to_operand_dims: Dims,
+    input_batching_dims: Dims = (),
+    scatter_indices_batching_dims: Dims = (),
+    index_vector_dim: Int,
+    indices_are_sorted: Bool = False,
+    unique_indices: Bool = False,
+    to_apply: Computation,
+) -> Shape:
+    """The operands with updates combined into them by to_apply where the index vectors say; updates that do not fit are skipped.
+
+    r = f32[5,4] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0},
+        index_vector_dim=1, to_apply=add
+    """
+    _check_scatter(None, operands, {})
+    count = len(operands) // 2
+    inputs, scatter_indices, updates = operands[:count], operands[count], operands[count + 1 :]
+    for k, operand in enumerate(operands):
+        require_array(operand, k, "scatter")
+    indices = _index_bounds("scatter", count, scatter_indices, index_vector_dim)
+    require_reducer(to_apply, [x.element_type for x in inputs], [x.element_type for x in updates], "scatter")
+    names = ("input_batching_dims", "scatter_indices_batching_dims")
+    for operand, update in zip(inputs, updates, strict=True):
+        rank = len(indices) - 1 + len(update_window_dims)
+        require(update.rank == rank, "T066", "operands", f"updates of 'scatter' must have rank {rank}, got {update.text_without_layout}")
+        holds = _sorted_unique(update_window_dims) and _within(update_window_dims, rank)
+        require(holds, "T065", "update_window_dims", "update_window_dims of 'scatter' must be sorted dimensions of the updates")
+        holds = _sorted_unique(inserted_window_dims) and _within(inserted_window_dims, operand.rank)
+        require(holds, "T065", "inserted_window_dims", "inserted_window_dims of 'scatter' must be sorted dimensions of the operand")
+        _check_batching("scatter", names, (input_batching_dims, scatter_indices_batching_dims), operand, indices)
+        dropped = {*inserted_window_dims, *input_batching_dims}
+        whole = len(update_window_dims) + len(inserted_window_dims) + len(input_batching_dims) == operand.rank
+        require(whole, "T065", "update_window_dims", f"not each dimension of {operand.text_without_layout} is windowed, inserted or batching")
+        _check_index_map("scatter", "scatter_dims_to_operand_dims", scatter_dims_to_operand_dims, operand.rank, indices[index_vector_dim])
+        limits = [size for k, size in enumerate(operand.dimensions) if k not in dropped]
+        _check_updates(update, limits, indices, update_window_dims, index_vector_dim)
+    return inputs[0] if count == 1 else made_tuple(inputs, "scatter")
+
+
+# Slices at computed places
+
+
+def _check_start_indices(opcode: str, operands: tuple[Shape, ...], fixed: int) -> None:
+    """Behind the first `fixed` operands: a scalar for each dimension of the first, or one vector (its length is not checked)."""
+    given = len(operands) - fixed
+    require(given >= 0, "T028", "operands", f"'{opcode}' takes at least {fixed} operands")
+    if given == 1:
+        require(has_dimensions(operands[fixed]), "T028", f"operand {fixed}", f"start indices of '{opcode}' must be arrays")
+        if bare(operands[fixed]).rank == 1:
+            return
+    require(has_dimensions(operands[0]), "T099", "operand 0", f"operand 0 of '{opcode}' must be an array")
+    rank = bare(operands[0]).rank
+    require(given == rank, "T028", "operands", f"'{opcode}' needs {rank} start indices for an operand of rank {rank}, got {given}")
+
+
+def _check_dynamic_slice(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+    _check_start_indices("dynamic-slice", operands, 1)
+
+
+@op(infers=False, parse_rule=_check_dynamic_slice)
+def dynamic_slice(*operands: Shape, dynamic_slice_sizes: Dims) -> Shape:
+    """A slice of the first operand that starts where the other operands say, moved so that it fits.
+
+    r = f32[2] dynamic-slice(x, i), dynamic_slice_sizes={2}
+    """
+    written_shape_needed("dynamic-slice")
+
+
+def _check_dynamic_update_slice(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+    _check_start_indices("dynamic-update-slice", operands, 2)
+
+
+@op(infers=False, parse_rule=_check_dynamic_update_slice)
+def dynamic_update_slice(*operands: Shape) -> Shape:
+    """The first operand with the second written over it where the other operands say, moved so that it fits.
+
+    r = f32[4] dynamic-update-slice(x, u, i)
+    """
+    written_shape_needed("dynamic-update-slice")
+
+
+# Order
+
+
+@op()
+def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_apply: Computation) -> Shape:
+    """The operands, all reordered alike along one dimension so that to_apply, a comparison, holds between neighbours.
+
+    r = f32[4] sort(x), dimensions={0}, to_apply=less
+    """
+    if len(operands) == 1:
+        return operands[0]
+    for k, operand in enumerate(operands):
+        require(has_dimensions(operand), "T099", f"operand {k}", f"operand {k} of 'sort' must be an array, got {operand.text_without_layout}")
+        sizes, first = bare(operand).dimensions, bare(operands[0]).dimensions
+        agree = len(sizes) == len(first) and all(map(sizes_agree, first, sizes))
+        require(agree, "T001", f"operand {k}", "operands of 'sort' must have the same dimensions")
+    return made_tuple(operands, "sort")
+
+
+@op()
+def topk(operand: Shape, *, k: Int, largest: Always[Bool] = True, is_stable: Bool = True) -> Shape:
+    """The k largest (or smallest) elements along the last dimension, in order, and their indices.
+
+    r = (f32[2], s32[2]) topk(x), k=2, largest=true
+    """
+    require_array(operand, 0, "topk")
+    sizes = bounds(operand)
+    last = sizes[-1][0] if sizes else 0
+    require(k <= last, "T075", "k", f"k of 'topk' is {k}, more than the last dimension of {operand.text_without_layout} holds")
+    if sizes:
+        require(k >= 0, "T075", "k", f"k of 'topk' cannot be negative, got {k}")
+        sizes[-1] = (k, False)
+    return tuple_shape((made_shape(operand.element_type, sizes, "topk"), made_shape("s32", sizes, "topk")))

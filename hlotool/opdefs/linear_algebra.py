@@ -1,0 +1,118 @@
+"""Opcodes on matrices and signals: cholesky, triangular-solve and fft.
+
+Infers result shapes only; the numerical algorithms live with the interpreter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hlotool.opdefs.base import op, require
+from hlotool.opdefs.common_shapes import (
+    array_operand,
+    dynamic_flags,
+    is_complex,
+    is_floating,
+    require_array,
+    same_size,
+)
+from hlotool.opdefs.kinds import Bool, Dims, FftType, TransposeOption
+from hlotool.shapes.shape import UNBOUNDED, Shape
+
+__all__ = ["cholesky", "fft", "triangular_solve"]
+
+
+@op()
+def cholesky(a: Shape, *, lower: Bool = False) -> Shape:
+    """Factors each Hermitian positive-definite matrix into a triangular one times its adjoint; reads only the named triangle.
+
+        r = f32[4,4] cholesky(f32[4,4] a), lower=true
+    """
+    array = array_operand(a, "operand 0", "cholesky")
+    numeric = is_floating(array.element_type) or is_complex(array.element_type)
+    require(numeric, "T058", "operand 0", f"cholesky needs a floating-point or complex operand, got {a.text_without_layout}")
+    require(array.rank >= 2, "T058", "operand 0", f"cholesky needs rank 2 or more, got {a.text_without_layout}")
+    minor = array.dimensions[-2:]
+    require(same_size(*minor), "T058", "operand 0", f"minor dimensions must be equal, got {list(minor)}")
+    return a
+
+
+@op()
+def triangular_solve(
+    a: Shape,
+    b: Shape,
+    *,
+    left_side: Bool = False,
+    lower: Bool = False,
+    unit_diagonal: Bool = False,
+    transpose_a: TransposeOption = "TRANSPOSE_INVALID",
+) -> Shape:
+    """Solves op(a) x = b (left_side) or x op(a) = b for x, with triangular a; reads only the named triangle.
+
+        r = f32[4,2] triangular-solve(f32[4,4] a, f32[4,2] b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE
+    """
+    matrix, other = array_operand(a, "operand 0", "triangular-solve"), array_operand(b, "operand 1", "triangular-solve")
+    numeric = is_floating(matrix.element_type) or is_complex(matrix.element_type)
+    require(numeric, "T057", "operand 0", f"triangular-solve needs a floating-point or complex operand, got {a.text_without_layout}")
+    same_type = other.element_type == matrix.element_type
+    require(same_type, "T057", "operand 1", f"a is {a.text_without_layout}, b is {b.text_without_layout}: element types differ")
+    require(matrix.rank >= 2, "T057", "operand 0", f"a must have rank 2 or more, got {a.text_without_layout}")
+    require(other.rank == matrix.rank, "T057", "operand 1", f"a has rank {matrix.rank}, b has rank {other.rank}")
+    minor = matrix.dimensions[-2:]
+    require(same_size(*minor), "T057", "operand 0", f"a must be square, got {list(minor)}")
+    shared = other.dimensions[-2 if left_side else -1]
+    require(same_size(minor[1], shared), "T057", "operand 1", f"a has size {minor[1]}, the shared dimension of b has size {shared}")
+    require(matrix.dimensions[:-2] == other.dimensions[:-2], "T057", "operand 1", "the batch dimensions of a and b differ")
+    # XLA's default for an unwritten transpose_a is the invalid one, so inference works only where it is written.
+    require(transpose_a != "TRANSPOSE_INVALID", "T057", "transpose_a", "transpose_a must be written to infer the result shape")
+    return b
+
+
+@op()
+def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
+    """Discrete Fourier transform over the innermost dimensions, as many as fft_length has entries (one to three).
+
+    RFFT takes real data to half a spectrum, IRFFT takes half a spectrum to real data.
+
+        r = c64[5] fft(f32[8] x), fft_type=RFFT, fft_length={8}
+    """
+    rank = len(fft_length)
+    require(1 <= rank <= 3, "T055", "fft_length", f"fft_length needs one to three entries, got {rank}")
+    array = array_operand(operand, "operand 0", "fft")
+    element_type = array.element_type
+    if fft_type == "RFFT":
+        require(element_type in ("f32", "f64"), "T056", "operand 0", f"RFFT needs an f32 or f64 operand, got {element_type}")
+    else:
+        require(is_complex(element_type), "T056", "operand 0", f"{fft_type} needs a complex operand, got {element_type}")
+    require(array.rank >= rank, "T055", "fft_length", f"fft_length has {rank} entries, the operand has rank {array.rank}")
+    if fft_type in ("FFT", "IFFT"):
+        return operand
+    require_array(operand, "operand 0", fft_type)
+    last, length = array.dimensions[-1], fft_length[-1]
+    half = _half_spectrum(length)
+    if fft_type == "RFFT":
+        matches = all(have in (UNBOUNDED, want) for have, want in zip(array.dimensions[-rank:], fft_length, strict=True))
+        size = half if length != 0 else last
+        result_type = "c64" if element_type == "f32" else "c128"
+    else:
+        # Unlike RFFT, IRFFT compares the outer lengths as they are: an unbounded dimension never matches.
+        outer = array.dimensions[len(array.dimensions) - rank : -1]
+        matches = UNBOUNDED not in outer and outer == fft_length[:-1]
+        matches = matches and (last == length == 0 or last in (UNBOUNDED, half))
+        size, result_type = length, "f32" if element_type == "c64" else "f64"
+    require(matches, "T055", "fft_length", f"fft_length {list(fft_length)} does not match the dimensions {list(array.dimensions)}")
+    keeps_unbounded = last == UNBOUNDED and fft_type == "RFFT" and length == 0
+    require(size >= 0 or keeps_unbounded, "T055", "fft_length", f"fft_length {length} gives a negative size")
+    return _with_last(array, result_type, size, dynamic_flags(array)[-1] and (last != UNBOUNDED or keeps_unbounded))
+
+
+def _half_spectrum(length: int) -> int:
+    """Entries of the non-redundant half; the division truncates toward zero, as it does in C++."""
+    return (length // 2 if length >= 0 else -(-length // 2)) + 1
+
+
+def _with_last(array: Shape, element_type: str, size: int, dynamic: bool) -> Shape:
+    """The array with another type and last dimension; the layout stays except for the element size, which follows the type."""
+    flags = (*dynamic_flags(array)[:-1], dynamic)
+    layout = None if array.layout is None else replace(array.layout, element_size_in_bits=0)
+    return Shape(element_type, (*array.dimensions[:-1], size), flags if any(flags) else (), layout)

@@ -1,0 +1,101 @@
+"""Batch normalization: training, inference and gradient.
+
+Infers result shapes only.
+"""
+
+from __future__ import annotations
+
+from hlotool.opdefs.base import op, require
+from hlotool.opdefs.common_shapes import (
+    array_operand,
+    check_layout,
+    checked_array,
+    dynamic_flags,
+    equal_types_up_to_precision,
+    is_floating,
+    require_array,
+    same_dimensions,
+    same_size,
+)
+from hlotool.opdefs.kinds import Int, Number
+from hlotool.shapes.shape import Shape, tuple_shape
+
+__all__ = ["batch_norm_grad", "batch_norm_inference", "batch_norm_training"]
+
+
+def _check_operand(opcode: str, operand: Shape, feature_index: int) -> None:
+    require_array(operand, "operand 0", opcode)
+    in_range = 0 <= feature_index < operand.rank
+    require(in_range, "T074", "feature_index", f"feature_index {feature_index} is out of range for rank {operand.rank}")
+    require(is_floating(operand.element_type), "T074", "operand 0", f"'{opcode}' needs a floating-point operand, got {operand.element_type}")
+    check_layout(operand, "operand 0")
+
+
+def _check_vector(name: str, at: str, vector: Shape, operand: Shape, feature_index: int, *, exact_rank: bool = True) -> None:
+    """Refuses a per-feature vector of another type, rank or size.
+
+    XLA does not look at the rank of inference's mean and variance, which `exact_rank` expresses.
+    """
+    array = array_operand(vector, at, "batch-norm")
+    require(array is vector or not exact_rank, "T099", at, f"{name} must be an array, got {vector.text_without_layout}")
+    right_rank = array.rank == 1 if exact_rank else array.rank >= 1
+    require(right_rank, "T074", at, f"{name} must have rank 1, has rank {array.rank}")
+    same_type = equal_types_up_to_precision(array.element_type, operand.element_type)
+    require(same_type, "T074", at, f"{name} has type {array.element_type}, the operand {operand.element_type}")
+    check_layout(array, at)
+    size, features = array.dimensions[0], operand.dimensions[feature_index]
+    require(same_size(size, features), "T074", at, f"{name} has {size} elements, feature dimension {feature_index} has size {features}")
+
+
+def _with_statistics(operand: Shape, feature_index: int) -> Shape:
+    """The operand's shape followed by two vectors with an element for each feature."""
+    feature = checked_array(operand.element_type, [operand.dimensions[feature_index]], [dynamic_flags(operand)[feature_index]])
+    return tuple_shape((operand, feature, feature))
+
+
+@op()
+def batch_norm_training(operand: Shape, scale: Shape, offset: Shape, *, epsilon: Number, feature_index: Int) -> Shape:
+    """Normalizes over all dimensions but the feature one; gives the normalized array, the mean and the variance.
+
+        r = (f32[8,3], f32[3], f32[3]) batch-norm-training(f32[8,3] x, f32[3] s, f32[3] o), epsilon=0.001, feature_index=1
+    """
+    _check_operand("batch-norm-training", operand, feature_index)
+    for name, at, vector in (("scale", "operand 1", scale), ("offset", "operand 2", offset)):
+        _check_vector(name, at, vector, operand, feature_index)
+    return _with_statistics(operand, feature_index)
+
+
+@op()
+def batch_norm_inference(
+    operand: Shape, scale: Shape, offset: Shape, mean: Shape, variance: Shape, *, epsilon: Number, feature_index: Int
+) -> Shape:
+    """Normalizes with a given mean and variance for each feature.
+
+        r = f32[8,3] batch-norm-inference(f32[8,3] x, f32[3] s, f32[3] o, f32[3] m, f32[3] v), epsilon=0.001, feature_index=1
+    """
+    _check_operand("batch-norm-inference", operand, feature_index)
+    for name, at, vector in (("scale", "operand 1", scale), ("offset", "operand 2", offset)):
+        _check_vector(name, at, vector, operand, feature_index)
+    for name, at, vector in (("mean", "operand 3", mean), ("variance", "operand 4", variance)):
+        _check_vector(name, at, vector, operand, feature_index, exact_rank=False)
+    return operand
+
+
+@op()
+def batch_norm_grad(
+    operand: Shape, scale: Shape, mean: Shape, variance: Shape, grad_output: Shape, *, epsilon: Number, feature_index: Int
+) -> Shape:
+    """Gradients of batch-norm-training with respect to operand, scale and offset.
+
+        r = (f32[8,3], f32[3], f32[3]) batch-norm-grad(f32[8,3] x, f32[3] s, f32[3] m, f32[3] v, f32[8,3] dy),
+            epsilon=0.001, feature_index=1
+    """
+    _check_operand("batch-norm-grad", operand, feature_index)
+    for name, at, vector in (("scale", "operand 1", scale), ("mean", "operand 2", mean), ("variance", "operand 3", variance)):
+        _check_vector(name, at, vector, operand, feature_index)
+    require_array(grad_output, "operand 4", "batch-norm-grad")
+    require(is_floating(grad_output.element_type), "T074", "operand 4", f"grad_output must be floating-point, got {grad_output.element_type}")
+    check_layout(grad_output, "operand 4")
+    same = same_dimensions(operand.dimensions, grad_output.dimensions)
+    require(same, "T074", "operand 4", f"grad_output has dimensions {list(grad_output.dimensions)}, operand {list(operand.dimensions)}")
+    return _with_statistics(operand, feature_index)

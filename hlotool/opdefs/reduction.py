@@ -1,0 +1,252 @@
+"""Opcodes that apply a scalar function over an array: reduce, reduce-window, select-and-scatter, map and scan.
+
+Sees called computations only as parameter and result shapes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hlotool.errors import Violation
+from hlotool.opdefs.base import op, require
+from hlotool.opdefs.common_shapes import (
+    array_of,
+    array_operand,
+    check_layout,
+    checked_array,
+    count,
+    dynamic_flags,
+    equal_types_up_to_precision,
+    is_scalar,
+    require_array,
+    same_dimensions,
+    shapes_match,
+    window_result,
+)
+from hlotool.opdefs.kinds import Always, Bool, Computation, Dims, Int, SingleDim, Window
+from hlotool.shapes.layout import Layout
+from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, tuple_shape
+
+__all__ = ["map_", "reduce", "reduce_window", "scan", "select_and_scatter"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reducer:
+    """A combining function and the name of the attribute that calls it."""
+
+    attribute: str
+    computation: Computation
+
+    def check(self, init_values: tuple[Shape, ...], element_types: tuple[str, ...]) -> None:
+        """Refuses a function that is not (accumulators, elements) -> accumulators."""
+        inputs, parameters = len(element_types), self.computation.parameters
+        self._require(len(parameters) == 2 * inputs, "C020", f"has {count(len(parameters), 'parameter')}, {count(inputs, 'input')} need {2 * inputs}")
+        accumulators = self._accumulators(inputs)
+        for k, (accumulator, init, element_type) in enumerate(zip(accumulators, init_values, element_types, strict=True)):
+            text = accumulator.text_without_layout
+            first, second = parameters[k], parameters[inputs + k]
+            self._require(shapes_match(accumulator, first), "C022", f"parameter {k} is {first.text_without_layout}, accumulator is {text}")
+            matches = shapes_match(accumulator, init, equal_types_up_to_precision)
+            require(matches, "T094", "operands", f"init value must be {text}, got {init.text_without_layout}")
+            element = array_shape(element_type)
+            for expected in (element, accumulator):
+                matches = shapes_match(expected, second, equal_types_up_to_precision)
+                message = f"parameter {inputs + k} is {second.text_without_layout}, needs {expected.text_without_layout}"
+                self._require(matches, "C022", message)
+
+    def _accumulators(self, inputs: int) -> tuple[Shape, ...]:
+        result = self.computation.result
+        accumulators = result.elements if result.is_tuple else (result,)
+        self._require(len(accumulators) == inputs, "C021", f"returns {result.text_without_layout}, needs {count(inputs, 'scalar')}")
+        for accumulator in accumulators:
+            scalar = accumulator.is_array or (result.is_tuple and array_of(accumulator) is not None)
+            self._require(scalar and is_scalar(accumulator), "C021", f"returns {result.text_without_layout}, needs {count(inputs, 'scalar')}")
+        return accumulators
+
+    def _require(self, holds: bool, code: str, message: str) -> None:
+        require(holds, code, self.attribute, f"the computation {message}")
+
+
+def _even_operands(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+    if len(operands) % 2:
+        raise Violation("S013", "operands", f"needs an init value for each input, got {count(len(operands), 'operand')}")
+
+
+@op(parse_rule=_even_operands)
+def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
+    """Combines the elements along the named dimensions with a function, starting from an init value for each input.
+
+    The operands are n inputs and then n scalars; more than one input gives a tuple.
+
+        r = f32[3] reduce(f32[2,3] x, f32[] zero), dimensions={0}, to_apply=add
+    """
+    require(operands, "S013", "operands", "'reduce' takes at least 2 operands, got 0")
+    inputs = [array_operand(shape, f"operand {k}", "reduce") for k, shape in enumerate(operands[: len(operands) // 2])]
+    first = inputs[0]
+    for k, other in enumerate(inputs):
+        same = same_dimensions(first.dimensions, other.dimensions)
+        require(same, "T094", f"operand {k}", f"inputs have dimensions {list(first.dimensions)} and {list(other.dimensions)}")
+    for k in dimensions:
+        require(0 <= k < first.rank, "T092", "dimensions", f"dimension {k} is out of range for rank {first.rank}")
+    require(len(set(dimensions)) == len(dimensions), "T092", "dimensions", f"a dimension is repeated in {list(dimensions)}")
+    _Reducer("to_apply", to_apply).check(operands[len(inputs) :], tuple(shape.element_type for shape in inputs))
+
+    kept = [k for k in range(first.rank) if k not in set(dimensions)]
+    flags = dynamic_flags(first)
+    sizes, dynamic = [first.dimensions[k] for k in kept], [flags[k] for k in kept]
+    if not to_apply.result.is_tuple:
+        return checked_array(to_apply.result.element_type, sizes, dynamic)
+    return tuple_shape(checked_array(_element_type(accumulator), sizes, dynamic) for accumulator in to_apply.result.elements)
+
+
+def _element_type(shape: Shape) -> str:
+    array = array_of(shape)
+    return shape.element_type if array is None else array.element_type
+
+
+@op(parse_rule=_even_operands)
+def reduce_window(*operands: Shape, window: Window = (), to_apply: Computation) -> Shape:
+    """Combines the elements inside each position of a window; padding and holes contribute nothing.
+
+        r = f32[4] reduce-window(f32[8] x, f32[] zero), window={size=2 stride=2}, to_apply=add
+    """
+    require(operands, "S013", "operands", "'reduce-window' takes at least 2 operands, got 0")
+    # XLA infers from operands 0 and 1 also where there are several inputs: a variadic reduce-window needs its shape written.
+    operand, init = operands[:2]
+    array = array_operand(operand, "operand 0", "reduce-window")
+    _Reducer("to_apply", to_apply).check((init,), (array.element_type,))
+    require_array(operand, "operand 0", "reduce-window")
+    return checked_array(_element_type(init), window_result(operand.dimensions, window), dynamic_flags(operand))
+
+
+@op()
+def select_and_scatter(
+    operand: Shape, source: Shape, init_value: Shape, *, window: Window = (), select: Computation, scatter: Computation
+) -> Shape:
+    """Adds each source value, with `scatter`, at the place in its window of the operand that `select` prefers.
+
+        r = f32[4] select-and-scatter(f32[4] x, f32[2] s, f32[] zero), window={size=2 stride=2}, select=ge, scatter=add
+    """
+    require_array(operand, "operand 0", "select-and-scatter")
+    parameters = select.parameters
+    require(len(parameters) == 2, "C024", "select", f"select has {count(len(parameters), 'parameter')}, needs 2")
+    verdict = shapes_match(select.result, array_shape("pred"))
+    require(verdict, "C024", "select", f"select returns {select.result.text_without_layout}, needs pred[]")
+    element = array_shape(operand.element_type)
+    for k, parameter in enumerate(parameters):
+        matches = shapes_match(element, parameter, equal_types_up_to_precision)
+        require(matches, "C024", "select", f"parameter {k} is {parameter.text_without_layout}, elements are {operand.element_type}")
+    array = array_operand(source, "operand 1", "select-and-scatter")
+    _Reducer("scatter", scatter).check((init_value,), (array.element_type,))
+    positions = checked_array(operand.element_type, window_result(operand.dimensions, window), dynamic_flags(operand))
+    matches = shapes_match(source, positions, equal_types_up_to_precision)
+    require(matches, "T091", "operand 1", f"window gives {positions.text_without_layout}, source is {source.text_without_layout}")
+    return operand
+
+
+def _map_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+    if result is None:
+        if "dimensions" not in attributes:
+            raise Violation("S014", "opcode", "'map' needs attribute 'dimensions' where its result shape is omitted")
+    elif array_of(result) is None:
+        # XLA replaces `dimensions` by those of the written shape, and aborts where that has none.
+        raise Violation("T003", "shape", f"'map' gives an array, not {result.text_without_layout}")
+
+
+@op("map", parse_rule=_map_rule)
+def map_(*operands: Shape, dimensions: Always[Dims] = (), to_apply: Computation) -> Shape:
+    """Applies a scalar function at every index, to one element of each operand.
+
+        r = f32[4] map(f32[4] x, f32[4] y), dimensions={0}, to_apply=add
+    """
+    require(operands, "S013", "operands", "'map' takes at least 1 operand, got 0")
+    arrays = [array_operand(shape, f"operand {k}", "map") for k, shape in enumerate(operands)]
+    common = arrays[0]
+    same_kind = operands[0].is_array
+    for k in range(1, len(operands)):
+        require_array(operands[k], f"operand {k}", "map")
+        if same_kind and shapes_match(arrays[k], common, lambda first, second: True):
+            continue
+        scalars_mix = equal_types_up_to_precision(arrays[k].element_type, common.element_type)
+        require(
+            scalars_mix and (not arrays[k].dimensions or not common.dimensions),
+            "T096",
+            f"operand {k}",
+            f"operands have dimensions {list(common.dimensions)} and {list(arrays[k].dimensions)}",
+        )
+        if arrays[k].dimensions:
+            common, same_kind = arrays[k], True
+    ordered = dimensions == tuple(range(common.rank))
+    require(ordered, "T096", "dimensions", f"map dimensions must be {{{','.join(map(str, range(common.rank)))}}}")
+    parameters, result = to_apply.parameters, to_apply.result
+    require(len(parameters) == len(operands), "C029", "to_apply", f"the computation has {count(len(parameters), 'parameter')}, needs {len(operands)}")
+    require(is_scalar(result), "C029", "to_apply", f"the computation returns {result.text_without_layout}, needs a scalar")
+    for k, (parameter, array) in enumerate(zip(parameters, arrays, strict=True)):
+        element_type = _element_type(parameter)
+        fits = is_scalar(parameter) and equal_types_up_to_precision(element_type, array.element_type)
+        message = f"parameter {k} is {parameter.text_without_layout}, operand elements are {array.element_type}"
+        require(fits, "C029", "to_apply", message)
+    return checked_array(_element_type(result), common.dimensions, dynamic_flags(common))
+
+
+def _scan_carries(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+    carries = attributes["num_carries"]
+    if not 0 <= carries <= len(operands):
+        raise Violation("T104", "num_carries", f"num_carries is {carries}, there are {count(len(operands), 'operand')}")
+
+
+@op(parse_rule=_scan_carries)
+def scan(
+    *operands: Shape,
+    dimensions: SingleDim,
+    num_carries: Int,
+    is_reverse: Bool = False,
+    is_associative: Always[Bool] = False,
+    to_apply: Computation,
+) -> Shape:
+    """Walks the inputs along one dimension, feeding each slice and the carried values to a function that gives outputs and new carries.
+
+    The operands are inputs and then `num_carries` initial carries; the result has the stacked outputs and the final carries.
+
+        r = (f32[4], f32[]) scan(f32[4] x, f32[] zero), dimensions={0}, num_carries=1, is_associative=false, to_apply=f
+    """
+    parameters = len(to_apply.parameters)
+    require(parameters == len(operands), "C040", "to_apply", f"the computation has {count(parameters, 'parameter')}, needs {len(operands)}")
+    require(num_carries < len(operands), "S037", "shape", "a scan without inputs needs its result shape written")
+    array = array_operand(operands[0], "operand 0", "scan")
+    body, dimension = to_apply.result, dimensions[0]
+    outputs = len(body.elements) - num_carries if body.is_tuple else num_carries == 0
+    if outputs <= 0:
+        return body
+    in_range = 0 <= dimension < array.rank
+    require(in_range, "T104", "dimensions", f"dimension {dimension} is out of range for rank {array.rank}")
+    steps = array.dimensions[dimension]
+    require(steps != UNBOUNDED, "T083", "operand 0", "the scan dimension must be bounded")
+    if not body.is_tuple:
+        return _stacked(body, dimension, steps)
+    return tuple_shape(_stacked(element, dimension, steps) if k < outputs else element for k, element in enumerate(body.elements))
+
+
+def _stacked(element: Shape, dimension: int, steps: int) -> Shape:
+    """The shape of `steps` elements side by side along a new dimension.
+
+    The new dimension lies just outside the one that it displaces; tiles, memory space and dynamic marks do not survive.
+    XLA loses the mark of an unbounded dimension too and prints a size of -2^63 that it cannot read: refused here.
+    """
+    array = array_of(element)
+    if array is None:
+        raise Violation("T104", "to_apply", f"outputs must be arrays, got {element.text_without_layout}")
+    require(UNBOUNDED not in array.dimensions, "T083", "to_apply", f"output {array.text_without_layout} must be bounded")
+    require(dimension <= array.rank, "T104", "dimensions", f"dimension {dimension} is out of range for output {array.text_without_layout}")
+    sizes = [*array.dimensions[:dimension], steps, *array.dimensions[dimension:]]
+    stacked = checked_array(array.element_type, sizes)
+    if array.layout is None or element is not array:
+        return stacked
+    check_layout(array, "to_apply")
+    order: list[int] = [] if dimension < array.rank else [dimension]
+    for k in array.layout.minor_to_major:
+        order.append(k + (k >= dimension))
+        if k == dimension:
+            order.append(dimension)
+    return stacked.with_layout(Layout(tuple(order)))

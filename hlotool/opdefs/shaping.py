@@ -1,0 +1,314 @@
+"""Opcodes that make an array of another shape from given elements: broadcast, reshape, transpose, slice, pad, concatenate and their kin.
+
+Says what each does and which result shape XLA's parser infers; moves no elements itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from hlotool.opdefs.base import op, require
+from hlotool.opdefs.inference import (
+    INT32_MAX,
+    Bound,
+    bare,
+    bounds,
+    has_dimensions,
+    higher_precision,
+    in_int64,
+    is_scalar,
+    made_shape,
+    require_array,
+    same_type_up_to_precision,
+    sizes_agree,
+    static_product,
+    with_bounds,
+    written_shape_needed,
+)
+from hlotool.opdefs.kinds import (
+    Always,
+    Dims,
+    FirstDim,
+    Int,
+    Padding,
+    SingleDim,
+    SliceRanges,
+)
+from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, buffer_shape
+
+__all__: list[str] = []
+
+
+# Broadcast
+
+
+def _check_broadcast(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+    needed = "dimensions" not in attributes and not (operands and is_scalar(operands[0]))
+    require(not needed, "S014", "dimensions", "'broadcast' needs attribute 'dimensions' unless its operand is a scalar")
+
+
+@op(parse_rule=_check_broadcast)
+def broadcast(operand: Shape, *, dimensions: Always[Dims] = ()) -> Shape:
+    """The operand repeated along new dimensions; dimension k of the operand becomes dimension dimensions[k] of the result.
+
+    r = f32[2,3] broadcast(x), dimensions={1}
+    """
+    require_array(operand, 0, "broadcast")
+    require(UNBOUNDED not in operand.dimensions, "T083", "operand 0", "operand 0 of 'broadcast' must not have unbounded dimensions")
+    # Without a result shape XLA reads `dimensions` as the sizes of new leading dimensions.
+    negative = any(size < 0 for size in dimensions)
+    require(not negative, "T017", "dimensions", "'broadcast' without a result shape takes sizes as its dimensions, which cannot be negative")
+    return made_shape(operand.element_type, [*((size, False) for size in dimensions), *bounds(operand)], "broadcast")
+
+
+# Reshapes
+
+
+def _require_dimensions(shape: Shape, at: str, opcode: str) -> None:
+    require(has_dimensions(shape), "T099", at, f"'{opcode}' is for arrays, got {shape.text_without_layout}")
+
+
+def _require_same_count(opcode: str, result: Shape, operand: Shape) -> None:
+    counts = static_product(bare(result).dimensions), static_product(bare(operand).dimensions)
+    message = f"'{opcode}' cannot turn {counts[1]} elements ({operand.text_without_layout}) into {counts[0]} ({result.text_without_layout})"
+    require(counts[0] == counts[1], "T021", "shape", message)
+
+
+def _check_reshape(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+    if result is None or not operands:
+        return
+    # XLA counts nothing when it sees `?` anywhere, even in a tuple; it aborts on every other operand that is no array.
+    if any(UNBOUNDED in bare(leaf).dimensions for leaf in operands[0].leaves()):
+        return
+    _require_dimensions(operands[0], "operand 0", "reshape")
+    _require_dimensions(result, "shape", "reshape")
+    _require_same_count("reshape", result, operands[0])
+
+
+@op(infers=False, parse_rule=_check_reshape)
+def reshape(operand: Shape, *, inferred_dimension: Int = -1) -> Shape:
+    """The same elements in row-major order with other dimensions.
+
+    r = f32[6] reshape(x)
+    """
+    written_shape_needed("reshape")
+
+
+def _check_dynamic_reshape(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+    require(operands, "S013", "operands", "'dynamic-reshape' takes an array and a size for each dimension of the result")
+    if result is None:
+        return
+    _require_dimensions(operands[0], "operand 0", "dynamic-reshape")
+    _require_dimensions(result, "shape", "dynamic-reshape")
+    sizes, rank = len(operands) - 1, bare(result).rank
+    require(sizes == rank, "S013", "operands", f"'dynamic-reshape' to rank {rank} takes {rank} sizes, got {sizes}")
+    _require_same_count("dynamic-reshape", result, operands[0])
+
+
+@op(infers=False, parse_rule=_check_dynamic_reshape)
+def dynamic_reshape(*operands: Shape) -> Shape:
+    """The elements of the first operand with dimensions whose actual sizes the other operands give, one scalar for each.
+
+    r = f32[<=6] dynamic-reshape(x, n)
+    """
+    written_shape_needed("dynamic-reshape")
+
+
+@op(infers=False)
+def bitcast(operand: Shape) -> Shape:
+    """The operand's memory read as an array of another shape, layout or element type; no bytes move.
+
+    r = f32[6]{0} bitcast(x)
+    """
+    written_shape_needed("bitcast")
+
+
+# Order of elements
+
+
+@op()
+def transpose(operand: Shape, *, dimensions: Dims) -> Shape:
+    """The dimensions in another order: dimension k of the result is dimension dimensions[k] of the operand.
+
+    r = f32[3,2] transpose(x), dimensions={1,0}
+    """
+    require_array(operand, 0, "transpose")
+    rank = operand.rank
+    permutes = sorted(dimensions) == list(range(rank))
+    require(permutes, "T023", "dimensions", f"'transpose' needs a permutation of the {rank} dimensions of {operand.text_without_layout}")
+    sizes = bounds(operand)
+    shape = with_bounds(operand, [sizes[dimension] for dimension in dimensions])
+    if operand.layout is None:
+        return shape
+    order = operand.layout.minor_to_major
+    known = all(0 <= dimension < rank for dimension in order)
+    require(known, "L003", "operand 0", f"the layout of operand 0 of 'transpose' names dimensions that it does not have: {operand}")
+    # The result lies in memory as the operand does; split configurations keep their dimension, as in XLA.
+    place = {dimension: k for k, dimension in enumerate(dimensions)}
+    return shape.with_layout(replace(operand.layout, minor_to_major=tuple(place[dimension] for dimension in order)))
+
+
+@op()
+def reverse(operand: Shape, *, dimensions: Dims) -> Shape:
+    """The elements in opposite order along the given dimensions.
+
+    r = f32[2,3] reverse(x), dimensions={1}
+    """
+    require_array(operand, 0, "reverse")
+    require(len(set(dimensions)) == len(dimensions), "T040", "dimensions", "'reverse' names a dimension twice")
+    known = all(0 <= dimension < operand.rank for dimension in dimensions)
+    require(known, "T040", "dimensions", f"'reverse' names a dimension that {operand.text_without_layout} does not have")
+    return operand
+
+
+def _check_copy(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+    # An opaque element of a tuple passes, as does an opaque operand; XLA aborts on an opaque result.
+    made = result if result is not None or not operands else operands[0]
+    require(made is None or made.element_type != "opaque", "T099", "shape", "'copy' cannot give an opaque value")
+
+
+@op(parse_rule=_check_copy)
+def copy(operand: Shape) -> Shape:
+    """The operand, in memory of its own and possibly in another layout.
+
+    r = f32[2,3]{0,1} copy(x)
+    """
+    _check_copy(operand, (operand,), {})
+    return operand
+
+
+# Parts, surroundings and sequences
+
+
+@op(infers=False)
+def slice_(operand: Shape, *, slice: SliceRanges) -> Shape:
+    """In each dimension the elements from start to before limit, every stride-th.
+
+    r = f32[2] slice(x), slice={[1:5:2]}
+    """
+    written_shape_needed("slice")
+
+
+@op()
+def pad(operand: Shape, padding_value: Shape, *, padding: Padding) -> Shape:
+    """The operand with the padding value around it and between its elements; negative amounts cut elements off.
+
+    r = f32[7] pad(x, zero), padding=1_2
+    """
+    require_array(operand, 0, "pad")
+    require(is_scalar(padding_value), "T037", "operand 1", f"the padding value must be a scalar, got {padding_value.text_without_layout}")
+    fits = operand.rank == len(padding)
+    require(fits, "T036", "padding", f"'pad' needs {operand.rank} paddings for {operand.text_without_layout}, got {len(padding)}")
+    value_type = bare(padding_value).element_type
+    agree = same_type_up_to_precision(operand.element_type, value_type)
+    require(agree, "T037", "operand 1", f"'pad' cannot surround {operand.element_type} with {value_type}")
+    padded: list[Bound] = []
+    for (size, dynamic), amount in zip(bounds(operand), padding, strict=True):
+        require(amount.interior >= 0, "T038", "padding", "interior padding cannot be negative")
+        if size == UNBOUNDED:
+            padded.append((size, dynamic))
+            continue
+        between = max(size - 1, 0) * amount.interior
+        require(between == in_int64(between), "T084", "padding", "the padded size does not fit 64 bits")
+        padded_size = in_int64(size + amount.low + amount.high + between)
+        require(padded_size >= 0, "T039", "padding", f"padding leaves a dimension of size {padded_size}")
+        padded.append((padded_size, dynamic))
+    return made_shape(higher_precision(operand.element_type, value_type, "pad"), padded, "pad")
+
+
+def _joined_bound(parts: Sequence[Bound]) -> Bound:
+    """The dimension along which arrays are concatenated."""
+    if any(size == UNBOUNDED for size, _ in parts):
+        return UNBOUNDED, True
+    return in_int64(sum(size for size, _ in parts)), any(dynamic for _, dynamic in parts)
+
+
+def _common_bound(parts: Sequence[Bound]) -> Bound:
+    """Another dimension of concatenated arrays, which they have in common."""
+    known = [part for part in parts if part[0] != UNBOUNDED]
+    if not known:
+        return UNBOUNDED, True
+    sizes = {size for size, _ in known}
+    require(len(sizes) == 1, "T033", "operands", f"'concatenate' joins arrays of the sizes {sorted(sizes)} in another dimension")
+    return known[0][0], any(dynamic for _, dynamic in known)
+
+
+@op()
+def concatenate(*operands: Shape, dimensions: SingleDim) -> Shape:
+    """The operands one after the other along one dimension.
+
+    r = f32[6] concatenate(x, y), dimensions={0}
+    """
+    require(operands, "S013", "operands", "'concatenate' takes at least one operand")
+    first, dimension = operands[0], dimensions[0]
+    for k, operand in enumerate(operands):
+        require_array(operand, k, "concatenate")
+        agree = same_type_up_to_precision(first.element_type, operand.element_type)
+        require(agree, "T034", f"operand {k}", f"'concatenate' cannot join {first.element_type} and {operand.element_type}")
+        require(first.rank == operand.rank, "T033", f"operand {k}", "'concatenate' joins arrays of the same rank only")
+    known = 0 <= dimension < first.rank
+    require(known, "T035", "dimensions", f"'concatenate' along dimension {dimension}, which {first.text_without_layout} does not have")
+    columns = list(zip(*map(bounds, operands), strict=True))
+    for k, parts in enumerate(columns):
+        fits = k == dimension or all(sizes_agree(parts[0][0], size) for size, _ in parts)
+        require(fits, "T033", "operands", f"'concatenate' joins arrays that differ in dimension {k}")
+    joined = [_joined_bound(parts) if k == dimension else _common_bound(parts) for k, parts in enumerate(columns)]
+    # XLA compares each operand with the first and keeps only the last outcome.
+    element_types = [higher_precision(first.element_type, operand.element_type, "concatenate") for operand in operands]
+    return made_shape(element_types[-1], joined, "concatenate")
+
+
+# Numbers and sizes
+
+
+@op(infers=False)
+def iota(*, iota_dimension: Int) -> Shape:
+    """Each element is its own index along one dimension.
+
+    r = s32[2,3] iota(), iota_dimension=1
+    """
+    written_shape_needed("iota")
+
+
+def _check_one_dimension(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+    # XLA takes the first of several without a word, and aborts when there is none.
+    require(attributes.get("dimensions") != (), "S017", "dimensions", "expects a list of one dimension, got an empty one")
+
+
+def _require_sized(opcode: str, operand: Shape, dimension: int) -> Shape:
+    _require_dimensions(operand, "operand 0", opcode)
+    array = bare(operand)
+    code = "T073" if opcode.startswith("set") else "T072"
+    known = 0 <= dimension < array.rank
+    require(known, code, "dimensions", f"'{opcode}' of dimension {dimension}, which {operand.text_without_layout} does not have")
+    require(array.dimensions[dimension] <= INT32_MAX, code, "dimensions", f"the size of dimension {dimension} does not fit s32")
+    return array
+
+
+@op(parse_rule=_check_one_dimension)
+def get_dimension_size(operand: Shape, *, dimensions: FirstDim) -> Shape:
+    """The actual size of one dimension.
+
+    r = s32[] get-dimension-size(x), dimensions={0}
+    """
+    _check_one_dimension(None, (operand,), {"dimensions": dimensions})
+    _require_sized("get-dimension-size", operand, dimensions[0])
+    return array_shape("s32")
+
+
+@op(parse_rule=_check_one_dimension)
+def set_dimension_size(operand: Shape, size: Shape, *, dimensions: FirstDim) -> Shape:
+    """The operand with the actual size of one dimension set; its bound stays.
+
+    r = f32[<=4] set-dimension-size(x, n), dimensions={0}
+    """
+    _check_one_dimension(None, (operand,), {"dimensions": dimensions})
+    dimension = dimensions[0]
+    array = _require_sized("set-dimension-size", operand, dimension)
+    fits = is_scalar(size) and bare(size).element_type == "s32"
+    require(fits, "T073", "operand 1", f"the size that 'set-dimension-size' sets must be s32[], got {size.text_without_layout}")
+    marked = [(bound, dynamic or k == dimension) for k, (bound, dynamic) in enumerate(bounds(array))]
+    shape = with_bounds(array, marked)
+    return buffer_shape(shape) if operand.element_type == "buffer" else shape

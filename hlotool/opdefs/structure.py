@@ -1,0 +1,73 @@
+"""Opcodes that name or group values: parameter, constant, tuple and get-tuple-element.
+
+A parameter's number and a constant's literal stand in the operand parentheses and are not declared here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hlotool.errors import Violation
+from hlotool.opdefs.base import op, require
+from hlotool.opdefs.common_shapes import count, shape_must_be_written
+from hlotool.opdefs.kinds import Int, Replication
+from hlotool.shapes.shape import Shape, tuple_shape
+
+__all__ = ["constant", "get_tuple_element", "parameter", "tuple_"]
+
+
+def _one_flag_for_each_leaf(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+    flags = attributes.get("parameter_replication")
+    if flags is None or result is None:
+        return
+    leaves = sum(1 for _ in result.leaves())
+    if len(flags) != leaves:
+        raise Violation("P031", "parameter_replication", f"{count(len(flags), 'flag')} for {count(leaves, 'leaf buffer')}")
+
+
+@op(infers=False, parse_rule=_one_flag_for_each_leaf)
+def parameter(*, parameter_replication: Replication | None = None) -> Shape:
+    """An input of the computation, by number.
+
+        x = f32[4] parameter(0)
+    """
+    shape_must_be_written("parameter")
+
+
+@op(infers=False)
+def constant() -> Shape:
+    """A value that the text spells out.
+
+        c = f32[2] constant({1, 2})
+    """
+    shape_must_be_written("constant")
+
+
+def _tuple_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+    if result is None:
+        return
+    if not result.is_tuple:
+        raise Violation("T071", "shape", f"'tuple' gives a tuple, not {result.text_without_layout}")
+    if len(result.elements) != len(operands):
+        raise Violation("T071", "shape", f"written with {count(len(result.elements), 'element')}, has {count(len(operands), 'operand')}")
+
+
+@op("tuple", parse_rule=_tuple_rule)
+def tuple_(*operands: Shape) -> Shape:
+    """Groups values into one.
+
+        r = (f32[4], s32[]) tuple(f32[4] x, s32[] i)
+    """
+    return tuple_shape(operands)
+
+
+@op()
+def get_tuple_element(operand: Shape, *, index: Int) -> Shape:
+    """One element of a tuple.
+
+        r = s32[] get-tuple-element((f32[4], s32[]) x), index=1
+    """
+    require(operand.is_tuple, "T069", "operand 0", f"operand is {operand.text_without_layout}, not a tuple")
+    elements = operand.elements
+    require(0 <= index < len(elements), "T068", "index", f"tuple has {count(len(elements), 'element')}, index {index}")
+    return elements[index]

@@ -1,0 +1,68 @@
+"""Literals: the values of constants, as source spelling or as bytes.
+
+Reading, writing and converting them is the work of `text.literal` and its neighbours; nothing here knows a digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import prod
+
+from hlotool.shapes.shape import Shape, tuple_shape
+
+__all__ = ["ELIDED", "Literal", "tuple_literal"]
+
+ELIDED = "{...}"
+"""Spelling of an array whose values were left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """The value of a constant: an array held as `text` or as `data`, or a tuple of `elements`.
+
+    `text` is the source spelling with normalised braces, blanks and index comments; `data` are the values in row-major order and
+    little-endian, one byte for each element under eight bits (integers sign-extended), complex as real part, imaginary part.
+    Two literals are equal when they hold the same shape and spelling or the same shape and bytes, not when they mean the same numbers.
+    The shape is static but for dimensions written `?`, has no `element_size_in_bits`, and is what the constant's own shape becomes.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> Literal(array_shape("f32", (2,)), "{1, 2.5}").elided
+    False
+    """
+
+    shape: Shape
+    text: str = ""
+    data: bytes | None = None
+    elements: tuple[Literal, ...] = ()
+
+    @property
+    def elided(self) -> bool:
+        """Whether the values are unknown: a `{...}`, or a tuple with one inside."""
+        return any(leaf.text == ELIDED for leaf in self.leaves()) if self.elements else self.text == ELIDED
+
+    @property
+    def element_count(self) -> int:
+        """How many elements the array holds; those of a tuple are counted together."""
+        # A dimension written ? holds nothing: XLA gives such a literal no elements.
+        return sum(prod(max(size, 0) for size in leaf.shape.dimensions) for leaf in self.leaves() if not leaf.shape.is_tuple)
+
+    def leaves(self) -> Iterator[Literal]:
+        """The arrays below, in order, and empty tuples; the literal itself when it is an array."""
+        stack = [self]
+        while stack:
+            literal = stack.pop()
+            if literal.elements:
+                stack.extend(reversed(literal.elements))
+            else:
+                yield literal
+
+
+def tuple_literal(elements: Iterable[Literal]) -> Literal:
+    """The tuple of `elements`.
+
+    >>> tuple_literal(()).shape.text
+    '()'
+    """
+    elements = tuple(elements)
+    return Literal(tuple_shape(element.shape for element in elements), elements=elements)

@@ -1,0 +1,148 @@
+"""Where an instruction came from: `metadata={...}` and the stack-frame tables it points into.
+
+Kept in canonical text until somebody asks; the regular expressions here read that canonical form only.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+
+from hlotool.shapes.strings import escape, quote, unescape
+
+__all__ = ["FileLocation", "Metadata", "StackFrame", "StackTables", "decode_metadata", "decode_stack_tables"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """The fields of XLA's OpMetadata in printed order; zero and empty mean absent."""
+
+    op_type: str = ""
+    op_name: str = ""
+    source_file: str = ""
+    source_line: int = 0
+    source_end_line: int = 0
+    source_column: int = 0
+    source_end_column: int = 0
+    profile_type: tuple[int, ...] = ()
+    deduplicated_name: str = ""
+    scheduling_name: str = ""
+    stack_frame_id: int = 0
+    metadata_payload: str = ""
+
+    @property
+    def text(self) -> str:
+        """Canonical spelling: `{op_name="x" source_line=3}`."""
+        return "{" + " ".join(self._parts()) + "}"
+
+    def _parts(self) -> list[str]:
+        parts = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not value:
+                continue
+            if isinstance(value, tuple):
+                parts.append(f"{field.name}={{{','.join(map(str, value))}}}")
+            elif isinstance(value, int):
+                parts.append(f"{field.name}={value}")
+            # XLA forgets to escape this one.
+            elif field.name == "scheduling_name":
+                parts.append(f'{field.name}="{value}"' if escape(value) == value else f"{field.name}={quote(value)}")
+            else:
+                parts.append(f"{field.name}={quote(value)}")
+        return parts
+
+    @property
+    def is_printed_by_xla(self) -> bool:
+        """XLA drops metadata that holds none of these fields."""
+        return bool(self.op_type or self.op_name or self.source_file or self.scheduling_name or self.stack_frame_id or self.metadata_payload)
+
+
+_FIELD = re.compile(r'([a-z_]++)=(?:"((?:[^"\\]++|\\.)*+)"|\{([0-9,]*+)\}|(-?[0-9]++))')
+
+
+def decode_metadata(text: str) -> Metadata:
+    """The value of a canonical metadata text.
+
+    >>> decode_metadata('{op_name="a/b" source_line=3}').source_line
+    3
+    """
+    values: dict[str, str | int | tuple[int, ...]] = {}
+    for name, string, numbers, number in _FIELD.findall(text):
+        if number:
+            values[name] = int(number)
+        elif numbers:
+            values[name] = tuple(map(int, numbers.split(",")))
+        else:
+            values[name] = unescape(string)
+    return Metadata(**values)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class FileLocation:
+    file_name_id: int
+    function_name_id: int
+    line: int
+    end_line: int
+    column: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class StackFrame:
+    """`parent_frame_id` as written in text: one more than the parent's row number, 1 for none."""
+
+    file_location_id: int
+    parent_frame_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class StackTables:
+    """The four tables; ids count from 1."""
+
+    file_names: tuple[str, ...]
+    function_names: tuple[str, ...]
+    file_locations: tuple[FileLocation, ...]
+    stack_frames: tuple[StackFrame, ...]
+
+    @property
+    def text(self) -> str:
+        """As XLA prints it below the header: four blocks, each followed by a blank line."""
+        blocks = [
+            ["FileNames", *(f"{k} {quote(name)}" for k, name in enumerate(self.file_names, 1))],
+            ["FunctionNames", *(f"{k} {quote(name)}" for k, name in enumerate(self.function_names, 1))],
+            [
+                "FileLocations",
+                *(
+                    f"{k} {{file_name_id={x.file_name_id} function_name_id={x.function_name_id} line={x.line} end_line={x.end_line}"
+                    f" column={x.column} end_column={x.end_column}}}"
+                    for k, x in enumerate(self.file_locations, 1)
+                ),
+            ],
+            [
+                "StackFrames",
+                *(f"{k} {{file_location_id={x.file_location_id} parent_frame_id={x.parent_frame_id}}}" for k, x in enumerate(self.stack_frames, 1)),
+            ],
+        ]
+        return "".join("\n".join(block) + "\n\n" for block in blocks)
+
+
+_NAME_ROW = re.compile(r'^[0-9]+ "((?:[^"\\]|\\.)*)"$', re.MULTILINE)
+_LOCATION_ROW = re.compile(
+    r"^[0-9]+ \{file_name_id=(-?[0-9]+) function_name_id=(-?[0-9]+) line=(-?[0-9]+) end_line=(-?[0-9]+) column=(-?[0-9]+) end_column=(-?[0-9]+)\}$",
+    re.MULTILINE,
+)
+_FRAME_ROW = re.compile(r"^[0-9]+ \{file_location_id=(-?[0-9]+) parent_frame_id=(-?[0-9]+)\}$", re.MULTILINE)
+
+
+def decode_stack_tables(text: str) -> StackTables:
+    """The value of tables in canonical text."""
+    functions_at = text.index("\nFunctionNames\n")
+    locations_at = text.index("\nFileLocations\n", functions_at)
+    frames_at = text.index("\nStackFrames", locations_at)
+    return StackTables(
+        tuple(unescape(m[1]) for m in _NAME_ROW.finditer(text, 0, functions_at)),
+        tuple(unescape(m[1]) for m in _NAME_ROW.finditer(text, functions_at, locations_at)),
+        tuple(FileLocation(*map(int, m.groups())) for m in _LOCATION_ROW.finditer(text, locations_at, frames_at)),
+        tuple(StackFrame(*map(int, m.groups())) for m in _FRAME_ROW.finditer(text, frames_at)),
+    )

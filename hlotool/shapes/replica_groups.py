@@ -1,0 +1,168 @@
+"""Which devices take part in a collective together: replica groups as lists, as a transposed iota, or as axes of a mesh.
+
+Whether the ids fit the module's counts and the operands is not asked here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain, count, islice
+from math import prod
+
+from hlotool.errors import Violation
+from hlotool.shapes.sharding import MAX_DEVICES, AxisRef, Mesh, TileAssignment
+
+__all__ = ["NO_GROUPS", "ReplicaGroups"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaGroups:
+    """Replica groups in one of three forms: `lists`, `tile` (two dimensions, an iota) or `axes` of a `mesh`.
+
+    >>> from hlotool.shapes.sharding import iota_devices
+    >>> ReplicaGroups(tile=TileAssignment((2, 2), iota_devices((2, 2), (1, 0)))).groups()
+    ((0, 2), (1, 3))
+    """
+
+    lists: tuple[tuple[int, ...], ...] = ()
+    tile: TileAssignment | None = None
+    mesh: Mesh | None = None
+    axes: tuple[AxisRef, ...] = ()
+    _text: str = field(init=False, compare=False, repr=False, default="")
+    _groups: tuple[tuple[int, ...], ...] | None = field(init=False, compare=False, repr=False, default=None)
+
+    @property
+    def text(self) -> str:
+        """Text that XLA reads back as these groups."""
+        if not self._text:
+            object.__setattr__(self, "_text", self.spell())
+        return self._text
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __bool__(self) -> bool:
+        """False for `{}`, which stands for one group of all devices."""
+        return bool(self.lists) or self.tile is not None or self.mesh is not None
+
+    def spell(self, *, exact: bool = True) -> str:
+        """Its text; XLA (`exact=False`) does not escape the names of axes."""
+        if self.tile is not None:
+            return self.tile.text
+        if self.mesh is not None:
+            return f"{self.mesh.spell(exact=exact)} {{{self.mesh.spell_axes(self.axes, ',', exact=exact)}}}"
+        return _spell_lists(self.lists)
+
+    @property
+    def group_count(self) -> int:
+        """Number of groups, without writing them out; 0 for `{}`."""
+        if self.tile is not None:
+            return self.tile.dimensions[0]
+        if self.mesh is None:
+            return len(self.lists)
+        per_group = prod(ref.extent(self.mesh) for ref in self.axes)
+        return self.mesh.size // per_group if per_group else 0
+
+    @property
+    def device_count(self) -> int:
+        """Number of ids in all groups together, without writing them out."""
+        if self.tile is not None:
+            return self.tile.size
+        return sum(map(len, self.lists)) if self.mesh is None else self.mesh.size
+
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """All groups written out; Violation when an iota has another size or there are more than MAX_DEVICES ids."""
+        if self._groups is None:
+            object.__setattr__(self, "_groups", self._written_out())
+        assert self._groups is not None
+        return self._groups
+
+    def _written_out(self) -> tuple[tuple[int, ...], ...]:
+        if self.tile is not None:
+            tile, per_group = self.tile, self.tile.dimensions[1]
+        elif self.mesh is not None:
+            split, grouped = self._split_axes()
+            sizes = list(chain.from_iterable(split))
+            tile = self.mesh.tile.with_dimensions(sizes)
+            per_group = prod(sizes[k] for k in grouped)
+        else:
+            return self.lists
+        if min(tile.dimensions) <= 0 or tile.size > MAX_DEVICES or tile.size != tile.device_count or per_group <= 0:
+            raise Violation("P030", "replica_groups", f"{self.text} does not place {tile.device_count} ids in groups of {per_group}")
+        if self.mesh is not None:
+            tile = tile.transposed(sorted(set(range(len(sizes))).difference(grouped)) + grouped)
+        ids = iter(tile.device_ids())
+        return tuple(tuple(islice(ids, per_group)) for _ in range(tile.size // per_group))
+
+    def written_out(self) -> ReplicaGroups:
+        """The same groups as lists: `{{0,1},{2,3}}`."""
+        return ReplicaGroups(self.groups())
+
+    def _split_axes(self) -> tuple[list[list[int]], list[int]]:
+        """For each axis the sizes it is split into, and which of all these dimensions together form the groups.
+
+        XLA splits an axis of which one part is used always into three, where the first or the last may have size one.
+        """
+        assert self.mesh is not None
+        parts_of: dict[int, list[AxisRef]] = {}
+        for ref in self.axes:
+            parts_of.setdefault(ref.axis, []).append(ref)
+        split: list[list[int]] = []
+        place: dict[AxisRef, int] = {}
+        offset = 0
+        for axis, size in enumerate(self.mesh.sizes):
+            parts = sorted((ref for ref in parts_of.get(axis, ()) if not ref.is_whole), key=lambda ref: ref.pre_size)
+            sizes, done = [], 1
+            for ref in parts:
+                if ref.pre_size != done or len(parts) == 1:
+                    sizes.append(ref.pre_size // done)
+                place[ref] = offset + len(sizes)
+                sizes.append(ref.size)
+                done = ref.next_pre_size
+            if done != size or len(parts) < 2:
+                sizes.append(size // done)
+            place[AxisRef(axis)] = offset
+            split.append(sizes)
+            offset += len(sizes)
+        return split, [place[ref] for ref in self.axes]
+
+    def without_subaxes(self) -> ReplicaGroups:
+        """The same groups over a mesh whose axes are split so that only whole axes are used; other forms stay as they are.
+
+        >>> ReplicaGroups(mesh=Mesh(("a",), (8,)), axes=(AxisRef(0, 1, 2), AxisRef(0, 4, 2))).without_subaxes().text
+        "mesh['a_0'=2,'a_1'=2,'a_2'=2] {'a_0','a_2'}"
+        """
+        if self.mesh is None or all(ref.is_whole for ref in self.axes):
+            return self
+        split, grouped = self._split_axes()
+        names = [name if len(sizes) == 1 else f"{name}_{k}" for name, sizes in zip(self.mesh.names, split, strict=True) for k in range(len(sizes))]
+        mesh = Mesh(_unique_names(names), tuple(chain.from_iterable(split)), self.mesh.devices)
+        return ReplicaGroups(mesh=mesh, axes=tuple(map(AxisRef, grouped)))
+
+
+NO_GROUPS = ReplicaGroups()
+"""`{}`: one group of all devices."""
+
+
+def _spell_lists(lists: Sequence[Sequence[int]]) -> str:
+    return "{" + ",".join("{" + ",".join(map(str, group)) + "}" for group in lists) + "}"
+
+
+def _letters(number: int) -> str:
+    """a, b, ..., z, aa, ab, ..."""
+    out = ""
+    while number >= 0:
+        out = chr(ord("a") + number % 26) + out
+        number = number // 26 - 1
+    return out
+
+
+def _unique_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Names with letters added where they occur several times or are taken, as XLA names the parts of axes."""
+    numbers = {name: count(-1 if occurrences == 1 else 0) for name, occurrences in Counter(names).items()}
+    taken: dict[str, None] = {}
+    for name in names:
+        taken[next(unique for number in numbers[name] if (unique := name + _letters(number)) not in taken)] = None
+    return tuple(taken)

@@ -1,0 +1,181 @@
+"""Shapes: arrays, tuples, tokens, opaque values and buffers, with their text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from hlotool.shapes.layout import Layout, default_layout
+
+__all__ = ["OPAQUE", "TOKEN", "UNBOUNDED", "ProgramShape", "Shape", "array_shape", "buffer_shape", "compatible", "join_elements", "tuple_shape", "with_default_order"]
+
+UNBOUNDED = -1
+"""Size of a dimension written `?`."""
+
+
+def join_elements(texts: Iterable[str]) -> str:
+    """Texts joined by `, `, with XLA's `/*index=5*/` before every fifth."""
+    return "".join(("" if k == 0 else ", " if k % 5 else f", /*index={k}*/") + text for k, text in enumerate(texts))
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The type of an instruction's result.
+
+    `element_type` is a name of ELEMENT_TYPES, "tuple" or "buffer"; `dynamic` has a flag for each dimension or is empty when
+    all are static; `layout` is None for everything but arrays; `elements` are the parts of a tuple or the array in a buffer.
+
+    >>> array_shape("f32", (2, 3)).text
+    'f32[2,3]{1,0}'
+    """
+
+    element_type: str
+    dimensions: tuple[int, ...] = ()
+    dynamic: tuple[bool, ...] = ()
+    layout: Layout | None = None
+    elements: tuple[Shape, ...] = ()
+    _text: str = field(init=False, compare=False, repr=False, default="")
+    _hash: int = field(init=False, compare=False, repr=False, default=0)
+
+    @property
+    def is_tuple(self) -> bool:
+        return self.element_type == "tuple"
+
+    @property
+    def is_array(self) -> bool:
+        return self.element_type not in ("tuple", "token", "opaque", "buffer")
+
+    @property
+    def rank(self) -> int:
+        return len(self.dimensions)
+
+    @property
+    def text(self) -> str:
+        """XLA's print with layouts: `f32[2,3]{1,0}`, `(s32[], f32[4]{0})`."""
+        if not self._text:
+            object.__setattr__(self, "_text", _text(self, layouts=True))
+        return self._text
+
+    @property
+    def text_without_layout(self) -> str:
+        """XLA's print without layouts, as signatures show it: `f32[2,3]`."""
+        return _text(self, layouts=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __hash__(self) -> int:
+        # Cached, because tuples of a thousand leaves are looked up again and again.
+        if not self._hash:
+            object.__setattr__(self, "_hash", hash((self.element_type, self.dimensions, self.layout, self.elements)) or 1)
+        return self._hash
+
+    def leaves(self) -> Iterator[Shape]:
+        """The shapes below that are not tuples, in order; the shape itself when it is none."""
+        stack = [self]
+        while stack:
+            shape = stack.pop()
+            if shape.is_tuple:
+                stack.extend(reversed(shape.elements))
+            else:
+                yield shape
+
+    def with_layout(self, layout: Layout | None) -> Shape:
+        return replace(self, layout=layout)
+
+    def with_dimensions(self, dimensions: Iterable[int], dynamic: Iterable[bool] = ()) -> Shape:
+        """The same element type with other dimensions and the default layout."""
+        return array_shape(self.element_type, tuple(dimensions), tuple(dynamic))
+
+    def with_element_type(self, element_type: str) -> Shape:
+        return replace(self, element_type=element_type)
+
+
+def _text(root: Shape, *, layouts: bool) -> str:
+    if not root.elements and root.element_type != "tuple":
+        return _leaf_text(root, layouts)
+    # An explicit stack: shapes may nest deeper than Python's recursion limit.
+    out: list[str] = []
+    stack: list[Shape | str] = [root]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            out.append(item)
+        elif item.element_type == "buffer":
+            stack += [")", item.elements[0], "b("]
+        elif item.element_type == "tuple":
+            stack.append(")")
+            for k in range(len(item.elements) - 1, -1, -1):
+                stack.append(item.elements[k])
+                stack.append("" if k == 0 else ", " if k % 5 else f", /*index={k}*/")
+            stack.append("(")
+        else:
+            out.append(_leaf_text(item, layouts))
+    return "".join(out)
+
+
+def _leaf_text(shape: Shape, layouts: bool) -> str:
+    if not shape.dynamic:
+        text = f"{shape.element_type}[{','.join(map(str, shape.dimensions))}]"
+    else:
+        sizes = ("?" if d == UNBOUNDED else f"<={d}" if dynamic else str(d) for d, dynamic in zip(shape.dimensions, shape.dynamic, strict=True))
+        text = f"{shape.element_type}[{','.join(sizes)}]"
+    return text + shape.layout.text if layouts and shape.layout is not None else text
+
+
+def array_shape(element_type: str, dimensions: tuple[int, ...] = (), dynamic: tuple[bool, ...] = (), layout: Layout | None = None) -> Shape:
+    """An array shape; the layout is the default one unless given, and `dynamic` is normalised to `()` when nothing is dynamic."""
+    return Shape(element_type, dimensions, dynamic if any(dynamic) else (), layout if layout is not None else default_layout(len(dimensions)))
+
+
+def tuple_shape(elements: Iterable[Shape]) -> Shape:
+    return Shape("tuple", elements=tuple(elements))
+
+
+def buffer_shape(element: Shape) -> Shape:
+    return Shape("buffer", elements=(element,))
+
+
+TOKEN = Shape("token")
+OPAQUE = Shape("opaque")
+
+
+def compatible(first: Shape, second: Shape) -> bool:
+    """Equal up to layouts and dynamic marks: XLA's ShapeUtil::Compatible."""
+    stack = [(first, second)]
+    while stack:
+        a, b = stack.pop()
+        if a is b:
+            continue
+        if a.element_type != b.element_type or a.dimensions != b.dimensions or len(a.elements) != len(b.elements):
+            return False
+        stack.extend(zip(a.elements, b.elements, strict=True))
+    return True
+
+
+def with_default_order(root: Shape) -> Shape:
+    """The shape with the default dimension order in every array; tiles and the rest of the layouts stay."""
+    # Post-order with an explicit stack; `made` holds finished parts.
+    stack: list[tuple[Shape, bool]] = [(root, False)]
+    made: list[Shape] = []
+    while stack:
+        shape, ready = stack.pop()
+        if not shape.elements and shape.layout is not None:
+            made.append(replace(shape, layout=replace(shape.layout, minor_to_major=tuple(range(shape.rank - 1, -1, -1)))))
+        elif not shape.elements:
+            made.append(shape)
+        elif not ready:
+            stack.append((shape, True))
+            stack.extend((element, False) for element in reversed(shape.elements))
+        else:
+            count = len(shape.elements)
+            made[-count:] = [replace(shape, elements=tuple(made[-count:]))]
+    return made[0]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramShape:
+    """What a computation takes and gives: the only thing an op definition may know of a called computation."""
+
+    parameters: tuple[Shape, ...]
+    result: Shape

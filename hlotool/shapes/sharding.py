@@ -1,0 +1,624 @@
+"""Shardings, device meshes and tile assignments as immutable values, in the normal form that XLA gives them when it reads them.
+
+Reading text is the codecs' work (`opdefs.codecs.sharding`); nothing here knows of modules, partition counts or instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby, pairwise
+from math import prod
+from typing import Protocol
+
+from hlotool.errors import Violation
+from hlotool.shapes.shape import Shape, join_elements
+from hlotool.shapes.strings import escape
+
+__all__ = [
+    "MANUAL",
+    "MAX_DEVICES",
+    "REPLICATED",
+    "SUBGROUP_TYPES",
+    "UNKNOWN",
+    "UNREDUCED",
+    "AxisRef",
+    "DimensionSharding",
+    "IotaDevices",
+    "Mesh",
+    "NamedSharding",
+    "Sharding",
+    "TileAssignment",
+    "check_against_shape",
+    "expand",
+    "iota_devices",
+    "tiled",
+    "tuple_sharding",
+]
+
+MAX_DEVICES = 1 << 24
+"""No list of devices longer than this is ever written out: `[1000000000]<=[1000000000]` is a short text."""
+
+SUBGROUP_TYPES = ("maximal", "manual", "unreduced", "replicated")
+"""What a trailing tile dimension may mean, in the order to which XLA sorts these dimensions."""
+
+
+class _Metadata(Protocol):
+    @property
+    def text(self) -> str: ...
+
+
+def _ints(values: Iterable[int]) -> str:
+    return ",".join(map(str, values))
+
+
+def _strided(extents_and_strides: Iterable[tuple[int, int]]) -> list[int]:
+    """Offsets of all elements of a strided array, the last dimension running fastest."""
+    offsets = [0]
+    for extent, stride in extents_and_strides:
+        offsets = [offset + k * stride for offset in offsets for k in range(extent)]
+    return offsets
+
+
+def _strides(extents: Sequence[int]) -> list[int]:
+    strides = [1] * len(extents)
+    for k in range(len(extents) - 2, -1, -1):
+        strides[k] = strides[k + 1] * extents[k + 1]
+    return strides
+
+
+@dataclass(frozen=True, slots=True)
+class IotaDevices:
+    """Devices 0, 1, 2, ... reshaped and transposed, as `[4,2]T(1,0)` says; make it with `iota_devices`.
+
+    >>> IotaDevices((2, 3), (1, 0)).ids()
+    (0, 3, 1, 4, 2, 5)
+    """
+
+    reshape: tuple[int, ...]
+    permutation: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        if len(self.reshape) == 1:
+            return f"[{self.reshape[0]}]"
+        return f"[{_ints(self.reshape)}]T({_ints(self.permutation)})"
+
+    @property
+    def size(self) -> int:
+        return prod(self.reshape)
+
+    def ids(self) -> tuple[int, ...]:
+        """All ids in order; Violation when there are more than MAX_DEVICES or the transposition is no permutation."""
+        if sorted(self.permutation) != list(range(len(self.reshape))) or min(self.reshape) < 0:
+            raise Violation("P026", "sharding", f"{self.text} does not transpose a list of devices")
+        if self.size > MAX_DEVICES:
+            raise Violation("P026", "sharding", f"a list of {self.size} devices is too long to be written out")
+        strides = _strides(self.reshape)
+        return tuple(_strided((self.reshape[k], strides[k]) for k in self.permutation))
+
+    def transposed(self, dimensions: Sequence[int], order: Sequence[int]) -> IotaDevices | None:
+        """These devices, laid out over `dimensions` and transposed by `order`; None where XLA falls back to a list.
+
+        A reshape dimension that reaches over the end of a tile dimension is cut there, if it divides.
+        """
+        if len(self.reshape) == 1:
+            return iota_devices(dimensions, order)
+        if prod(dimensions) != self.size or min(*self.reshape, *dimensions) <= 0:
+            raise Violation("P026", "sharding", f"{self.size} devices for tiling of {prod(dimensions)}")
+        pieces: dict[int, list[int]] = {dimension: [] for dimension in self.permutation}
+        parts: list[list[tuple[int, int]]] = []
+        left = [(dimension, self.reshape[dimension]) for dimension in reversed(self.permutation)]
+        for extent in dimensions:
+            rest, part = extent, []
+            while rest > 1:
+                dimension, size = left.pop()
+                taken = min(rest, size)
+                if max(rest, size) % taken:
+                    return None
+                if size > taken:
+                    left.append((dimension, size // taken))
+                part.append((dimension, len(pieces[dimension])))
+                pieces[dimension].append(taken)
+                rest //= taken
+            parts.append(part)
+        starts = [0]
+        for dimension in range(len(self.reshape)):
+            starts.append(starts[-1] + len(pieces[dimension]))
+        sizes = [size for dimension in range(len(self.reshape)) for size in pieces[dimension]]
+        return iota_devices(sizes, [starts[dimension] + k for at in order for dimension, k in parts[at]])
+
+    def with_sorted_minor(self, count: int) -> IotaDevices | None:
+        """The same devices with every run of `count` sorted; None when the runs do not follow the dimensions."""
+        if min(self.reshape) <= 0 or count <= 0:
+            return None
+        major, minor, rest = list(self.permutation), [], count
+        while major and rest > 1 and self.reshape[major[-1]] <= rest:
+            if rest % self.reshape[major[-1]]:
+                return None
+            rest //= self.reshape[major[-1]]
+            minor.append(major.pop())
+        if rest == 1 or not major:
+            return iota_devices(self.reshape, major + sorted(minor))
+        cut = major[-1]
+        if self.reshape[cut] % rest:
+            return None
+        reshape = (*self.reshape[:cut], self.reshape[cut] // rest, rest, *self.reshape[cut + 1 :])
+        shifted = [[k + (k > cut) for k in part] for part in (major, [*minor])]
+        return iota_devices(reshape, shifted[0] + sorted([*shifted[1], cut + 1]))
+
+
+def iota_devices(reshape: Sequence[int], permutation: Sequence[int] = (0,)) -> IotaDevices:
+    """The iota in XLA's normal form: no dimension of size one, dimensions that stay together joined.
+
+    >>> iota_devices((1, 8), (1, 0)).text, iota_devices((3, 4, 5), (1, 2, 0)).text
+    ('[8]', '[3,20]T(1,0)')
+    """
+    if len(reshape) == 1:
+        return IotaDevices(tuple(reshape), (0,))
+    sizes, order, joined = list(reshape), list(permutation), True
+    while joined:
+        kept = {old: new for new, old in enumerate(k for k, size in enumerate(sizes) if size != 1)}
+        if len(kept) != len(sizes):
+            moved = [kept[k] for k in order if k in kept]
+            # Only a transposition that is no permutation leaves places open here; XLA finds the old entries there.
+            order = (moved + order[len(moved) :])[: len(kept)]
+            sizes = [sizes[k] for k in kept]
+        if any(k >= len(sizes) for k in order):
+            raise Violation("P026", "sharding", f"({_ints(permutation)}) is not a permutation of the dimensions [{_ints(reshape)}]")
+        joined, base = False, 0
+        for k in range(1, len(sizes)):
+            if order[base] + k - base == order[k]:
+                sizes[order[base]] *= sizes[order[k]]
+                sizes[order[k]] = 1
+                joined = True
+            else:
+                base = k
+    if any(size >= 1 << 63 for size in sizes):
+        raise Violation("P026", "sharding", f"the product of [{_ints(reshape)}] does not fit into 64 bits")
+    return IotaDevices(tuple(sizes), tuple(order)) if sizes else IotaDevices((1,), (0,))
+
+
+@dataclass(frozen=True, slots=True)
+class TileAssignment:
+    """Which device holds which tile: `[2,4]<=[8]` or `[2,2]0,1,2,3`, row-major over `dimensions`.
+
+    XLA accepts another number of devices than tiles, so lists and iotas may be of any size.
+    """
+
+    dimensions: tuple[int, ...]
+    devices: IotaDevices | tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        devices = "<=" + self.devices.text if isinstance(self.devices, IotaDevices) else _ints(self.devices)
+        return f"[{_ints(self.dimensions)}]{devices}"
+
+    @property
+    def size(self) -> int:
+        """Number of tiles."""
+        return prod(self.dimensions)
+
+    @property
+    def device_count(self) -> int:
+        """Number of devices as written, whatever the number of tiles."""
+        return self.devices.size if isinstance(self.devices, IotaDevices) else len(self.devices)
+
+    @property
+    def is_miscounted(self) -> bool:
+        """Whether a list names another number of devices than there are tiles."""
+        return not isinstance(self.devices, IotaDevices) and len(self.devices) != self.size
+
+    def device_ids(self) -> tuple[int, ...]:
+        """One device for each tile; Violation when an iota's size is not the number of tiles or beyond MAX_DEVICES.
+
+        As in XLA, a miscounted list is cut or filled up with device 0.
+        """
+        if not isinstance(self.devices, IotaDevices):
+            return self.devices[: self.size] + (0,) * (self.size - len(self.devices))
+        if self.devices.size != self.size:
+            raise Violation("P026", "sharding", f"{self.devices.size} devices for tiling of {self.size}")
+        return self.devices.ids()
+
+    def with_dimensions(self, dimensions: Iterable[int]) -> TileAssignment:
+        return replace(self, dimensions=tuple(dimensions))
+
+    def transposed(self, order: Sequence[int]) -> TileAssignment:
+        """The tiles with their dimensions in another order."""
+        dimensions = tuple(self.dimensions[k] for k in order)
+        moved = [k for k in order if self.dimensions[k] != 1]
+        if moved == sorted(moved):
+            return TileAssignment(dimensions, self.devices)
+        if isinstance(self.devices, IotaDevices):
+            devices = self.devices.transposed(self.dimensions, order)
+            if devices is not None:
+                return TileAssignment(dimensions, devices)
+        ids, strides = self.device_ids(), _strides(self.dimensions)
+        return TileAssignment(dimensions, tuple(ids[offset] for offset in _strided((self.dimensions[k], strides[k]) for k in order)))
+
+    def with_sorted_minor(self) -> TileAssignment:
+        """The devices along the last dimension sorted: their order means nothing when that dimension replicates."""
+        if isinstance(self.devices, IotaDevices):
+            devices = self.devices.with_sorted_minor(self.dimensions[-1])
+            if devices is not None:
+                return TileAssignment(self.dimensions, devices)
+        ids, run = self.device_ids(), self.dimensions[-1]
+        return TileAssignment(self.dimensions, tuple(k for at in range(0, len(ids), run) for k in sorted(ids[at : at + run])))
+
+
+@dataclass(frozen=True, slots=True)
+class AxisRef:
+    """An axis of a mesh by number, or the part of it `'a':(2)4` with the given size after `pre_size`."""
+
+    axis: int
+    pre_size: int = 1
+    size: int = 0
+    """0 for the whole axis."""
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.size
+
+    @property
+    def next_pre_size(self) -> int:
+        return self.pre_size * self.size
+
+    def extent(self, mesh: Mesh) -> int:
+        return self.size or mesh.sizes[self.axis]
+
+    def covers(self, part: AxisRef) -> bool:
+        """Whether a part that does not reach over this one's ends lies inside it."""
+        return self.axis == part.axis and self.pre_size <= part.pre_size and (not self.size or part.pre_size < self.next_pre_size)
+
+    def can_join(self, following: AxisRef) -> bool:
+        """Whether the two parts lie side by side on one axis and should have been written as one."""
+        return bool(self.axis == following.axis and self.size and following.size and self.next_pre_size == following.pre_size)
+
+    def can_coexist(self, other: AxisRef) -> bool:
+        """Whether the parts are disjoint and some splitting of the axis has both."""
+        if self.axis != other.axis:
+            return True
+        if not self.size or not other.size:
+            return False
+        low, high = sorted((self, other), key=lambda part: part.pre_size)
+        return low.next_pre_size <= high.pre_size and high.pre_size % low.next_pre_size == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """Named axes and, unless the devices are 0, 1, 2, ..., the order of the devices.
+
+    >>> Mesh(("x", "y"), (2, 4)).spell()
+    "mesh['x'=2,'y'=4]"
+    """
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    devices: IotaDevices | tuple[int, ...] | None = None
+
+    @property
+    def size(self) -> int:
+        return prod(self.sizes)
+
+    @property
+    def tile(self) -> TileAssignment:
+        """The devices, one dimension for each axis."""
+        return TileAssignment(self.sizes, IotaDevices((self.size,), (0,)) if self.devices is None else self.devices)
+
+    def spell(self, *, exact: bool = True) -> str:
+        """Its text; XLA (`exact=False`) does not escape the names of axes."""
+        axes = ",".join(f"{quote_axis(name, exact)}={size}" for name, size in zip(self.names, self.sizes, strict=True))
+        if self.devices is None:
+            return f"mesh[{axes}]"
+        return f"mesh[{axes}], device_ids=({self.devices.text if isinstance(self.devices, IotaDevices) else _ints(self.devices)})"
+
+    def spell_axes(self, axes: Iterable[AxisRef], separator: str = ", ", *, exact: bool = True) -> str:
+        """The texts of axes or parts of axes: `'x', 'y':(1)2`."""
+        return separator.join(quote_axis(self.names[ref.axis], exact) + (f":({ref.pre_size}){ref.size}" if ref.size else "") for ref in axes)
+
+    def contains_all(self, axes: Sequence[AxisRef]) -> bool:
+        """Whether these are all axes in order, where an axis of size one may be missing."""
+        if not all(ref.is_whole for ref in axes):
+            return False
+        wanted, at = [ref.axis for ref in axes], 0
+        for axis, size in enumerate(self.sizes):
+            if at < len(wanted) and wanted[at] == axis:
+                at += 1
+            elif size != 1:
+                return False
+        return at == len(wanted)
+
+    def split(self, axes: Iterable[AxisRef]) -> list[AxisRef]:
+        """The finest parts of all axes, in order, that the given parts cut the mesh into."""
+        cuts: list[set[int]] = [{1, size} for size in self.sizes]
+        for ref in axes:
+            if ref.size:
+                cuts[ref.axis] |= {ref.pre_size, ref.next_pre_size}
+        parts = []
+        for axis, points in enumerate(map(sorted, cuts)):
+            if len(points) <= 2:
+                parts.append(AxisRef(axis))
+            else:
+                parts += [AxisRef(axis, low, high // low) for low, high in pairwise(points)]
+        return parts
+
+
+def quote_axis(name: str, exact: bool) -> str:
+    return f"'{escape(name)}'" if exact else f"'{name}'"
+
+
+@dataclass(frozen=True, slots=True)
+class DimensionSharding:
+    """The axes that split one array dimension, major to minor; `is_open` is the `?` that lets propagation add axes."""
+
+    axes: tuple[AxisRef, ...] = ()
+    is_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSharding:
+    """`mesh['x'=2,'y'=4], [{'x'}, {}], replicated={'y'}`: each array dimension names the mesh axes that split it.
+
+    `reduction` is "max" or "min" for unreduced axes that newer builds combine otherwise than by a sum.
+    """
+
+    mesh: Mesh
+    dimensions: tuple[DimensionSharding, ...] = ()
+    replicated: tuple[AxisRef, ...] = ()
+    unreduced: tuple[AxisRef, ...] = ()
+    manual: tuple[AxisRef, ...] = ()
+    reduction: str = ""
+
+    def axes(self) -> list[AxisRef]:
+        """Every axis or part of one that is named anywhere."""
+        return [*(ref for dimension in self.dimensions for ref in dimension.axes), *self.replicated, *self.unreduced, *self.manual]
+
+    @property
+    def tile_counts(self) -> tuple[int, ...]:
+        return tuple(prod(ref.extent(self.mesh) for ref in dimension.axes) for dimension in self.dimensions)
+
+    def spell(self, *, exact: bool = True) -> str:
+        """Its text without braces and metadata."""
+        return f"{self.mesh.spell(exact=exact)}, {self._spell_axes(exact)}"
+
+    def _spell_axes(self, exact: bool) -> str:
+        if not self.dimensions:
+            if not self.replicated and not self.unreduced and not self.manual:
+                return "replicated"
+            if self.unreduced and self.mesh.contains_all(self.unreduced):
+                return "unreduced" + (f"={self.reduction}" if self.reduction else "")
+            if self.manual and self.mesh.contains_all(self.manual):
+                return "manual"
+        dimensions = []
+        for dimension in self.dimensions:
+            axes = self.mesh.spell_axes(dimension.axes, exact=exact)
+            dimensions.append("{" + axes + (", ?" if axes else "?") * dimension.is_open + "}")
+        out = ["[" + ", ".join(dimensions) + "]"]
+        for name, axes_of_kind in (("replicated=", self.replicated), ("unreduced=" + self.reduction, self.unreduced), ("manual=", self.manual)):
+            if axes_of_kind:
+                out.append(name + "{" + self.mesh.spell_axes(axes_of_kind, exact=exact) + "}")
+        return ", ".join(out)
+
+    def as_tiled(self) -> Sharding:
+        """The same placement as a tile assignment: manual, unreduced and all remaining axes become trailing dimensions."""
+        parts = self.mesh.split(self.axes())
+        of_axis = {axis: list(group) for axis, group in groupby(range(len(parts)), key=lambda k: parts[k].axis)}
+        order: list[int] = []
+        counts: list[int] = []
+
+        def append(axes: Iterable[AxisRef]) -> None:
+            covered = [k for ref in axes for k in of_axis[ref.axis] if ref.covers(parts[k])]
+            order.extend(covered)
+            counts.append(prod(parts[k].extent(self.mesh) for k in covered))
+
+        for dimension in self.dimensions:
+            append(dimension.axes)
+        subgroups = []
+        for kind, axes in (("manual", self.manual), ("unreduced", self.unreduced)):
+            if axes:
+                append(axes)
+                subgroups.append(kind)
+        rest = [parts[k] for k in sorted(set(range(len(parts))).difference(order))]
+        if not subgroups and prod(counts) == 1:
+            return REPLICATED
+        append(rest)
+        if counts[-1] == 1:
+            counts.pop()
+        else:
+            subgroups.append("replicated")
+        whole = self.mesh.tile.with_dimensions(part.extent(self.mesh) for part in parts).transposed(order)
+        return tiled(whole.with_dimensions(counts), subgroups)
+
+
+@dataclass(frozen=True, slots=True)
+class Sharding:
+    """Where the parts of a value lie; make tiled ones with `tiled` and tuples with `tuple_sharding`.
+
+    `kind` is "replicated", "maximal" (all on `device`), "maximal_mesh" (the same, named), "manual", "unknown", "unreduced",
+    "tiled" (`tile`, whose last dimensions mean `subgroups`), "named" (`named`) or "tuple" (`elements`, one for each leaf).
+    `shard_group` is ("shard_as" or "shard_like", number). Metadata has a `text` with braces.
+
+    >>> tiled(TileAssignment((2, 2), (3, 2, 1, 0)), ("replicated",)).text
+    '{devices=[2,2]2,3,0,1 last_tile_dim_replicate}'
+    """
+
+    kind: str
+    device: int = 0
+    tile: TileAssignment | None = None
+    subgroups: tuple[str, ...] = ()
+    named: NamedSharding | None = None
+    elements: tuple[Sharding, ...] = ()
+    shard_group: tuple[str, int] | None = None
+    metadata: tuple[_Metadata, ...] = ()
+    _text: str = field(init=False, compare=False, repr=False, default="")
+    _hash: int = field(init=False, compare=False, repr=False, default=0)
+
+    @property
+    def is_tuple(self) -> bool:
+        return self.kind == "tuple"
+
+    @property
+    def text(self) -> str:
+        """Text that XLA reads back as this sharding."""
+        if not self._text:
+            object.__setattr__(self, "_text", self.spell())
+        return self._text
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __hash__(self) -> int:
+        if not self._hash:
+            key = (self.kind, self.device, self.tile, self.subgroups, self.named, self.elements, self.shard_group, self.metadata)
+            object.__setattr__(self, "_hash", hash(key) or 1)
+        return self._hash
+
+    def spell(self, *, exact: bool = True, metadata: bool = True) -> str:
+        """Its text; with `exact=False` byte for byte what XLA prints, even where XLA cannot read that."""
+        if self.is_tuple:
+            return "{" + join_elements(element.spell(exact=exact, metadata=metadata) for element in self.elements) + "}"
+        if not exact and self.is_miscounted:
+            return self.completed().spell(exact=False, metadata=metadata)
+        origins = [value.text for value in self.metadata] if metadata else []
+        if self.named is not None or self.kind == "maximal_mesh":
+            text = self.named.spell(exact=exact) if self.named is not None else f"maximal_mesh[device_id={self.device}]"
+            return "{" + text + (f", metadata={{{', '.join(origins)}}}" if origins else "") + "}"
+        parts = [self._spell_placement(exact)]
+        if self.shard_group is not None:
+            parts.append(f"{self.shard_group[0]} {self.shard_group[1]}")
+        if origins:
+            parts.append(f"metadata={origins[0]}" if len(origins) == 1 else f"metadata={{{', '.join(origins)}}}")
+        return "{" + " ".join(parts) + "}"
+
+    def _spell_placement(self, exact: bool) -> str:
+        if self.kind == "maximal":
+            return f"maximal device={self.device}"
+        if self.tile is None:
+            return self.kind
+        tile, subgroups = self.tile, self.subgroups
+        if exact and not tile.dimensions:
+            # XLA makes this of subgroups of size one, but cannot read `devices=[]`.
+            tile, subgroups = tile.with_dimensions((1, 1)), ("manual", "replicated")
+        elif exact and subgroups == ("unreduced",) and tile.dimensions[-1] == tile.size and not tile.is_miscounted:
+            # XLA would read `{unreduced}` without the second subgroup, which it drops.
+            tile, subgroups = tile.with_dimensions((*tile.dimensions, 1)), ("unreduced", "replicated")
+        if subgroups == ("replicated",):
+            return f"devices={tile.text} last_tile_dim_replicate"
+        return f"devices={tile.text}" + (f" last_tile_dims={{{', '.join(subgroups)}}}" if subgroups else "")
+
+    @property
+    def is_miscounted(self) -> bool:
+        """Whether a list names too few or too many devices; such a sharding stays as written so that a verifier can tell."""
+        return self.tile is not None and self.tile.is_miscounted
+
+    def completed(self) -> Sharding:
+        """A miscounted list cut or filled up with device 0, as XLA does."""
+        if self.tile is None or not self.tile.is_miscounted:
+            return self
+        whole = TileAssignment(self.tile.dimensions, self.tile.device_ids())
+        return replace(tiled(whole, self.subgroups), shard_group=self.shard_group, metadata=self.metadata)
+
+    def as_tiled(self) -> Sharding:
+        """A named sharding as the tile assignment that places it the same way; any other sharding as it is."""
+        if self.kind == "maximal_mesh":
+            return replace(self, kind="maximal")
+        if self.named is None:
+            return self.completed()
+        return replace(self.named.as_tiled(), metadata=self.metadata)
+
+    def tile_assignment(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Tile dimensions, those of subgroups included, and the device of each tile; both empty when no devices are named.
+
+        >>> tiled(TileAssignment((2, 2), iota_devices((2, 2), (1, 0)))).tile_assignment()
+        ((2, 2), (0, 2, 1, 3))
+        """
+        if self.is_tuple:
+            raise Violation("P024", "sharding", "a tuple sharding has a tile assignment for each leaf")
+        placement = self.as_tiled()
+        if placement.kind == "maximal":
+            return (1,), (placement.device,)
+        if placement.tile is None:
+            return (), ()
+        return placement.tile.dimensions, placement.tile.device_ids()
+
+    @property
+    def tile_counts(self) -> tuple[int, ...] | None:
+        """Into how many parts each array dimension is cut; None when the sharding says nothing about dimensions."""
+        if self.named is not None:
+            return self.named.tile_counts
+        return None if self.tile is None else self.tile.dimensions[: len(self.tile.dimensions) - len(self.subgroups)]
+
+    @property
+    def num_devices(self) -> int:
+        """Number of tiles or of devices in the mesh, 1 for maximal, 0 where no devices are named; the largest of a tuple's."""
+        if self.is_tuple:
+            return max((element.num_devices for element in self.elements), default=0)
+        if self.named is not None:
+            return self.named.mesh.size
+        if self.tile is not None:
+            return self.tile.size
+        return int(self.kind in ("maximal", "maximal_mesh"))
+
+
+REPLICATED = Sharding("replicated")
+MANUAL = Sharding("manual")
+UNKNOWN = Sharding("unknown")
+UNREDUCED = Sharding("unreduced")
+
+
+def tuple_sharding(elements: Iterable[Sharding]) -> Sharding:
+    return Sharding("tuple", elements=tuple(elements))
+
+
+def tiled(tile: TileAssignment, subgroups: Sequence[str] = ()) -> Sharding:
+    """A sharding by tiles in XLA's normal form; the last dimensions of `tile` mean `subgroups`, one each.
+
+    XLA merges subgroup dimensions of one type, drops those of size one, sorts them by type with "replicated" last, sorts the
+    devices within a replicated group, and calls a single tile replicated, manual or unreduced outright.
+
+    >>> tiled(TileAssignment((2, 2), iota_devices((4,))), ("manual", "manual")).text
+    '{manual}'
+    """
+    if not subgroups or tile.is_miscounted:
+        return Sharding("tiled", tile=tile, subgroups=tuple(subgroups))
+    rank = len(tile.dimensions) - len(subgroups)
+    if rank < 0:
+        raise Violation("S017", "sharding", f"{len(subgroups)} last_tile_dims for {len(tile.dimensions)} tile dimensions")
+    if len(set(subgroups)) == 1 and subgroups[0] != "maximal" and prod(tile.dimensions[:rank]) == 1:
+        return Sharding(subgroups[0])
+    types: list[str] = []
+    order, merged = list(range(rank)), list(tile.dimensions[:rank])
+    for kind in SUBGROUP_TYPES:
+        members = [rank + k for k, subgroup in enumerate(subgroups) if subgroup == kind and tile.dimensions[rank + k] != 1]
+        if members:
+            order += members
+            merged.append(prod(tile.dimensions[k] for k in members))
+            types.append(kind)
+    order += [k for k in range(rank, len(tile.dimensions)) if tile.dimensions[k] == 1]
+    if types in (["replicated"], ["manual"]) and merged[-1] == tile.size:
+        return Sharding(types[0])
+    if min(tile.dimensions) <= 0:
+        raise Violation("S017", "sharding", f"tile dimensions [{_ints(tile.dimensions)}] must be positive")
+    tile = tile.transposed(order).with_dimensions(merged)
+    return Sharding("tiled", tile=tile.with_sorted_minor() if types and types[-1] == "replicated" else tile, subgroups=tuple(types))
+
+
+def expand(sharding: Sharding, leaf_count: int) -> Sharding:
+    """A sharding for all leaves of a tuple, written once, as a tuple sharding; a tuple sharding stays as it is.
+
+    The empty tuple has one entry too, as in XLA.
+
+    >>> expand(REPLICATED, 2).text
+    '{{replicated}, {replicated}}'
+    """
+    if sharding.is_tuple:
+        return sharding
+    return tuple_sharding((sharding,) * max(leaf_count, 1))
+
+
+def check_against_shape(sharding: Sharding, shape: Shape) -> Sharding:
+    """The sharding that XLA gives an instruction of this shape: expanded for tuples.
+
+    Neither the number of a tuple sharding's entries nor any rank is checked here: XLA's parser accepts all of them.
+    """
+    return expand(sharding, sum(1 for _ in shape.leaves())) if shape.is_tuple else sharding

@@ -1,0 +1,89 @@
+"""Strings of the text format: C escapes and raw dictionaries.
+
+A value is kept as str; bytes that are not UTF-8 are surrogate escapes.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["escape", "is_raw_dict", "quote", "raw_dict_end", "unescape", "unquote"]
+
+_ESCAPE = re.compile(rb"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]+)|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
+_SIMPLE = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v", b"\\": b"\\", b"?": b"?", b"'": b"'", b'"': b'"'}
+_SPECIAL = re.compile(r"[^ !#-&(-\[\]-~]")
+_NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "'": "\\'", "\\": "\\\\"}
+_RAW = re.compile(r'[{}]|"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+
+
+def unescape(text: str) -> str:
+    r"""Undoes C escapes; ValueError when one is unknown or out of range.
+
+    >>> unescape(r"a\tb \101 \303\251")
+    'a\tb A é'
+    """
+    if "\\" not in text:
+        return text
+    return _ESCAPE.sub(_unescape_one, text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
+
+
+def _unescape_one(match: re.Match[bytes]) -> bytes:
+    octal, hexadecimal, short, long, simple = match.groups()
+    if octal is not None or hexadecimal is not None:
+        value = int(octal, 8) if octal is not None else int(hexadecimal, 16)
+        if value > 0xFF:
+            raise ValueError(f"escape {match[0].decode()} does not fit in a byte")
+        return bytes([value])
+    if short is not None or long is not None:
+        value = int(short or long, 16)
+        if value > 0x10FFFF or 0xD800 <= value < 0xE000:
+            raise ValueError(f"escape {match[0].decode()} is not a character")
+        return chr(value).encode()
+    if simple not in _SIMPLE:
+        raise ValueError(f"unknown escape \\{simple.decode('utf-8', 'replace')}")
+    return _SIMPLE[simple]
+
+
+def unquote(token: str) -> str:
+    """The value of a quoted string token; ValueError for a bad escape."""
+    return unescape(token[1:-1])
+
+
+def escape(value: str) -> str:
+    r"""C-escapes as XLA does: bytes outside printable ASCII become three octal digits.
+
+    >>> escape("it's é")
+    "it\\'s \\303\\251"
+    """
+    return _SPECIAL.sub(_escape_one, value)
+
+
+def _escape_one(match: re.Match[str]) -> str:
+    character = match[0]
+    return _NAMED.get(character) or "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", "surrogateescape"))
+
+
+def quote(value: str) -> str:
+    return f'"{escape(value)}"'
+
+
+def raw_dict_end(text: str, start: int) -> int:
+    """Offset behind the raw dictionary that starts with the brace at `start`; -1 when it never closes.
+
+    Only double-quoted strings protect braces.
+    """
+    depth = 0
+    for match in _RAW.finditer(text, start):
+        brace = match[0]
+        if brace == "{":
+            depth += 1
+        elif brace == "}":
+            depth -= 1
+            if not depth:
+                return match.end()
+    return -1
+
+
+def is_raw_dict(value: str) -> bool:
+    """Whether the whole value is one raw dictionary, which XLA prints without quotes."""
+    return value.startswith("{") and raw_dict_end(value, 0) == len(value)

@@ -1,0 +1,248 @@
+"""Builds a module while its text is parsed: scopes, names, computations and diagnostics.
+
+Both paths of the parser call it, the slow one from Lark's callbacks and the fused one from its line loop; it never looks at tokens'
+spelling. Instructions themselves are checked in `text.instructions`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hlotool.codes import CODE_NAMES
+from hlotool.errors import Diagnostic, Source, Violation, nearest
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
+from hlotool.opdefs.table import CODECS
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.shape import Shape, compatible
+
+__all__ = ["MAX_DIAGNOSTICS", "ModuleBuilder", "Scope", "is_legal_name", "subshape"]
+
+MAX_DIAGNOSTICS = 100
+"""A text with more errors than this is not read further."""
+
+
+def is_legal_name(name: str) -> bool:
+    """Whether XLA takes this as an instruction's name: no element type, and no leading `__` but in `__xla_`."""
+    return name not in ELEMENT_TYPES and (not name.startswith("__") or name.startswith("__xla_"))
+
+
+def subshape(shape: Shape, index: tuple[int, ...]) -> Shape | None:
+    """The part of a tuple shape at `index`, None when there is none."""
+    for k in index:
+        if not shape.is_tuple or not 0 <= k < len(shape.elements):
+            return None
+        shape = shape.elements[k]
+    return shape
+
+
+class Scope:
+    """One computation that is being read."""
+
+    __slots__ = ("broken", "computation", "is_entry", "names", "numbers", "odd_names", "result", "result_position", "root_position")
+
+    def __init__(self, computation: Computation, is_entry: bool, result: Shape | None, result_position: int) -> None:
+        self.computation = computation
+        self.is_entry = is_entry
+        self.result = result
+        self.result_position = result_position
+        self.names: dict[str, Instruction] = {}
+        # Parameter numbers seen, for duplicates and gaps.
+        self.numbers: dict[int, Instruction] = {}
+        self.root_position = -1
+        # Names whose definition is wrong: uses of them are not worth a second message.
+        self.broken: set[str] = set()
+        # Whether some name is legal only with its percent sign, like %true.
+        self.odd_names = False
+
+
+class ModuleBuilder:
+    """Collects one module; `strict` refuses what XLA refuses, otherwise unknown things are kept as raw text."""
+
+    def __init__(self, source: Source, *, strict: bool = True) -> None:
+        self.source = source
+        self.strict = strict
+        self.module = Module("", source)
+        self.computations: dict[str, Computation] = {}
+        self.scopes: list[Scope] = []
+        self.diagnostics: list[Diagnostic] = []
+        self.entry_position = -1
+        self.single_instruction = False
+        # Violations propagate instead of being collected while a segment is parsed for the fused path.
+        self.in_segment = False
+
+    # ---- diagnostics --------------------------------------------------------------------------------------------------
+
+    @property
+    def has_errors(self) -> bool:
+        return any(d.severity == "error" for d in self.diagnostics)
+
+    def report(
+        self, code: str, position: int, message: str, hint: str | None = None, end: int = -1, notes: tuple[str, ...] = (), severity: str = "error"
+    ) -> None:
+        line, column = self.source.line_column(position)
+        end_line, end_column = self.source.line_column(end) if end > position else (line, column + 1)
+        computation = self.scopes[-1].computation.name if self.scopes else None
+        self.diagnostics.append(
+            Diagnostic(code, CODE_NAMES[code], severity, message, self.source.filename, line, column, end_line, end_column, hint, notes, computation)
+        )
+
+    def report_violation(self, violation: Violation, position: int) -> None:
+        self.report(violation.code, violation.at if isinstance(violation.at, int) else position, violation.message, violation.hint)
+
+    def place(self, position: int) -> str:
+        line, column = self.source.line_column(position)
+        return f"{line}:{column}"
+
+    # ---- computations -------------------------------------------------------------------------------------------------
+
+    @property
+    def scope(self) -> Scope:
+        return self.scopes[-1]
+
+    def open_computation(self, name: str, start: int, *, is_entry: bool = False, result: Shape | None = None, result_position: int = -1) -> Scope:
+        if is_entry:
+            if self.entry_position >= 0:
+                self.report("S010", start, "a module has only one ENTRY computation", notes=(f"the first is at {self.place(self.entry_position)}",))
+            else:
+                self.entry_position = start
+        scope = Scope(Computation(name, start), is_entry, result, result_position)
+        self.scopes.append(scope)
+        return scope
+
+    def close_computation(self, position: int, end: int, thread: str = "main", *, inline: bool = False) -> Computation:
+        """Ends the innermost computation at the brace at `position` and enters it into the module."""
+        scope = self.scope
+        computation = scope.computation
+        computation.end = end
+        computation.execution_thread = thread
+        if not computation.instructions:
+            if not scope.broken and not self.has_errors:
+                self.report("S011", position, f"computation '{computation.name}' has no instructions", "write at least a ROOT instruction")
+            self.scopes.pop()
+            self.computations.setdefault(computation.name, computation)
+            return computation
+        if computation.root is None:
+            computation.root = computation.instructions[-1]
+        self._check_parameters(scope)
+        self._check_result(scope)
+        self.scopes.pop()
+        if inline:
+            computation.name = self._free_computation_name(computation.name)
+        elif computation.name in self.computations:
+            first = self.computations[computation.name]
+            note = f"the first definition is at {self.place(first.start)}"
+            self.report("S005", computation.start, f"computation '{computation.name}' is defined twice", notes=(note,))
+        self.computations[computation.name] = computation
+        self.module.computations.append(computation)
+        if scope.is_entry and self.module.entry is None:
+            self.module.entry = computation
+        return computation
+
+    def _free_computation_name(self, name: str) -> str:
+        free, k = name, 0
+        while free in self.computations:
+            k += 1
+            free = f"{name}.{k}"
+        return free
+
+    def _check_parameters(self, scope: Scope) -> None:
+        count = len(scope.numbers)
+        if count and max(scope.numbers) >= count and not scope.broken:
+            missing = next(k for k in range(count) if k not in scope.numbers)
+            last = scope.numbers[max(scope.numbers)]
+            self.report("S021", self.text_start(last.start), f"parameter number {missing} is missing, though {max(scope.numbers)} is there")
+
+    def _check_result(self, scope: Scope) -> None:
+        computation = scope.computation
+        if scope.result is None or compatible(scope.result, computation.root.shape):
+            return
+        wanted, found = scope.result.text_without_layout, computation.root.shape.text_without_layout
+        message = f"the signature of '{computation.name}' gives {wanted}, its root '{computation.root.name}' is {found}"
+        self.report("S023", scope.result_position, message, f"change the signature's result to {found}")
+
+    def text_start(self, start: int) -> int:
+        """`start` moved over blanks: a fused instruction begins with the indentation of its line."""
+        text = self.source.text
+        while start < len(text) and text[start] in " \t\r\n":
+            start += 1
+        return start
+
+    # ---- references ---------------------------------------------------------------------------------------------------
+
+    def computation(self, name: str, position: int) -> Computation:
+        """The computation of that name; Violation when it is not defined yet."""
+        found = self.computations.get(name)
+        if found is not None:
+            return found
+        if any(scope.computation.name == name for scope in self.scopes):
+            raise Violation("S029", position, f"computation '{name}' calls itself", "HLO has no recursion; use a while loop")
+        meant = nearest(name, self.computations)
+        hint = f"did you mean '{meant}'?" if meant else "computations are defined before they are used"
+        raise Violation("S006", position, f"no computation named '{name}' is defined before this place", hint)
+
+    def instruction(self, name: str, position: int, code: str = "S002") -> Instruction:
+        """The instruction of that name in the open computation; Violation when there is none."""
+        scope = self.scope
+        found = scope.names.get(name)
+        if found is not None:
+            return found
+        if name in scope.broken:
+            raise Violation("", position, "")
+        # XLA counts these as the same error; telling them apart spares the reader a search.
+        if code == "S002" and f"{name} = " in self.source.text[position : position + 20_000]:
+            message = f"'{name}' is used before it is defined in computation '{scope.computation.name}'"
+            raise Violation("S002", position, message, "move its definition up; HLO text defines before use")
+        meant = nearest(name, list(scope.names)[-1000:])
+        hint = f"did you mean '{meant}'?" if meant else None
+        raise Violation(code, position, f"no instruction named '{name}' in computation '{scope.computation.name}'", hint)
+
+    # ---- the module ---------------------------------------------------------------------------------------------------
+
+    def set_header(self, name: str, attributes: list[tuple[Any, str, Any]]) -> None:
+        """Takes the header's attributes as (position, name, value)."""
+        self.module.name = name
+        for position, key, value in attributes:
+            spec = MODULE_ATTRIBUTES.get(key)
+            if key in self.module.attributes:
+                self.report("S016", position, f"module attribute '{key}' is written twice", end=position + len(key))
+            elif spec is None:
+                self._unknown_module_attribute(key, position, value)
+            else:
+                convert = CODECS[spec.kind].convert
+                self.module.attributes[key] = convert(value) if convert else value
+
+    def _unknown_module_attribute(self, key: str, position: int, value: Any) -> None:
+        meant = nearest(key, MODULE_ATTRIBUTES)
+        hint = f"did you mean '{meant}'?" if meant else f"a module has: {', '.join(sorted(MODULE_ATTRIBUTES))}"
+        severity = "error" if self.strict else "warning"
+        self.report("S015", position, f"a module has no attribute '{key}'", hint, end=position + len(key), severity=severity)
+        if not self.strict:
+            self.module.attributes[key] = value
+
+    def finish(self, position: int) -> Module:
+        """Completes the module at the end of its text."""
+        module = self.module
+        module.diagnostics = self.diagnostics
+        if not module.computations:
+            if not self.has_errors:
+                self.report("S001", position, "expected a computation, found the end of the text")
+            return module
+        if module.entry is None:
+            module.entry = module.computations[-1]
+        if not module.name:
+            module.name = "_" if self.single_instruction else f"module_{module.entry.name}"
+        self._check_aliases()
+        return module
+
+    def _check_aliases(self) -> None:
+        root = self.module.entry.root
+        for pair in self.module.attributes.get("input_output_alias", ()):
+            if root is not None and subshape(root.shape, pair.output_index) is None:
+                index = ",".join(map(str, pair.output_index))
+                self.report("M004", self._header_position(), f"input_output_alias names output {{{index}}}, the result is {root.shape.text_without_layout}")
+            elif pair.number < 0:
+                self.report("M005", self._header_position(), f"input_output_alias names parameter {pair.number}")
+
+    def _header_position(self) -> int:
+        return max(0, self.source.text.find("input_output_alias="))

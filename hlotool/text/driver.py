@@ -1,0 +1,150 @@
+"""Runs Lark over a text with recovery: after a fault, parsing goes on at the next line that can start something."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import Any
+
+from lark import Lark
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark.lexer import Token
+from lark.parsers.lalr_analysis import Shift
+
+from hlotool.text.callbacks import OPENED, callbacks
+from hlotool.text.expectations import describe
+from hlotool.text.grammar import load_lark
+from hlotool.text.lexer import ACTIVE
+from hlotool.text.session import Session
+
+__all__ = ["parse_segment", "parse_with_recovery", "the_lark"]
+
+_LOCK = threading.Lock()
+_LARK: Lark | None = None
+
+
+def the_lark() -> Lark:
+    """The one Lark of this process, made on first use."""
+    global _LARK
+    if _LARK is None:
+        with _LOCK:
+            if _LARK is None:
+                _LARK = load_lark(callbacks())
+    return _LARK
+
+
+def _feed(state: Any, thread: Any) -> Any:
+    token = None
+    for token in thread.lex(state):
+        state.feed_token(token)
+    end = Token.new_borrow_pos("$END", "", token) if token is not None else Token("$END", "", len(thread.state.text.text), 1, 1)
+    return state.feed_token(end, True)
+
+
+def parse_segment(session: Session, rule: str, text: str) -> Any:
+    """The value of one piece of text by its start rule; raises UnexpectedInput or Violation when it is wrong."""
+    builder = session.builder
+    inner = Session(builder, None, text)
+    outer, ACTIVE.session, builder.in_segment = session, inner, True
+    try:
+        interactive = the_lark().parse_interactive(text, rule)
+        return _feed(interactive.parser_state, interactive.lexer_thread)
+    finally:
+        ACTIVE.session, builder.in_segment = outer, False
+
+
+def parse_with_recovery(session: Session, rule: str, max_errors: int) -> None:
+    """Parses the session's text by `rule` into its builder; every fault is reported there."""
+    previous = getattr(ACTIVE, "session", None)
+    ACTIVE.session = session
+    try:
+        interactive = the_lark().parse_interactive(session.text, rule)
+        state, thread = interactive.parser_state, interactive.lexer_thread
+        resumed = -1
+        while True:
+            try:
+                _feed(state, thread)
+                return
+            except UnexpectedInput as error:
+                position = _report(session, error, frozenset(interactive.accepts()))
+                resumed = _recover(session, state, thread, position, resumed)
+                if resumed < 0 or len(session.builder.diagnostics) >= max_errors:
+                    return
+    finally:
+        if previous is not None:
+            ACTIVE.session = previous
+        else:
+            del ACTIVE.session
+
+
+def _report(session: Session, error: UnexpectedInput, accepts: frozenset[str]) -> int:
+    """Reports a syntax error and returns the offset at which it was found."""
+    text = session.text
+    if isinstance(error, UnexpectedToken):
+        token = error.token
+        position = len(text) if token.type == "$END" else token.start_pos
+        end = position + len(token)
+        at_end = session.token_end if token.type == "$END" else session.previous_end
+    else:
+        assert isinstance(error, UnexpectedCharacters)
+        position = at_end = error.pos_in_stream
+        end = position + 1
+    shown = position
+    gap = text[at_end:position]
+    if "\n" in gap:
+        # The fault is that something ended too early; it is shown where it ended, not where the next thing starts.
+        shown, end = at_end, at_end + 1
+    code, message, hint = describe(text, position, accepts)
+    session.builder.report(code, shown, message, hint, end=end)
+    return position
+
+
+# A line that can start something: an instruction, a computation's header or its end.
+_RESUME = re.compile(
+    r"^[ \t]*(?:(?P<instruction>(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=[ \t])|(?P<close>\})"
+    r"|(?P<header>(?:ENTRY[ \t]+)?%?[A-Za-z_][A-Za-z0-9_.\-]*[ \t]*(?:\([^\n]*)?\{[ \t]*\r?$))",
+    re.MULTILINE,
+)
+
+
+def _recover(session: Session, state: Any, thread: Any, position: int, resumed: int) -> int:
+    """Moves parser and lexer to the next line that can start something; -1 when there is none."""
+    text, states = session.text, state.parse_conf.states
+    builder = session.builder
+    line_start = text.rfind("\n", 0, position) + 1
+    start = line_start if not text[line_start:position].strip() and line_start > resumed else text.find("\n", position) + 1
+    if not start:
+        return -1
+    inside = _last_state(state, states, "FUSED_RUN")
+    match = _RESUME.search(text, start)
+    if match is None:
+        return -1
+    broken = _RESUME.search(text, text.rfind("\n", 0, max(0, session.previous_end)) + 1, position + 1)
+    if broken and broken["name"] and builder.scopes:
+        builder.scope.broken.add(broken["name"])
+    target = inside if inside >= 0 and not match["header"] else _last_state(state, states, "FUSED_COMPUTATIONS")
+    if target < 0 or (target != inside and not match["header"]):
+        match = next((m for m in _RESUME.finditer(text, start) if m["header"]), None)
+        target = _last_state(state, states, "FUSED_COMPUTATIONS")
+        if match is None or target < 0:
+            return -1
+    del state.state_stack[target + 1 :]
+    del state.value_stack[target:]
+    open_computations = sum(1 for value in state.value_stack if value is OPENED)
+    while len(builder.scopes) > open_computations:
+        scope = builder.scopes.pop()
+        builder.computations.setdefault(scope.computation.name, scope.computation)
+    if match["close"] and builder.scopes and not builder.scope.computation.instructions:
+        builder.scope.broken.add("")
+    thread.state.line_ctr.char_pos = session.token_end = session.previous_end = match.start()
+    thread.state.last_token = None
+    return match.start()
+
+
+def _last_state(state: Any, states: dict[Any, dict[str, Any]], token: str) -> int:
+    """Index on the state stack of the last state that shifts `token`, -1 when there is none."""
+    for index in range(len(state.state_stack) - 1, -1, -1):
+        action = states[state.state_stack[index]].get(token)
+        if action is not None and action[0] is Shift:
+            return index
+    return -1

@@ -1,0 +1,227 @@
+"""Makes one instruction from its parsed parts: resolves, checks, infers; the only place where XLA's parse-time rules are applied.
+
+The fused path calls the same functions for every distinct text that it meets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hlotool.errors import Violation
+from hlotool.ir.model import AttributeSet, Computation, Instruction
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.table import OPS
+from hlotool.shapes.shape import Shape, compatible
+from hlotool.text.async_ops import adopt, follow, sugared_op, wrap
+from hlotool.text.attributes import (
+    Attribute,
+    complete,
+    make_attributes,
+    split_annotations,
+)
+from hlotool.text.builder import ModuleBuilder, is_legal_name
+from hlotool.text.literal import parse_literal
+
+__all__ = ["InstructionParts", "Reference", "add_instruction", "checked_shape", "literal_at"]
+
+
+class Reference:
+    """An operand that names an instruction, perhaps with a shape in front and a `#` path behind."""
+
+    __slots__ = ("name", "path", "position", "shape")
+
+    def __init__(self, name: str | None, position: int, shape: Shape | None = None, path: tuple[int, ...] = ()) -> None:
+        self.name = name
+        self.position = position
+        self.shape = shape
+        self.path = path
+
+
+class InstructionParts:
+    """What stands right of the equals sign."""
+
+    __slots__ = ("attributes", "immediate", "opcode", "operands", "position", "shape")
+
+    def __init__(self, shape: Shape | None, opcode: str, position: int, operands: list[Any], immediate: Any, attributes: list[Attribute]) -> None:
+        self.shape = shape
+        self.opcode = opcode
+        self.position = position
+        self.operands = operands
+        self.immediate = immediate
+        self.attributes = attributes
+
+
+# ---- operands ---------------------------------------------------------------------------------------------------------
+
+
+def _resolve(builder: ModuleBuilder, operand: Any) -> Instruction:
+    if isinstance(operand, Instruction):
+        return operand
+    reference: Reference = operand
+    found = _referenced(builder, reference)
+    for k in reference.path:
+        found = _element(builder, found, k, reference.position)
+    if reference.shape is not None and not compatible(reference.shape, found.shape):
+        message = f"the operand is annotated {reference.shape.text_without_layout}, '{found.name}' is {found.shape.text_without_layout}"
+        raise Violation("S022", reference.position, message, f"write {found.shape.text_without_layout} or drop the annotation")
+    return found
+
+
+def _referenced(builder: ModuleBuilder, reference: Reference) -> Instruction:
+    name = reference.name
+    if not (builder.single_instruction and len(builder.scopes) == 1) or (name is not None and name in builder.scope.names):
+        if name is None:
+            raise Violation("S001", reference.position, "expected an operand's name behind its shape")
+        return builder.instruction(name, reference.position)
+    if reference.shape is None:
+        message = f"'{name}' has no shape: the operands of a single instruction need one each"
+        raise Violation("S002", reference.position, message, f"write f32[...] {name}, or a whole module")
+    scope = builder.scope
+    number = len(scope.numbers)
+    parameter = Instruction(name or f"_{number}", OPS["parameter"], reference.shape, (), immediate=number)
+    scope.numbers[number] = scope.names[parameter.name] = parameter
+    scope.computation.instructions.append(parameter)
+    return parameter
+
+
+def _element(builder: ModuleBuilder, of: Instruction, k: int, position: int) -> Instruction:
+    """The get-tuple-element that `name#k` stands for."""
+    if not of.shape.is_tuple or not 0 <= k < len(of.shape.elements):
+        raise Violation("S002", position, f"'{of.name}' is {of.shape.text_without_layout}, which has no element {k}")
+    name = _free_name(builder, f"{of.name}_{k}")
+    element = Instruction(name, OPS["get-tuple-element"], of.shape.elements[k], (of,), AttributeSet({"index": k}))
+    builder.scope.names[name] = element
+    builder.scope.computation.instructions.append(element)
+    return element
+
+
+def _free_name(builder: ModuleBuilder, name: str) -> str:
+    free, k = name, 0
+    while free in builder.scope.names:
+        k += 1
+        free = f"{name}.{k}"
+    return free
+
+
+# ---- shapes -----------------------------------------------------------------------------------------------------------
+
+
+def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction], attributes: AttributeSet, position: int) -> Shape:
+    """The written shape, or the inferred one where none is written or XLA ignores it; raises Violation as XLA's parser refuses."""
+    operand_shapes = tuple([x.shape for x in operands])
+    try:
+        if op.parse_rule is not None:
+            op.parse_rule(shape, operand_shapes, attributes)
+        if shape is not None and not op.shape_ignored:
+            return shape
+        if shape is None and not op.infers:
+            raise Violation("S037", "shape", f"the result shape of '{op.name}' cannot be inferred", f"write it before '{op.name}'")
+        arguments = {name: _for_inference(attributes[name]) for name in op.attributes if name in attributes}
+        return op.infer(*operand_shapes, **arguments)
+    except Violation as violation:
+        if isinstance(violation.at, int):
+            raise
+        raise Violation(violation.code, position, violation.message, violation.hint) from None
+
+
+def _for_inference(value: Any) -> Any:
+    if isinstance(value, Computation):
+        return value.program_shape
+    if isinstance(value, tuple) and value and isinstance(value[0], Computation):
+        return tuple(computation.program_shape for computation in value)
+    return value
+
+
+# ---- one instruction --------------------------------------------------------------------------------------------------
+
+
+def add_instruction(builder: ModuleBuilder, name: str, position: int, parts: InstructionParts, start: int, end: int, *, nested: bool = False) -> Instruction | None:
+    """Adds the instruction to the open computation and returns it; a faulty one is reported, marked broken and None is returned."""
+    scope = builder.scope
+    try:
+        if nested:
+            name = _free_name(builder, name)
+        else:
+            _check_name(builder, name, position)
+        instruction = _make(builder, name, parts, start, end)
+    except Violation as violation:
+        if violation.code:
+            builder.report_violation(violation, parts.position)
+        scope.broken.add(name)
+        return None
+    scope.names[name] = instruction
+    scope.computation.instructions.append(instruction)
+    return instruction
+
+
+def _check_name(builder: ModuleBuilder, name: str, position: int) -> None:
+    if not is_legal_name(name):
+        suggestion = "a" + name.lstrip("_").join(("_", "")) if name.startswith("__") else name + "_"
+        raise Violation("S046", position, f"'{name}' cannot name an instruction", f"call it '{suggestion}'")
+    first = builder.scope.names.get(name)
+    if first is not None:
+        at = f" at {builder.place(builder.text_start(first.start))}" if first.start >= 0 else ""
+        raise Violation("S003", position, f"instruction '{name}' is defined twice in computation '{builder.scope.computation.name}'", f"the first is{at}")
+
+
+def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int, end: int) -> Instruction:
+    op, wrapped = OPS.get(parts.opcode), None
+    if op is None:
+        op, wrapped = sugared_op(parts.opcode, parts.position)
+    operands = [_resolve(builder, operand) for operand in parts.operands]
+    if op.arity >= 0 and len(operands) != op.arity:
+        wanted = f"{op.arity} operand" + "s" * (op.arity != 1)
+        raise Violation("S013", parts.position, f"'{op.name}' takes {wanted}, found {len(operands)}")
+    metadata, backend_config, rest = split_annotations(parts.attributes)
+    hidden = None
+    if wrapped is not None and op.name == "async-start":
+        attributes, hidden = wrap(builder, wrapped, parts.shape, rest, parts.position)
+    else:
+        attributes = make_attributes(builder, op, rest, parts.position)
+        if op.name == "async-start":
+            attributes = adopt(attributes)
+        elif op.name in ("async-update", "async-done"):
+            attributes = follow(parts.opcode, operands, attributes, wrapped, parts.position)
+    immediate = _parameter_number(builder, parts) if op.name == "parameter" else None
+    shape = checked_shape(op, parts.shape, operands, attributes, parts.position)
+    if op.name == "constant":
+        immediate = literal_at(shape, *parts.immediate)
+        # A literal is static, and so is the constant, whatever was written.
+        shape = immediate.shape
+    attributes = complete(builder, op, shape, attributes, {a.name: a.position for a in rest})
+    if hidden is not None:
+        _keep_hidden(builder, hidden, parts, metadata, backend_config)
+    instruction = Instruction(name, op, shape, tuple(operands), attributes, immediate, metadata, backend_config, start, end)
+    if op.name == "parameter":
+        builder.scope.numbers[immediate] = instruction
+    return instruction
+
+
+def _keep_hidden(builder: ModuleBuilder, hidden: Computation, parts: InstructionParts, metadata: str | None, backend_config: str | None) -> None:
+    """Enters the computation that a sugared start made into the module."""
+    root = hidden.root
+    root.shape = checked_shape(root.op, root.shape, root.operands, root.attributes, parts.position)
+    root.attributes = complete(builder, root.op, root.shape, root.attributes, {})
+    root.metadata_text, root.backend_config = metadata, backend_config
+    builder.module.computations.append(hidden)
+    builder.module.hidden.add(hidden)
+
+
+def literal_at(shape: Shape, text: str, at: int) -> Any:
+    """The literal in `text`, which stands at offset `at` of the source."""
+    try:
+        return parse_literal(shape, text)
+    except Violation as violation:
+        offset = violation.at if isinstance(violation.at, int) else 0
+        raise Violation(violation.code, at + offset, violation.message, violation.hint) from None
+
+
+def _parameter_number(builder: ModuleBuilder, parts: InstructionParts) -> int:
+    number: int = parts.immediate
+    if number < 0:
+        raise Violation("S019", parts.position, f"a parameter number cannot be negative: {number}")
+    if number in builder.scope.numbers:
+        first = builder.scope.numbers[number]
+        raise Violation("S020", parts.position, f"parameter number {number} is taken by '{first.name}'")
+    return number

@@ -1,0 +1,132 @@
+"""The lexer inside Lark: its contextual lexer, plus the tokens that no context-free terminal can describe.
+
+Where the parser accepts a FUSED_ token and the fused path recognises what follows, one token announces a run of whole lines; once the
+parser has taken it (and so has finished everything before), the fused path builds those lines and the ordinary lexer goes on behind them.
+Building itself is not done here.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any
+
+from lark.common import LexerConf
+from lark.exceptions import UnexpectedCharacters
+from lark.lexer import ContextualLexer, LexerState, Token
+from lark.parsers.lalr_analysis import Shift
+
+from hlotool.shapes.strings import raw_dict_end
+
+if TYPE_CHECKING:
+    from hlotool.text.session import Session
+
+__all__ = ["ACTIVE", "HloLexer"]
+
+
+class Active(threading.local):
+    """The parse that runs in this thread: Lark's callbacks and lexer belong to the grammar, not to a text."""
+
+    session: Session
+
+
+ACTIVE = Active()
+
+_SPECIAL = frozenset({"FUSED_HEADER", "FUSED_COMPUTATIONS", "FUSED_RUN", "LITERAL_TEXT", "RAW_DICT", "RAW_VALUE"})
+# One element or one brace level of a literal, with comments; tuples and complex numbers two levels deep. Checked by the literal parser.
+_LITERAL = re.compile(r"(?:[^()/\"]++|\((?:[^()/\"]++|\([^()\"]*+\)|/[^()\"]*?)*+\)|/\*(?:[^*]++|\*(?!/))*+\*/|//[^\r\n]*+)++(?=\))")
+# The value of an unknown attribute: balanced brackets and quoted strings up to the next comma, bracket or line end.
+_RAW_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|[^\s{}()\[\],"]++|[{(\[]|[})\]]|,|\s+|"', re.DOTALL)
+_BLANK = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
+
+
+class HloLexer(ContextualLexer):
+    """Lark's contextual lexer with HLO's context-dependent tokens."""
+
+    def __init__(self, conf: LexerConf, states: dict[int, Collection[str]], always_accept: Collection[str] = ()) -> None:
+        super().__init__(conf, states, always_accept)
+        self.accepts = {state: frozenset(terminals) for state, terminals in states.items()}
+        self.special = {state: terminals & _SPECIAL for state, terminals in self.accepts.items() if terminals & _SPECIAL}
+
+    def lex(self, lexer_state: LexerState, parser_state: Any) -> Iterator[Token]:
+        session, counter = ACTIVE.session, lexer_state.line_ctr
+        text = lexer_state.text.text
+        while True:
+            position = parser_state.position
+            special = self.special.get(position)
+            if special is not None:
+                if session.fused is not None and (kind := session.fused.announce(text, counter.char_pos, special)):
+                    yield self._take(lexer_state, session, kind, counter.char_pos, counter.char_pos)
+                    counter.char_pos, reopened = session.fused.consume(kind, text, counter.char_pos)
+                    session.token_end = counter.char_pos
+                    if reopened:
+                        yield self._take(lexer_state, session, "FUSED_OPEN", counter.char_pos, counter.char_pos)
+                    continue
+                token = self._free_form(lexer_state, session, special, parser_state)
+                if token is not None:
+                    yield token
+                    continue
+            try:
+                token = self.lexers[position].next_token(lexer_state, parser_state)
+            except EOFError:
+                return
+            except UnexpectedCharacters as error:
+                error.state = parser_state
+                raise
+            if token.type == "ATTRIBUTE":
+                kind = session.attribute_tokens.get(token[:-1])
+                if kind is not None and kind in self.accepts[position]:
+                    token.type = kind
+            session.previous_end, session.token_end = session.token_end, counter.char_pos
+            yield token
+
+    def _take(self, lexer_state: LexerState, session: Session, kind: str, start: int, end: int) -> Token:
+        """A token over text[start:end], with the lexer moved behind it."""
+        counter = lexer_state.line_ctr
+        token = Token(kind, lexer_state.text.text[start:end], start, counter.line, counter.column)
+        token.end_pos = counter.char_pos = end
+        lexer_state.last_token = token
+        session.previous_end, session.token_end = session.token_end, end
+        return token
+
+    def _free_form(self, lexer_state: LexerState, session: Session, special: frozenset[str], parser_state: Any) -> Token | None:
+        """A token of free text, where the parser would shift one: a state may also accept it as a lookahead that cannot come."""
+        actions = parser_state.parse_conf.states[parser_state.position]
+        kind = next((name for name in _FREE_FORM if name in special and actions[name][0] is Shift), None)
+        if kind is None or (kind == "LITERAL_TEXT" and session.fused is None):
+            return None
+        text = lexer_state.text.text
+        match = _BLANK.match(text, lexer_state.line_ctr.char_pos)
+        start = match.end() if match else 0
+        end = _FREE_FORM[kind](text, start)
+        return self._take(lexer_state, session, kind, start, end) if end > start else None
+
+
+def raw_value_end(text: str, start: int) -> int:
+    """Offset behind a value of unknown form: up to a comma, a closing bracket or a line end outside brackets."""
+    depth, end = 0, start
+    for match in _RAW_PIECE.finditer(text, start):
+        piece = match[0]
+        if piece in "{([":
+            depth += 1
+        elif piece in "})]":
+            depth -= 1
+            if depth < 0:
+                return end
+        elif depth == 0 and (piece == "," or piece.isspace()):
+            return end
+        end = match.end()
+    return end
+
+
+def literal_end(text: str, start: int) -> int:
+    found = _LITERAL.match(text, start)
+    return found.end() if found else start
+
+
+def dictionary_end(text: str, start: int) -> int:
+    return raw_dict_end(text, start) if text.startswith("{", start) else start
+
+
+_FREE_FORM = {"RAW_DICT": dictionary_end, "LITERAL_TEXT": literal_end, "RAW_VALUE": raw_value_end}

@@ -1,0 +1,114 @@
+"""From text to a module: decides which form a file has, parses it and raises ParseError with everything that was found."""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hlotool.errors import ParseError, Source
+from hlotool.ir.model import Module
+from hlotool.text.builder import MAX_DIAGNOSTICS, ModuleBuilder
+from hlotool.text.driver import parse_with_recovery
+from hlotool.text.fused import FusedPath
+from hlotool.text.session import Session
+
+__all__ = ["parse", "parse_all", "parse_source"]
+
+_BLANK = r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
+# As XLA decides: the first token is HloModule or ENTRY, or the second one is a brace.
+_MODULE = re.compile(rf"{_BLANK}HloModule(?![A-Za-z0-9_.\-:=])")
+_HEADERLESS = re.compile(rf"{_BLANK}(?:ENTRY(?![A-Za-z0-9_.\-:=])|%?[A-Za-z_][A-Za-z0-9_.\-]*+:?{_BLANK}\{{)")
+_SEPARATOR = re.compile(r"^// -----[^\n]*$", re.MULTILINE)
+# Log prefixes that glog puts before each line of a dump written to a log.
+_LOG_PREFIX = re.compile(r"^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [^\]\n]+:\d+\] ?", re.MULTILINE)
+
+
+def parse(text: str | bytes, filename: str = "<string>", *, strict: bool = True) -> Module:
+    """The module that `text` holds.
+
+    Raises ParseError, and nothing else, when XLA would refuse the text; its `diagnostics` name every fault found. With
+    `strict=False` unknown opcodes and attributes are kept and all diagnostics are left in `module.diagnostics`.
+
+    >>> parse("ENTRY e { ROOT p = f32[2] parameter(0) }").entry.root.shape.text
+    'f32[2]{0}'
+    """
+    return parse_source(Source(_decoded(text), filename), strict=strict)
+
+
+def parse_all(text: str | bytes, filename: str = "<string>", *, strict: bool = True) -> list[Module]:
+    """The modules of a text that separates them with lines `// -----`; line numbers are those of the whole text."""
+    whole = _decoded(text)
+    cuts = [(m.start(), m.end()) for m in _SEPARATOR.finditer(whole)]
+    starts = [0, *(end for _, end in cuts)]
+    ends = [*(start for start, _ in cuts), len(whole)]
+    modules, faults = [], []
+    for start, end in zip(starts, ends, strict=True):
+        part = whole[start:end]
+        if cuts and not part.strip():
+            continue
+        try:
+            modules.append(parse_source(Source(part, filename, whole.count("\n", 0, start) + 1), strict=strict))
+        except ParseError as error:
+            faults += error.diagnostics
+    if faults:
+        raise ParseError(faults)
+    return modules
+
+
+def parse_source(source: Source, *, strict: bool = True, fused: bool = True) -> Module:
+    """As `parse`; `fused=False` forces every byte through Lark's own lexer and automaton."""
+    builder = ModuleBuilder(source, strict=strict)
+    path = FusedPath(builder) if fused else None
+    session = Session(builder, path, source.text)
+    if path is not None:
+        path.attach(session)
+    with _no_garbage_collection():
+        if _MODULE.match(source.text):
+            parse_with_recovery(session, "module", MAX_DIAGNOSTICS)
+        elif _HEADERLESS.match(source.text):
+            parse_with_recovery(session, "headerless", MAX_DIAGNOSTICS)
+        else:
+            _parse_single_instruction(session)
+        module = builder.finish(len(source.text))
+    builder.diagnostics.sort(key=lambda d: (d.line, d.column))
+    module.fused_count = path.count if path is not None else 0
+    if strict and builder.has_errors:
+        raise ParseError([d for d in builder.diagnostics if d.severity == "error"])
+    return module
+
+
+def _parse_single_instruction(session: Session) -> None:
+    """A text that is one instruction: XLA wraps it in a scheduled module and computation called `_`."""
+    builder = session.builder
+    builder.single_instruction = True
+    builder.open_computation("_", 0, is_entry=True)
+    builder.module.attributes["is_scheduled"] = True
+    parse_with_recovery(session, "single_instruction", MAX_DIAGNOSTICS)
+    if builder.scopes:
+        # Bodies written inline are called `_` too, and were there first.
+        builder.close_computation(len(session.text), len(session.text), inline=True)
+
+
+def _decoded(text: str | bytes) -> str:
+    """The characters of a text: UTF-8 (other bytes become surrogate escapes), without byte-order mark and log prefixes."""
+    if isinstance(text, bytes | bytearray):
+        text = bytes(text).decode("utf-8", "surrogateescape")
+    if text.startswith("\ufeff"):
+        text = text[1:]
+    if _LOG_PREFIX.match(text):
+        text = _LOG_PREFIX.sub("", text)
+    return text
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Parsing makes no cyclic garbage worth collecting, and collections would take a third of its time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

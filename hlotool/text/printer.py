@@ -1,0 +1,237 @@
+"""From a module to text: the lossless print, XLA's own print byte for byte, and everything its options allow."""
+
+from __future__ import annotations
+
+from hlotool.errors import Source
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.ir.walk import computation_post_order, fusion_computations, print_order
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
+from hlotool.opdefs.table import CODECS
+from hlotool.shapes.shape import ProgramShape, Shape, with_default_order
+from hlotool.shapes.values import Raw, Recovery
+from hlotool.text.instruction_text import InstructionWriter, is_wrapper
+from hlotool.text.literal_print import literal_text
+from hlotool.text.memo import Memo
+from hlotool.text.parser import parse_source
+from hlotool.text.print_options import PrintOptions
+from hlotool.text.stack_frames import RenumberedFrames
+from hlotool.text.unique_names import unique_names
+
+__all__ = ["to_text"]
+
+_LOSSLESS = PrintOptions()
+# Attributes that make XLA build the module's configuration, and with it the entry layout, before it has seen the entry.
+_RESETS_LAYOUT = frozenset(
+    "alias_passthrough_params allow_spmd_sharding_propagation_to_parameters allow_spmd_sharding_propagation_to_output replica_count"
+    " num_partitions".split()
+)
+# More instructions than this, and print_name_after_closing_brace repeats the name.
+_SHORT = 5
+
+
+def to_text(module: Module, options: PrintOptions = _LOSSLESS) -> str:
+    """The text of a module.
+
+    The default reads back as the same module in hlotool and in XLA; `PrintOptions.xla_default()` gives XLA's bytes.
+
+    >>> from hlotool.text.parser import parse
+    >>> print(to_text(parse("ENTRY e { ROOT p = s32[] parameter(0) }")), end="")
+    HloModule module_e, entry_computation_layout={(s32[])->s32[]}
+    <BLANKLINE>
+    ENTRY %e (p: s32[]) -> s32[] {
+      ROOT %p = s32[] parameter(0)
+    }
+    <BLANKLINE>
+    """
+    return ModulePrinter(module, options).text()
+
+
+class ModulePrinter:
+    """One print of one module."""
+
+    def __init__(self, module: Module, options: PrintOptions) -> None:
+        self.module = module
+        self.options = options
+        self.fused = fusion_computations(module) if not options.lossless else set()
+        names: dict[Instruction, str]
+        if options.lossless:
+            computation_names = {c: c.name for c in module.computations}
+            names = _OwnNames()
+        else:
+            names, computation_names = unique_names(module)
+        self.frames = RenumberedFrames(module) if not options.lossless and module.stack_tables_text is not None and options.print_metadata else None
+        self.computation_names = computation_names
+        self.writer = InstructionWriter(module, options, names, computation_names, self.frames, self._nested_body)
+        self.indent = "  " * options.indent_amount
+        # Texts of attribute sets and of shapes in signatures, each made once.
+        self.texts: dict[tuple[OpDef, int], str] = {}
+        self.signatures: Memo[Shape, str] = Memo(lambda shape: shape.text_without_layout)
+
+    def text(self) -> str:
+        parts = [self._header()]
+        plain = self.options == _LOSSLESS
+        for computation in self._computations():
+            if plain:
+                _write_plain(self, computation, parts)
+            else:
+                parts.append(self.computation(computation, self.options.indent_amount, nested=False))
+            parts.append("\n\n")
+        return "".join(parts)
+
+    def _computations(self) -> list[Computation]:
+        """What is printed, in order: hidden async computations are not."""
+        module, options = self.module, self.options
+        order = module.computations if options.lossless or options.canonicalize_computations else computation_post_order(module)
+        if not options.syntax_sugar_async_ops:
+            return order
+        if options.lossless:
+            return [c for c in order if c not in module.hidden]
+        wrapped = {c for x in module.all_instructions() if x.op.name == "async-start" for c in x.called if is_wrapper(c)}
+        return [c for c in order if c not in wrapped]
+
+    # ---- header -------------------------------------------------------------------------------------------------------
+
+    def _header(self) -> str:
+        module, options = self.module, self.options
+        parts = [self.indent, "HloModule ", module.name if options.print_ids else ""]
+        for name, spec in MODULE_ATTRIBUTES.items():
+            value = module.attributes.get(name, spec.default)
+            if name == "entry_computation_layout" and value is None:
+                value = self._entry_layout()
+            elif value == spec.default:
+                continue
+            if name == "frontend_attributes" and not options.print_frontend_attributes:
+                continue
+            if name == "origin_recovery_table":
+                value = tuple(self._recovery(row) for row in value)
+            if name == "debug_attributes":
+                parts.append(",\n" + f"{name}={CODECS[spec.kind].write(value, self.writer.style)}")
+                continue
+            parts.append(f", {name}={CODECS[spec.kind].write(value, self.writer.style)}")
+        parts += [f", {name}={value.text}" for name, value in module.attributes.items() if isinstance(value, Raw)]
+        parts.append("\n\n")
+        tables = self._tables()
+        if tables is not None:
+            parts += [tables, "\n"]
+        return "".join(parts)
+
+    def _entry_layout(self) -> ProgramShape:
+        """The layouts of the entry; XLA forgets their dimension orders when certain attributes are written."""
+        shape = self.module.entry.program_shape
+        if _RESETS_LAYOUT.isdisjoint(self.module.attributes):
+            return shape
+        return ProgramShape(tuple(with_default_order(p) for p in shape.parameters), with_default_order(shape.result))
+
+    def _tables(self) -> str | None:
+        if not self.options.print_metadata or self.module.stack_tables_text is None:
+            return None
+        if self.frames is None:
+            tables = self.module.stack_tables
+        else:
+            tables = self.frames.tables if not self.options.print_inline_stack_frames else None
+        return None if tables is None else tables.text
+
+    def _recovery(self, row: Recovery) -> Recovery:
+        """A recovery module is printed by the same rules, further in."""
+        if row.module is None:
+            return row
+        inner = parse_source(Source(row.module))
+        options = PrintOptions(
+            lossless=self.options.lossless,
+            print_large_constants=self.options.print_large_constants,
+            indent_amount=self.options.indent_amount + 2,
+        )
+        return Recovery(row.old, row.new, to_text(inner, options))
+
+    # ---- computations -------------------------------------------------------------------------------------------------
+
+    def computation(self, computation: Computation, level: int, *, nested: bool) -> str:
+        """From the name to the closing brace, without a line end."""
+        options, writer = self.options, self.writer
+        indent = "  " * level
+        order = computation.instructions if options.lossless else print_order(self.module, computation, self.fused)
+        outer = writer.canonical
+        if options.canonicalize_instruction_names:
+            writer.canonical = {x: f"tmp_{k}" for k, x in enumerate(order)}
+        lines = [indent + self._opening(computation, nested=nested or options.is_in_nested_computation)]
+        for x in order:
+            lines.append(f"{indent}  {writer.write(x, is_root=x is computation.root, level=level)}")
+        writer.canonical = outer
+        closing = f"{indent}}}"
+        if computation.execution_thread != "main" and options.print_ids:
+            closing += f', execution_thread="{computation.execution_thread}"'
+        if options.print_name_after_closing_brace and len(order) > _SHORT:
+            closing += f" // {self.computation_names[computation]}"
+        lines.append(closing)
+        return "\n".join(lines)
+
+    def _nested_body(self, computation: Computation, level: int) -> str:
+        return self.computation(computation, level, nested=True)
+
+    def _opening(self, computation: Computation, *, nested: bool) -> str:
+        options = self.options
+        parts = []
+        if computation is self.module.entry and not nested:
+            parts.append("ENTRY ")
+        if not nested and options.print_ids:
+            parts.append(self.writer.computation_name(computation) + " ")
+        if options.print_program_shape:
+            parts.append(self._signature(computation) + " ")
+        parts.append("{")
+        return "".join(parts)
+
+    def _signature(self, computation: Computation) -> str:
+        names = self.writer.names
+        parameters = ", ".join(f"{names[p] or '(unknown)'}: {p.shape.text_without_layout}" for p in computation.parameters)
+        return f"({parameters}) -> {computation.root.shape.text_without_layout}"
+
+
+class _OwnNames(dict[Instruction, str]):
+    """The lossless print calls instructions what they are called."""
+
+    def __missing__(self, x: Instruction) -> str:
+        return x.name
+
+
+def _write_plain(printer: ModulePrinter, computation: Computation, out: list[str]) -> None:
+    """The lossless print of a computation; one loop without switches, since whole dumps go through it.
+
+    Says what InstructionWriter says under default options, which a test holds it to.
+    """
+    writer, append = printer.writer, out.append
+    root, texts, signatures = computation.root, printer.texts, printer.signatures
+    entry = "ENTRY " if computation is printer.module.entry else ""
+    parameters = ", ".join([f"{p.name}: {signatures[p.shape]}" for p in computation.parameters])
+    append(f"{entry}%{computation.name} ({parameters}) -> {signatures[root.shape]} {{\n")
+    for x in computation.instructions:
+        op, attributes, immediate = x.op, x.attributes, x.immediate
+        if op.name.startswith("async-") or op.operand_defaults:
+            append(f"  {writer.write(x, is_root=x is root, level=0)}\n")
+            continue
+        if immediate is not None:
+            inside = str(immediate) if op.name == "parameter" else immediate.text or literal_text(immediate)
+        elif len(x.operands) > _SHORT:
+            inside = writer.operands(x)
+        elif x.operands:
+            inside = "%" + ", %".join([operand.name for operand in x.operands])
+        else:
+            inside = ""
+        key = (op, id(attributes))
+        text = texts.get(key)
+        if text is None:
+            text = texts[key] = _attribute_text(writer, x)
+        metadata = f", metadata={x.metadata_text}" if x.metadata_text is not None else ""
+        config = f", backend_config={x.backend_config}" if x.backend_config is not None else ""
+        append(f"  {'ROOT ' if x is root else ''}%{x.name} = {x.shape.text} {op.name}({inside}){text}{metadata}{config}\n")
+    thread = computation.execution_thread
+    append("}" if thread == "main" else f'}}, execution_thread="{thread}"')
+
+
+def _attribute_text(writer: InstructionWriter, x: Instruction) -> str:
+    """Everything between the operands and the metadata."""
+    if not x.attributes and not any(spec.always for spec in x.op.attributes.values()):
+        return ""
+    bare = Instruction(x.name, x.op, x.shape, x.operands, x.attributes)
+    return "".join(writer.attributes_of(bare))
+

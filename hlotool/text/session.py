@@ -1,0 +1,56 @@
+"""What one parse of one text carries through Lark: the builder, the fused path, and positions of the last two tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hlotool.opdefs.common import COMMON_ATTRIBUTES
+from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
+from hlotool.opdefs.table import CODECS, OPS
+
+if TYPE_CHECKING:
+    from hlotool.text.builder import ModuleBuilder
+    from hlotool.text.fused import FusedPath
+
+__all__ = ["ATTRIBUTE_TOKENS", "Session", "attribute_tokens"]
+
+ATTRIBUTE_TOKENS: dict[str, str] = {}
+
+
+def attribute_tokens() -> dict[str, str]:
+    """For every known attribute name the token of its kind, as the grammar spells it: `dimensions` -> KEY_INTS."""
+    if not ATTRIBUTE_TOKENS:
+        tables: list[Any] = [MODULE_ATTRIBUTES, COMMON_ATTRIBUTES, *(op.attributes for op in OPS.values())]
+        for table in tables:
+            for name, spec in table.items():
+                token = _TOKEN_OF_RULE[CODECS[spec.kind].rule]
+                if ATTRIBUTE_TOKENS.setdefault(name, token) != token:
+                    raise ValueError(f"attribute {name} has two kinds of value in the grammar")
+    return ATTRIBUTE_TOKENS
+
+
+class _TokenOfRule(dict[str, str]):
+    """The token of a value's rule is the rule's name, but for a few that read better short."""
+
+    def __missing__(self, rule: str) -> str:
+        return "KEY_" + rule.upper()
+
+
+_TOKEN_OF_RULE = _TokenOfRule(
+    called_computation="KEY_COMPUTATION",
+    called_computations="KEY_COMPUTATIONS",
+)
+
+
+class Session:
+    """The state of one parse."""
+
+    __slots__ = ("attribute_tokens", "builder", "fused", "previous_end", "text", "token_end")
+
+    def __init__(self, builder: ModuleBuilder, fused: FusedPath | None, text: str) -> None:
+        self.builder = builder
+        self.fused = fused
+        self.text = text
+        self.attribute_tokens = attribute_tokens()
+        self.token_end = 0
+        self.previous_end = 0

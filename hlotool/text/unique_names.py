@@ -1,0 +1,54 @@
+"""Names as XLA makes them unique: instructions in the whole module, computations among themselves, in the order of parsing."""
+
+from __future__ import annotations
+
+import re
+
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.text.builder import is_legal_name
+
+__all__ = ["unique_names"]
+
+_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+class _Uniquifier:
+    """Hands out `root`, `root.1`, `root.2`; a wanted number is kept if it is free."""
+
+    def __init__(self) -> None:
+        self._used: dict[str, set[int]] = {}
+        self._next: dict[str, int] = {}
+
+    def take(self, name: str) -> str:
+        root, dot, tail = name.rpartition(".")
+        numbered = bool(dot and root and _NUMBER.fullmatch(tail))
+        if not numbered:
+            root = name
+        wanted = int(tail) if numbered else 0
+        used = self._used.setdefault(root, set())
+        if wanted in used:
+            wanted = self._next.get(root, 0)
+            while wanted in used:
+                wanted += 1
+            self._next[root] = wanted + 1
+        used.add(wanted)
+        return (f"{root}.0" if numbered else root) if wanted == 0 else f"{root}.{wanted}"
+
+
+def _sanitized(name: str) -> str:
+    """As XLA renames a computation whose name an instruction could not have."""
+    if is_legal_name(name):
+        return name
+    return "a" + name[1:] if name.startswith("__") else name + "_"
+
+
+def unique_names(module: Module) -> tuple[dict[Instruction, str], dict[Computation, str]]:
+    """The names that XLA prints, of every instruction and computation."""
+    instruction_names, computation_names = _Uniquifier(), _Uniquifier()
+    instructions: dict[Instruction, str] = {}
+    computations: dict[Computation, str] = {}
+    for computation in module.computations:
+        computations[computation] = computation_names.take(_sanitized(computation.name))
+        for x in computation.instructions:
+            instructions[x] = instruction_names.take(x.name)
+    return instructions, computations

@@ -21,10 +21,14 @@ from hlotool.text.unique_names import unique_names
 __all__ = ["to_text"]
 
 _LOSSLESS = PrintOptions()
-# Attributes that make XLA build the module's configuration, and with it the entry layout, before it has seen the entry.
-_RESETS_LAYOUT = frozenset(
-    "alias_passthrough_params allow_spmd_sharding_propagation_to_parameters allow_spmd_sharding_propagation_to_output replica_count"
-    " num_partitions".split()
+# Attributes that make XLA build the module's configuration, and with it the entry layout, before it has seen the entry; unless they
+# have this value.
+_RESETS_LAYOUT = (
+    ("alias_passthrough_params", False),
+    ("allow_spmd_sharding_propagation_to_parameters", None),
+    ("allow_spmd_sharding_propagation_to_output", None),
+    ("replica_count", 1),
+    ("num_partitions", 1),
 )
 # More instructions than this, and print_name_after_closing_brace repeats the name.
 _SHORT = 5
@@ -119,7 +123,8 @@ class ModulePrinter:
     def _entry_layout(self) -> ProgramShape:
         """The layouts of the entry; XLA forgets their dimension orders when certain attributes are written."""
         shape = self.module.entry.program_shape
-        if _RESETS_LAYOUT.isdisjoint(self.module.attributes):
+        attributes = self.module.attributes
+        if not any(name in attributes and attributes[name] != unless for name, unless in _RESETS_LAYOUT):
             return shape
         return ProgramShape(tuple(with_default_order(p) for p in shape.parameters), with_default_order(shape.result))
 

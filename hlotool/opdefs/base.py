@@ -17,7 +17,7 @@ __all__ = ["OPS", "REQUIRED", "AttributeSpec", "OpDef", "op", "require"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 OperandDefault = Callable[[tuple[Shape, ...]], Any]
-ParseRule = Callable[[Shape | None, tuple[Shape, ...], dict[str, Any]], None]
+ParseRule = Callable[[Shape | None, tuple[Shape, ...], dict[str, Any]], Shape | None]
 
 REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
 """Default of an attribute that must be written."""
@@ -46,7 +46,9 @@ class OpDef:
     `infer(*operand_shapes, **attributes)` gives the result shape that XLA's parser infers when none is written, or raises
     Violation; called computations are passed as ProgramShape. `infers` is False where XLA's parser demands a written shape.
     `operand_defaults` gives attributes whose default follows from the operand shapes; XLA does not print a value equal to it.
-    `parse_rule(result or None, operand_shapes, attributes)` refuses what XLA's parser refuses even with a written shape.
+    `derived` gives attributes that XLA computes from the result shape, whatever is written.
+    `parse_rule(result or None, operand_shapes, attributes)` refuses what XLA's parser refuses even with a written shape; it may
+    return the shape that XLA puts in place of the written one.
     """
 
     name: str
@@ -58,6 +60,7 @@ class OpDef:
     shape_ignored: bool = False
     parse_rule: ParseRule | None = None
     operand_defaults: dict[str, OperandDefault] = field(default_factory=dict)
+    derived: dict[str, Callable[[Shape], Any]] = field(default_factory=dict)
     doc: str = ""
     arity: int = field(init=False)
     required: tuple[str, ...] = field(init=False)
@@ -81,6 +84,7 @@ def op(
     shape_ignored: bool = False,
     parse_rule: ParseRule | None = None,
     operand_defaults: dict[str, OperandDefault] | None = None,
+    derived: dict[str, Callable[[Shape], Any]] | None = None,
     doc: str | None = None,
 ) -> Callable[[Function], Function]:
     """Enters the decorated function into OPS.
@@ -98,7 +102,9 @@ def op(
             raise ValueError(f"opcode {opcode} is defined twice")
         operands, variadic, attributes = _read_signature(function)
         text = (doc or function.__doc__ or "").strip()
-        OPS[opcode] = OpDef(opcode, operands, variadic, attributes, function, infers, shape_ignored, parse_rule, operand_defaults or {}, text)
+        OPS[opcode] = OpDef(
+            opcode, operands, variadic, attributes, function, infers, shape_ignored, parse_rule, operand_defaults or {}, derived or {}, text
+        )
         return function
 
     return wrap

@@ -150,7 +150,7 @@ def ragged_all_to_all(
     *operands: Shape,
     channel_id: Int | None = None,
     replica_groups: Always[ReplicaGroups] = (),
-    dimensions: SingleDim | None = None,
+    dimensions: IgnoredDims | None = None,
 ) -> Shape:
     """An exchange of slices whose offsets and sizes are operands too; XLA reads `dimensions` and forgets it.
 

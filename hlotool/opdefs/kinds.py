@@ -33,6 +33,8 @@ SingleDim = tuple[int, ...]
 """A list of which XLA's parser demands exactly one entry."""
 FirstDim = tuple[int, ...]
 """A list of which XLA keeps the first entry."""
+IgnoredDims = tuple[int, ...]
+"""A list that XLA reads and forgets."""
 IntLists = tuple[tuple[int, ...], ...]
 Pairs = tuple[tuple[int, ...], ...]
 SliceSizes = tuple[int, ...]

@@ -154,7 +154,7 @@ def _map_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dic
         raise Violation("T003", "shape", f"'map' gives an array, not {result.text_without_layout}")
 
 
-@op("map", parse_rule=_map_rule)
+@op("map", parse_rule=_map_rule, derived={"dimensions": lambda result: tuple(range(result.rank))})
 def map_(*operands: Shape, dimensions: Always[Dims] = (), to_apply: Computation) -> Shape:
     """Applies a scalar function at every index, to one element of each operand.
 

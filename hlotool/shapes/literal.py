@@ -21,7 +21,8 @@ ELIDED = "{...}"
 class Literal:
     """The value of a constant: an array held as `text` or as `data`, or a tuple of `elements`.
 
-    `text` is the source spelling with normalised braces, blanks and index comments; `data` are the values in row-major order and
+    `text` is the source spelling with normalised braces, blanks and index comments (a bare `7` or `,`, which XLA fills up with zeros,
+    stays as it is for more than one element); `data` are the values in row-major order and
     little-endian, one byte for each element under eight bits (integers sign-extended), complex as real part, imaginary part.
     Two literals are equal when they hold the same shape and spelling or the same shape and bytes, not when they mean the same numbers.
     The shape is static but for dimensions written `?`, has no `element_size_in_bits`, and is what the constant's own shape becomes.

@@ -16,12 +16,9 @@ from hlotool.shapes.shape import Shape, join_elements
 from hlotool.shapes.strings import escape
 
 __all__ = [
-    "MANUAL",
     "MAX_DEVICES",
     "REPLICATED",
     "SUBGROUP_TYPES",
-    "UNKNOWN",
-    "UNREDUCED",
     "AxisRef",
     "DimensionSharding",
     "IotaDevices",
@@ -144,8 +141,7 @@ class IotaDevices:
         if self.reshape[cut] % rest:
             return None
         reshape = (*self.reshape[:cut], self.reshape[cut] // rest, rest, *self.reshape[cut + 1 :])
-        shifted = [[k + (k > cut) for k in part] for part in (major, [*minor])]
-        return iota_devices(reshape, shifted[0] + sorted([*shifted[1], cut + 1]))
+        return iota_devices(reshape, [k + (k > cut) for k in major] + sorted([cut + 1, *(k + (k > cut) for k in minor)]))
 
 
 def iota_devices(reshape: Sequence[int], permutation: Sequence[int] = (0,)) -> IotaDevices:
@@ -264,6 +260,7 @@ class AxisRef:
         return self.pre_size * self.size
 
     def extent(self, mesh: Mesh) -> int:
+        """Number of devices along the axis or the part."""
         return self.size or mesh.sizes[self.axis]
 
     def covers(self, part: AxisRef) -> bool:
@@ -298,6 +295,7 @@ class Mesh:
 
     @property
     def size(self) -> int:
+        """Number of devices."""
         return prod(self.sizes)
 
     @property
@@ -307,26 +305,20 @@ class Mesh:
 
     def spell(self, *, exact: bool = True) -> str:
         """Its text; XLA (`exact=False`) does not escape the names of axes."""
-        axes = ",".join(f"{quote_axis(name, exact)}={size}" for name, size in zip(self.names, self.sizes, strict=True))
+        axes = ",".join(f"{_quote_axis(name, exact)}={size}" for name, size in zip(self.names, self.sizes, strict=True))
         if self.devices is None:
             return f"mesh[{axes}]"
         return f"mesh[{axes}], device_ids=({self.devices.text if isinstance(self.devices, IotaDevices) else _ints(self.devices)})"
 
     def spell_axes(self, axes: Iterable[AxisRef], separator: str = ", ", *, exact: bool = True) -> str:
         """The texts of axes or parts of axes: `'x', 'y':(1)2`."""
-        return separator.join(quote_axis(self.names[ref.axis], exact) + (f":({ref.pre_size}){ref.size}" if ref.size else "") for ref in axes)
+        return separator.join(_quote_axis(self.names[ref.axis], exact) + (f":({ref.pre_size}){ref.size}" if ref.size else "") for ref in axes)
 
     def contains_all(self, axes: Sequence[AxisRef]) -> bool:
         """Whether these are all axes in order, where an axis of size one may be missing."""
-        if not all(ref.is_whole for ref in axes):
-            return False
-        wanted, at = [ref.axis for ref in axes], 0
-        for axis, size in enumerate(self.sizes):
-            if at < len(wanted) and wanted[at] == axis:
-                at += 1
-            elif size != 1:
-                return False
-        return at == len(wanted)
+        named = [ref.axis for ref in axes]
+        needed = {axis for axis, size in enumerate(self.sizes) if size != 1}
+        return all(ref.is_whole for ref in axes) and named == sorted(set(named)) and needed.issubset(named)
 
     def split(self, axes: Iterable[AxisRef]) -> list[AxisRef]:
         """The finest parts of all axes, in order, that the given parts cut the mesh into."""
@@ -343,7 +335,7 @@ class Mesh:
         return parts
 
 
-def quote_axis(name: str, exact: bool) -> str:
+def _quote_axis(name: str, exact: bool) -> str:
     return f"'{escape(name)}'" if exact else f"'{name}'"
 
 
@@ -375,6 +367,7 @@ class NamedSharding:
 
     @property
     def tile_counts(self) -> tuple[int, ...]:
+        """Into how many parts each array dimension is cut."""
         return tuple(prod(ref.extent(self.mesh) for ref in dimension.axes) for dimension in self.dimensions)
 
     def spell(self, *, exact: bool = True) -> str:
@@ -464,9 +457,6 @@ class Sharding:
             object.__setattr__(self, "_text", self.spell())
         return self._text
 
-    def __str__(self) -> str:
-        return self.text
-
     def __hash__(self) -> int:
         if not self._hash:
             key = (self.kind, self.device, self.tile, self.subgroups, self.named, self.elements, self.shard_group, self.metadata)
@@ -476,8 +466,9 @@ class Sharding:
     def spell(self, *, exact: bool = True, metadata: bool = True) -> str:
         """Its text; with `exact=False` byte for byte what XLA prints, even where XLA cannot read that."""
         if self.is_tuple:
-            return "{" + join_elements(element.spell(exact=exact, metadata=metadata) for element in self.elements) + "}"
-        if not exact and self.is_miscounted:
+            cached = exact and metadata
+            return "{" + join_elements(element.text if cached else element.spell(exact=exact, metadata=metadata) for element in self.elements) + "}"
+        if not exact and self.tile is not None and self.tile.is_miscounted:
             return self.completed().spell(exact=False, metadata=metadata)
         origins = [value.text for value in self.metadata] if metadata else []
         if self.named is not None or self.kind == "maximal_mesh":
@@ -506,16 +497,11 @@ class Sharding:
             return f"devices={tile.text} last_tile_dim_replicate"
         return f"devices={tile.text}" + (f" last_tile_dims={{{', '.join(subgroups)}}}" if subgroups else "")
 
-    @property
-    def is_miscounted(self) -> bool:
-        """Whether a list names too few or too many devices; such a sharding stays as written so that a verifier can tell."""
-        return self.tile is not None and self.tile.is_miscounted
-
     def completed(self) -> Sharding:
-        """A miscounted list cut or filled up with device 0, as XLA does."""
+        """A miscounted list cut or filled up as XLA does; it stays as written until then, so that a verifier can tell."""
         if self.tile is None or not self.tile.is_miscounted:
             return self
-        whole = TileAssignment(self.tile.dimensions, self.tile.device_ids())
+        whole = replace(self.tile, devices=self.tile.device_ids())
         return replace(tiled(whole, self.subgroups), shard_group=self.shard_group, metadata=self.metadata)
 
     def as_tiled(self) -> Sharding:
@@ -561,12 +547,10 @@ class Sharding:
 
 
 REPLICATED = Sharding("replicated")
-MANUAL = Sharding("manual")
-UNKNOWN = Sharding("unknown")
-UNREDUCED = Sharding("unreduced")
 
 
 def tuple_sharding(elements: Iterable[Sharding]) -> Sharding:
+    """One sharding for each leaf of a tuple, nested tuples flattened."""
     return Sharding("tuple", elements=tuple(elements))
 
 
@@ -579,11 +563,11 @@ def tiled(tile: TileAssignment, subgroups: Sequence[str] = ()) -> Sharding:
     >>> tiled(TileAssignment((2, 2), iota_devices((4,))), ("manual", "manual")).text
     '{manual}'
     """
-    if not subgroups or tile.is_miscounted:
-        return Sharding("tiled", tile=tile, subgroups=tuple(subgroups))
     rank = len(tile.dimensions) - len(subgroups)
     if rank < 0:
         raise Violation("S017", "sharding", f"{len(subgroups)} last_tile_dims for {len(tile.dimensions)} tile dimensions")
+    if not subgroups or tile.is_miscounted:
+        return Sharding("tiled", tile=tile, subgroups=tuple(subgroups))
     if len(set(subgroups)) == 1 and subgroups[0] != "maximal" and prod(tile.dimensions[:rank]) == 1:
         return Sharding(subgroups[0])
     types: list[str] = []

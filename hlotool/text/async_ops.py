@@ -52,13 +52,14 @@ def wrap(builder: ModuleBuilder, wrapped: OpDef, shape: Shape | None, attributes
         if attribute not in outer and attribute not in inner:
             raise unknown_attribute(wrapped, attribute)
     called = Computation("async_wrapped")
-    called.execution_thread = next((a.value for a in own if a.name == "async_execution_thread"), "main")
+    thread = next((a.value for a in own if a.name == "async_execution_thread"), "main")
     operands = shape.elements[0].elements
     called.instructions = [Instruction("async_param", OPS["parameter"], s, (), immediate=k) for k, s in enumerate(operands)]
     if wrapped.arity >= 0 and len(operands) != wrapped.arity:
         raise Violation("S013", position, f"'{wrapped.name}' takes {wrapped.arity} operands, the shape names {len(operands)}")
     root = Instruction(wrapped.name, wrapped, shape.elements[1], tuple(called.instructions), make_attributes(builder, wrapped, inner, position))
     called.instructions.append(root)
+    move_to_thread(called, thread)
     called.root = root
     values = {a.name: converted(start.attributes.get(a.name) or COMMON_ATTRIBUTES[a.name], a) for a in outer}
     result = AttributeSet({**values, "calls": called}, (called,))
@@ -66,11 +67,29 @@ def wrap(builder: ModuleBuilder, wrapped: OpDef, shape: Shape | None, attributes
     return result, called
 
 
-def adopt(attributes: AttributeSet) -> AttributeSet:
-    """A start given by `calls=`: the computation runs on the start's thread, whatever it said itself."""
+def adopt(attributes: AttributeSet, metadata: str | None, backend_config: str | None) -> None:
+    """A start given by `calls=`: the computation runs on the start's thread, and its root takes the start's annotations."""
     called: Computation = attributes["calls"]
-    called.execution_thread = attributes.get("async_execution_thread", "main")
-    return attributes
+    move_to_thread(called, attributes.get("async_execution_thread", "main"))
+    root = called.root
+    copied = {name: attributes[name] for name in _COPIED if name in attributes}
+    if copied:
+        root.attributes = AttributeSet({**root.attributes, **copied}, root.called, root.control_predecessors)
+    root.metadata_text = metadata or root.metadata_text
+    root.backend_config = backend_config or root.backend_config
+
+
+def move_to_thread(called: Computation, thread: str) -> None:
+    """Lets a computation and all that it calls run on a thread."""
+    stack, seen = [called], {called}
+    while stack:
+        computation = stack.pop()
+        computation.execution_thread = thread
+        for x in computation.instructions:
+            for callee in x.called:
+                if callee not in seen:
+                    seen.add(callee)
+                    stack.append(callee)
 
 
 def follow(opcode: str, operands: list[Instruction], attributes: AttributeSet, wrapped: OpDef | None, position: int) -> AttributeSet:

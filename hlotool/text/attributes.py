@@ -44,7 +44,6 @@ def make_attributes(builder: ModuleBuilder, op: OpDef, attributes: Sequence[Attr
     Control predecessors and what depends on the instruction's shape are left for `complete`.
     """
     values: dict[str, Any] = {}
-    positions: dict[str, int] = {}
     for attribute in attributes:
         name = attribute.name
         if name in values:
@@ -57,19 +56,18 @@ def make_attributes(builder: ModuleBuilder, op: OpDef, attributes: Sequence[Attr
             values[name] = attribute.value
             continue
         values[name] = converted(spec, attribute)
-        positions[name] = attribute.position
     for name in op.required:
         if name not in values:
             raise Violation("S014", position, f"'{op.name}' needs the attribute '{name}'", f"add {name}=...")
     if "to_apply" in values and "called_computations" in op.attributes:
         # A custom call keeps both spellings in one list.
         values["called_computations"] = (values.pop("to_apply"),)
-    values.pop("mode", None)
     if not values:
         return NO_ATTRIBUTES
-    attributes = AttributeSet(values, _called(op, values))
-    attributes.pending = not _PENDING.isdisjoint(values)
-    return attributes
+    result = AttributeSet(values, _called(op, values))
+    result.pending = not _PENDING.isdisjoint(values)
+    builder.has_origins = builder.has_origins or "origin" in values
+    return result
 
 
 def converted(spec: AttributeSpec, attribute: Attribute) -> Any:

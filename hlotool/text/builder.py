@@ -10,7 +10,7 @@ from typing import Any
 
 from hlotool.codes import CODE_NAMES
 from hlotool.errors import Diagnostic, Source, Violation, nearest
-from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS
 from hlotool.shapes.dtype import ELEMENT_TYPES
@@ -68,6 +68,7 @@ class ModuleBuilder:
         self.diagnostics: list[Diagnostic] = []
         self.entry_position = -1
         self.single_instruction = False
+        self.has_origins = False
         # Violations propagate instead of being collected while a segment is parsed for the fused path.
         self.in_segment = False
 
@@ -233,6 +234,8 @@ class ModuleBuilder:
         if not module.name:
             module.name = "_" if self.single_instruction else f"module_{module.entry.name}"
         self._check_aliases()
+        if self.has_origins:
+            _spread_origins(module)
         return module
 
     def _check_aliases(self) -> None:
@@ -246,3 +249,15 @@ class ModuleBuilder:
 
     def _header_position(self) -> int:
         return max(0, self.source.text.find("input_output_alias="))
+
+
+def _spread_origins(module: Module) -> None:
+    """As XLA does while it parses: an element taken out of a tuple instruction has the origin of what was put in."""
+    for computation in module.computations:
+        for x in computation.instructions:
+            if x.op.name != "get-tuple-element" or "origin" in x.attributes or x.operands[0].op.name != "tuple":
+                continue
+            index = x.attributes["index"]
+            source = x.operands[0].operands[index] if 0 <= index < len(x.operands[0].operands) else None
+            if source is not None and "origin" in source.attributes:
+                x.attributes = AttributeSet({**x.attributes, "origin": source.attributes["origin"]}, x.called, x.control_predecessors)

@@ -23,6 +23,7 @@ from hlotool.text.stack_frames import FRAME_ID, RenumberedFrames, innermost_loca
 __all__ = ["InstructionWriter"]
 
 _CALLED_KINDS = frozenset({"Computation", "Computations"})
+_UNPRINTED_KINDS = frozenset({"CollectiveMode", "IgnoredDims"})
 _BETWEEN = ("sharding", "frontend_attributes", "control-predecessors", "statistics")
 _QUEUES = '"wait_on_operation_queues":[],'
 _MOST_COMPACT = 4
@@ -140,7 +141,7 @@ class InstructionWriter:
         """What the opcode itself has, in the order of its declaration."""
         parts = []
         for name, spec in op.attributes.items():
-            if name == "result_accuracy" or (spec.kind in _CALLED_KINDS and skip_called):
+            if name == "result_accuracy" or spec.kind in _UNPRINTED_KINDS or (spec.kind in _CALLED_KINDS and skip_called):
                 continue
             text = self._attribute(op, x, name, spec, level)
             if text is not None:
@@ -154,7 +155,7 @@ class InstructionWriter:
         default = spec.default
         if name in op.operand_defaults:
             default = op.operand_defaults[name](tuple(operand.shape for operand in x.operands))
-        value = x.attributes.get(name, default)
+        value = op.derived[name](x.shape) if name in op.derived else x.attributes.get(name, default)
         if not spec.always and (value == default or value is None):
             return None
         if spec.kind in _CALLED_KINDS:
@@ -194,7 +195,8 @@ class InstructionWriter:
         if "frontend_attributes" in own and "frontend_attributes" in x.attributes:
             own = AttributeSet({k: v for k, v in own.items() if k != "frontend_attributes"})
         for name in _BETWEEN:
-            if name in own and name not in x.attributes:
+            # XLA prints the statistics of the start twice, which cannot be read back.
+            if name in own and (name not in x.attributes or (name == "statistics" and not self.options.lossless)):
                 parts += self._common_one(wrapped, name)
         parts += self._accuracy(wrapped)
         aliasing = x.attributes.get("output_to_operand_aliasing")

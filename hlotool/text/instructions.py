@@ -111,8 +111,10 @@ def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction
     """The written shape, or the inferred one where none is written or XLA ignores it; raises Violation as XLA's parser refuses."""
     operand_shapes = tuple([x.shape for x in operands])
     try:
+        if op.variadic and len(operands) < len(op.operands):
+            raise Violation("S013", "operands", f"'{op.name}' takes at least {len(op.operands)} operands, found {len(operands)}")
         if op.parse_rule is not None:
-            op.parse_rule(shape, operand_shapes, attributes)
+            shape = op.parse_rule(shape, operand_shapes, attributes) or shape
         if shape is not None and not op.shape_ignored:
             return shape
         if shape is None and not op.infers:
@@ -180,7 +182,7 @@ def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int
     else:
         attributes = make_attributes(builder, op, rest, parts.position)
         if op.name == "async-start":
-            attributes = adopt(attributes)
+            adopt(attributes, metadata, backend_config)
         elif op.name in ("async-update", "async-done"):
             attributes = follow(parts.opcode, operands, attributes, wrapped, parts.position)
     immediate = _parameter_number(builder, parts) if op.name == "parameter" else None

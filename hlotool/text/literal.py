@@ -53,6 +53,9 @@ _NUMBER = re.compile(r"-?[0-9][0-9.eE+-]*+")
 _LAYOUT_ONLY = dict.fromkeys(map(ord, "0123456789.+-eEinfatruls"))
 
 
+# Empty arrays with more inner braces than this are spelled `,`.
+_MANY_BRACES = 4096
+
 # The next double above the largest f32, on both sides.
 _C64_RANGE = (-(2.0**128 - 2.0**104 + 2.0**75), 2.0**128 - 2.0**104 + 2.0**75)
 
@@ -232,7 +235,8 @@ def _is_canonical(plan: _Plan, text: str) -> bool:
         return bool(plan.safe and plan.safe.fullmatch(text)) or _is_canonical_in_range(plan, text)
     if text == ELIDED:
         return plan.count > 0
-    if plan.count == 0:
+    # The second test keeps a short text for a huge shape from being compared with a huge frame.
+    if plan.count == 0 or len(text) <= plan.count:
         return False
     bare = text if len(plan.sizes) <= 3 else INDEX_COMMENT.sub("", text)
     if not (plan.safe and plan.safe.fullmatch(bare)) and not _is_canonical_in_range(plan, bare):
@@ -320,7 +324,7 @@ class _ArrayScanner:
     """Reads one array literal token by token: the authority on what is accepted.
 
     XLA goes on after an element at the wrong nesting level, and after one too many in a row, and accepts the literal unless a later
-    check fails: so `7` is a value for f32[2] (the rest are zeros). The first such fault is kept for the message.
+    check fails: so `7` is a value for f32[2] (the rest are zeros), and so is `,`. The first such fault is kept for the message.
     """
 
     def __init__(self, plan: _Plan) -> None:
@@ -426,6 +430,12 @@ class _ArrayScanner:
         # What stands before the dots is overwritten by XLA's invented values; only a full set after them leaves nothing unknown.
         if self.values_after_dots is not None and plan.count and (self.values_after_dots or len(items) < plan.count):
             return Literal(plan.shape, ELIDED)
+        # A bare value or comma stays as short as the author wrote it, however large the shape.
+        if 1 < plan.count > len(items):
+            return Literal(plan.shape, items[0] if items else ",")
+        # So does an array without elements: `{...}` and `,` would expand to as many braces as its first dimensions say.
+        if plan.count == 0 and prod(plan.sizes[: plan.sizes.index(0)]) > _MANY_BRACES:
+            return Literal(plan.shape, ",")
         items += [_zero(plan)] * (plan.count - len(items))
         return Literal(plan.shape, brace_frame(plan.sizes, "%s") % tuple(items))
 

@@ -53,7 +53,10 @@ def literal_from_bytes(shape: Shape, data: bytes) -> Literal:
 
 
 def element_tokens(literal: Literal) -> list[str]:
-    """The spellings of all elements of an array literal with text, in row-major order; complex numbers give two each."""
+    """The spellings of all elements of an array literal with text, in row-major order; complex numbers give two each.
+
+    XLA takes a bare `7` or `,` for an array of many elements; the list is then shorter than the array, and the rest are zeros.
+    """
     text = literal.text if literal.shape.rank <= 3 else INDEX_COMMENT.sub("", literal.text)
     return _ELEMENT.findall(text)
 
@@ -72,7 +75,12 @@ def decode(literal: Literal) -> bytes:
     if literal.elided:
         raise HlotoolError(f"the values of an elided constant of shape {literal.shape.text_without_layout} are not known")
     element = ELEMENT_TYPES[literal.shape.element_type]
-    tokens = element_tokens(literal)
+    data = _encoded(element, element_tokens(literal))
+    # Only a value without braces leaves elements open.
+    return data if literal.text[0] == "{" else data.ljust(literal.element_count * element_bytes(element), b"\0")
+
+
+def _encoded(element: ElementType, tokens: list[str]) -> bytes:
     if element.kind == "pred":
         return bytes([known if (known := _PRED.get(token)) is not None else int64_value(token) != 0 for token in tokens])
     if element.is_integral:

@@ -19,7 +19,7 @@ __all__ = ["literal_text", "xla_literal_text"]
 _LARGE = 10
 """Without large constants XLA leaves out arrays with more elements than this."""
 
-# Spellings of integers that XLA prints differently: leading zeros, -0, and those that wrap.
+# Spellings of integers that XLA prints differently: leading zeros, -0, and those that wrap, as any negative one does in a u64.
 _ODD_INTEGERS = {"signed": re.compile(r"\b0[0-9]|-0|[0-9]{19}"), "unsigned": re.compile(r"\b0[0-9]|-|[0-9]{19}")}
 
 
@@ -74,15 +74,19 @@ def _written(literal: Literal, write: Callable[[Literal], str]) -> str:
 
 
 def _xla_array(literal: Literal) -> str:
-    element = ELEMENT_TYPES[literal.shape.element_type]
-    if literal.data is None:
-        if literal.text == ELIDED:
-            return ELIDED
-        # A u64 may be written as a negative number.
-        odd = _ODD_INTEGERS.get(element.kind)
-        if odd and not odd.search(literal.text if literal.shape.rank <= 3 else INDEX_COMMENT.sub("", literal.text)):
-            return literal.text
+    if literal.text == ELIDED:
+        return ELIDED
+    if literal.data is None and _prints_as_written(literal):
+        return literal.text
     return _from_data(literal, decode(literal), exact=False)
+
+
+def _prints_as_written(literal: Literal) -> bool:
+    """Whether the text surely is XLA's print already, which spares decoding large integer arrays."""
+    odd = _ODD_INTEGERS.get(ELEMENT_TYPES[literal.shape.element_type].kind)
+    if odd is None or (literal.shape.rank and literal.text[0] != "{"):
+        return False
+    return not odd.search(literal.text if literal.shape.rank <= 3 else INDEX_COMMENT.sub("", literal.text))
 
 
 def _from_data(literal: Literal, data: bytes, *, exact: bool) -> str:

@@ -9,10 +9,12 @@ from contextlib import contextmanager
 
 from hlotool.errors import ParseError, Source
 from hlotool.ir.model import Module
+from hlotool.shapes.shape import ProgramShape, with_default_order
 from hlotool.text.builder import MAX_DIAGNOSTICS, ModuleBuilder
 from hlotool.text.driver import parse_with_recovery
 from hlotool.text.fused import FusedPath
 from hlotool.text.session import Session
+from hlotool.text.unique_names import unique_names
 
 __all__ = ["parse", "parse_all", "parse_source"]
 
@@ -89,6 +91,21 @@ def _parse_single_instruction(session: Session) -> None:
     if builder.scopes:
         # Bodies written inline are called `_` too, and were there first.
         builder.close_computation(len(session.text), len(session.text), inline=True)
+    if not builder.has_errors and builder.module.computations:
+        _name_entry_first(builder.module)
+
+
+def _name_entry_first(module: Module) -> None:
+    """XLA names the one instruction's computation before those written inline, and forgets layouts in the entry layout."""
+    entry = module.computations[-1]
+    names, computation_names = unique_names(module, first=entry)
+    for computation in module.computations:
+        computation.name = "_" if computation is entry else computation_names[computation]
+        for x in computation.instructions:
+            x.name = names[x]
+    shape = entry.program_shape
+    layout = ProgramShape(tuple(with_default_order(p) for p in shape.parameters), with_default_order(shape.result))
+    module.attributes["entry_computation_layout"] = layout
 
 
 def _decoded(text: str | bytes) -> str:

@@ -64,7 +64,7 @@ class ModulePrinter:
             names = _OwnNames()
         else:
             names, computation_names = unique_names(module)
-        self.frames = RenumberedFrames(module) if not options.lossless and module.stack_tables_text is not None and options.print_metadata else None
+        self.frames = RenumberedFrames(module) if not options.lossless and options.print_metadata else None
         self.computation_names = computation_names
         self.writer = InstructionWriter(module, options, names, computation_names, self.frames, self._nested_body)
         self.indent = "  " * options.indent_amount
@@ -129,7 +129,7 @@ class ModulePrinter:
         return ProgramShape(tuple(with_default_order(p) for p in shape.parameters), with_default_order(shape.result))
 
     def _tables(self) -> str | None:
-        if not self.options.print_metadata or self.module.stack_tables_text is None:
+        if not self.options.print_metadata:
             return None
         if self.frames is None:
             tables = self.module.stack_tables
@@ -211,7 +211,7 @@ def _write_plain(printer: ModulePrinter, computation: Computation, out: list[str
     append(f"{entry}%{computation.name} ({parameters}) -> {signatures[root.shape]} {{\n")
     for x in computation.instructions:
         op, attributes, immediate = x.op, x.attributes, x.immediate
-        if op.name.startswith("async-") or op.operand_defaults:
+        if op.name.startswith("async-") or op.operand_defaults or op.derived:
             append(f"  {writer.write(x, is_root=x is root, level=0)}\n")
             continue
         if immediate is not None:

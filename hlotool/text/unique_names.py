@@ -42,12 +42,13 @@ def _sanitized(name: str) -> str:
     return "a" + name[1:] if name.startswith("__") else name + "_"
 
 
-def unique_names(module: Module) -> tuple[dict[Instruction, str], dict[Computation, str]]:
-    """The names that XLA prints, of every instruction and computation."""
+def unique_names(module: Module, first: Computation | None = None) -> tuple[dict[Instruction, str], dict[Computation, str]]:
+    """The names that XLA prints, of every instruction and computation; `first` is named before the others."""
     instruction_names, computation_names = _Uniquifier(), _Uniquifier()
     instructions: dict[Instruction, str] = {}
     computations: dict[Computation, str] = {}
-    for computation in module.computations:
+    order = module.computations if first is None else [first, *(c for c in module.computations if c is not first)]
+    for computation in order:
         computations[computation] = computation_names.take(_sanitized(computation.name))
         for x in computation.instructions:
             instructions[x] = instruction_names.take(x.name)

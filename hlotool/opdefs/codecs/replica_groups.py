@@ -12,6 +12,7 @@ from hlotool.errors import Violation
 from hlotool.opdefs.codecs.base import Style, builds, codec
 from hlotool.opdefs.codecs.sharding import (
     WrittenDevices,
+    axis_places,
     build_iota,
     build_mesh,
     check_axes,
@@ -41,7 +42,7 @@ def _iota_replica_groups(children: list[Any]) -> ReplicaGroups:
 def _mesh_replica_groups(children: list[Any]) -> ReplicaGroups:
     (at, mesh), *rest = children
     mesh = build_mesh(mesh, rest[0] if isinstance(rest[0], WrittenDevices) else None)
-    axes = resolve_axes(mesh, rest[-1])
+    axes = resolve_axes(mesh, axis_places(mesh), rest[-1])
     check_axes(mesh, [axes])
     per_group = prod(ref.extent(mesh) for ref, _ in axes)
     if per_group < 2:

@@ -15,11 +15,7 @@ from hlotool.errors import Violation
 from hlotool.opdefs.codecs.base import Style, builds, codec
 from hlotool.opdefs.codecs.scalars import integer, integers, string
 from hlotool.shapes.sharding import (
-    MANUAL,
     MAX_DEVICES,
-    REPLICATED,
-    UNKNOWN,
-    UNREDUCED,
     AxisRef,
     DimensionSharding,
     IotaDevices,
@@ -32,7 +28,7 @@ from hlotool.shapes.sharding import (
     tuple_sharding,
 )
 
-__all__ = ["WrittenAxis", "WrittenDevices", "WrittenIota", "build_iota", "build_mesh", "check_axes", "resolve_axes", "write_sharding"]
+__all__ = ["WrittenAxis", "WrittenDevices", "WrittenIota", "axis_places", "build_iota", "build_mesh", "check_axes", "resolve_axes", "write_sharding"]
 
 _INDEX = re.compile(r"[ \t\n\v\f\r]*[+-]?[0-9]+[ \t\n\v\f\r]*")
 
@@ -151,17 +147,16 @@ class _Parts:
 
     def build(self) -> Sharding:
         # XLA looks for the words in this order and ignores what else stands there.
-        for word, sharding in (("replicated", REPLICATED), ("maximal", None), ("manual", MANUAL), ("unknown", UNKNOWN), ("unreduced", UNREDUCED)):
-            if word not in self.words:
-                continue
-            if sharding is not None and self.devices:
+        word = next((word for word in ("replicated", "maximal", "manual", "unknown", "unreduced") if word in self.words), None)
+        if word is None:
+            return self._build_tiles()
+        if word != "maximal":
+            if self.devices:
                 raise Violation("P025", self.at, f"'{word}' takes no device list")
-            if sharding is not None:
-                return sharding
-            if len(self.devices) != 1:
-                raise Violation("P025", self.at, f"'maximal' takes exactly one device, got {len(self.devices)}", "write device=0")
-            return Sharding("maximal", device=self.devices[0])
-        return self._build_tiles()
+            return Sharding(word)
+        if len(self.devices) != 1:
+            raise Violation("P025", self.at, f"'maximal' takes exactly one device, got {len(self.devices)}", "write device=0")
+        return Sharding(word, device=self.devices[0])
 
     def _build_tiles(self) -> Sharding:
         if not self.dimensions:
@@ -178,7 +173,10 @@ class _Parts:
         else:
             tile = self._listed()
         try:
-            return tiled(tile, subgroups)
+            sharding = tiled(tile, subgroups)
+            # What cannot be completed must fail here and not when it is printed.
+            sharding.completed()
+            return sharding
         except Violation as violation:
             raise Violation(violation.code, self.at, violation.message) from None
 
@@ -283,12 +281,16 @@ def _dimension_sharding(children: list[Any]) -> tuple[list[WrittenAxis], bool]:
     return axes, len(axes) != len(children)
 
 
-def resolve_axes(mesh: Mesh, written: Iterable[WrittenAxis]) -> list[tuple[AxisRef, int]]:
+def axis_places(mesh: Mesh) -> dict[str, int]:
+    """The number of each axis by its name."""
+    return {name: axis for axis, name in enumerate(mesh.names)}
+
+
+def resolve_axes(mesh: Mesh, places: dict[str, int], written: Iterable[WrittenAxis]) -> list[tuple[AxisRef, int]]:
     """The axes meant, each with its offset in the text; a name that the mesh has not may be an axis's number.
 
     A part of an axis must fit into it.
     """
-    places = {name: axis for axis, name in enumerate(mesh.names)}
     return [(_resolve_axis(mesh, places, axis), axis.name.start_pos) for axis in written]
 
 
@@ -363,7 +365,7 @@ def _whole_mesh_sharding(children: list[Any]) -> Sharding:
         if not mesh.sizes:
             raise Violation("P039", at, f"'{kind}' needs a mesh with axes")
         reduction = _reduction(detail)
-        resolved = resolve_axes(mesh, detail[1]) if len(detail) > 1 else [(AxisRef(axis), at) for axis in range(len(mesh.sizes))]
+        resolved = resolve_axes(mesh, axis_places(mesh), detail[1]) if len(detail) > 1 else [(AxisRef(axis), at) for axis in range(len(mesh.sizes))]
         named = _checked(mesh, [], {kind: resolved}, reduction)
     return Sharding("named", named=named, metadata=origins)
 
@@ -380,15 +382,15 @@ def _named_sharding(children: list[Any]) -> Sharding:
     dimensions = [child for child in rest if isinstance(child, tuple)]
     axes: dict[str, list[tuple[AxisRef, int]]] = {}
     metadata: list[Any] = []
-    reduction = ""
+    reduction, places = "", axis_places(mesh)
     for key, *values in rest[len(dimensions) :]:
         if key.type == "KEY_OF_SHARDING_METADATA":
             metadata += values
             continue
         if key.type == "KEY_OF_UNREDUCED":
             reduction = _reduction(values)
-        axes.setdefault(key.rstrip("="), []).extend(resolve_axes(mesh, values[-1]))
-    resolved = [(resolve_axes(mesh, written), is_open) for written, is_open in dimensions]
+        axes.setdefault(key.rstrip("="), []).extend(resolve_axes(mesh, places, values[-1]))
+    resolved = [(resolve_axes(mesh, places, written), is_open) for written, is_open in dimensions]
     return Sharding("named", named=_checked(mesh, resolved, axes, reduction), metadata=tuple(metadata))
 
 

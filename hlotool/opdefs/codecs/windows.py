@@ -126,7 +126,18 @@ def build_dim_labels(children: list[Any]) -> ConvolutionDimensions:
         raise Violation("S017", at, f"lhs, kernel and output of {token} do not have the same number of spatial dimensions")
     if len(inputs[2]) > _MAX_SPATIAL:
         raise Violation("S017", at, f"at most {_MAX_SPATIAL} spatial dimensions can be labelled")
-    return ConvolutionDimensions(*inputs, *kernel, *output, str(token))
+    spelled = f"{_spelled(inputs, 'bf')}_{_spelled(kernel, 'io')}->{_spelled(output, 'bf')}"
+    return ConvolutionDimensions(*inputs, *kernel, *output, spelled)
+
+
+def _spelled(places: tuple[int, int, tuple[int, ...]], names: str) -> str:
+    """As XLA prints it: `?` for dimensions without a label, but none behind the last label."""
+    first, second, spatial = places
+    word = ["?"] * (max(first, second, *spatial) + 1)
+    word[first], word[second] = names[0], names[1]
+    for k, place in enumerate(spatial):
+        word[place] = str(k)
+    return "".join(word)
 
 
 codec("Window", "window", _write_window)

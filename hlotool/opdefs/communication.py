@@ -5,7 +5,6 @@ The queues, channels and memory spaces behind them are the interpreter's; here a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from hlotool.errors import Violation
@@ -15,7 +14,6 @@ from hlotool.opdefs.kinds import Always, Bool, Domain, Int, ShapeValue, Text
 from hlotool.shapes.shape import TOKEN, Shape, array_shape
 
 __all__ = [
-    "RESULT_FROM_WRITTEN",
     "add_dependency",
     "after_all",
     "copy_done",
@@ -71,9 +69,13 @@ def send_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer
     return TOKEN
 
 
-def _recv_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    if result is not None and not (result.is_tuple and result.elements):
+def _recv_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> Shape | None:
+    """XLA takes element 0 of the written shape and builds the rest itself."""
+    if result is None:
+        return None
+    if not (result.is_tuple and result.elements):
         raise Violation("A021", "shape", "recv gives (data, u32[], token[])")
+    return _in_flight(result.elements[0], "shape")
 
 
 @op(infers=False, parse_rule=_recv_rule)
@@ -96,9 +98,13 @@ def recv_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer
     return checked_tuple((operand.elements[0], TOKEN), "operand 0")
 
 
-def _infeed_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    if result is not None and not (result.is_tuple and result.elements):
+def _infeed_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> Shape | None:
+    """XLA takes element 0 of the written shape and adds the token itself."""
+    if result is None:
+        return None
+    if not (result.is_tuple and result.elements):
         raise Violation("T079", "shape", "infeed gives (data, token[])")
+    return checked_tuple((result.elements[0], TOKEN), "shape")
 
 
 @op(infers=False, parse_rule=_infeed_rule)
@@ -108,18 +114,6 @@ def infeed(token: Shape, *, infeed_config: Text = "") -> Shape:
         r = (f32[4], token[]) infeed(token[] t)
     """
     shape_must_be_written("infeed")
-
-
-def _infed(written: Shape) -> Shape:
-    return checked_tuple((written.elements[0], TOKEN), "shape")
-
-
-def _received(written: Shape) -> Shape:
-    return _in_flight(written.elements[0], "shape")
-
-
-RESULT_FROM_WRITTEN: dict[str, Callable[[Shape], Shape]] = {"infeed": _infed, "recv": _received}
-"""Opcodes of whose written result shape XLA takes element 0 and builds the rest itself; to be applied after the parse rule."""
 
 
 @op(infers=False, shape_ignored=True, operand_defaults={"outfeed_shape": lambda operands: operands[0]})

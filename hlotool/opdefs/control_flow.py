@@ -116,6 +116,9 @@ def conditional(
     branches = branch_computations
     if true_computation is not None and false_computation is not None:
         branches = (true_computation, false_computation)
+    require(branches, "C009", "operands", "'conditional' needs at least 1 branch")
+    fits = len(operands) == len(branches)
+    require(fits, "C009", "operands", f"{len(branches)} branches need {count(len(branches) + 1, 'operand')}, got {len(operands) + 1}")
     for k, (branch, operand) in enumerate(zip(branches, operands, strict=True)):
         at, parameters = f"operand {k + 1}", branch.parameters
         require(len(parameters) == 1, "C010", at, f"branch {k} has {count(len(parameters), 'parameter')}, needs 1")

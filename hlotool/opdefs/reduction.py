@@ -82,6 +82,7 @@ def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
         r = f32[3] reduce(f32[2,3] x, f32[] zero), dimensions={0}, to_apply=add
     """
     require(operands, "S013", "operands", "'reduce' takes at least 2 operands, got 0")
+    _even_operands(None, operands, {})
     inputs = [array_operand(shape, f"operand {k}", "reduce") for k, shape in enumerate(operands[: len(operands) // 2])]
     first = inputs[0]
     for k, other in enumerate(inputs):
@@ -89,10 +90,11 @@ def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
         require(same, "T094", f"operand {k}", f"inputs have dimensions {list(first.dimensions)} and {list(other.dimensions)}")
     for k in dimensions:
         require(0 <= k < first.rank, "T092", "dimensions", f"dimension {k} is out of range for rank {first.rank}")
-    require(len(set(dimensions)) == len(dimensions), "T092", "dimensions", f"a dimension is repeated in {list(dimensions)}")
+    reduced = set(dimensions)
+    require(len(reduced) == len(dimensions), "T092", "dimensions", f"a dimension is repeated in {list(dimensions)}")
     _Reducer("to_apply", to_apply).check(operands[len(inputs) :], tuple(shape.element_type for shape in inputs))
 
-    kept = [k for k in range(first.rank) if k not in set(dimensions)]
+    kept = [k for k in range(first.rank) if k not in reduced]
     flags = dynamic_flags(first)
     sizes, dynamic = [first.dimensions[k] for k in kept], [flags[k] for k in kept]
     if not to_apply.result.is_tuple:
@@ -112,6 +114,7 @@ def reduce_window(*operands: Shape, window: Window = (), to_apply: Computation) 
         r = f32[4] reduce-window(f32[8] x, f32[] zero), window={size=2 stride=2}, to_apply=add
     """
     require(operands, "S013", "operands", "'reduce-window' takes at least 2 operands, got 0")
+    _even_operands(None, operands, {})
     # XLA infers from operands 0 and 1 also where there are several inputs: a variadic reduce-window needs its shape written.
     operand, init = operands[:2]
     array = array_operand(operand, "operand 0", "reduce-window")
@@ -211,6 +214,7 @@ def scan(
 
         r = (f32[4], f32[]) scan(f32[4] x, f32[] zero), dimensions={0}, num_carries=1, is_associative=false, to_apply=f
     """
+    _scan_carries(None, operands, {"num_carries": num_carries})
     parameters = len(to_apply.parameters)
     require(parameters == len(operands), "C040", "to_apply", f"the computation has {count(parameters, 'parameter')}, needs {len(operands)}")
     require(num_carries < len(operands), "S037", "shape", "a scan without inputs needs its result shape written")

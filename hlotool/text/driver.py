@@ -6,38 +6,55 @@ import re
 import threading
 from typing import Any
 
-from lark import Lark
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
-from lark.lexer import Token
+from lark.lexer import LexerState, LexerThread, Token
 from lark.parsers.lalr_analysis import Shift
+from lark.parsers.lalr_interactive_parser import InteractiveParser
+from lark.parsers.lalr_parser import _Parser
+from lark.utils import TextSlice
 
 from hlotool.text.callbacks import OPENED, callbacks
 from hlotool.text.expectations import describe
-from hlotool.text.grammar import load_lark
-from hlotool.text.lexer import ACTIVE
+from hlotool.text.grammar import load_grammar
+from hlotool.text.lexer import ACTIVE, HloLexer
 from hlotool.text.session import Session
 
-__all__ = ["parse_segment", "parse_with_recovery", "the_lark"]
+__all__ = ["parse_segment", "parse_with_recovery", "the_parser"]
 
 _LOCK = threading.Lock()
-_LARK: Lark | None = None
+_PARSER: HloParser | None = None
 
 
-def the_lark() -> Lark:
-    """The one Lark of this process, made on first use."""
-    global _LARK
-    if _LARK is None:
+class HloParser:
+    """The grammar with its lexer: one for the process, since making it costs more than most parses."""
+
+    def __init__(self) -> None:
+        self.grammar = load_grammar(callbacks())
+        self.lexer = HloLexer(self.grammar)
+        self._automaton = _Parser(self.grammar.table, self.grammar.callbacks)
+
+    def start(self, text: str, rule: str) -> InteractiveParser:
+        """Lark's automaton before the first token of `text`."""
+        thread = LexerThread(self.lexer, LexerState(TextSlice(text, 0, len(text))))
+        return self._automaton.parse(thread, rule, start_interactive=True)
+
+
+def the_parser() -> HloParser:
+    """The one parser of this process, made on first use."""
+    global _PARSER
+    if _PARSER is None:
         with _LOCK:
-            if _LARK is None:
-                _LARK = load_lark(callbacks())
-    return _LARK
+            if _PARSER is None:
+                _PARSER = HloParser()
+    return _PARSER
 
 
-def _feed(state: Any, thread: Any) -> Any:
-    token = None
+def _feed(interactive: InteractiveParser) -> Any:
+    """Feeds tokens to the end of the text and returns the start rule's value."""
+    state, thread = interactive.parser_state, interactive.lexer_thread
     for token in thread.lex(state):
         state.feed_token(token)
-    end = Token.new_borrow_pos("$END", "", token) if token is not None else Token("$END", "", len(thread.state.text.text), 1, 1)
+    end = Token("$END", "", len(thread.state.text.text), 1, 1)
     return state.feed_token(end, True)
 
 
@@ -47,8 +64,7 @@ def parse_segment(session: Session, rule: str, text: str) -> Any:
     inner = Session(builder, None, text)
     outer, ACTIVE.session, builder.in_segment = session, inner, True
     try:
-        interactive = the_lark().parse_interactive(text, rule)
-        return _feed(interactive.parser_state, interactive.lexer_thread)
+        return _feed(the_parser().start(text, rule))
     finally:
         ACTIVE.session, builder.in_segment = outer, False
 
@@ -58,12 +74,12 @@ def parse_with_recovery(session: Session, rule: str, max_errors: int) -> None:
     previous = getattr(ACTIVE, "session", None)
     ACTIVE.session = session
     try:
-        interactive = the_lark().parse_interactive(session.text, rule)
+        interactive = the_parser().start(session.text, rule)
         state, thread = interactive.parser_state, interactive.lexer_thread
         resumed = -1
         while True:
             try:
-                _feed(state, thread)
+                _feed(interactive)
                 return
             except UnexpectedInput as error:
                 position = _report(session, error, frozenset(interactive.accepts()))

@@ -14,7 +14,7 @@ from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS, OPS
 from hlotool.shapes.shape import Shape, compatible
-from hlotool.shapes.strings import unquote
+from hlotool.shapes.strings import is_raw_dict, unquote
 from hlotool.text.attributes import backend_config_text, complete
 from hlotool.text.builder import ModuleBuilder, Scope
 from hlotool.text.instructions import checked_shape
@@ -43,7 +43,7 @@ class FusedPath:
         self.heads: Memo[str, Head] = Memo(self._head)
         self.attribute_memos: dict[str, Memo[str, AttributeSet]] = {}
         self.literals: dict[tuple[str, str], Any] = {}
-        self.configs: Memo[str, str | None] = Memo(lambda text: backend_config_text(unquote(text)) if text[0] == '"' else text)
+        self.configs: Memo[str, str | None] = Memo(_configuration)
         # Where the last attempts failed, so that they are not repeated.
         self._failed_run = -1
         self._failed_computation = -1
@@ -269,3 +269,12 @@ class FusedPath:
         if literal is None:
             literal = self.literals[key] = parse_literal(shape, others)
         return literal.shape, literal
+
+
+def _configuration(text: str) -> str | None:
+    """The canonical text of a backend configuration that stands at the end of a line; raises Stop when it does not end there."""
+    if text[0] == '"':
+        return backend_config_text(unquote(text))
+    if not is_raw_dict(text):
+        raise Stop
+    return text

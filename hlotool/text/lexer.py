@@ -1,4 +1,4 @@
-"""The lexer inside Lark: its contextual lexer, plus the tokens that no context-free terminal can describe.
+"""The lexer that feeds Lark's automaton: contextual, plus the tokens that no context-free terminal can describe.
 
 Where the parser accepts a FUSED_ token and the fused path recognises what follows, one token announces a run of whole lines; once the
 parser has taken it (and so has finished everything before), the fused path builds those lines and the ordinary lexer goes on behind them.
@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from lark.common import LexerConf
 from lark.exceptions import UnexpectedCharacters
-from lark.lexer import ContextualLexer, LexerState, Token
+from lark.lexer import LexerState, Token
 from lark.parsers.lalr_analysis import Shift
 
 from hlotool.shapes.strings import raw_dict_end
+from hlotool.text.grammar import Grammar
 
 if TYPE_CHECKING:
     from hlotool.text.session import Session
@@ -41,13 +41,19 @@ _RAW_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|[^\s{}()\[\],"]++|[{(\[]|[})\]]|,
 _BLANK = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
 
 
-class HloLexer(ContextualLexer):
-    """Lark's contextual lexer with HLO's context-dependent tokens."""
+class HloLexer:
+    """A contextual lexer over the grammar's terminals: in each parser state only the terminals that the state accepts are tried.
 
-    def __init__(self, conf: LexerConf, states: dict[int, Collection[str]], always_accept: Collection[str] = ()) -> None:
-        super().__init__(conf, states, always_accept)
-        self.accepts = {state: frozenset(terminals) for state, terminals in states.items()}
+    Lark's own compiles an alternation for each set of accepted terminals, which costs a cold parse more than the parse itself; here each
+    terminal is compiled once, on first use, and tried in Lark's order.
+    """
+
+    def __init__(self, grammar: Grammar) -> None:
+        self.terminals = grammar.terminals
+        self.accepts = {state: frozenset(actions) for state, actions in grammar.table.states.items()}
         self.special = {state: terminals & _SPECIAL for state, terminals in self.accepts.items() if terminals & _SPECIAL}
+        self.candidates: dict[int, list[tuple[str, Any]]] = {}
+        self.matchers: dict[str, Any] = {}
 
     def lex(self, lexer_state: LexerState, parser_state: Any) -> Iterator[Token]:
         session, counter = ACTIVE.session, lexer_state.line_ctr
@@ -67,13 +73,9 @@ class HloLexer(ContextualLexer):
                 if token is not None:
                     yield token
                     continue
-            try:
-                token = self.lexers[position].next_token(lexer_state, parser_state)
-            except EOFError:
+            token = self._next(lexer_state, position)
+            if token is None:
                 return
-            except UnexpectedCharacters as error:
-                error.state = parser_state
-                raise
             if token.type == "ATTRIBUTE":
                 kind = session.attribute_tokens.get(token[:-1])
                 if kind is not None and kind in self.accepts[position]:
@@ -81,10 +83,40 @@ class HloLexer(ContextualLexer):
             session.previous_end, session.token_end = session.token_end, counter.char_pos
             yield token
 
+    def _next(self, lexer_state: LexerState, position: int) -> Token | None:
+        """The next token that this parser state takes, None at the end of the text; raises UnexpectedCharacters."""
+        counter, text = lexer_state.line_ctr, lexer_state.text.text
+        blank = _BLANK.match(text, counter.char_pos)
+        start = blank.end() if blank else counter.char_pos
+        candidates = self.candidates.get(position)
+        if candidates is None:
+            candidates = self.candidates[position] = self._candidates(position)
+        for name, match in candidates:
+            found = match(text, start)
+            if found is not None:
+                token = Token(name, found[0], start, 1, start + 1)
+                token.end_pos = counter.char_pos = found.end()
+                lexer_state.last_token = token
+                return token
+        counter.char_pos = start
+        if start >= len(text):
+            return None
+        raise UnexpectedCharacters(text, start, 1, start + 1, allowed=set(self.accepts[position]))
+
+    def _candidates(self, position: int) -> list[tuple[str, Any]]:
+        found = []
+        accepted = self.accepts[position]
+        for name, pattern in self.terminals.items():
+            if name in accepted:
+                if name not in self.matchers:
+                    self.matchers[name] = re.compile(pattern).match
+                found.append((name, self.matchers[name]))
+        return found
+
     def _take(self, lexer_state: LexerState, session: Session, kind: str, start: int, end: int) -> Token:
         """A token over text[start:end], with the lexer moved behind it."""
         counter = lexer_state.line_ctr
-        token = Token(kind, lexer_state.text.text[start:end], start, counter.line, counter.column)
+        token = Token(kind, lexer_state.text.text[start:end], start, 1, start + 1)
         token.end_pos = counter.char_pos = end
         lexer_state.last_token = token
         session.previous_end, session.token_end = session.token_end, end

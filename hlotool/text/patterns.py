@@ -1,110 +1,168 @@
 """Regular expressions of the fused path, composed from the grammar's terminals.
 
 They recognise the spelling that XLA itself writes, one line at a time. Coarse pieces (a shape, a list of values) only find extents: what
-they find is then read by the grammar's start rules, once for each distinct text.
+they find is then read by the grammar's start rules, once for each distinct text. All are flat and possessive, so that a line which does
+not match is given up in one pass; each is compiled when it is first used.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
-from hlotool.text.driver import the_lark
-from hlotool.text.grammar import terminal_pattern
+from hlotool.text.driver import the_parser
 
 __all__ = ["Patterns", "patterns"]
 
+_BLANK = r"[ \t\r]*+"
+_COMMENT = r"(?://[^\r\n]*+)?+"
+_BETWEEN = r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
+# A line ends an instruction unless the next token is the comma of a further attribute.
+_LINE_END = rf"{_BLANK}{_COMMENT}\r?+(?:\n|\Z)(?!{_BETWEEN},)"
+# What may follow a value: the next attribute or the end of the line.
+_NEXT = r"(?:, [A-Za-z_][A-Za-z0-9_.\-]*+=|[ \t\r]*+(?://[^\n]*+)?+(?:\n|\Z))"
+_STRING = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'
+_ARRAY = r"[a-z][a-z0-9]*+\[[^\[\]{}()\s\"]*+\](?:\{[^{}\s\"]*+\})?+"
+# The shape before an opcode: a tuple ends where its parenthesis stands before ` opcode(`.
+_HEAD = rf"(?:(?:{_ARRAY}|\((?:[^)\n]++|\)(?! [a-z][a-z0-9\-]*+\())*+\)) )?+[a-z][a-z0-9\-]*+"
+# A shape among others: tuples two levels deep; deeper ones go the slow path.
+_PARENTHESES = r"\((?:[^()\n]++|\((?:[^()\n]++|\((?:[^()\n]++|\([^()\n]*+\))*+\))*+\))*+\)"
+_SHAPE = rf"(?:{_ARRAY}|{_PARENTHESES})"
+_VALUE = (
+    rf"(?:[^{{}}\[\]\"(),\s]++|\{{(?:[^}}\n\"]++|{_STRING}|\}}(?!{_NEXT}))*+\}}|{_STRING}"
+    r"|\[[0-9,]*+\]<=\[[0-9,]*+\](?:T\([0-9,]*+\))?+)"
+)
+_INDEX = r"/\*index=[0-9]++\*/"
+_INTS = r"[0-9]{1,18}+(?:,[0-9]{1,18}+)*+"
 
-def _nested(opening: str, closing: str, inside: str, depth: int) -> str:
-    """Brackets with `inside` between them, nested to a fixed depth; deeper ones go the slow path."""
-    pattern = f"{opening}(?:{inside})*+{closing}"
-    for _ in range(depth):
-        pattern = f"{opening}(?:{inside}|{pattern})*+{closing}"
-    return pattern
+# A string that is spelled as XLA spells it, so that it can be kept without decoding: printable ASCII, plain escapes, not empty.
+_CANONICAL = r"\"(?:[^\"\\'\x00-\x1f\x7f-\U0010ffff]++|\\[nrt\"'\\])++\""
+_POSITIVE = r"[1-9][0-9]{0,8}+"
+_METADATA_FIELDS = {
+    "op_type": _CANONICAL,
+    "op_name": _CANONICAL,
+    "source_file": _CANONICAL,
+    "source_line": _POSITIVE,
+    "source_end_line": _POSITIVE,
+    "source_column": _POSITIVE,
+    "source_end_column": _POSITIVE,
+    "deduplicated_name": _CANONICAL,
+    "scheduling_name": r"\"[A-Za-z0-9_.\-]++\"",
+    "stack_frame_id": _POSITIVE,
+}
+# XLA's order, one blank between fields.
+_METADATA = r"\{(?:" + "".join(rf"(?:{name}={value}(?: (?!\}})|(?=\}})))?+" for name, value in _METADATA_FIELDS.items()) + r")(?<!\{)\}"
+
+_LOCATION_FIELDS = ("file_name_id", "function_name_id", "line", "end_line", "column", "end_column")
+_LOCATION = "[ ]".join(f"{field}=[0-9]{{1,9}}+" for field in _LOCATION_FIELDS)
+_NAMES = rf"(?:[0-9]++ {_CANONICAL}\n)*+\n"
+_TABLES = (
+    rf"FileNames\n{_NAMES}FunctionNames\n{_NAMES}FileLocations\n(?:[0-9]++ \{{{_LOCATION}\}}\n)*+\n"
+    r"StackFrames\n(?:[0-9]++ \{file_location_id=[0-9]{1,9}+ parent_frame_id=[0-9]{1,9}+\}\n)*+"
+)
 
 
 class Patterns:
     """The compiled expressions; one instance a process."""
 
     def __init__(self) -> None:
-        lark = the_lark()
-
-        def terminal(name: str) -> str:
-            return terminal_pattern(lark, name)
-
+        self._grammar = the_parser().grammar
         # PERCENT_NAME is a percent sign and a word.
-        word = terminal("PERCENT_NAME").replace("%", "", 1)
-        string = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'
-        blank, comment = r"[ \t\r]*+", r"(?://[^\r\n]*+)?+"
-        # A line ends an instruction unless the next token is the comma of a further attribute.
-        between = r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
-        line_end = rf"{blank}{comment}\r?+(?:\n|\Z)(?!{between},)"
-        array = r"[a-z][a-z0-9]*+\[[^\[\]{}()\s\"]*+\](?:\{[^{}\s\"]*+\})?+"
-        tuple_shape = _nested(r"\(", r"\)", r"[^()\n]++", 3)
-        shape = rf"(?:{array}|{tuple_shape})"
-        inside = rf'[^{{}}"\n]++|{string}'
-        raw = _nested(r"\{", r"\}", inside, 6)
-        braced = _nested(r"\{", r"\}", inside, 4)
-        value = rf'(?:[^{{}}\[\]"(),\s]++|{braced}|{string}|{_IOTA})'
-        key = terminal("ATTRIBUTE")
-        attributes = rf"((?:, (?!metadata=|backend_config=){key}{value})*+)"
-        tail = rf"{attributes}(?:, metadata=({_METADATA}))?+(?:, backend_config=({raw}|{string}))?+{line_end}"
-        head = rf"((?:{shape} )?+[a-z][a-z0-9\-]*+)"
-        operands = r"[^()\n]*+(?:\((?:[^()\n]++|\((?:[^()\n]++|\([^()\n]*+\))*+\))*+\)[^()\n]*+)*+"
-        self.percent_line = re.compile(rf"{blank}(ROOT )?+%((?!__){word}) = {head}\((?:%([^()\n]*+)|({operands}))\){tail}")
-        self.bare_line = re.compile(rf"{blank}(ROOT )?+((?!__){word}) = {head}\((?:()(?!)|({operands}))\){tail}")
-        self.style = re.compile(rf"{blank}(?:ROOT )?+(%?+)[A-Za-z_]")
-        self.blank = re.compile(between)
-        self.index_mark = re.compile(r"/\*index=[0-9]++\*/")
-        self.computation = re.compile(rf"(ENTRY )?+(%?+)({word})(?: \(([^\n]*?)\) -> ({shape}))?+ \{{{blank}\n")
-        self.close = re.compile(rf"{blank}\}}(?:, execution_thread=\"([^\"\\\n]*+)\")?+{line_end}")
-        self.parameter = re.compile(rf"({word}): ({shape})(?:, |\Z)")
-        self.header = re.compile(rf"HloModule ({word})((?:, {key}{value})*+){line_end}")
-        self.tables = re.compile(rf"\n*+({_tables()})\n*+")
-        self.attribute = re.compile(rf", ({key})({value})")
-        self.simple_name = re.compile(rf"%?+({word})")
-        self.integer = re.compile(r"[0-9]{1,18}")
-        self.integers = re.compile(r"\{([0-9]{1,18}+(?:,[0-9]{1,18}+)*+)?+\}")
-        self.plain_array = re.compile(
-            rf"({terminal('ELEMENT_TYPE')})\[([0-9]{{1,18}}+(?:,[0-9]{{1,18}}+)*+)?+\](?:\{{([0-9]{{1,9}}+(?:,[0-9]{{1,9}}+)*+)\}})?+"
-        )
-        self.shape_piece = re.compile(rf"({shape})(?:, (?:/\*index=[0-9]++\*/)?+|\Z)")
-        self.typed_operand = re.compile(rf"({shape} )?+%?+({word})(?:, (?:/\*index=[0-9]++\*/)?+|\Z)")
-        self.entry_layout = re.compile(rf"\{{\((.*)\)->({shape})\}}")
-        self.alias = re.compile(
-            r"\{([0-9]{1,9}+(?:,[0-9]{1,9}+)*+)?+\}: \(([0-9]{1,9}+), \{([0-9]{1,9}+(?:,[0-9]{1,9}+)*+)?+\}, (may-alias|must-alias)\)(?:, |\Z)"
-        )
-        not_names = re.match(r"\(\?:\(\?!\(\?:([A-Za-z0-9_|]+)\)", terminal("IDENT"))
-        assert not_names is not None, "IDENT begins with the words that it is not"
-        self.reserved = frozenset(not_names[1].split("|"))
+        self._word = self._grammar.pattern("PERCENT_NAME").replace("%", "", 1)
+        self._key = self._grammar.pattern("ATTRIBUTE")
+        attributes = rf"((?:, (?!metadata=|backend_config=){self._key}{_VALUE})*+)"
+        self._tail = rf"{attributes}(?:, metadata=({_METADATA}))?+(?:, backend_config=(\{{[^\n]*\}}|{_STRING}))?+{_LINE_END}"
 
+    # ---- instruction lines: root, name, head, operands behind a percent sign, other operands, attributes, metadata, configuration -----
 
-_IOTA = r"\[[0-9,]*+\]<=\[[0-9,]*+\](?:T\([0-9,]*+\))?+"
+    @cached_property
+    def percent_line(self) -> re.Pattern[str]:
+        others = rf"(?:[^)\n]++|\)(?!{_NEXT}))*+"
+        return re.compile(rf"{_BLANK}(ROOT )?+%((?!__){self._word}) = ({_HEAD})\((?:%([^()\n]*+)(?=\))|({others}))\){self._tail}")
 
-# A string that is spelled as XLA spells it, so that it can be kept without decoding: printable ASCII and canonical escapes, not empty.
-_CANONICAL = r"\"(?:[^\"\\'\x00-\x1f\x7f-\U0010ffff]++|\\[nrt\"'\\]|\\(?:0(?:[02][0-7]|1[034567]|3[0-7])|177|[23][0-7]{2}))++\""
-_POSITIVE = r"[1-9][0-9]{0,8}+"
+    @cached_property
+    def bare_line(self) -> re.Pattern[str]:
+        others = rf"(?:[^)\n]++|\)(?!{_NEXT}))*+"
+        return re.compile(rf"{_BLANK}(ROOT )?+((?!__){self._word}) = ({_HEAD})\((?:()(?!)|({others}))\){self._tail}")
 
+    @cached_property
+    def style(self) -> re.Pattern[str]:
+        return re.compile(rf"{_BLANK}(?:ROOT )?+(%?+)[A-Za-z_]")
 
-def _metadata() -> str:
-    """The fields in XLA's order with one blank between: what is spelled so is canonical."""
-    fields = [("op_type", _CANONICAL), ("op_name", _CANONICAL), ("source_file", _CANONICAL), ("source_line", _POSITIVE)]
-    fields += [("source_end_line", _POSITIVE), ("source_column", _POSITIVE), ("source_end_column", _POSITIVE)]
-    fields += [("deduplicated_name", _CANONICAL), ("scheduling_name", r"\"[A-Za-z0-9_.\-]++\""), ("stack_frame_id", _POSITIVE)]
-    return r"\{(?! )" + "".join(rf"(?:(?<!\{{) {name}={value}|(?<=\{{){name}={value})?+" for name, value in fields) + r"(?<!\{)\}"
+    @cached_property
+    def blank(self) -> re.Pattern[str]:
+        return re.compile(_BETWEEN)
 
+    @cached_property
+    def index_mark(self) -> re.Pattern[str]:
+        return re.compile(_INDEX)
 
-def _tables() -> str:
-    names = rf"(?:[0-9]++ {_CANONICAL}\n)*+\n"
-    location = "".join(f"{field}=[0-9]{{1,9}}+{sep}" for field, sep in zip(_LOCATION, ("[ ]",) * 5 + ("",), strict=True))
-    return (
-        rf"FileNames\n{names}FunctionNames\n{names}FileLocations\n(?:[0-9]++ \{{{location}\}}\n)*+\n"
-        r"StackFrames\n(?:[0-9]++ \{file_location_id=[0-9]{1,9}+ parent_frame_id=[0-9]{1,9}+\}\n)*+"
-    )
+    @cached_property
+    def typed_operand(self) -> re.Pattern[str]:
+        return re.compile(rf"({_SHAPE} )?+%?+({self._word})(?:, (?:{_INDEX})?+|\Z)")
 
+    # ---- computations and header --------------------------------------------------------------------------------------
 
-_LOCATION = ("file_name_id", "function_name_id", "line", "end_line", "column", "end_column")
-_METADATA = _metadata()
+    @cached_property
+    def computation(self) -> re.Pattern[str]:
+        return re.compile(rf"(ENTRY )?+(%?+)({self._word})(?: \(([^\n]*?)\) -> ({_SHAPE}))?+ \{{{_BLANK}\n")
+
+    @cached_property
+    def close(self) -> re.Pattern[str]:
+        return re.compile(rf"{_BLANK}\}}(?:, execution_thread=\"([^\"\\\n]*+)\")?+{_LINE_END}")
+
+    @cached_property
+    def parameter(self) -> re.Pattern[str]:
+        return re.compile(rf"({self._word}): ({_SHAPE})(?:, |\Z)")
+
+    @cached_property
+    def header(self) -> re.Pattern[str]:
+        return re.compile(rf"HloModule ({self._word})((?:, {self._key}{_VALUE})*+){_LINE_END}")
+
+    @cached_property
+    def tables(self) -> re.Pattern[str]:
+        return re.compile(rf"\n*+({_TABLES})\n*+")
+
+    # ---- values -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def attribute(self) -> re.Pattern[str]:
+        return re.compile(rf", ({self._key})({_VALUE})")
+
+    @cached_property
+    def simple_name(self) -> re.Pattern[str]:
+        return re.compile(rf"%?+({self._word})")
+
+    @cached_property
+    def integer(self) -> re.Pattern[str]:
+        return re.compile(r"[0-9]{1,18}")
+
+    @cached_property
+    def integers(self) -> re.Pattern[str]:
+        return re.compile(rf"\{{({_INTS})?+\}}")
+
+    @cached_property
+    def plain_array(self) -> re.Pattern[str]:
+        return re.compile(rf"({self._grammar.pattern('ELEMENT_TYPE')})\[({_INTS})?+\](?:\{{({_INTS})\}})?+")
+
+    @cached_property
+    def shape_piece(self) -> re.Pattern[str]:
+        return re.compile(rf"({_SHAPE})(?:, (?:{_INDEX})?+|\Z)")
+
+    @cached_property
+    def entry_layout(self) -> re.Pattern[str]:
+        return re.compile(rf"\{{\((.*)\)->({_SHAPE})\}}")
+
+    @cached_property
+    def alias(self) -> re.Pattern[str]:
+        return re.compile(rf"\{{({_INTS})?+\}}: \(([0-9]{{1,9}}+), \{{({_INTS})?+\}}, (may-alias|must-alias)\)(?:, |\Z)")
+
+    @cached_property
+    def reserved(self) -> frozenset[str]:
+        """Keywords and element types, as the grammar lists them: words that are no names without a percent sign."""
+        listed = re.match(r"\(\?:\(\?!\(\?:([A-Za-z0-9_|]+)\)", self._grammar.pattern("IDENT"))
+        assert listed is not None, "IDENT begins with the words that it is not"
+        return frozenset(listed[1].split("|"))
 
 
 @lru_cache(maxsize=1)

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from hlotool.errors import Diagnostic as Diagnostic
     from hlotool.errors import HlotoolError as HlotoolError
     from hlotool.errors import ParseError as ParseError
+    from hlotool.text import PrintOptions as PrintOptions
+    from hlotool.text import parse as parse
+    from hlotool.text import parse_all as parse_all
+    from hlotool.text import to_text as to_text
     from hlotool.text.files import parse_file as parse_file
-    from hlotool.text.parser import parse as parse
-    from hlotool.text.parser import parse_all as parse_all
-    from hlotool.text.print_options import PrintOptions as PrintOptions
-    from hlotool.text.printer import to_text as to_text
 
 __version__ = "0.1.0"
 
@@ -24,11 +24,11 @@ _HOMES = {
     "Diagnostic": "hlotool.errors",
     "HlotoolError": "hlotool.errors",
     "ParseError": "hlotool.errors",
-    "PrintOptions": "hlotool.text.print_options",
-    "parse": "hlotool.text.parser",
-    "parse_all": "hlotool.text.parser",
+    "PrintOptions": "hlotool.text",
+    "parse": "hlotool.text",
+    "parse_all": "hlotool.text",
     "parse_file": "hlotool.text.files",
-    "to_text": "hlotool.text.printer",
+    "to_text": "hlotool.text",
 }
 __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604
 

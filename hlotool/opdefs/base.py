@@ -7,10 +7,10 @@ their annotations name a codec of `opdefs.codecs`, their defaults make them opti
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from hlotool.errors import Violation
+from hlotool.record import Record
 from hlotool.shapes.shape import Shape
 
 __all__ = ["OPS", "REQUIRED", "AttributeSpec", "OpDef", "op", "require"]
@@ -29,8 +29,7 @@ def require(holds: object, code: str, at: str, message: str, hint: str | None = 
         raise Violation(code, at, message, hint)
 
 
-@dataclass(frozen=True, slots=True)
-class AttributeSpec:
+class AttributeSpec(Record):
     """One attribute of one opcode: `kind` names its codec; `always` prints it even when it equals the default."""
 
     name: str
@@ -39,7 +38,6 @@ class AttributeSpec:
     always: bool = False
 
 
-@dataclass(eq=False, slots=True)
 class OpDef:
     """The definition of one opcode, as read from its function.
 
@@ -51,21 +49,32 @@ class OpDef:
     return the shape that XLA puts in place of the written one.
     """
 
-    name: str
-    operands: tuple[str, ...]
-    variadic: bool
-    attributes: dict[str, AttributeSpec]
-    infer: Callable[..., Shape]
-    infers: bool = True
-    shape_ignored: bool = False
-    parse_rule: ParseRule | None = None
-    operand_defaults: dict[str, OperandDefault] = field(default_factory=dict)
-    derived: dict[str, Callable[[Shape], Any]] = field(default_factory=dict)
-    doc: str = ""
-    arity: int = field(init=False)
-    required: tuple[str, ...] = field(init=False)
+    __slots__ = (
+        "arity", "attributes", "derived", "doc", "infer", "infers", "name", "operand_defaults", "operands", "parse_rule", "required",
+        "shape_ignored", "variadic",
+    )  # fmt: skip
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        name: str,
+        infer: Callable[..., Shape],
+        *,
+        infers: bool = True,
+        shape_ignored: bool = False,
+        parse_rule: ParseRule | None = None,
+        operand_defaults: dict[str, OperandDefault] | None = None,
+        derived: dict[str, Callable[[Shape], Any]] | None = None,
+        doc: str = "",
+    ) -> None:
+        self.name = name
+        self.operands, self.variadic, self.attributes = _read_signature(infer)
+        self.infer = infer
+        self.infers = infers
+        self.shape_ignored = shape_ignored
+        self.parse_rule = parse_rule
+        self.operand_defaults = operand_defaults or {}
+        self.derived = derived or {}
+        self.doc = doc
         self.arity = -1 if self.variadic else len(self.operands)
         self.required = tuple(spec.name for spec in self.attributes.values() if spec.default is REQUIRED)
 
@@ -100,10 +109,15 @@ def op(
         opcode = name or function.__name__.strip("_").replace("_", "-")
         if opcode in OPS:
             raise ValueError(f"opcode {opcode} is defined twice")
-        operands, variadic, attributes = _read_signature(function)
-        text = (doc or function.__doc__ or "").strip()
         OPS[opcode] = OpDef(
-            opcode, operands, variadic, attributes, function, infers, shape_ignored, parse_rule, operand_defaults or {}, derived or {}, text
+            opcode,
+            function,
+            infers=infers,
+            shape_ignored=shape_ignored,
+            parse_rule=parse_rule,
+            operand_defaults=operand_defaults,
+            derived=derived,
+            doc=(doc or function.__doc__ or "").strip(),
         )
         return function
 

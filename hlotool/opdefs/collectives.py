@@ -45,7 +45,7 @@ def all_gather(
     channel_id: Int | None = None,
     replica_groups: Always[ReplicaGroups] = (),
     constrain_layout: Bool = False,
-    dimensions: SingleDim,
+    dimensions: FirstDim,
     use_global_device_ids: Bool = False,
 ) -> Shape:
     """Concatenates the operands of a group's members along one dimension, in the order in which the group lists them.
@@ -61,7 +61,7 @@ def all_gather_start(
     channel_id: Int | None = None,
     replica_groups: Always[ReplicaGroups] = (),
     constrain_layout: Bool = False,
-    dimensions: SingleDim,
+    dimensions: FirstDim,
     use_global_device_ids: Bool = False,
 ) -> Shape:
     """Begins an all-gather; the result pairs the operands with the eventual results.
@@ -118,7 +118,7 @@ def reduce_scatter(
     replica_groups: Always[ReplicaGroups] = (),
     constrain_layout: Bool = False,
     use_global_device_ids: Bool = False,
-    dimensions: SingleDim,
+    dimensions: FirstDim,
     to_apply: Computation,
     mode: CollectiveMode | None = None,
 ) -> Shape:

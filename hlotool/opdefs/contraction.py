@@ -6,7 +6,6 @@ Knows dimension numbers only; blocking, accumulation and precision are the inter
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hlotool.opdefs.base import op, require
 from hlotool.opdefs.common_shapes import (
@@ -18,13 +17,13 @@ from hlotool.opdefs.common_shapes import (
     same_size,
 )
 from hlotool.opdefs.kinds import Always, Dims, OperandPrecision, PrecisionAlgorithm
+from hlotool.record import Record
 from hlotool.shapes.shape import Shape
 
 __all__ = ["DotDimensions", "dot", "ragged_dot", "scaled_dot"]
 
 
-@dataclass(frozen=True, slots=True)
-class DotDimensions:
+class DotDimensions(Record):
     """The dimension numbers that all dots share."""
 
     lhs_batch: Dims

@@ -5,7 +5,6 @@ Says what each computes and which result shape XLA's parser infers; computes no 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 from hlotool.opdefs.base import op, require
@@ -33,6 +32,7 @@ from hlotool.opdefs.kinds import (
     Int32,
     ResultAccuracy,
 )
+from hlotool.record import Record, replace
 from hlotool.shapes.shape import UNBOUNDED, Shape
 
 __all__ = ["BINARY", "UNARY", "BinaryRow", "UnaryRow", "default_comparison_type"]
@@ -52,8 +52,7 @@ _CODES = {_FLOAT: "T005", _FLOAT_OR_COMPLEX: "T005", _INTEGRAL: "T006", _LOGICAL
 # One operand
 
 
-@dataclass(frozen=True, slots=True)
-class UnaryRow:
+class UnaryRow(Record):
     """An opcode whose result has its operand's shape: `kinds` are those of the element types that inference accepts.
 
     `accuracy` says that it takes result_accuracy; `to_component` that complex operands give real results.
@@ -149,8 +148,7 @@ def is_finite(operand: Shape) -> Shape:
 # Two operands
 
 
-@dataclass(frozen=True, slots=True)
-class BinaryRow:
+class BinaryRow(Record):
     """An opcode of two operands of the same shape, which is also the result's: `kinds` as in UnaryRow."""
 
     name: str

@@ -6,11 +6,11 @@ Follows what XLA's parser infers when the result shape is left out, which is mor
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import NoReturn
 
 from hlotool.errors import Violation
 from hlotool.opdefs.base import require
+from hlotool.record import replace
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.layout import is_valid_layout
 from hlotool.shapes.shape import (

@@ -5,8 +5,6 @@ Infers result shapes only; the numerical algorithms live with the interpreter.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hlotool.opdefs.base import op, require
 from hlotool.opdefs.common_shapes import (
     array_operand,
@@ -17,6 +15,7 @@ from hlotool.opdefs.common_shapes import (
     same_size,
 )
 from hlotool.opdefs.kinds import Bool, Dims, FftType, TransposeOption
+from hlotool.record import replace
 from hlotool.shapes.shape import UNBOUNDED, Shape
 
 __all__ = ["cholesky", "fft", "triangular_solve"]

@@ -5,7 +5,6 @@ Sees called computations only as parameter and result shapes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from hlotool.errors import Violation
@@ -25,14 +24,14 @@ from hlotool.opdefs.common_shapes import (
     window_result,
 )
 from hlotool.opdefs.kinds import Always, Bool, Computation, Dims, Int, SingleDim, Window
+from hlotool.record import Record
 from hlotool.shapes.layout import Layout
 from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, tuple_shape
 
 __all__ = ["map_", "reduce", "reduce_window", "scan", "select_and_scatter"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Reducer:
+class _Reducer(Record):
     """A combining function and the name of the attribute that calls it."""
 
     attribute: str

@@ -6,7 +6,6 @@ Says what each does and which result shape XLA's parser infers; moves no element
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from hlotool.opdefs.base import op, require
@@ -36,6 +35,7 @@ from hlotool.opdefs.kinds import (
     SingleDim,
     SliceRanges,
 )
+from hlotool.record import replace
 from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, buffer_shape
 
 __all__: list[str] = []

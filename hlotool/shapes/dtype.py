@@ -5,13 +5,12 @@ The float rows follow the ml_dtypes and XLA definitions; `arrays` converts to Nu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from hlotool.record import Record
 
 __all__ = ["ARRAY_TYPES", "ELEMENT_TYPES", "ElementType", "FloatFormat"]
 
 
-@dataclass(frozen=True, slots=True)
-class FloatFormat:
+class FloatFormat(Record):
     """Layout of a binary floating-point format.
 
     `nonfinite` says which special values exist: "ieee" (infinities and NaNs with payloads), "fn" (one NaN, no infinity:
@@ -25,8 +24,7 @@ class FloatFormat:
     signed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ElementType:
+class ElementType(Record):
     """One element type: `kind` is "pred", "signed", "unsigned", "float", "complex", "token" or "opaque"; `bits` per element."""
 
     name: str

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
+
+from hlotool.record import Record
 
 __all__ = ["COMBINE", "Layout", "default_layout", "is_valid_layout"]
 
@@ -12,8 +13,7 @@ COMBINE = -1
 """Tile dimension written `*`: combined with the next more minor one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Record):
     """How an array lies in memory; the fields are those of XLA's Layout, in the order of the text's suffixes.
 
     >>> Layout((1, 0), tiles=((8, 128),), memory_space=1).text
@@ -29,13 +29,17 @@ class Layout:
     memory_space: int = 0
     split_configs: tuple[tuple[int, tuple[int, ...]], ...] = ()
     dynamic_shape_metadata_prefix_bytes: int = 0
-    text: str = field(init=False, compare=False, repr=False, default="")
+    _text: str | None = None
 
-    def __post_init__(self) -> None:
-        suffixes = self._suffixes()
-        text = ",".join(map(str, self.minor_to_major)) + (":" + suffixes if suffixes else "")
-        # The text is computed once, since printing a module asks for it once for each instruction.
-        object.__setattr__(self, "text", "{" + text + "}" if text else "")
+    @property
+    def text(self) -> str:
+        """With its braces; empty for a plain scalar's layout."""
+        if self._text is None:
+            suffixes = self._suffixes()
+            text = ",".join(map(str, self.minor_to_major)) + (":" + suffixes if suffixes else "")
+            # Kept, since printing a module asks for it once for each instruction.
+            object.__setattr__(self, "_text", "{" + text + "}" if text else "")
+        return self._text or ""
 
     def _suffixes(self) -> str:
         parts = []

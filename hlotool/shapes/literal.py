@@ -6,9 +6,9 @@ Reading, writing and converting them is the work of `text.literal` and its neigh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from math import prod
 
+from hlotool.record import Record
 from hlotool.shapes.shape import Shape, tuple_shape
 
 __all__ = ["ELIDED", "Literal", "tuple_literal"]
@@ -17,8 +17,7 @@ ELIDED = "{...}"
 """Spelling of an array whose values were left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(Record):
     """The value of a constant: an array held as `text` or as `data`, or a tuple of `elements`.
 
     `text` is the source spelling with normalised braces, blanks and index comments (a bare `7` or `,`, which XLA fills up with zeros,

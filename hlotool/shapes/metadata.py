@@ -6,15 +6,14 @@ Kept in canonical text until somebody asks; the regular expressions here read th
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
 
+from hlotool.record import Record
 from hlotool.shapes.strings import escape, quote, unescape
 
 __all__ = ["FileLocation", "Metadata", "StackFrame", "StackTables", "decode_metadata", "decode_stack_tables"]
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(Record):
     """The fields of XLA's OpMetadata in printed order; zero and empty mean absent."""
 
     op_type: str = ""
@@ -37,19 +36,19 @@ class Metadata:
 
     def _parts(self) -> list[str]:
         parts = []
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name in type(self)._fields:
+            value = getattr(self, name)
             if not value:
                 continue
             if isinstance(value, tuple):
-                parts.append(f"{field.name}={{{','.join(map(str, value))}}}")
+                parts.append(f"{name}={{{','.join(map(str, value))}}}")
             elif isinstance(value, int):
-                parts.append(f"{field.name}={value}")
+                parts.append(f"{name}={value}")
             # XLA forgets to escape this one.
-            elif field.name == "scheduling_name":
-                parts.append(f'{field.name}="{value}"' if escape(value) == value else f"{field.name}={quote(value)}")
+            elif name == "scheduling_name":
+                parts.append(f'{name}="{value}"' if escape(value) == value else f"{name}={quote(value)}")
             else:
-                parts.append(f"{field.name}={quote(value)}")
+                parts.append(f"{name}={quote(value)}")
         return parts
 
     @property
@@ -78,8 +77,7 @@ def decode_metadata(text: str) -> Metadata:
     return Metadata(**values)  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True, slots=True)
-class FileLocation:
+class FileLocation(Record):
     file_name_id: int
     function_name_id: int
     line: int
@@ -88,16 +86,14 @@ class FileLocation:
     end_column: int
 
 
-@dataclass(frozen=True, slots=True)
-class StackFrame:
+class StackFrame(Record):
     """`parent_frame_id` as written in text: one more than the parent's row number, 1 for none."""
 
     file_location_id: int
     parent_frame_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class StackTables:
+class StackTables(Record):
     """The four tables; ids count from 1."""
 
     file_names: tuple[str, ...]

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import chain, count, islice
 from math import prod
 
 from hlotool.errors import Violation
+from hlotool.record import Record
 from hlotool.shapes.sharding import MAX_DEVICES, AxisRef, Mesh, TileAssignment
 
 __all__ = ["NO_GROUPS", "ReplicaGroups"]
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaGroups:
+class ReplicaGroups(Record):
     """Replica groups in one of three forms: `lists`, `tile` (two dimensions, an iota) or `axes` of a `mesh`.
 
     >>> from hlotool.shapes.sharding import iota_devices
@@ -30,8 +29,8 @@ class ReplicaGroups:
     tile: TileAssignment | None = None
     mesh: Mesh | None = None
     axes: tuple[AxisRef, ...] = ()
-    _text: str = field(init=False, compare=False, repr=False, default="")
-    _groups: tuple[tuple[int, ...], ...] | None = field(init=False, compare=False, repr=False, default=None)
+    _text: str = ""
+    _groups: tuple[tuple[int, ...], ...] | None = None
 
     @property
     def text(self) -> str:

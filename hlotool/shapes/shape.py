@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 
+from hlotool.record import Record, replace
 from hlotool.shapes.layout import Layout, default_layout
 
 __all__ = ["OPAQUE", "TOKEN", "UNBOUNDED", "ProgramShape", "Shape", "array_shape", "buffer_shape", "compatible", "join_elements", "tuple_shape", "with_default_order"]
@@ -18,8 +18,7 @@ def join_elements(texts: Iterable[str]) -> str:
     return "".join(("" if k == 0 else ", " if k % 5 else f", /*index={k}*/") + text for k, text in enumerate(texts))
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Record):
     """The type of an instruction's result.
 
     `element_type` is a name of ELEMENT_TYPES, "tuple" or "buffer"; `dynamic` has a flag for each dimension or is empty when
@@ -34,8 +33,8 @@ class Shape:
     dynamic: tuple[bool, ...] = ()
     layout: Layout | None = None
     elements: tuple[Shape, ...] = ()
-    _text: str = field(init=False, compare=False, repr=False, default="")
-    _hash: int = field(init=False, compare=False, repr=False, default=0)
+    _text: str = ""
+    _hash: int = 0
 
     @property
     def is_tuple(self) -> bool:
@@ -65,10 +64,38 @@ class Shape:
         return self.text
 
     def __hash__(self) -> int:
-        # Cached, because tuples of a thousand leaves are looked up again and again.
+        # Made once and with an explicit stack: tuples have thousands of leaves and may nest deeper than Python recurses.
         if not self._hash:
-            object.__setattr__(self, "_hash", hash((self.element_type, self.dimensions, self.layout, self.elements)) or 1)
+            stack = [self]
+            while stack:
+                shape = stack[-1]
+                missing = [element for element in shape.elements if not element._hash]
+                if missing:
+                    stack += missing
+                    continue
+                stack.pop()
+                if not shape._hash:
+                    parts = (shape.element_type, shape.dimensions, shape.dynamic, shape.layout, tuple(element._hash for element in shape.elements))
+                    object.__setattr__(shape, "_hash", hash(parts) or 1)
         return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Shape):
+            return NotImplemented
+        stack: list[tuple[Shape, Shape]] = [(self, other)]
+        while stack:
+            a, b = stack.pop()
+            if a is b:
+                continue
+            if a.element_type != b.element_type or a.dimensions != b.dimensions or len(a.elements) != len(b.elements):
+                return False
+            if a.dynamic != b.dynamic or a.layout != b.layout:
+                return False
+            stack.extend(zip(a.elements, b.elements, strict=True))
+        return True
+
+    def __repr__(self) -> str:
+        return f"<shape {self.text}>"
 
     def leaves(self) -> Iterator[Shape]:
         """The shapes below that are not tuples, in order; the shape itself when it is none."""
@@ -141,16 +168,23 @@ OPAQUE = Shape("opaque")
 
 
 def compatible(first: Shape, second: Shape) -> bool:
-    """Equal up to layouts and dynamic marks: XLA's ShapeUtil::Compatible."""
+    """Equal up to layouts and dynamic marks, unbounded dimensions matching any size: XLA's ShapeUtil::Compatible."""
     stack = [(first, second)]
     while stack:
         a, b = stack.pop()
         if a is b:
             continue
-        if a.element_type != b.element_type or a.dimensions != b.dimensions or len(a.elements) != len(b.elements):
+        if a.element_type != b.element_type or len(a.elements) != len(b.elements):
+            return False
+        if a.dimensions != b.dimensions and not _sizes_match(a.dimensions, b.dimensions):
             return False
         stack.extend(zip(a.elements, b.elements, strict=True))
     return True
+
+
+def _sizes_match(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
+    """Equal sizes, where an unbounded one equals any."""
+    return len(first) == len(second) and all(x == y or UNBOUNDED in (x, y) for x, y in zip(first, second, strict=True))
 
 
 def with_default_order(root: Shape) -> Shape:
@@ -173,8 +207,7 @@ def with_default_order(root: Shape) -> Shape:
     return made[0]
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramShape:
+class ProgramShape(Record):
     """What a computation takes and gives: the only thing an op definition may know of a called computation."""
 
     parameters: tuple[Shape, ...]

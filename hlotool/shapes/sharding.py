@@ -6,12 +6,12 @@ Reading text is the codecs' work (`opdefs.codecs.sharding`); nothing here knows 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from math import prod
 from typing import Protocol
 
 from hlotool.errors import Violation
+from hlotool.record import Record, replace
 from hlotool.shapes.shape import Shape, join_elements
 from hlotool.shapes.strings import escape
 
@@ -64,8 +64,7 @@ def _strides(extents: Sequence[int]) -> list[int]:
     return strides
 
 
-@dataclass(frozen=True, slots=True)
-class IotaDevices:
+class IotaDevices(Record):
     """Devices 0, 1, 2, ... reshaped and transposed, as `[4,2]T(1,0)` says; make it with `iota_devices`.
 
     >>> IotaDevices((2, 3), (1, 0)).ids()
@@ -175,8 +174,7 @@ def iota_devices(reshape: Sequence[int], permutation: Sequence[int] = (0,)) -> I
     return IotaDevices(tuple(sizes), tuple(order)) if sizes else IotaDevices((1,), (0,))
 
 
-@dataclass(frozen=True, slots=True)
-class TileAssignment:
+class TileAssignment(Record):
     """Which device holds which tile: `[2,4]<=[8]` or `[2,2]0,1,2,3`, row-major over `dimensions`.
 
     XLA accepts another number of devices than tiles, so lists and iotas may be of any size.
@@ -242,8 +240,7 @@ class TileAssignment:
         return TileAssignment(self.dimensions, tuple(k for at in range(0, len(ids), run) for k in sorted(ids[at : at + run])))
 
 
-@dataclass(frozen=True, slots=True)
-class AxisRef:
+class AxisRef(Record):
     """An axis of a mesh by number, or the part of it `'a':(2)4` with the given size after `pre_size`."""
 
     axis: int
@@ -281,8 +278,7 @@ class AxisRef:
         return low.next_pre_size <= high.pre_size and high.pre_size % low.next_pre_size == 0
 
 
-@dataclass(frozen=True, slots=True)
-class Mesh:
+class Mesh(Record):
     """Named axes and, unless the devices are 0, 1, 2, ..., the order of the devices.
 
     >>> Mesh(("x", "y"), (2, 4)).spell()
@@ -339,16 +335,14 @@ def _quote_axis(name: str, exact: bool) -> str:
     return f"'{escape(name)}'" if exact else f"'{name}'"
 
 
-@dataclass(frozen=True, slots=True)
-class DimensionSharding:
+class DimensionSharding(Record):
     """The axes that split one array dimension, major to minor; `is_open` is the `?` that lets propagation add axes."""
 
     axes: tuple[AxisRef, ...] = ()
     is_open: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NamedSharding:
+class NamedSharding(Record):
     """`mesh['x'=2,'y'=4], [{'x'}, {}], replicated={'y'}`: each array dimension names the mesh axes that split it.
 
     `reduction` is "max" or "min" for unreduced axes that newer builds combine otherwise than by a sum.
@@ -423,8 +417,7 @@ class NamedSharding:
         return tiled(whole.with_dimensions(counts), subgroups)
 
 
-@dataclass(frozen=True, slots=True)
-class Sharding:
+class Sharding(Record):
     """Where the parts of a value lie; make tiled ones with `tiled` and tuples with `tuple_sharding`.
 
     `kind` is "replicated", "maximal" (all on `device`), "maximal_mesh" (the same, named), "manual", "unknown", "unreduced",
@@ -443,8 +436,8 @@ class Sharding:
     elements: tuple[Sharding, ...] = ()
     shard_group: tuple[str, int] | None = None
     metadata: tuple[_Metadata, ...] = ()
-    _text: str = field(init=False, compare=False, repr=False, default="")
-    _hash: int = field(init=False, compare=False, repr=False, default=0)
+    _text: str = ""
+    _hash: int = 0
 
     @property
     def is_tuple(self) -> bool:

@@ -5,7 +5,7 @@ Parsing and printing them is the codecs' work (`opdefs.codecs`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from hlotool.record import Record
 
 __all__ = [
     "AliasPair",
@@ -26,15 +26,13 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Raw:
+class Raw(Record):
     """Text that nobody interpreted: an unknown attribute's value, printed back as it was."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class WindowDimension:
+class WindowDimension(Record):
     """One dimension of a `window={size=.. stride=.. pad=.. lhs_dilate=.. rhs_dilate=.. rhs_reversal=..}`.
 
     `base_dilation` is lhs_dilate, `window_dilation` rhs_dilate; paddings may be negative.
@@ -49,8 +47,7 @@ class WindowDimension:
     window_reversal: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PaddingDimension:
+class PaddingDimension(Record):
     """One dimension of `padding=low_high_interior`; low and high may be negative."""
 
     low: int
@@ -58,8 +55,7 @@ class PaddingDimension:
     interior: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SliceRange:
+class SliceRange(Record):
     """One dimension of `slice={[start:limit:stride]}`."""
 
     start: int
@@ -67,8 +63,7 @@ class SliceRange:
     stride: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class ConvolutionDimensions:
+class ConvolutionDimensions(Record):
     """What `dim_labels=b01f_01io->b01f` says: the place of each logical dimension in lhs, kernel and output.
 
     A label that the text leaves out stands at dimension 0, as in XLA; `text` is the spelling, with its `?` for unused dimensions.
@@ -86,16 +81,14 @@ class ConvolutionDimensions:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ResultAccuracy:
+class ResultAccuracy(Record):
     """`result_accuracy={mode=highest}` or `{tolerance={atol=..,rtol=..,ulps=..}}`."""
 
     mode: str = "default"
     tolerance: tuple[float, float, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TensorSparsity:
+class TensorSparsity(Record):
     """`{sparsity=1x4 dimension=0 stride=1}`; `index` is the newer `idx=`."""
 
     sparsity: tuple[int, ...] = ()
@@ -104,14 +97,12 @@ class TensorSparsity:
     index: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SparsityConfig:
+class SparsityConfig(Record):
     lhs: TensorSparsity | None = None
     rhs: TensorSparsity | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AliasPair:
+class AliasPair(Record):
     """An output buffer that shares memory with a parameter or operand; indices are paths into tuples.
 
     `kind` is "may-alias" or "must-alias" for a module's input_output_alias, and None for output_to_operand_aliasing.
@@ -123,8 +114,7 @@ class AliasPair:
     kind: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Domain:
+class Domain(Record):
     """`domain={kind="sharding", entry=.., exit=..}`."""
 
     kind: str
@@ -132,32 +122,28 @@ class Domain:
     exit: object
 
 
-@dataclass(frozen=True, slots=True)
-class Statistics:
+class Statistics(Record):
     """`statistics={visualizing_index=1,count_nan=100}`."""
 
     visualizing_index: int = 0
     values: tuple[tuple[str, float], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class OriginLeaf:
+class OriginLeaf(Record):
     """One array of the original program: `{"name" {1,0}}`; without a name when the array has no origin."""
 
     name: str | None = None
     index: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Record):
     """`origin={...}`: a tree of leaves shaped like the instruction's result, as nested tuples; `synthetic` for a synthetic call."""
 
     tree: object = ()
     synthetic: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery:
+class Recovery(Record):
     """One row of the origin_recovery_table: how to get `old` back from `new`; `module` is the text of a module or None."""
 
     old: OriginLeaf
@@ -165,8 +151,7 @@ class Recovery:
     module: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DebugEntry:
+class DebugEntry(Record):
     """One row of debug_attributes: an original array and the fields of its records."""
 
     array: OriginLeaf

@@ -62,6 +62,9 @@ def make_attributes(builder: ModuleBuilder, op: OpDef, attributes: Sequence[Attr
     if "to_apply" in values and "called_computations" in op.attributes:
         # A custom call keeps both spellings in one list.
         values["called_computations"] = (values.pop("to_apply"),)
+    if "operand_layout_constraints" in values:
+        # XLA forgets what a custom call with constrained layouts calls.
+        values.pop("called_computations", None)
     if not values:
         return NO_ATTRIBUTES
     result = AttributeSet(values, _called(op, values))

@@ -55,6 +55,8 @@ def _feed(interactive: InteractiveParser) -> Any:
     for token in thread.lex(state):
         state.feed_token(token)
     end = Token("$END", "", len(thread.state.text.text), 1, 1)
+    # The end comes behind the last token, as each token comes behind the one before: what ends here, ends there.
+    ACTIVE.session.previous_end = ACTIVE.session.token_end
     return state.feed_token(end, True)
 
 

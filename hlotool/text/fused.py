@@ -28,6 +28,8 @@ __all__ = ["FusedPath"]
 
 # What a head (shape and opcode) needs beyond the common work.
 _PLAIN, _PARAMETER, _CONSTANT, _CHECKED = range(4)
+# Opcodes that look at more of their operands than their shapes.
+_SLOW = frozenset({"async-start", "async-update", "async-done", "send-done", "recv-done"})
 Head = tuple[Shape | None, OpDef, int, Memo[str, AttributeSet], int]
 
 
@@ -165,7 +167,7 @@ class FusedPath:
     def _head(self, text: str) -> Head:
         shape_text, _, opcode = text.rpartition(" ")
         op = OPS.get(opcode)
-        if op is None or opcode.startswith("async-"):
+        if op is None or opcode in _SLOW:
             raise Stop
         shape = self.segments.shapes[shape_text] if shape_text else None
         memo = self.attribute_memos.get(opcode)

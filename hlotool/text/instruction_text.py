@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
@@ -12,6 +11,7 @@ from hlotool.opdefs.base import AttributeSpec, OpDef
 from hlotool.opdefs.codecs.base import Style
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.table import CODECS
+from hlotool.record import replace
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.metadata import Metadata, decode_metadata
 from hlotool.shapes.shape import Shape
@@ -274,8 +274,10 @@ class InstructionWriter:
         if not self.options.lossless and _QUEUES in text:
             text = text.replace(_QUEUES, "")
         if self.options.sort_backend_config and text.startswith("{"):
+            # Loaded only here: few prints sort, and json costs every start 2 ms.
+            json = import_module("json")
             try:
-                return json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"))
+                return str(json.dumps(json.loads(text), sort_keys=True, separators=(",", ":")))
             except (ValueError, RecursionError):
                 return text
         return text

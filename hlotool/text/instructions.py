@@ -185,6 +185,8 @@ def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int
             adopt(attributes, metadata, backend_config)
         elif op.name in ("async-update", "async-done"):
             attributes = follow(parts.opcode, operands, attributes, wrapped, parts.position)
+        elif op.name in _CHANNEL_DONES:
+            _check_channel(op, operands[0], attributes, parts.position)
     immediate = _parameter_number(builder, parts) if op.name == "parameter" else None
     shape = checked_shape(op, parts.shape, operands, attributes, parts.position)
     if op.name == "constant":
@@ -198,6 +200,18 @@ def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int
     if op.name == "parameter":
         builder.scope.numbers[immediate] = instruction
     return instruction
+
+
+# The end of a transfer is on the channel of what it follows.
+_CHANNEL_DONES = frozenset({"send-done", "recv-done"})
+
+
+def _check_channel(op: OpDef, before: Instruction, attributes: AttributeSet, position: int) -> None:
+    if "channel_id" not in before.op.attributes:
+        return
+    own, others = attributes.get("channel_id"), before.attributes.get("channel_id")
+    if own != others:
+        raise Violation("A022", position, f"'{op.name}' is on channel {own}, '{before.name}' on channel {others}", "give both the same channel_id")
 
 
 def _keep_hidden(builder: ModuleBuilder, hidden: Computation, parts: InstructionParts, metadata: str | None, backend_config: str | None) -> None:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from math import inf, isinf, prod
 
 from hlotool.errors import Violation
+from hlotool.record import Record, replace
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 from hlotool.shapes.layout import Layout
 from hlotool.shapes.literal import ELIDED, Literal, tuple_literal
@@ -60,8 +60,7 @@ _MANY_BRACES = 4096
 _C64_RANGE = (-(2.0**128 - 2.0**104 + 2.0**75), 2.0**128 - 2.0**104 + 2.0**75)
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(Record):
     """What parsing needs to know of one array shape."""
 
     shape: Shape

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 __all__ = ["PrintOptions"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, repr=False)
 class PrintOptions:
     """One field for each switch of XLA's HloPrintOptions, with XLA's defaults but for `print_large_constants`.
 

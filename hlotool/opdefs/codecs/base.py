@@ -6,8 +6,9 @@ Codecs never tokenise: Lark does, by `grammar/hlo.lark`; a builder gets the rule
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from hlotool.record import Record
 
 __all__ = ["BUILDERS", "CODECS", "Codec", "Style", "builds", "codec"]
 
@@ -20,8 +21,7 @@ A builder raises Violation with `at` = the offending token's `start_pos`.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(Record):
     """How values are written; the fields mirror XLA's print options.
 
     `exact` writes numbers so that they read back bit for bit; XLA itself writes six digits in places.
@@ -37,8 +37,7 @@ class Style:
     indices: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Codec:
+class Codec(Record):
     """One kind of attribute value: the start rule of the grammar that reads it and the function that writes it.
 
     `convert` narrows what the rule built to this kind (an enum's values, a list of one entry) and raises Violation if it cannot.

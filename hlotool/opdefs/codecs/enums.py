@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from hlotool.errors import Violation, nearest
 from hlotool.opdefs.codecs.base import Style, codec
+from hlotool.record import Record
 
 __all__ = ["ENUMS", "EnumKind"]
 
 
-@dataclass(frozen=True, slots=True)
-class EnumKind:
+class EnumKind(Record):
     """The words of one kind as they are printed; `folds_case` when XLA reads them in any case."""
 
     words: tuple[str, ...]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, NamedTuple
 
 from hlotool.errors import Violation
 from hlotool.opdefs.codecs.base import Style, builds, codec
 from hlotool.opdefs.codecs.scalars import integer, integers, string
+from hlotool.record import replace
 from hlotool.shapes.sharding import (
     MAX_DEVICES,
     AxisRef,
@@ -110,20 +110,20 @@ def _normal_iota(reshape: list[int], permutation: list[int], code: str, at: int)
 # Shardings by tiles
 
 
-@dataclass(slots=True)
 class _Parts:
     """What a sharding's braces hold, in the order and with the repetitions that XLA allows."""
 
-    at: int
-    words: set[str] = field(default_factory=set)
-    dimensions: list[int] = field(default_factory=list)
-    devices: list[int] = field(default_factory=list)
-    reshape: list[int] = field(default_factory=list)
-    permutation: list[int] = field(default_factory=list)
-    subgroups: list[str] = field(default_factory=list)
-    groups: dict[str, None] = field(default_factory=dict)
-    group_number: int = 0
-    metadata: list[Any] = field(default_factory=list)
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.words: set[str] = set()
+        self.dimensions: list[int] = []
+        self.devices: list[int] = []
+        self.reshape: list[int] = []
+        self.permutation: list[int] = []
+        self.subgroups: list[str] = []
+        self.groups: dict[str, None] = {}
+        self.group_number = 0
+        self.metadata: list[Any] = []
 
     def add(self, part: list[Any]) -> None:
         token, *values = part

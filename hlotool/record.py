@@ -1,0 +1,100 @@
+"""Immutable records: what a frozen, slotted dataclass is, without its price at import.
+
+The standard decorator compiles six methods for each class, about a millisecond; the forty value classes here would cost every start of the
+command line more than reading a small module.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any, ClassVar, TypeVar, dataclass_transform
+
+__all__ = ["Record", "replace"]
+
+_set = object.__setattr__
+
+
+@dataclass_transform(frozen_default=True)
+class _RecordType(type):
+    """Makes slots of the annotated fields; names with a leading underscore are caches, which no constructor takes."""
+
+    _fields: tuple[str, ...]
+    _defaults: dict[str, Any]
+    _caches: tuple[tuple[str, Any], ...]
+    _values: attrgetter[Any]
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _RecordType:
+        annotations = [field for field, kind in namespace.get("__annotations__", {}).items() if not str(kind).startswith("ClassVar")]
+        defaults = {field: namespace.pop(field) for field in annotations if field in namespace}
+        namespace["__slots__"] = tuple(annotations)
+        made = super().__new__(mcs, name, bases, namespace)
+        made._fields = tuple(field for field in annotations if not field.startswith("_"))
+        made._defaults = defaults
+        made._caches = tuple((field, defaults.get(field)) for field in annotations if field.startswith("_"))
+        if made._fields:
+            made._values = attrgetter(*made._fields)
+        return made
+
+
+class Record(metaclass=_RecordType):
+    """Base of immutable values, compared and hashed by their fields.
+
+    >>> class Point(Record):
+    ...     x: int
+    ...     y: int = 0
+    >>> Point(1), Point(1) == Point(1, 0)
+    (Point(x=1, y=0), True)
+    """
+
+    _fields: ClassVar[tuple[str, ...]]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        cls = type(self)
+        fields = cls._fields
+        if len(args) > len(fields):
+            raise TypeError(f"{cls.__name__} has {len(fields)} fields, {len(args)} were given")
+        for field, value in zip(fields, args, strict=False):
+            _set(self, field, value)
+        for field in fields[len(args) :]:
+            if field in kwargs:
+                _set(self, field, kwargs.pop(field))
+            elif field in cls._defaults:
+                _set(self, field, cls._defaults[field])
+            else:
+                raise TypeError(f"{cls.__name__} needs a value for {field}")
+        if kwargs:
+            raise TypeError(f"{cls.__name__} has no field {', '.join(kwargs)}")
+        for field, value in cls._caches:
+            _set(self, field, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable")
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(self) is not type(other):
+            return NotImplemented
+        values = type(self)._values
+        return bool(values(self) == values(other))
+
+    def __hash__(self) -> int:
+        return hash(type(self)._values(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{field}={getattr(self, field)!r}' for field in type(self)._fields)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, field) for field in type(self)._fields)
+
+
+AnyRecord = TypeVar("AnyRecord", bound=Record)
+
+
+def replace(record: AnyRecord, **changes: Any) -> AnyRecord:
+    """The same record with other values in some fields."""
+    cls = type(record)
+    return cls(**{field: changes.pop(field) if field in changes else getattr(record, field) for field in cls._fields}, **changes)

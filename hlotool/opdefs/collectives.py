@@ -16,6 +16,7 @@ from hlotool.opdefs.kinds import (
     Bool,
     CollectiveMode,
     Computation,
+    FirstDim,
     IgnoredDims,
     Int,
     Pairs,

@@ -55,6 +55,10 @@ class Shape(Record):
             object.__setattr__(self, "_text", _text(self, layouts=True))
         return self._text
 
+    def keep_text(self, text: str) -> None:
+        """Saves making `text` when a parser knows it already."""
+        object.__setattr__(self, "_text", text)
+
     @property
     def text_without_layout(self) -> str:
         """XLA's print without layouts, as signatures show it: `f32[2,3]`."""

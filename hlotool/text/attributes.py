@@ -109,7 +109,8 @@ def complete(builder: ModuleBuilder, op: OpDef, shape: Shape, attributes: Attrib
     predecessors: tuple[Instruction, ...] = ()
     names = attributes.get("control-predecessors")
     if names is not None:
-        predecessors = tuple(builder.instruction(name, at, "S025") for name, at in names)
+        # Who is named twice comes before only once.
+        predecessors = tuple({builder.instruction(name, at, "S025"): None for name, at in names})
         changed["control-predecessors"] = predecessors
     sharding = attributes.get("sharding")
     if sharding is not None:

@@ -39,7 +39,7 @@ def subshape(shape: Shape, index: tuple[int, ...]) -> Shape | None:
 class Scope:
     """One computation that is being read."""
 
-    __slots__ = ("broken", "computation", "is_entry", "names", "numbers", "odd_names", "result", "result_position", "root_position")
+    __slots__ = ("broken", "computation", "is_entry", "is_faulty", "names", "numbers", "odd_names", "result", "result_position", "root_position")
 
     def __init__(self, computation: Computation, is_entry: bool, result: Shape | None, result_position: int) -> None:
         self.computation = computation
@@ -52,6 +52,8 @@ class Scope:
         self.root_position = -1
         # Names whose definition is wrong: uses of them are not worth a second message.
         self.broken: set[str] = set()
+        # Whether anything in it was reported: what it lacks may be the consequence.
+        self.is_faulty = False
         # Whether some name is legal only with its percent sign, like %true.
         self.odd_names = False
 
@@ -64,6 +66,8 @@ class ModuleBuilder:
         self.strict = strict
         self.module = Module("", source)
         self.computations: dict[str, Computation] = {}
+        # Names of computations that are too faulty to be used: calling them is not worth a second message.
+        self.broken: set[str] = set()
         self.scopes: list[Scope] = []
         self.diagnostics: list[Diagnostic] = []
         self.entry_position = -1
@@ -83,7 +87,11 @@ class ModuleBuilder:
     ) -> None:
         line, column = self.source.line_column(position)
         end_line, end_column = self.source.line_column(end) if end > position else (line, column + 1)
-        computation = self.scopes[-1].computation.name if self.scopes else None
+        computation = None
+        if self.scopes:
+            computation = self.scope.computation.name
+            if severity == "error":
+                self.scope.is_faulty = True
         self.diagnostics.append(
             Diagnostic(code, CODE_NAMES[code], severity, message, self.source.filename, line, column, end_line, end_column, hint, notes, computation)
         )
@@ -118,15 +126,16 @@ class ModuleBuilder:
         computation.end = end
         computation.execution_thread = thread
         if not computation.instructions:
-            if not scope.broken and not self.has_errors:
+            if not (scope.is_faulty or scope.broken):
                 self.report("S011", position, f"computation '{computation.name}' has no instructions", "write at least a ROOT instruction")
             self.scopes.pop()
-            self.computations.setdefault(computation.name, computation)
+            self.broken.add(computation.name)
             return computation
         if computation.root is None:
             computation.root = computation.instructions[-1]
-        self._check_parameters(scope)
-        self._check_result(scope)
+        if not (scope.is_faulty or scope.broken):
+            self._check_parameters(scope)
+            self._check_result(scope)
         self.scopes.pop()
         if inline:
             computation.name = self._free_computation_name(computation.name)
@@ -149,7 +158,7 @@ class ModuleBuilder:
 
     def _check_parameters(self, scope: Scope) -> None:
         count = len(scope.numbers)
-        if count and max(scope.numbers) >= count and not scope.broken:
+        if count and max(scope.numbers) >= count:
             missing = next(k for k in range(count) if k not in scope.numbers)
             last = scope.numbers[max(scope.numbers)]
             self.report("S021", self.text_start(last.start), f"parameter number {missing} is missing, though {max(scope.numbers)} is there")
@@ -178,6 +187,8 @@ class ModuleBuilder:
             return found
         if any(scope.computation.name == name for scope in self.scopes):
             raise Violation("S029", position, f"computation '{name}' calls itself", "HLO has no recursion; use a while loop")
+        if name in self.broken:
+            raise Violation("", position, "")
         meant = nearest(name, self.computations)
         hint = f"did you mean '{meant}'?" if meant else "computations are defined before they are used"
         raise Violation("S006", position, f"no computation named '{name}' is defined before this place", hint)
@@ -233,7 +244,8 @@ class ModuleBuilder:
             module.entry = module.computations[-1]
         if not module.name:
             module.name = "_" if self.single_instruction else f"module_{module.entry.name}"
-        self._check_aliases()
+        if not self.has_errors:
+            self._check_aliases()
         if self.has_origins:
             _spread_origins(module)
         return module

@@ -84,8 +84,19 @@ def parse_with_recovery(session: Session, rule: str, max_errors: int) -> None:
                 _feed(interactive)
                 return
             except UnexpectedInput as error:
-                position = _report(session, error, frozenset(interactive.accepts()))
+                accepts = frozenset(interactive.accepts())
+                _settle(state, state.parse_conf.states)
+                body = _last_state(state, state.parse_conf.states, "FUSED_RUN")
+                position = _report(session, error, accepts, in_body=body >= 0, begins=body == len(state.state_stack) - 1)
                 resumed = _recover(session, state, thread, position, resumed)
+                if resumed < 0 and not session.builder.computations and not session.builder.scopes and rule == "module":
+                    # The header is broken: the rest is read as if there were none.
+                    rule = "headerless"
+                    match = next((m for m in _RESUME.finditer(session.text, position) if m["header"]), None)
+                    if match is not None:
+                        interactive = the_parser().start(session.text, rule)
+                        state, thread = interactive.parser_state, interactive.lexer_thread
+                        resumed = thread.state.line_ctr.char_pos = session.token_end = session.previous_end = match.start()
                 if resumed < 0 or len(session.builder.diagnostics) >= max_errors:
                     return
     finally:
@@ -95,8 +106,8 @@ def parse_with_recovery(session: Session, rule: str, max_errors: int) -> None:
             del ACTIVE.session
 
 
-def _report(session: Session, error: UnexpectedInput, accepts: frozenset[str]) -> int:
-    """Reports a syntax error and returns the offset at which it was found."""
+def _report(session: Session, error: UnexpectedInput, accepts: frozenset[str], *, in_body: bool, begins: bool) -> int:
+    """Reports a syntax error and returns the offset at which it was found; `begins` says that a new instruction might begin there."""
     text = session.text
     if isinstance(error, UnexpectedToken):
         token = error.token
@@ -105,14 +116,20 @@ def _report(session: Session, error: UnexpectedInput, accepts: frozenset[str]) -
         at_end = session.token_end if token.type == "$END" else session.previous_end
     else:
         assert isinstance(error, UnexpectedCharacters)
-        position = at_end = error.pos_in_stream
+        position, at_end = error.pos_in_stream, session.token_end
         end = position + 1
+    if position < len(text) and not _TOKEN_START.match(text, position):
+        # What no token begins with is the fault itself, wherever it stands.
+        at_end = position
+    line = _RESUME.match(text, text.rfind("\n", 0, position) + 1)
+    unclosed = in_body and (position == len(text) or (line is not None and line["header"] is not None))
     shown = position
-    gap = text[at_end:position]
-    if "\n" in gap:
+    code, message, hint = describe(text, position, accepts)
+    if "\n" in text[at_end:position] and (unclosed or not begins) and code != "S034":
         # The fault is that something ended too early; it is shown where it ended, not where the next thing starts.
         shown, end = at_end, at_end + 1
-    code, message, hint = describe(text, position, accepts)
+    if unclosed and session.builder.scopes:
+        hint = hint or f"close computation '{session.builder.scope.computation.name}' with }}"
     session.builder.report(code, shown, message, hint, end=end)
     return position
 
@@ -120,26 +137,67 @@ def _report(session: Session, error: UnexpectedInput, accepts: frozenset[str]) -
 # A line that can start something: an instruction, a computation's header or its end.
 _RESUME = re.compile(
     r"^[ \t]*(?:(?P<instruction>(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=[ \t])|(?P<close>\})"
-    r"|(?P<header>(?:ENTRY[ \t]+)?%?[A-Za-z_][A-Za-z0-9_.\-]*[ \t]*(?:\([^\n]*)?\{[ \t]*\r?$))",
+    r"|(?P<header>(?:ENTRY[ \t]+)?%?(?P<opened>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*(?:\([^\n]*)?\{[ \t]*(?://[^\n]*)?\r?$))",
     re.MULTILINE,
 )
+# The name that an instruction would have, however wrong it is.
+_NAMED = re.compile(r"[ \t]*(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=")
+_TOKEN_START = re.compile(r"[A-Za-z0-9_%{}()\[\],=:*+~?\"'-]|<=|\.\.\.")
+
+
+def _settle(state: Any, states: dict[Any, dict[str, Any]]) -> None:
+    """Finishes what is complete before the fault: an instruction is not wrong because of what follows it."""
+    action = states[state.state_stack[-1]].get("FUSED_RUN")
+    if action is None or action[0] is Shift:
+        return
+    try:
+        state.feed_token(Token("FUSED_RUN", ""))
+    except UnexpectedToken:
+        # Only half of an instruction: the table allows more tokens than this place does.
+        return
+    state.state_stack.pop()
+    state.value_stack.pop()
+
+
+def _mark_broken(session: Session, state: Any, inside: int, line_start: int, line: re.Match[str] | None) -> None:
+    """Notes what the fault spoils, so that its uses are not reported as well."""
+    builder = session.builder
+    if inside < 0:
+        if line and line["opened"]:
+            builder.broken.add(line["opened"])
+        return
+    # The first value that no finished instruction holds is where the broken one begins.
+    begun = next((at for value in state.value_stack[inside:] if (at := _position(value)) >= 0), line_start)
+    named = _NAMED.match(session.text, begun)
+    if named and builder.scopes:
+        builder.scope.broken.add(named["name"])
+
+
+def _position(value: Any) -> int:
+    at: int = getattr(value, "start_pos", getattr(value, "position", -1))
+    return at
 
 
 def _recover(session: Session, state: Any, thread: Any, position: int, resumed: int) -> int:
     """Moves parser and lexer to the next line that can start something; -1 when there is none."""
     text, states = session.text, state.parse_conf.states
     builder = session.builder
+    inside = _last_state(state, states, "FUSED_RUN")
     line_start = text.rfind("\n", 0, position) + 1
-    start = line_start if not text[line_start:position].strip() and line_start > resumed else text.find("\n", position) + 1
+    line = _RESUME.match(text, line_start) if line_start > resumed else None
+    if line and line["header"]:
+        # In a body this begins the next computation; else the fault is in the header itself.
+        again = inside >= 0
+    else:
+        # The line is read again if it was only meant to go on with what stood before.
+        again = line is not None and not text[line_start:position].strip() and inside < len(state.state_stack) - 1
+    _mark_broken(session, state, inside, line_start, line)
+    start = line_start if again else text.find("\n", position) + 1
     if not start:
         return -1
-    inside = _last_state(state, states, "FUSED_RUN")
     match = _RESUME.search(text, start)
     if match is None:
         return -1
-    broken = _RESUME.search(text, text.rfind("\n", 0, max(0, session.previous_end)) + 1, position + 1)
-    if broken and broken["name"] and builder.scopes:
-        builder.scope.broken.add(broken["name"])
     target = inside if inside >= 0 and not match["header"] else _last_state(state, states, "FUSED_COMPUTATIONS")
     if target < 0 or (target != inside and not match["header"]):
         match = next((m for m in _RESUME.finditer(text, start) if m["header"]), None)
@@ -151,9 +209,7 @@ def _recover(session: Session, state: Any, thread: Any, position: int, resumed: 
     open_computations = sum(1 for value in state.value_stack if value is OPENED)
     while len(builder.scopes) > open_computations:
         scope = builder.scopes.pop()
-        builder.computations.setdefault(scope.computation.name, scope.computation)
-    if match["close"] and builder.scopes and not builder.scope.computation.instructions:
-        builder.scope.broken.add("")
+        builder.broken.add(scope.computation.name)
     thread.state.line_ctr.char_pos = session.token_end = session.previous_end = match.start()
     thread.state.last_token = None
     return match.start()

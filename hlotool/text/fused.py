@@ -13,6 +13,7 @@ from hlotool.ir.model import AttributeSet, Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS, OPS
+from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import Shape, compatible
 from hlotool.shapes.strings import is_raw_dict, unquote
 from hlotool.text.attributes import backend_config_text, complete
@@ -44,7 +45,9 @@ class FusedPath:
         self.segments: Segments = None  # type: ignore[assignment]  # set by `attach`
         self.heads: Memo[str, Head] = Memo(self._head)
         self.attribute_memos: dict[str, Memo[str, AttributeSet]] = {}
-        self.literals: dict[tuple[str, str], Any] = {}
+        self.literals: dict[tuple[str, str | None], Literal] = {}
+        self.numbers: Memo[str, int] = Memo(self._number)
+        self.checked: dict[tuple[Any, ...], Shape] = {}
         self.configs: Memo[str, str | None] = Memo(_configuration)
         # Where the last attempts failed, so that they are not repeated.
         self._failed_run = -1
@@ -64,7 +67,7 @@ class FusedPath:
         if "FUSED_COMPUTATIONS" in accepted:
             if start != self._failed_computation and self.patterns.computation.match(text, start):
                 return "FUSED_COMPUTATIONS"
-        elif "FUSED_RUN" in accepted and start != self._failed_run and self._line(text, start) is not None:
+        elif "FUSED_RUN" in accepted and start != self._failed_run and self.patterns.line.match(text, start):
             return "FUSED_RUN"
         return None
 
@@ -91,14 +94,6 @@ class FusedPath:
         match = self.patterns.blank.match(text, position)
         return match.end() if match else position
 
-    def _line(self, text: str, start: int) -> Any:
-        """The match function for the spelling of names used at `start`, None when no whole line is there."""
-        style = self.patterns.style.match(text, start)
-        if style is None or (not style[1] and self.builder.scopes and self.builder.scope.odd_names):
-            return None
-        match = self.patterns.percent_line.match if style[1] else self.patterns.bare_line.match
-        return match if match(text, start) else None
-
     # ---- header -------------------------------------------------------------------------------------------------------
 
     def _read_header(self, text: str, position: int) -> bool:
@@ -119,7 +114,7 @@ class FusedPath:
         tables = self.patterns.tables.match(text, end)
         if tables is not None:
             end = tables.end()
-        self._header = (match[1], attributes, tables[1].strip("\n") + "\n" if tables else None, end)
+        self._header = (match[1], attributes, tables[1] + "\n" if tables else None, end)
         return True
 
     # ---- computations -------------------------------------------------------------------------------------------------
@@ -182,26 +177,22 @@ class FusedPath:
 
     def _run(self, text: str, position: int) -> int:
         """Builds instructions line by line and returns the offset of the first line that it cannot read."""
+        # Local names and no helper calls on the common way, because this loop is where a parse spends its time.
         scope = self.builder.scope
-        match = self._line(text, position)
-        if match is None:
-            return position
-        # Local names, because this loop is where a parse spends its time.
-        names, heads, configs, reserved = scope.names, self.heads, self.configs, self.reserved
-        append, get, computation, empty = scope.computation.instructions.append, scope.names.__getitem__, scope.computation, ()
-        unmark = self.patterns.index_mark.sub
+        match, heads, configs, literals, numbers = self.patterns.line.match, self.heads, self.configs, self.literals, self.numbers
+        names, reserved, odd_names, computation = scope.names, self.reserved, scope.odd_names, scope.computation
+        append, get, unmark = computation.instructions.append, names.__getitem__, self.patterns.index_mark.sub
         operands: Sequence[Instruction]
         started = len(computation.instructions)
         while True:
             line = match(text, position)
             if line is None:
                 after = self._skip(text, position)
-                if after == position or text[after : after + 1] == "}":
-                    break
-                line = match(text, after)
+                line = match(text, after) if after > position and text[after : after + 1] != "}" else None
                 if line is None:
                     break
-            root, name, head, references, others, attribute_text, metadata, config = line.groups()
+            root, percent, name, head, references, others, attribute_text, metadata, config = line.groups()
+            immediate: Any = None
             try:
                 shape, op, arity, memo, work = heads[head]
                 attributes = memo[attribute_text]
@@ -209,15 +200,22 @@ class FusedPath:
                     if "/*" in references:
                         references = unmark("", references)
                     operands = tuple(map(get, references.split(", %")))
-                elif others and not (work == _PARAMETER or work == _CONSTANT):
-                    operands = self._operands(others, scope)
+                    if work:
+                        shape = self._checked(work, head, attribute_text, shape, op, operands, attributes)
+                elif work == _PARAMETER:
+                    immediate, operands = numbers[others], ()
+                    if immediate in scope.numbers:
+                        break
+                elif work == _CONSTANT:
+                    operands = ()
+                    immediate = literals.get((head, others)) or self._literal(head, others, shape)
+                    shape = immediate.shape
                 else:
-                    operands = empty
-                if name in names or name in reserved or (arity >= 0 and len(operands) != arity):
+                    operands = self._operands(others, scope) if others else ()
+                    if work:
+                        shape = self._checked(work, head, attribute_text, shape, op, operands, attributes)
+                if name in names or name in reserved or (odd_names and not percent) or (arity != len(operands) and arity >= 0):
                     break
-                immediate = None
-                if work:
-                    shape, immediate = self._special(work, head, shape, op, operands, attributes, others)
                 if attributes.pending:
                     attributes = complete(self.builder, op, shape, attributes, {})  # type: ignore[arg-type]
                 if config is not None:
@@ -240,37 +238,51 @@ class FusedPath:
 
     def _operands(self, text: str, scope: Scope) -> tuple[Instruction, ...]:
         """Operands that are spelled bare or carry their shapes."""
+        if not scope.odd_names:
+            try:
+                return tuple([scope.names[name] for name in text.split(", ")])
+            except KeyError:
+                pass
         names, shapes, match, at, found = scope.names, self.segments.shapes, self.patterns.typed_operand.match, 0, []
         while at < len(text):
             piece = match(text, at)
             if piece is None or (piece.end() == len(text)) != (piece.end(2) == len(text)):
                 raise Stop
-            operand = names[piece[2]]
-            if text[piece.start(2) - 1] != "%" and piece[2] in self.reserved:
+            shape_text, name = piece.groups()
+            operand = names[name]
+            if name in self.reserved and text[piece.start(2) - 1] != "%":
                 raise Stop
-            if piece[1] and not compatible(shapes[piece[1][:-1]], operand.shape):
-                raise Stop
+            if shape_text:
+                shape = shapes[shape_text]
+                if shape is not operand.shape and not compatible(shape, operand.shape):
+                    raise Stop
             found.append(operand)
             at = piece.end()
         return tuple(found)
 
-    def _special(
-        self, work: int, head: str, shape: Shape | None, op: OpDef, operands: Sequence[Instruction], attributes: AttributeSet, others: str | None
-    ) -> tuple[Shape, Any]:
-        """Shape and immediate of what is not plain: parameters, constants, inferred or rule-bound shapes."""
-        if work == _CHECKED:
-            return checked_shape(op, shape, operands, attributes, 0), None
-        if others is None or shape is None:
+    def _checked(
+        self, work: int, head: str, attribute_text: str, shape: Shape | None, op: OpDef, operands: Sequence[Instruction], attributes: AttributeSet
+    ) -> Shape:
+        """The shape where it is inferred or bound by a rule; equal circumstances are judged once."""
+        if work != _CHECKED or (op.arity >= 0 and len(operands) != op.arity):
             raise Stop
-        if work == _PARAMETER:
-            if not self.patterns.integer.fullmatch(others) or int(others) in self.builder.scope.numbers:
-                raise Stop
-            return shape, int(others)
-        key = (head, others)
-        literal = self.literals.get(key)
-        if literal is None:
-            literal = self.literals[key] = parse_literal(shape, others)
-        return literal.shape, literal
+        # Shapes live as long as their instructions, so their identities tell them apart during this parse.
+        key = (head, attribute_text, *[id(operand.shape) for operand in operands])
+        found = self.checked.get(key)
+        if found is None:
+            found = self.checked[key] = checked_shape(op, shape, operands, attributes, 0)
+        return found
+
+    def _literal(self, head: str, text: str | None, shape: Shape | None) -> Literal:
+        if text is None or shape is None:
+            raise Stop
+        literal = self.literals[head, text] = parse_literal(shape, text)
+        return literal
+
+    def _number(self, text: str) -> int:
+        if not self.patterns.integer.fullmatch(text):
+            raise Stop
+        return int(text)
 
 
 def _configuration(text: str) -> str | None:

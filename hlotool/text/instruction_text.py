@@ -20,10 +20,10 @@ from hlotool.text.literal_print import literal_text, xla_literal_text
 from hlotool.text.print_options import PrintOptions
 from hlotool.text.stack_frames import FRAME_ID, RenumberedFrames, innermost_location
 
-__all__ = ["InstructionWriter"]
+__all__ = ["CALLED_KINDS", "UNPRINTED_KINDS", "InstructionWriter", "is_wrapper", "typed_literal_text"]
 
-_CALLED_KINDS = frozenset({"Computation", "Computations"})
-_UNPRINTED_KINDS = frozenset({"CollectiveMode", "IgnoredDims"})
+CALLED_KINDS = frozenset({"Computation", "Computations"})
+UNPRINTED_KINDS = frozenset({"CollectiveMode", "IgnoredDims"})
 _BETWEEN = ("sharding", "frontend_attributes", "control-predecessors", "statistics")
 _QUEUES = '"wait_on_operation_queues":[],'
 _MOST_COMPACT = 4
@@ -141,13 +141,13 @@ class InstructionWriter:
         """What the opcode itself has, in the order of its declaration."""
         parts = []
         for name, spec in op.attributes.items():
-            if name == "result_accuracy" or spec.kind in _UNPRINTED_KINDS or (spec.kind in _CALLED_KINDS and skip_called):
+            if name == "result_accuracy" or spec.kind in UNPRINTED_KINDS or (spec.kind in CALLED_KINDS and skip_called):
                 continue
             text = self._attribute(op, x, name, spec, level)
             if text is not None:
                 parts.append(f", {name}={text}")
         if not self.options.print_extra_attributes:
-            return [part for part in parts if op.attributes[part[2 : part.index("=")]].kind in _CALLED_KINDS]
+            return [part for part in parts if op.attributes[part[2 : part.index("=")]].kind in CALLED_KINDS]
         return parts
 
     def _attribute(self, op: OpDef, x: Instruction, name: str, spec: AttributeSpec, level: int) -> str | None:
@@ -158,7 +158,7 @@ class InstructionWriter:
         value = op.derived[name](x.shape) if name in op.derived else x.attributes.get(name, default)
         if not spec.always and (value == default or value is None):
             return None
-        if spec.kind in _CALLED_KINDS:
+        if spec.kind in CALLED_KINDS:
             return self._called(op, spec.kind, value, level)
         if name == "channel_id" and not self.options.print_channel_id:
             return "_"
@@ -170,7 +170,7 @@ class InstructionWriter:
         if isinstance(value, Raw):
             return value.text
         if kind == "TypedLiteral":
-            return xla_literal_text(value, print_large_constants=True, typed=True) if not self.options.lossless else _typed_text(value)
+            return xla_literal_text(value, print_large_constants=True, typed=True) if not self.options.lossless else typed_literal_text(value)
         return "{}" if value == () else CODECS[kind].write(value, self.style)
 
     def _called(self, op: OpDef, kind: str, value: Any, level: int) -> str | None:
@@ -208,15 +208,19 @@ class InstructionWriter:
 
     # ---- what every instruction may have ------------------------------------------------------------------------------
 
-    def _common(self, x: Instruction) -> list[str]:
+    def common_attributes(self, x: Instruction) -> list[str]:
+        """What stands between the opcode's own attributes and the metadata."""
         parts: list[str] = []
-        if x.attributes:
-            for name in _BETWEEN:
-                parts += self._common_one(x, name)
-            parts += self._accuracy(x)
-            if self.options.print_original_value and "origin" in x.attributes:
-                parts.append(f", origin={self._written('Origin', x.attributes['origin'])}")
-            parts += [f", {name}={value.text}" for name, value in x.attributes.items() if isinstance(value, Raw) and name not in x.op.attributes]
+        for name in _BETWEEN:
+            parts += self._common_one(x, name)
+        parts += self._accuracy(x)
+        if self.options.print_original_value and "origin" in x.attributes:
+            parts.append(f", origin={self._written('Origin', x.attributes['origin'])}")
+        parts += [f", {name}={value.text}" for name, value in x.attributes.items() if isinstance(value, Raw) and name not in x.op.attributes]
+        return parts
+
+    def _common(self, x: Instruction) -> list[str]:
+        parts = self.common_attributes(x) if x.attributes else []
         if x.metadata_text is not None and self.options.print_metadata:
             text = self.metadata(x.metadata_text)
             if text is not None:
@@ -289,7 +293,7 @@ def is_wrapper(computation: Computation) -> bool:
     return root.op.name != "parameter" and all(x.op.name == "parameter" or x is root for x in computation.instructions)
 
 
-def _typed_text(literal: Literal) -> str:
+def typed_literal_text(literal: Literal) -> str:
     """The lossless form of `literal=`: each array behind its shape."""
     if not literal.shape.is_tuple:
         return f"{literal.shape.text} {literal_text(literal)}"

@@ -20,6 +20,7 @@ from hlotool.shapes.strings import raw_dict_end
 from hlotool.text.grammar import Grammar
 
 if TYPE_CHECKING:
+    from hlotool.text.fused import FusedPath
     from hlotool.text.session import Session
 
 __all__ = ["ACTIVE", "HloLexer"]
@@ -33,6 +34,7 @@ class Active(threading.local):
 
 ACTIVE = Active()
 
+_RUNS = frozenset({"FUSED_COMPUTATIONS", "FUSED_RUN"})
 _SPECIAL = frozenset({"FUSED_HEADER", "FUSED_COMPUTATIONS", "FUSED_RUN", "LITERAL_TEXT", "RAW_DICT", "RAW_VALUE"})
 # One element or one brace level of a literal, with comments; tuples and complex numbers two levels deep. Checked by the literal parser.
 _LITERAL = re.compile(r"(?:[^()/\"]++|\((?:[^()/\"]++|\([^()\"]*+\)|/[^()\"]*?)*+\)|/\*(?:[^*]++|\*(?!/))*+\*/|//[^\r\n]*+)++(?=\))")
@@ -62,12 +64,15 @@ class HloLexer:
             position = parser_state.position
             special = self.special.get(position)
             if special is not None:
-                if session.fused is not None and (kind := session.fused.announce(text, counter.char_pos, special)):
+                if session.fused is not None and (kind := self._announced(session.fused, text, counter.char_pos, special, parser_state)):
                     yield self._take(lexer_state, session, kind, counter.char_pos, counter.char_pos)
                     counter.char_pos, reopened = session.fused.consume(kind, text, counter.char_pos)
-                    session.token_end = counter.char_pos
+                    # A message about what is missing behind these lines points to their end, not to the blanks behind it.
+                    session.token_end = _before_blanks(text, counter.char_pos)
                     if reopened:
-                        yield self._take(lexer_state, session, "FUSED_OPEN", counter.char_pos, counter.char_pos)
+                        opening = self._take(lexer_state, session, "FUSED_OPEN", counter.char_pos, counter.char_pos)
+                        session.token_end = session.previous_end
+                        yield opening
                     continue
                 token = self._free_form(lexer_state, session, special, parser_state)
                 if token is not None:
@@ -82,6 +87,13 @@ class HloLexer:
                     token.type = kind
             session.previous_end, session.token_end = session.token_end, counter.char_pos
             yield token
+
+    def _announced(self, fused: FusedPath, text: str, position: int, special: frozenset[str], parser_state: Any) -> str | None:
+        """The FUSED_ token that comes here, if the parser takes it: merged LALR states list more lookaheads than there can be."""
+        if len(special & _RUNS) > 1:
+            special = frozenset(name for name in special if _would_shift(parser_state, name))
+        kind = fused.announce(text, position, special)
+        return kind if kind is not None and _would_shift(parser_state, kind) else None
 
     def _next(self, lexer_state: LexerState, position: int) -> Token | None:
         """The next token that this parser state takes, None at the end of the text; raises UnexpectedCharacters."""
@@ -133,6 +145,28 @@ class HloLexer:
         start = match.end() if match else 0
         end = _FREE_FORM[kind](text, start)
         return self._take(lexer_state, session, kind, start, end) if end > start else None
+
+
+def _would_shift(parser_state: Any, name: str) -> bool:
+    """Whether the parser takes a token after the reductions that it demands."""
+    states, stack = parser_state.parse_conf.states, list(parser_state.state_stack)
+    while True:
+        action = states[stack[-1]].get(name)
+        if action is None:
+            return False
+        if action[0] is Shift:
+            return True
+        rule = action[1]
+        if rule.expansion:
+            del stack[-len(rule.expansion) :]
+        stack.append(states[stack[-1]][rule.origin.name][1])
+
+
+def _before_blanks(text: str, end: int) -> int:
+    """`end` moved back over blanks."""
+    while end > 0 and text[end - 1] in " \t\r\n":
+        end -= 1
+    return end
 
 
 def raw_value_end(text: str, start: int) -> int:

@@ -16,7 +16,7 @@ from hlotool.text.fused import FusedPath
 from hlotool.text.session import Session
 from hlotool.text.unique_names import unique_names
 
-__all__ = ["parse", "parse_all", "parse_source"]
+__all__ = ["no_garbage_collection", "parse", "parse_all", "parse_source"]
 
 _BLANK = r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
 # As XLA decides: the first token is HloModule or ENTRY, or the second one is a brace.
@@ -66,7 +66,7 @@ def parse_source(source: Source, *, strict: bool = True, fused: bool = True) -> 
     session = Session(builder, path, source.text)
     if path is not None:
         path.attach(session)
-    with _no_garbage_collection():
+    with no_garbage_collection():
         if _MODULE.match(source.text):
             parse_with_recovery(session, "module", MAX_DIAGNOSTICS)
         elif _HEADERLESS.match(source.text):
@@ -120,7 +120,7 @@ def _decoded(text: str | bytes) -> str:
 
 
 @contextmanager
-def _no_garbage_collection() -> Iterator[None]:
+def no_garbage_collection() -> Iterator[None]:
     """Parsing makes no cyclic garbage worth collecting, and collections would take a third of its time."""
     was_enabled = gc.isenabled()
     gc.disable()

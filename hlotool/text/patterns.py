@@ -33,10 +33,12 @@ _VALUE = (
     r"|\[[0-9,]*+\]<=\[[0-9,]*+\](?:T\([0-9,]*+\))?+)"
 )
 _INDEX = r"/\*index=[0-9]++\*/"
-_INTS = r"[0-9]{1,18}+(?:,[0-9]{1,18}+)*+"
+# Without leading zeros, so that what matches is spelled as XLA spells it.
+_INT = r"(?:0|[1-9][0-9]{0,17}+)"
+_INTS = rf"{_INT}(?:,{_INT})*+"
 
 # A string that is spelled as XLA spells it, so that it can be kept without decoding: printable ASCII, plain escapes, not empty.
-_CANONICAL = r"\"(?:[^\"\\'\x00-\x1f\x7f-\U0010ffff]++|\\[nrt\"'\\])++\""
+_CANONICAL = r"\"(?:[ !#-&(-\[\]-~]++|\\[nrt\"'\\])++\""
 _POSITIVE = r"[1-9][0-9]{0,8}+"
 _METADATA_FIELDS = {
     "op_type": _CANONICAL,
@@ -73,21 +75,12 @@ class Patterns:
         attributes = rf"((?:, (?!metadata=|backend_config=){self._key}{_VALUE})*+)"
         self._tail = rf"{attributes}(?:, metadata=({_METADATA}))?+(?:, backend_config=(\{{[^\n]*\}}|{_STRING}))?+{_LINE_END}"
 
-    # ---- instruction lines: root, name, head, operands behind a percent sign, other operands, attributes, metadata, configuration -----
-
     @cached_property
-    def percent_line(self) -> re.Pattern[str]:
+    def line(self) -> re.Pattern[str]:
+        """A whole instruction: root, percent sign, name, head, operands behind a percent sign, else operands of any form, attributes,
+        metadata, backend configuration."""
         others = rf"(?:[^)\n]++|\)(?!{_NEXT}))*+"
-        return re.compile(rf"{_BLANK}(ROOT )?+%((?!__){self._word}) = ({_HEAD})\((?:%([^()\n]*+)(?=\))|({others}))\){self._tail}")
-
-    @cached_property
-    def bare_line(self) -> re.Pattern[str]:
-        others = rf"(?:[^)\n]++|\)(?!{_NEXT}))*+"
-        return re.compile(rf"{_BLANK}(ROOT )?+((?!__){self._word}) = ({_HEAD})\((?:()(?!)|({others}))\){self._tail}")
-
-    @cached_property
-    def style(self) -> re.Pattern[str]:
-        return re.compile(rf"{_BLANK}(?:ROOT )?+(%?+)[A-Za-z_]")
+        return re.compile(rf"{_BLANK}(ROOT )?+(%?+)((?!__){self._word}) = ({_HEAD})\((?:%([^()\n]*+)(?=\))|({others}))\){self._tail}")
 
     @cached_property
     def blank(self) -> re.Pattern[str]:
@@ -99,7 +92,7 @@ class Patterns:
 
     @cached_property
     def typed_operand(self) -> re.Pattern[str]:
-        return re.compile(rf"({_SHAPE} )?+%?+({self._word})(?:, (?:{_INDEX})?+|\Z)")
+        return re.compile(rf"(?:({_SHAPE}) )?+%?+({self._word})(?:, (?:{_INDEX})?+|\Z)")
 
     # ---- computations and header --------------------------------------------------------------------------------------
 
@@ -147,7 +140,7 @@ class Patterns:
 
     @cached_property
     def shape_piece(self) -> re.Pattern[str]:
-        return re.compile(rf"({_SHAPE})(?:, (?:{_INDEX})?+|\Z)")
+        return re.compile(rf"({_SHAPE})(?:, ?+(?:{_INDEX})?+|\Z)")
 
     @cached_property
     def entry_layout(self) -> re.Pattern[str]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
 from hlotool.errors import Source
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.walk import computation_post_order, fusion_computations, print_order
-from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.base import REQUIRED, OpDef
+from hlotool.opdefs.codecs.base import Style
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
-from hlotool.opdefs.table import CODECS
+from hlotool.opdefs.table import CODECS, OPS
 from hlotool.shapes.shape import ProgramShape, Shape, with_default_order
 from hlotool.shapes.values import Raw, Recovery
-from hlotool.text.instruction_text import InstructionWriter, is_wrapper
+from hlotool.text.instruction_text import CALLED_KINDS, UNPRINTED_KINDS, InstructionWriter, is_wrapper, typed_literal_text
 from hlotool.text.literal_print import literal_text
 from hlotool.text.memo import Memo
-from hlotool.text.parser import parse_source
+from hlotool.text.parser import no_garbage_collection, parse_source
 from hlotool.text.print_options import PrintOptions
 from hlotool.text.stack_frames import RenumberedFrames
 from hlotool.text.unique_names import unique_names
@@ -48,7 +53,8 @@ def to_text(module: Module, options: PrintOptions = _LOSSLESS) -> str:
     }
     <BLANKLINE>
     """
-    return ModulePrinter(module, options).text()
+    with no_garbage_collection():
+        return ModulePrinter(module, options).text()
 
 
 class ModulePrinter:
@@ -69,7 +75,8 @@ class ModulePrinter:
         self.writer = InstructionWriter(module, options, names, computation_names, self.frames, self._nested_body)
         self.indent = "  " * options.indent_amount
         # Texts of attribute sets and of shapes in signatures, each made once.
-        self.texts: dict[tuple[OpDef, int], str] = {}
+        self.texts: dict[int | OpDef, str] = {}
+        self.plans: Memo[OpDef, _Plan] = Memo(_Plan)
         self.signatures: Memo[Shape, str] = Memo(lambda shape: shape.text_without_layout)
 
     def text(self) -> str:
@@ -77,7 +84,7 @@ class ModulePrinter:
         plain = self.options == _LOSSLESS
         for computation in self._computations():
             if plain:
-                _write_plain(self, computation, parts)
+                parts.append(_plain_computation(self, computation))
             else:
                 parts.append(self.computation(computation, self.options.indent_amount, nested=False))
             parts.append("\n\n")
@@ -93,6 +100,29 @@ class ModulePrinter:
             return [c for c in order if c not in module.hidden]
         wrapped = {c for x in module.all_instructions() if x.op.name == "async-start" for c in x.called if is_wrapper(c)}
         return [c for c in order if c not in wrapped]
+
+    def plain_attributes(self, x: Instruction) -> str:
+        """Everything between operands and metadata, for the lossless print."""
+        plan = self.plans[x.op]
+        attributes = x.attributes
+        left, parts, style = len(attributes), [], self.writer.style
+        for name, default, always, called, write, memo in plan.rows:
+            value = attributes.get(name, default)
+            left -= name in attributes
+            if not always and (value is None or value == default):
+                continue
+            if called:
+                text = f"%{value.name}" if called == "Computation" else "{" + ", ".join([f"%{c.name}" for c in value]) + "}"
+                parts.append(f", {name}={text}")
+            else:
+                # By identity: equal texts of a source share one value, and values live as long as the module.
+                text = memo.get(id(value))
+                if text is None:
+                    text = memo[id(value)] = write(value, style) if value != () else "{}"
+                parts.append(f", {name}={text}")
+        if left:
+            parts += self.writer.common_attributes(x)
+        return "".join(parts)
 
     # ---- header -------------------------------------------------------------------------------------------------------
 
@@ -131,10 +161,11 @@ class ModulePrinter:
     def _tables(self) -> str | None:
         if not self.options.print_metadata:
             return None
+        if self.options.print_inline_stack_frames:
+            return None
         if self.frames is None:
-            tables = self.module.stack_tables
-        else:
-            tables = self.frames.tables if not self.options.print_inline_stack_frames else None
+            return self.module.stack_tables_text
+        tables = self.frames.tables
         return None if tables is None else tables.text
 
     def _recovery(self, row: Recovery) -> Recovery:
@@ -192,6 +223,21 @@ class ModulePrinter:
         return f"({parameters}) -> {computation.root.shape.text_without_layout}"
 
 
+class _Plan:
+    """How the lossless print writes the attributes of an opcode: name, default, always, kind if it is a called computation, writer, memo."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, op: OpDef) -> None:
+        self.rows: list[tuple[str, Any, bool, str, Callable[[Any, Style], str], dict[int, str]]] = []
+        for spec in op.attributes.values():
+            if spec.name == "result_accuracy" or spec.kind in UNPRINTED_KINDS:
+                continue
+            write = (lambda value, style: typed_literal_text(value)) if spec.kind == "TypedLiteral" else CODECS[spec.kind].write
+            called = spec.kind if spec.kind in CALLED_KINDS else ""
+            self.rows.append((spec.name, None if spec.default is REQUIRED else spec.default, spec.always, called, write, {}))
+
+
 class _OwnNames(dict[Instruction, str]):
     """The lossless print calls instructions what they are called."""
 
@@ -199,44 +245,65 @@ class _OwnNames(dict[Instruction, str]):
         return x.name
 
 
-def _write_plain(printer: ModulePrinter, computation: Computation, out: list[str]) -> None:
+def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
     """The lossless print of a computation; one loop without switches, since whole dumps go through it.
 
     Says what InstructionWriter says under default options, which a test holds it to.
     """
-    writer, append = printer.writer, out.append
+    writer, lines = printer.writer, []
+    append = lines.append
     root, texts, signatures = computation.root, printer.texts, printer.signatures
+    special, always = _special_ops()
     entry = "ENTRY " if computation is printer.module.entry else ""
     parameters = ", ".join([f"{p.name}: {signatures[p.shape]}" for p in computation.parameters])
     append(f"{entry}%{computation.name} ({parameters}) -> {signatures[root.shape]} {{\n")
     for x in computation.instructions:
-        op, attributes, immediate = x.op, x.attributes, x.immediate
-        if op.name.startswith("async-") or op.operand_defaults or op.derived:
+        op, operands, attributes, shape = x.op, x.operands, x.attributes, x.shape
+        if op in special:
             append(f"  {writer.write(x, is_root=x is root, level=0)}\n")
             continue
-        if immediate is not None:
-            inside = str(immediate) if op.name == "parameter" else immediate.text or literal_text(immediate)
-        elif len(x.operands) > _SHORT:
-            inside = writer.operands(x)
-        elif x.operands:
-            inside = "%" + ", %".join([operand.name for operand in x.operands])
+        count = len(operands)
+        if count == 1:
+            inside = f"%{operands[0].name}"
+        elif count == 2:
+            inside = f"%{operands[0].name}, %{operands[1].name}"
+        elif not count:
+            immediate = x.immediate
+            inside = "" if immediate is None else immediate if immediate.__class__ is int else immediate.text or literal_text(immediate)
+        elif count <= _SHORT:
+            inside = "%" + ", %".join([operand.name for operand in operands])
         else:
-            inside = ""
-        key = (op, id(attributes))
-        text = texts.get(key)
-        if text is None:
-            text = texts[key] = _attribute_text(writer, x)
-        metadata = f", metadata={x.metadata_text}" if x.metadata_text is not None else ""
-        config = f", backend_config={x.backend_config}" if x.backend_config is not None else ""
-        append(f"  {'ROOT ' if x is root else ''}%{x.name} = {x.shape.text} {op.name}({inside}){text}{metadata}{config}\n")
+            inside = _marked([operand.name for operand in operands])
+        if attributes or op in always:
+            # One object without attributes serves all opcodes, some of which print their defaults.
+            key = id(attributes) if attributes else op
+            text = texts.get(key)
+            if text is None:
+                text = texts[key] = printer.plain_attributes(x)
+        else:
+            text = ""
+        start = "  ROOT %" if x is root else "  %"
+        metadata, config = x.metadata_text, x.backend_config
+        if config is not None:
+            text = f"{text}, metadata={metadata}, backend_config={config}" if metadata is not None else f"{text}, backend_config={config}"
+        elif metadata is not None:
+            append(f"{start}{x.name} = {shape._text or shape.text} {op.name}({inside}){text}, metadata={metadata}\n")
+            continue
+        append(f"{start}{x.name} = {shape._text or shape.text} {op.name}({inside}){text}\n")
     thread = computation.execution_thread
     append("}" if thread == "main" else f'}}, execution_thread="{thread}"')
+    # Joined here and not with the whole module: the memory of the lines is used again by the next computation.
+    return "".join(lines)
 
 
-def _attribute_text(writer: InstructionWriter, x: Instruction) -> str:
-    """Everything between the operands and the metadata."""
-    if not x.attributes and not any(spec.always for spec in x.op.attributes.values()):
-        return ""
-    bare = Instruction(x.name, x.op, x.shape, x.operands, x.attributes)
-    return "".join(writer.attributes_of(bare))
+def _marked(names: list[str]) -> str:
+    """Operand names with XLA's mark before every fifth."""
+    groups = [", %".join(names[k : k + _SHORT]) for k in range(0, len(names), _SHORT)]
+    return f"%{groups[0]}" + "".join([f", /*index={k * _SHORT}*/%{group}" for k, group in enumerate(groups[1:], 1)])
 
+
+@lru_cache(maxsize=1)
+def _special_ops() -> tuple[frozenset[OpDef], frozenset[OpDef]]:
+    """Opcodes whose attributes do not follow from the attribute set alone, and those that print some even if none is written."""
+    special = frozenset(op for op in OPS.values() if op.name.startswith("async-") or op.operand_defaults or op.derived)
+    return special, frozenset(op for op in OPS.values() if any(spec.always for spec in op.attributes.values()))

@@ -55,9 +55,12 @@ class Segments:
         plain = self.patterns.plain_array.fullmatch(text)
         if plain is not None:
             try:
-                return plain_array(plain[1], plain[2] or "", plain[3])
+                shape = plain_array(plain[1], plain[2] or "", plain[3])
             except Violation:
                 return self._read("shape", text)  # type: ignore[no-any-return]
+            if plain[3] is not None or not plain[2]:
+                shape.keep_text(text)
+            return shape
         if text.startswith("(") and "(" not in text[1:]:
             try:
                 return valid_tuple(self._shape_list(text[1:-1]), 0)

@@ -1,0 +1,35 @@
+"""`hlotool completion`: the script that lets a shell complete commands, options and file names."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import ShellComplete, get_completion_class
+
+from hlotool.cli.main import COMMANDS
+from hlotool.cli.output import flush_out, write_out
+
+__all__ = ["command"]
+
+_HELP = """Print the completion script for a shell.
+
+\b
+Once, for good, in ~:
+  hlotool completion bash > .local/share/bash-completion/completions/hlotool
+  hlotool completion zsh > .zfunc/_hlotool      (.zfunc being in fpath)
+  hlotool completion fish > .config/fish/completions/hlotool.fish
+
+\b
+For this session only:
+  source <(hlotool completion bash)
+"""
+
+
+@click.command("completion", help=_HELP, short_help="Print the completion script for a shell.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def command(shell: str) -> None:
+    kind = get_completion_class(shell)
+    assert kind is not None, "click knows the three shells"
+    completion = kind(COMMANDS, {}, "hlotool", "_HLOTOOL_COMPLETE")
+    # Not the class's own: that of bash runs a shell to find its version, and the script may be meant for another machine.
+    write_out(ShellComplete.source(completion))
+    flush_out()

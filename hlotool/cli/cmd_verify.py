@@ -1,0 +1,113 @@
+"""`hlotool verify`: reports what is wrong with HLO texts.
+
+It finds nothing itself: it asks the library and hands the answers to `cli.render`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import click
+
+import hlotool
+from hlotool.cli.inputs import Outcome, files_or_stdin, one_by_one, read_input, walk
+from hlotool.cli.options import color_option, files_argument, stdin_filename_option
+from hlotool.cli.output import complain, write_out
+from hlotool.cli.render import FORMATS, Finding, style_for
+from hlotool.errors import Diagnostic, ParseError, Source
+
+__all__ = ["command"]
+
+_HELP = """Report what is wrong with HLO texts.
+
+FILE may be compressed (.gz, .xz, .zst), `-` is standard input, and a folder stands for the *.hlo files in it and the *.txt files that begin
+with HloModule. Every module of a file is read.
+
+\b
+Examples:
+  hlotool verify module.hlo
+  hlotool verify --output-format concise dumps/
+  hlotool print module.hlo | hlotool verify
+
+\b
+Exit codes:
+  0 nothing found; 1 findings; 2 a file cannot be read; 3 a bug in hlotool
+"""
+
+
+class Report:
+    """One run: yields findings while it counts them."""
+
+    def __init__(self, outcome: Outcome, stdin_filename: str) -> None:
+        self.outcome = outcome
+        self.stdin_filename = stdin_filename
+        self.files = 0
+        self.files_with_findings = 0
+        self.severities: Counter[str] = Counter()
+
+    def findings(self, files: Sequence[str]) -> Iterator[Finding]:
+        for file in one_by_one(walk(files, self.outcome)):
+            found: list[Finding] = []
+            with self.outcome.file(file):
+                name, text = read_input(file, self.stdin_filename)
+                self.files += 1
+                source = Source(text, name)
+                found = [Finding(d, source.line_text(d.line)) for d in _diagnostics(text, name)]
+            self._count(found)
+            yield from found
+
+    def _count(self, found: list[Finding]) -> None:
+        severities = Counter(finding.diagnostic.severity for finding in found)
+        self.severities += severities
+        self.files_with_findings += bool(found)
+        if severities["error"] or severities["warning"]:
+            self.outcome.at_least(1)
+
+    def summary(self) -> str:
+        """For example: 3 files checked, 2 errors in 1 file."""
+        parts = [f"{_count_of(self.files, 'file')} checked"]
+        if self.severities:
+            kinds = ", ".join(_count_of(self.severities[s], s) for s in ("error", "warning", "info") if self.severities[s])
+            parts.append(f"{kinds} in {_count_of(self.files_with_findings, 'file')}")
+        elif self.files:
+            parts.append("nothing found")
+        if self.outcome.unreadable:
+            parts.append(f"{self.outcome.unreadable} failed")
+        return ", ".join(parts)
+
+
+def _diagnostics(text: str, name: str) -> list[Diagnostic]:
+    try:
+        modules = hlotool.parse_all(text, name)
+    except ParseError as error:
+        found = error.diagnostics
+    else:
+        found = [d for module in modules for d in module.diagnostics]
+    return sorted(found, key=lambda d: (d.line, d.column, d.code))
+
+
+def _count_of(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 or noun == 'info' else 's'}"
+
+
+@click.command("verify", help=_HELP, short_help="Report what is wrong with HLO texts.")
+@files_argument
+@click.option("--output-format", type=click.Choice(list(FORMATS)), default="text", help="How findings are written.")
+@color_option
+@click.option("-q", "--quiet", count=True, help="No summary; -qq: nothing but the exit code.")
+@stdin_filename_option
+def command(files: tuple[str, ...], output_format: str, color: str, quiet: int, stdin_filename: str) -> None:
+    silent = quiet > 1
+    outcome = Outcome(silent=silent)
+    report = Report(outcome, stdin_filename)
+    for piece in FORMATS[output_format](report.findings(files_or_stdin(files)), style_for(color, sys.stdout)):
+        if not silent:
+            write_out(piece)
+    if not quiet:
+        if output_format == "text":
+            write_out(report.summary() + "\n")
+        else:
+            complain(report.summary())
+    outcome.finish()

@@ -1,0 +1,100 @@
+"""The `hlotool` command: finds subcommands, and turns whatever ends them into an exit code.
+
+Subcommands are the files `cmd_<name>.py` beside this one, imported when they are called; this module knows none of them, and imports
+nothing that `hlotool --version` does not need.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+import hlotool
+from hlotool.cli.output import OutputError, complain, flush_out, report_bug, silence
+from hlotool.errors import nearest
+
+__all__ = ["COMMANDS", "INTERRUPTED", "main", "run"]
+
+INTERRUPTED = 128 + 2
+"""The exit code that shells give to a program that Ctrl-C has ended."""
+
+_EPILOG = """\b
+Exit codes, the same for every command:
+  0  clean
+  1  findings
+  2  bad usage, unreadable file, or input that does not parse
+  3  a bug in hlotool
+
+\b
+Environment:
+  NO_COLOR       no colours, unless --color says otherwise
+  HLOTOOL_DEBUG  tracebacks of internal errors
+"""
+
+
+class Commands(click.Group):
+    """A group whose members are found by file name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(path.stem.removeprefix("cmd_").replace("_", "-") for path in Path(__file__).parent.glob("cmd_*.py"))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        # Commands are imported when they are called, so that none pays for what another needs.
+        command: click.Command = import_module(f"hlotool.cli.cmd_{cmd_name.replace('-', '_')}").command
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            meant = nearest(args[0], self.list_commands(ctx))
+            if meant is None:
+                raise
+            raise click.UsageError(f"No such command '{args[0]}'. Did you mean '{meant}'?", ctx) from error
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=_EPILOG,
+    help="Read, print and check XLA's textual HLO.",
+)
+@click.version_option(hlotool.__version__, prog_name="hlotool", message="%(prog)s %(version)s")
+def COMMANDS() -> None:  # noqa: N802  # decorators make a constant of it
+    pass
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Runs one command line and returns its exit code; nothing but SystemExit of shell completion leaves it."""
+    try:
+        result = COMMANDS.main(arguments, prog_name="hlotool", standalone_mode=False)
+        flush_out()
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except OutputError as error:
+        silence()
+        if error.message is not None:
+            complain(error.message)
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        silence()
+        return INTERRUPTED
+    except Exception as error:
+        report_bug(error)
+        return 3
+    return result if isinstance(result, int) else 0
+
+
+def main() -> NoReturn:
+    """The console script: a process that runs one command and ends."""
+    # What one command makes lives until its end; looking for garbage meanwhile would take a third of its time.
+    gc.disable()
+    sys.exit(run())

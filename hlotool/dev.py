@@ -1,0 +1,111 @@
+"""Chores of development: `python -m hlotool.dev tables | coverage FILE... | floors FILE`.
+
+Nothing in the package imports it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from hlotool.errors import Diagnostic, HlotoolError, ParseError
+from hlotool.text.files import read_text
+from hlotool.text.grammar import write_tables
+from hlotool.text.parser import parse_all
+
+__all__ = ["compare", "coverage", "main", "read_tallies"]
+
+_UNKNOWN = ("S012", "S015")
+_TALLY = re.compile(r"^(?P<kind>\S+) +(?P<good>\d+) of (?P<all>\d+) +[\d.]+ %", re.MULTILINE)
+Tally = tuple[int, int]
+
+
+def coverage(paths: Iterable[str]) -> Iterator[str]:
+    """Opcodes and attributes that occur in the texts and are not in the op table: one line each, the most frequent first."""
+    seen: dict[str, list[Diagnostic]] = {}
+    for path in paths:
+        for found in _diagnostics(path):
+            if found.code in _UNKNOWN:
+                seen.setdefault(found.message, []).append(found)
+    for message, places in sorted(seen.items(), key=lambda item: (-len(item[1]), item[0])):
+        first = places[0]
+        yield f"{len(places):>6}  {message}  ({first.filename}:{first.line})"
+
+
+def _diagnostics(path: str) -> list[Diagnostic]:
+    try:
+        return [found for module in parse_all(read_text(path), path, strict=False) for found in module.diagnostics]
+    except ParseError as error:
+        return error.diagnostics
+
+
+def read_tallies(report: str) -> dict[str, Tally]:
+    """How many of how many cases hold, for each kind of check, from the last lines of a conformance report.
+
+    >>> read_tallies("accept      5370 of 5375    99.91 %")
+    {'accept': (5370, 5375)}
+    """
+    return {m["kind"]: (int(m["good"]), int(m["all"])) for m in _TALLY.finditer(report)}
+
+
+def compare(tallies: dict[str, Tally], floors: dict[str, Tally]) -> list[str]:
+    """What has fallen below its floor; as shares, since the corpus may be another one.
+
+    >>> compare({"accept": (9, 10)}, {"accept": (10, 10), "print": (1, 2)})
+    ['accept: 9 of 10, the floor is 10 of 10', 'print: not in the report']
+    """
+    fallen = []
+    for kind, (least, of) in floors.items():
+        if kind not in tallies:
+            fallen.append(f"{kind}: not in the report")
+            continue
+        good, total = tallies[kind]
+        if good * of < least * total:
+            fallen.append(f"{kind}: {good} of {total}, the floor is {least} of {of}")
+    return fallen
+
+
+def _floors(path: Path, report: str, *, raise_them: bool) -> int:
+    floors = {kind: (least, of) for kind, (least, of) in json.loads(path.read_text(encoding="utf-8")).items()}
+    tallies = read_tallies(report)
+    fallen = compare(tallies, floors)
+    for line in fallen:
+        print(line)
+    if raise_them and not fallen:
+        # Only kinds that have a floor: which kinds count is decided in the file.
+        rows = ",\n".join(f"  {json.dumps(kind)}: {json.dumps(list(tallies[kind]))}" for kind in sorted(floors))
+        path.write_text(f"{{\n{rows}\n}}\n", encoding="utf-8")
+    print(f"{len(floors) - len(fallen)} of {len(floors)} kinds at or above their floor")
+    return 1 if fallen else 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m hlotool.dev", description=(__doc__ or "").splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("tables", help="make the parse tables of the grammar")
+    command = commands.add_parser("coverage", help="list opcodes and attributes of texts that the op table lacks")
+    command.add_argument("files", nargs="+")
+    command = commands.add_parser("floors", help="compare a conformance report on standard input with the floors in FILE")
+    command.add_argument("file", type=Path)
+    command.add_argument("--raise", dest="raise_them", action="store_true", help="then write the present numbers as the new floors")
+    options = parser.parse_args(arguments)
+    try:
+        if options.command == "tables":
+            print(write_tables())
+        elif options.command == "coverage":
+            for line in coverage(options.files):
+                print(line)
+        else:
+            return _floors(options.file, sys.stdin.read(), raise_them=options.raise_them)
+    except HlotoolError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -26,11 +26,11 @@ __all__ = ["NO_ATTRIBUTES", "AttributeSet", "Computation", "Instruction", "Modul
 class AttributeSet(dict[str, Any]):
     """The attributes of an instruction by text name, with what they refer to.
 
-    Equal texts share one object, so it is never changed in place. `texts` memoises prints by style; `pending` says that the parser
-    must still complete it for each instruction.
+    Equal texts share one object, so it is never changed in place. `pending` says that the parser must still complete it for each
+    instruction; `spelling` is its source text where the fused path read it.
     """
 
-    __slots__ = ("called", "control_predecessors", "pending", "texts")
+    __slots__ = ("called", "control_predecessors", "pending", "spelling")
 
     def __init__(
         self, values: dict[str, Any], called: tuple[Computation, ...] = (), control_predecessors: tuple[Instruction, ...] = ()
@@ -39,7 +39,7 @@ class AttributeSet(dict[str, Any]):
         self.called = called
         self.control_predecessors = control_predecessors
         self.pending = False
-        self.texts: dict[object, str] | None = None
+        self.spelling: str | None = None
 
 
 NO_ATTRIBUTES = AttributeSet({})
@@ -113,7 +113,7 @@ class Instruction:
 class Computation:
     """A named list of instructions in textual order, which is the schedule when the module is scheduled."""
 
-    __slots__ = ("end", "execution_thread", "instructions", "name", "root", "start")
+    __slots__ = ("end", "execution_thread", "instructions", "name", "printed_span", "root", "start")
 
     def __init__(self, name: str, start: int = -1) -> None:
         self.name = name
@@ -122,6 +122,8 @@ class Computation:
         self.execution_thread = "main"
         self.start = start
         self.end = -1
+        # Where the source has all instructions as the lossless print would write them, attributes aside; whoever changes one clears it.
+        self.printed_span: tuple[int, int] | None = None
 
     @property
     def parameters(self) -> list[Instruction]:

@@ -71,6 +71,7 @@ def adopt(attributes: AttributeSet, metadata: str | None, backend_config: str | 
     """A start given by `calls=`: the computation runs on the start's thread, and its root takes the start's annotations."""
     called: Computation = attributes["calls"]
     move_to_thread(called, attributes.get("async_execution_thread", "main"))
+    called.printed_span = None
     root = called.root
     copied = {name: attributes[name] for name in _COPIED if name in attributes}
     if copied:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hlotool.errors import Violation, nearest
-from hlotool.ir.model import NO_ATTRIBUTES, AttributeSet, Computation, Instruction
+from hlotool.ir.model import AttributeSet, Computation, Instruction
 from hlotool.opdefs.base import AttributeSpec, OpDef
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.table import CODECS
@@ -65,8 +65,6 @@ def make_attributes(builder: ModuleBuilder, op: OpDef, attributes: Sequence[Attr
     if "operand_layout_constraints" in values:
         # XLA forgets what a custom call with constrained layouts calls.
         values.pop("called_computations", None)
-    if not values:
-        return NO_ATTRIBUTES
     result = AttributeSet(values, _called(op, values))
     result.pending = not _PENDING.isdisjoint(values)
     builder.has_origins = builder.has_origins or "origin" in values

@@ -272,4 +272,5 @@ def _spread_origins(module: Module) -> None:
             index = x.attributes["index"]
             source = x.operands[0].operands[index] if 0 <= index < len(x.operands[0].operands) else None
             if source is not None and "origin" in source.attributes:
+                computation.printed_span = None
                 x.attributes = AttributeSet({**x.attributes, "origin": source.attributes["origin"]}, x.called, x.control_predecessors)

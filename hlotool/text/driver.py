@@ -206,7 +206,8 @@ def _recover(session: Session, state: Any, thread: Any, position: int, resumed: 
             return -1
     del state.state_stack[target + 1 :]
     del state.value_stack[target:]
-    open_computations = sum(1 for value in state.value_stack if value is OPENED)
+    # A single instruction stands in a computation that no token opened.
+    open_computations = sum(1 for value in state.value_stack if value is OPENED) + builder.single_instruction
     while len(builder.scopes) > open_computations:
         scope = builder.scopes.pop()
         builder.broken.add(scope.computation.name)

@@ -20,6 +20,7 @@ from hlotool.text.attributes import backend_config_text, complete
 from hlotool.text.builder import ModuleBuilder, Scope
 from hlotool.text.instructions import checked_shape
 from hlotool.text.literal import parse_literal
+from hlotool.text.marks import MARK_INTERVAL, marked_operands
 from hlotool.text.memo import Memo
 from hlotool.text.patterns import patterns
 from hlotool.text.segments import Segments, Stop
@@ -31,7 +32,8 @@ __all__ = ["FusedPath"]
 _PLAIN, _PARAMETER, _CONSTANT, _CHECKED = range(4)
 # Opcodes that look at more of their operands than their shapes.
 _SLOW = frozenset({"async-start", "async-update", "async-done", "send-done", "recv-done"})
-Head = tuple[Shape | None, OpDef, int, Memo[str, AttributeSet], int]
+# Shape, opcode, arity, attribute sets by text, further work, whether the text is spelled as it is printed.
+Head = tuple[Shape | None, OpDef, int, Memo[str, AttributeSet], int, bool]
 
 
 class FusedPath:
@@ -171,9 +173,10 @@ class FusedPath:
         if opcode in ("parameter", "constant"):
             if shape is None:
                 raise Stop
-            return shape, op, 0, memo, _PARAMETER if opcode == "parameter" else _CONSTANT
+            return shape, op, 0, memo, _PARAMETER if opcode == "parameter" else _CONSTANT, text == f"{shape.text} {opcode}"
         checked = shape is None or op.shape_ignored or op.parse_rule is not None or (op.variadic and bool(op.operands))
-        return shape, op, op.arity, memo, _CHECKED if checked else _PLAIN
+        as_printed = shape is not None and not op.shape_ignored and text == f"{shape.text} {opcode}"
+        return shape, op, op.arity, memo, _CHECKED if checked else _PLAIN, as_printed
 
     def _run(self, text: str, position: int) -> int:
         """Builds instructions line by line and returns the offset of the first line that it cannot read."""
@@ -183,7 +186,9 @@ class FusedPath:
         names, reserved, odd_names, computation = scope.names, self.reserved, scope.odd_names, scope.computation
         append, get, unmark = computation.instructions.append, names.__getitem__, self.patterns.index_mark.sub
         operands: Sequence[Instruction]
-        started = len(computation.instructions)
+        started, first = len(computation.instructions), position
+        # Whether all lines so far are spelled as the printer would spell them.
+        as_printed = not started
         while True:
             line = match(text, position)
             if line is None:
@@ -191,15 +196,20 @@ class FusedPath:
                 line = match(text, after) if after > position and text[after : after + 1] != "}" else None
                 if line is None:
                     break
-            root, percent, name, head, references, others, attribute_text, metadata, config = line.groups()
+                as_printed = False
+            indent, root, percent, name, head, references, others, attribute_text, metadata, config, trailing = line.groups()
             immediate: Any = None
             try:
-                shape, op, arity, memo, work = heads[head]
+                shape, op, arity, memo, work, head_as_printed = heads[head]
                 attributes = memo[attribute_text]
                 if references is not None:
                     if "/*" in references:
-                        references = unmark("", references)
-                    operands = tuple(map(get, references.split(", %")))
+                        bare = unmark("", references)
+                        operands = tuple(map(get, bare.split(", %")))
+                        as_printed = as_printed and marked_operands(bare.split(", %")) == f"%{references}"
+                    else:
+                        operands = tuple(map(get, references.split(", %")))
+                        as_printed = as_printed and len(operands) <= MARK_INTERVAL
                     if work:
                         shape = self._checked(work, head, attribute_text, shape, op, operands, attributes)
                 elif work == _PARAMETER:
@@ -210,8 +220,13 @@ class FusedPath:
                     operands = ()
                     immediate = literals.get((head, others)) or self._literal(head, others, shape)
                     shape = immediate.shape
+                    as_printed = as_printed and immediate.text == others
+                elif not others:
+                    operands = ()
+                    if work:
+                        shape = self._checked(work, head, attribute_text, shape, op, operands, attributes)
                 else:
-                    operands = self._operands(others, scope) if others else ()
+                    operands, as_printed = self._operands(others, scope), False
                     if work:
                         shape = self._checked(work, head, attribute_text, shape, op, operands, attributes)
                 if name in names or name in reserved or (odd_names and not percent) or (arity != len(operands) and arity >= 0):
@@ -219,10 +234,13 @@ class FusedPath:
                 if attributes.pending:
                     attributes = complete(self.builder, op, shape, attributes, {})  # type: ignore[arg-type]
                 if config is not None:
-                    config = configs[config]
+                    written, config = config, configs[config]
+                    as_printed = as_printed and written == config
             except (KeyError, Stop, Violation, ValueError):
                 break
             end = line.end()
+            if as_printed and not (head_as_printed and percent and not trailing and indent == "  "):
+                as_printed = False
             instruction = Instruction(name, op, shape, operands, attributes, immediate, metadata, config, position, end)  # type: ignore[arg-type]
             if root:
                 if scope.root_position >= 0:
@@ -234,6 +252,7 @@ class FusedPath:
             append(instruction)
             position = end
         self.count += len(computation.instructions) - started
+        computation.printed_span = (first, position) if as_printed and scope.root_position >= 0 else None
         return position
 
     def _operands(self, text: str, scope: Scope) -> tuple[Instruction, ...]:

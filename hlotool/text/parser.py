@@ -98,9 +98,11 @@ def _parse_single_instruction(session: Session) -> None:
 def _name_entry_first(module: Module) -> None:
     """XLA names the one instruction's computation before those written inline, and forgets layouts in the entry layout."""
     entry = module.computations[-1]
+    for computation in module.computations:
+        computation.name = "_" if computation not in module.hidden else computation.name
     names, computation_names = unique_names(module, first=entry)
     for computation in module.computations:
-        computation.name = "_" if computation is entry else computation_names[computation]
+        computation.name = computation_names[computation]
         for x in computation.instructions:
             x.name = names[x]
     shape = entry.program_shape

@@ -18,7 +18,8 @@ _BLANK = r"[ \t\r]*+"
 _COMMENT = r"(?://[^\r\n]*+)?+"
 _BETWEEN = r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
 # A line ends an instruction unless the next token is the comma of a further attribute.
-_LINE_END = rf"{_BLANK}{_COMMENT}\r?+(?:\n|\Z)(?!{_BETWEEN},)"
+_NO_COMMA = rf"(?:\n|\Z)(?!{_BETWEEN},)"
+_LINE_END = rf"{_BLANK}{_COMMENT}\r?+{_NO_COMMA}"
 # What may follow a value: the next attribute or the end of the line.
 _NEXT = r"(?:, [A-Za-z_][A-Za-z0-9_.\-]*+=|[ \t\r]*+(?://[^\n]*+)?+(?:\n|\Z))"
 _STRING = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'
@@ -73,14 +74,14 @@ class Patterns:
         self._word = self._grammar.pattern("PERCENT_NAME").replace("%", "", 1)
         self._key = self._grammar.pattern("ATTRIBUTE")
         attributes = rf"((?:, (?!metadata=|backend_config=){self._key}{_VALUE})*+)"
-        self._tail = rf"{attributes}(?:, metadata=({_METADATA}))?+(?:, backend_config=(\{{[^\n]*\}}|{_STRING}))?+{_LINE_END}"
+        self._tail = rf"{attributes}(?:, metadata=({_METADATA}))?+(?:, backend_config=(\{{[^\n]*\}}|{_STRING}))?+({_BLANK}{_COMMENT}\r?+){_NO_COMMA}"
 
     @cached_property
     def line(self) -> re.Pattern[str]:
-        """A whole instruction: root, percent sign, name, head, operands behind a percent sign, else operands of any form, attributes,
-        metadata, backend configuration."""
+        """A whole instruction: indentation, root, percent sign, name, head, operands behind a percent sign, else operands of any form, attributes,
+        metadata, backend configuration, what trails."""
         others = rf"(?:[^)\n]++|\)(?!{_NEXT}))*+"
-        return re.compile(rf"{_BLANK}(ROOT )?+(%?+)((?!__){self._word}) = ({_HEAD})\((?:%([^()\n]*+)(?=\))|({others}))\){self._tail}")
+        return re.compile(rf"({_BLANK})(ROOT )?+(%?+)((?!__){self._word}) = ({_HEAD})\((?:%([^()\n]*+)(?=\))|({others}))\){self._tail}")
 
     @cached_property
     def blank(self) -> re.Pattern[str]:
@@ -128,7 +129,7 @@ class Patterns:
 
     @cached_property
     def integer(self) -> re.Pattern[str]:
-        return re.compile(r"[0-9]{1,18}")
+        return re.compile(_INT)
 
     @cached_property
     def integers(self) -> re.Pattern[str]:

@@ -17,6 +17,7 @@ from hlotool.shapes.shape import ProgramShape, Shape, with_default_order
 from hlotool.shapes.values import Raw, Recovery
 from hlotool.text.instruction_text import CALLED_KINDS, UNPRINTED_KINDS, InstructionWriter, is_wrapper, typed_literal_text
 from hlotool.text.literal_print import literal_text
+from hlotool.text.marks import MARK_INTERVAL, marked_operands
 from hlotool.text.memo import Memo
 from hlotool.text.parser import no_garbage_collection, parse_source
 from hlotool.text.print_options import PrintOptions
@@ -76,6 +77,8 @@ class ModulePrinter:
         self.indent = "  " * options.indent_amount
         # Texts of attribute sets and of shapes in signatures, each made once.
         self.texts: dict[int | OpDef, str] = {}
+        # Attribute sets whose source is spelled as they are printed, by identity.
+        self.as_printed: dict[int, bool] = {}
         self.plans: Memo[OpDef, _Plan] = Memo(_Plan)
         self.signatures: Memo[Shape, str] = Memo(lambda shape: shape.text_without_layout)
 
@@ -100,6 +103,31 @@ class ModulePrinter:
             return [c for c in order if c not in module.hidden]
         wrapped = {c for x in module.all_instructions() if x.op.name == "async-start" for c in x.called if is_wrapper(c)}
         return [c for c in order if c not in wrapped]
+
+    def copied_body(self, computation: Computation) -> str | None:
+        """The source of a computation's instructions if this is how they are printed, None if they must be written.
+
+        The fused path has vouched for all but the attributes; those are compared here, once for each distinct text.
+        """
+        span, source = computation.printed_span, self.module.source
+        if span is None or source is None:
+            return None
+        known = self.as_printed
+        for x in computation.instructions:
+            key = id(x.attributes)
+            verdict = known.get(key)
+            if verdict is None:
+                verdict = known[key] = self._attributes_as_printed(x)
+            if not verdict:
+                return None
+        return source.text[span[0] : span[1]]
+
+    def _attributes_as_printed(self, x: Instruction) -> bool:
+        op, attributes = x.op, x.attributes
+        # What depends on operands or result is printed only if it is written, or always.
+        if op.derived or any(name in attributes or op.attributes[name].always for name in op.operand_defaults):
+            return False
+        return attributes.spelling == self.plain_attributes(x)
 
     def plain_attributes(self, x: Instruction) -> str:
         """Everything between operands and metadata, for the lossless print."""
@@ -257,7 +285,10 @@ def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
     entry = "ENTRY " if computation is printer.module.entry else ""
     parameters = ", ".join([f"{p.name}: {signatures[p.shape]}" for p in computation.parameters])
     append(f"{entry}%{computation.name} ({parameters}) -> {signatures[root.shape]} {{\n")
-    for x in computation.instructions:
+    copied = printer.copied_body(computation)
+    if copied is not None:
+        append(copied)
+    for x in computation.instructions if copied is None else ():
         op, operands, attributes, shape = x.op, x.operands, x.attributes, x.shape
         if op in special:
             append(f"  {writer.write(x, is_root=x is root, level=0)}\n")
@@ -270,10 +301,10 @@ def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
         elif not count:
             immediate = x.immediate
             inside = "" if immediate is None else immediate if immediate.__class__ is int else immediate.text or literal_text(immediate)
-        elif count <= _SHORT:
+        elif count <= MARK_INTERVAL:
             inside = "%" + ", %".join([operand.name for operand in operands])
         else:
-            inside = _marked([operand.name for operand in operands])
+            inside = marked_operands([operand.name for operand in operands])
         if attributes or op in always:
             # One object without attributes serves all opcodes, some of which print their defaults.
             key = id(attributes) if attributes else op
@@ -294,12 +325,6 @@ def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
     append("}" if thread == "main" else f'}}, execution_thread="{thread}"')
     # Joined here and not with the whole module: the memory of the lines is used again by the next computation.
     return "".join(lines)
-
-
-def _marked(names: list[str]) -> str:
-    """Operand names with XLA's mark before every fifth."""
-    groups = [", %".join(names[k : k + _SHORT]) for k in range(0, len(names), _SHORT)]
-    return f"%{groups[0]}" + "".join([f", /*index={k * _SHORT}*/%{group}" for k, group in enumerate(groups[1:], 1)])
 
 
 @lru_cache(maxsize=1)

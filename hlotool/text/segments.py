@@ -149,7 +149,9 @@ class Segments:
             if spec is None:
                 raise Stop
             found.append(Attribute(name, self.value(CODECS[spec.kind].rule, match[2]), 0))
-        return make_attributes(self.builder, op, found, 0)
+        attributes = make_attributes(self.builder, op, found, 0)
+        attributes.spelling = text
+        return attributes
 
 
 def _index(text: str | None) -> tuple[int, ...]:

@@ -1,0 +1,17 @@
+"""XLA's marks in long operand lists: `/*index=5*/` before every fifth."""
+
+from __future__ import annotations
+
+__all__ = ["MARK_INTERVAL", "marked_operands"]
+
+MARK_INTERVAL = 5
+
+
+def marked_operands(names: list[str]) -> str:
+    """Operands as XLA prints them.
+
+    >>> marked_operands(["a", "b", "c", "d", "e", "f"])
+    '%a, %b, %c, %d, %e, /*index=5*/%f'
+    """
+    groups = [", %".join(names[k : k + MARK_INTERVAL]) for k in range(0, len(names), MARK_INTERVAL)]
+    return f"%{groups[0]}" + "".join([f", /*index={k * MARK_INTERVAL}*/%{group}" for k, group in enumerate(groups[1:], 1)])

@@ -136,6 +136,11 @@ class Patterns:
         return re.compile(rf"\{{({_INTS})?+\}}")
 
     @cached_property
+    def slices(self) -> re.Pattern[str]:
+        piece = rf"\[{_INT}:{_INT}(?::{_INT})?+\]"
+        return re.compile(rf"\{{{piece}(?:, {piece})*+\}}")
+
+    @cached_property
     def plain_array(self) -> re.Pattern[str]:
         return re.compile(rf"({self._grammar.pattern('ELEMENT_TYPE')})\[({_INTS})?+\](?:\{{({_INTS})\}})?+")
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lark.exceptions import UnexpectedInput
+from lark.lexer import Token
 
 from hlotool.errors import Violation
 from hlotool.ir.model import AttributeSet
@@ -17,7 +18,7 @@ from hlotool.opdefs.codecs.shapes import plain_array, valid_tuple
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.table import CODECS
 from hlotool.shapes.shape import ProgramShape, Shape
-from hlotool.shapes.values import AliasPair
+from hlotool.shapes.values import AliasPair, SliceRange
 from hlotool.text.attributes import Attribute, make_attributes
 from hlotool.text.driver import parse_segment
 from hlotool.text.memo import Memo
@@ -44,6 +45,8 @@ class Segments:
             "ints": self._ints,
             "int": self._int,
             "bool": self._bool,
+            "enum": self._enum,
+            "slice_ranges": self._slices,
             "called_computation": self._computation,
             "entry_layout": self._entry_layout,
             "input_output_alias": self._aliases,
@@ -109,6 +112,15 @@ class Segments:
 
     def _bool(self, text: str) -> Any:
         return text == "true" if text in ("true", "false") else self._read("bool", text)
+
+    def _enum(self, text: str) -> Any:
+        match = self.patterns.simple_name.fullmatch(text)
+        return Token("IDENT", text, 0) if match and text[0] != "%" and text not in self.patterns.reserved else self._read("enum", text)
+
+    def _slices(self, text: str) -> Any:
+        if not self.patterns.slices.fullmatch(text):
+            return self._read("slice_ranges", text)
+        return tuple([SliceRange(*map(int, numbers.split(":"))) for numbers in text[2:-2].split("], [")])
 
     def _computation(self, text: str) -> Any:
         match = self.patterns.simple_name.fullmatch(text)

@@ -1,7 +1,5 @@
 """The complete table of opcodes and codecs: importing this module defines them all, in the order of this list."""
 
-from __future__ import annotations
-
 from hlotool.opdefs import collectives as collectives
 from hlotool.opdefs import communication as communication
 from hlotool.opdefs import contraction as contraction
@@ -17,7 +15,7 @@ from hlotool.opdefs import shaping as shaping
 from hlotool.opdefs import structure as structure
 from hlotool.opdefs.base import OPS as OPS
 from hlotool.opdefs.base import OpDef as OpDef
-from hlotool.opdefs.codecs import annotations as annotations
+from hlotool.opdefs.codecs import provenance as provenance
 from hlotool.opdefs.codecs import configuration as configuration
 from hlotool.opdefs.codecs import enums as enums
 from hlotool.opdefs.codecs import references as references

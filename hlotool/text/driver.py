@@ -9,7 +9,6 @@ from typing import Any
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 from lark.lexer import LexerState, LexerThread, Token
 from lark.parsers.lalr_analysis import Shift
-from lark.parsers.lalr_interactive_parser import InteractiveParser
 from lark.parsers.lalr_parser import _Parser
 from lark.utils import TextSlice
 
@@ -33,8 +32,8 @@ class HloParser:
         self.lexer = HloLexer(self.grammar)
         self._automaton = _Parser(self.grammar.table, self.grammar.callbacks)
 
-    def start(self, text: str, rule: str) -> InteractiveParser:
-        """Lark's automaton before the first token of `text`."""
+    def start(self, text: str, rule: str) -> Any:
+        """Lark's interactive parser before the first token of `text`."""
         thread = LexerThread(self.lexer, LexerState(TextSlice(text, 0, len(text))))
         return self._automaton.parse(thread, rule, start_interactive=True)
 
@@ -49,7 +48,7 @@ def the_parser() -> HloParser:
     return _PARSER
 
 
-def _feed(interactive: InteractiveParser) -> Any:
+def _feed(interactive: Any) -> Any:
     """Feeds tokens to the end of the text and returns the start rule's value."""
     state, thread = interactive.parser_state, interactive.lexer_thread
     for token in thread.lex(state):
@@ -116,7 +115,7 @@ def _report(session: Session, error: UnexpectedInput, accepts: frozenset[str], *
         at_end = session.token_end if token.type == "$END" else session.previous_end
     else:
         assert isinstance(error, UnexpectedCharacters)
-        position, at_end = error.pos_in_stream, session.token_end
+        position, at_end = error.pos_in_stream or 0, session.token_end
         end = position + 1
     if position < len(text) and not _TOKEN_START.match(text, position):
         # What no token begins with is the fault itself, wherever it stands.

@@ -187,7 +187,7 @@ def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int
             attributes = follow(parts.opcode, operands, attributes, wrapped, parts.position)
         elif op.name in _CHANNEL_DONES:
             _check_channel(op, operands[0], attributes, parts.position)
-    immediate = _parameter_number(builder, parts) if op.name == "parameter" else None
+    immediate: Any = _parameter_number(builder, parts) if op.name == "parameter" else None
     shape = checked_shape(op, parts.shape, operands, attributes, parts.position)
     if op.name == "constant":
         immediate = literal_at(shape, *parts.immediate)
@@ -197,7 +197,7 @@ def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int
     if hidden is not None:
         _keep_hidden(builder, hidden, parts, metadata, backend_config)
     instruction = Instruction(name, op, shape, tuple(operands), attributes, immediate, metadata, backend_config, start, end)
-    if op.name == "parameter":
+    if isinstance(immediate, int):
         builder.scope.numbers[immediate] = instruction
     return instruction
 

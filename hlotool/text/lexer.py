@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from lark.exceptions import UnexpectedCharacters
-from lark.lexer import LexerState, Token
+from lark.lexer import Lexer, LexerState, Token
 from lark.parsers.lalr_analysis import Shift
 
 from hlotool.shapes.strings import raw_dict_end
@@ -43,7 +43,7 @@ _RAW_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|[^\s{}()\[\],"]++|[{(\[]|[})\]]|,
 _BLANK = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
 
 
-class HloLexer:
+class HloLexer(Lexer):
     """A contextual lexer over the grammar's terminals: in each parser state only the terminals that the state accepts are tried.
 
     Lark's own compiles an alternation for each set of accepted terminals, which costs a cold parse more than the parse itself; here each

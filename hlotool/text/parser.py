@@ -114,8 +114,7 @@ def _decoded(text: str | bytes) -> str:
     """The characters of a text: UTF-8 (other bytes become surrogate escapes), without byte-order mark and log prefixes."""
     if isinstance(text, bytes | bytearray):
         text = bytes(text).decode("utf-8", "surrogateescape")
-    if text.startswith("\ufeff"):
-        text = text[1:]
+    text = text.removeprefix("\ufeff")
     if _LOG_PREFIX.match(text):
         text = _LOG_PREFIX.sub("", text)
     return text

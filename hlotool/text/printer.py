@@ -144,10 +144,10 @@ class ModulePrinter:
                 parts.append(f", {name}={text}")
             else:
                 # By identity: equal texts of a source share one value, and values live as long as the module.
-                text = memo.get(id(value))
-                if text is None:
-                    text = memo[id(value)] = write(value, style) if value != () else "{}"
-                parts.append(f", {name}={text}")
+                written = memo.get(id(value))
+                if written is None:
+                    written = memo[id(value)] = write(value, style) if value != () else "{}"
+                parts.append(f", {name}={written}")
         if left:
             parts += self.writer.common_attributes(x)
         return "".join(parts)
@@ -278,7 +278,8 @@ def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
 
     Says what InstructionWriter says under default options, which a test holds it to.
     """
-    writer, lines = printer.writer, []
+    writer = printer.writer
+    lines: list[str] = []
     append = lines.append
     root, texts, signatures = computation.root, printer.texts, printer.signatures
     special, always = _special_ops()
@@ -300,7 +301,7 @@ def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
             inside = f"%{operands[0].name}, %{operands[1].name}"
         elif not count:
             immediate = x.immediate
-            inside = "" if immediate is None else immediate if immediate.__class__ is int else immediate.text or literal_text(immediate)
+            inside = "" if immediate is None else str(immediate) if immediate.__class__ is int else immediate.text or literal_text(immediate)
         elif count <= MARK_INTERVAL:
             inside = "%" + ", %".join([operand.name for operand in operands])
         else:

@@ -49,7 +49,8 @@ class RenumberedFrames:
     def _intern(self, frame_id: int) -> int:
         row = self._row(frame_id)
         tables = self._tables
-        assert row is not None and tables is not None
+        assert row is not None
+        assert tables is not None
         if not 0 < row.file_location_id <= len(tables.file_locations):
             return 0
         old = tables.file_locations[row.file_location_id - 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.codecs.annotations import leaf_text
+from hlotool.opdefs.codecs.provenance import leaf_text
 from hlotool.opdefs.codecs.base import Style, builds, codec
 from hlotool.opdefs.codecs.scalars import (
     braces,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hlotool.errors import Violation, nearest
@@ -55,8 +56,18 @@ def _write_precisions(value: tuple[str, ...], style: Style) -> str:
     return "{" + ",".join(value) + "}"
 
 
+def _write_word(value: str, style: Style) -> str:
+    return value
+
+
+def _chooser(kind: EnumKind) -> Callable[[Any], str]:
+    return lambda token: _choose(token, kind)
+
+
 for _name, _kind in ENUMS.items():
-    codec(_name, "enum", lambda value, style: str(value), lambda token, kind=_kind: _choose(token, kind))
+    codec(_name, "enum", _write_word, _chooser(_kind))
+
+
 def _precisions(tokens: list[Any]) -> tuple[str, ...]:
     """XLA prints nothing when every operand has the default."""
     words = tuple(_choose(token, PRECISION) for token in tokens)

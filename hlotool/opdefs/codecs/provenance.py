@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from hlotool.errors import Violation
@@ -74,7 +75,7 @@ def build_stack_frame(children: list[Any]) -> StackFrame:
 @builds("stack_tables")
 def build_stack_tables(children: list[Any]) -> StackTables:
     heads = [k for k, child in enumerate(children) if getattr(child, "type", "") in _HEADS] + [len(children)]
-    tables = [tuple(children[start + 1 : end]) for start, end in zip(heads, heads[1:], strict=False)]
+    tables = [tuple(children[start + 1 : end]) for start, end in pairwise(heads)]
     return StackTables(*tables)
 
 

@@ -1,0 +1,32 @@
+# Shortcuts; `make check` is what CI runs. PYTHON is an environment with '.[test,dev]' installed.
+PYTHON ?= .venv/bin/python
+CONFORMANCE ?= ../shared/conformance
+
+.PHONY: check test lint fmt types tables bench docs
+
+check:
+	.ci/run
+
+test:
+	$(PYTHON) -m pytest -q
+
+lint:
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+
+fmt:
+	$(PYTHON) -m ruff check --fix .
+	$(PYTHON) -m ruff format .
+
+types:
+	$(PYTHON) -m mypy --strict
+
+tables:
+	$(PYTHON) -m hlotool.dev tables
+
+bench:
+	$(PYTHON) $(CONFORMANCE)/bench_text.py
+
+# The commands shown in the README and the guides are run by their tests.
+docs:
+	$(PYTHON) -m pytest -q tests/cli/test_readme.py

@@ -1,0 +1,87 @@
+"""Reads case files: `.hlo` texts that say themselves what is expected of them.
+
+Knows the notation only; what a folder's cases must do is decided in `conftest`.
+
+`// -----` separates cases, `// output` stands before the expected print, `// error: S002` on the line that a diagnostic must point to.
+`// error@-1: S001` points to another line, counted from its own; `~ words` behind the code must occur in the message or hint.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Case", "Expected", "expected_errors", "expected_line", "read_bytes_as_text", "read_cases", "write_outputs"]
+
+_SEPARATOR = "// -----\n"
+_OUTPUT = "// output\n"
+_ERROR = re.compile(r"// error(?:@(?P<shift>[+-][0-9]+))?: (?P<codes>[A-Z][0-9]{3}(?:, [A-Z][0-9]{3})*)(?: ~ (?P<words>[^\n]*))?")
+_XLA_POSITION = re.compile(r"was parsing (\d+):(\d+)")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case of a file: its text, the line of the file on which it begins, and the expected print or None."""
+
+    text: str
+    first_line: int
+    output: str | None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One expected diagnostic; `words` is empty when any message will do."""
+
+    line: int
+    code: str
+    words: str
+
+
+def read_bytes_as_text(path: Path) -> str:
+    """The file's text; bytes that are not UTF-8 become surrogate escapes, and line ends stay as they are."""
+    return path.read_bytes().decode("utf-8", "surrogateescape")
+
+
+def read_cases(path: Path) -> list[Case]:
+    cases, line = [], 1
+    for part in read_bytes_as_text(path).split(_SEPARATOR):
+        text, mark, output = part.partition(_OUTPUT)
+        cases.append(Case(text, line, output if mark else None))
+        line += part.count("\n") + 1
+    return cases
+
+
+def write_outputs(path: Path, outputs: list[str | None]) -> None:
+    """Rewrites the `// output` sections of a file; None leaves a case as it is."""
+    parts = read_bytes_as_text(path).split(_SEPARATOR)
+    for k, output in enumerate(outputs):
+        text, mark, _ = parts[k].partition(_OUTPUT)
+        if mark and output is not None:
+            parts[k] = text + _OUTPUT + output
+    path.write_bytes(_SEPARATOR.join(parts).encode("utf-8", "surrogateescape"))
+
+
+def expected_errors(text: str) -> list[Expected]:
+    """The diagnostics that a text announces, by line."""
+    found = []
+    for number, line in enumerate(text.split("\n"), 1):
+        for match in _ERROR.finditer(line):
+            for code in match["codes"].split(", "):
+                found.append(Expected(number + int(match["shift"] or 0), code, (match["words"] or "").strip()))
+    return sorted(found, key=lambda e: (e.line, e.code))
+
+
+def expected_line(said: str, text: str) -> set[int]:
+    """The lines that XLA's message allows; empty when it names none.
+
+    Where XLA points at the first token of a line it has read on past the fault, so the line before is right too.
+    """
+    at = _XLA_POSITION.search(said)
+    if at is None or "OUT OF RANGE" in said or "RET_CHECK" in said:
+        return set()
+    lines, line, column = text.splitlines(), int(at[1]), int(at[2])
+    allowed = {line}
+    if line > 1 and not (lines[line - 1] if line <= len(lines) else "")[: max(0, column - 1)].strip():
+        allowed.add(max((k for k in range(1, line) if lines[k - 1].strip()), default=line))
+    return allowed

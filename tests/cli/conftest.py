@@ -1,0 +1,59 @@
+"""What the tests of the command line share: texts, and two ways to run a command."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from hlotool.cli.main import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+GOOD = "HloModule good\n\nENTRY e {\n  ROOT p = f32[2] parameter(0)\n}\n"
+BAD = "HloModule bad\n\nENTRY e {\n  p = f32[2] parameter(0)\n  ROOT r = f32[2] negate(q)\n}\n"
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    path = tmp_path / "good.hlo"
+    path.write_text(GOOD)
+    return path
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    path = tmp_path / "bad.hlo"
+    path.write_text(BAD)
+    return path
+
+
+@pytest.fixture
+def cli() -> Callable[..., Result]:
+    """Runs a command in this process."""
+
+    def run(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
+        return CliRunner().invoke(COMMANDS, [str(a) for a in arguments], input=stdin, prog_name="hlotool")
+
+    return run
+
+
+@pytest.fixture
+def process() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a command as users do: a process with files or pipes around it."""
+
+    def run(*arguments: str | Path, env: dict[str, str] | None = None, **options: object) -> subprocess.CompletedProcess[str]:
+        options.setdefault("stdout", subprocess.PIPE)
+        options.setdefault("stderr", subprocess.PIPE)
+        if "input" not in options:
+            options.setdefault("stdin", subprocess.DEVNULL)
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
+        command = [sys.executable, "-m", "hlotool", *map(str, arguments)]
+        return subprocess.run(command, text=True, env=environment, timeout=60, check=False, **options)  # type: ignore[call-overload, no-any-return]
+
+    return run

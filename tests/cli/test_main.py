@@ -1,0 +1,145 @@
+"""The group itself: version, help, completion, and how a process ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import hlotool
+from hlotool.cli import main as cli_main
+from hlotool.cli.output import BROKEN_PIPE
+
+ROOT = Path(__file__).resolve().parents[2]
+MANY = "HloModule many\n\nENTRY e {\n  p = f32[2] parameter(0)\n" + "".join(f"  n{k} = f32[2] negate(p)\n" for k in range(20_000)) + "}\n"
+COMMANDS = sorted(path.stem.removeprefix("cmd_") for path in (ROOT / "hlotool" / "cli").glob("cmd_*.py"))
+
+
+def test_version(process):
+    result = process("--version")
+    assert (result.returncode, result.stdout) == (0, f"hlotool {hlotool.__version__}\n")
+
+
+def test_version_imports_little():
+    command = [sys.executable, "-X", "importtime", "-m", "hlotool", "--version"]
+    imported = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stderr
+    modules = {line.rpartition("|")[2].strip() for line in imported.splitlines()}
+    assert "click" in modules
+    assert not modules & {"lark", "numpy", "rich", "importlib.metadata", "hlotool.text", "hlotool.cli.inputs"}
+
+
+def test_help_lists_every_command(cli):
+    result = cli("--help")
+    assert result.exit_code == 0
+    for name in COMMANDS:
+        assert f"\n  {name} " in result.stdout
+    assert "Exit codes" in result.stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_explains_itself(cli, name):
+    result = cli(name, "-h")
+    assert result.exit_code == 0
+    assert "hlotool " + name in result.stdout
+    # The names of two flags are longer than a line.
+    assert max(len(line) for line in result.stdout.splitlines() if " / --no-" not in line) <= 80
+
+
+def test_unknown_command_names_the_nearest(cli):
+    result = cli("prnt")
+    assert result.exit_code == 2
+    assert "Did you mean 'print'?" in result.stderr
+
+
+@pytest.mark.parametrize(("shell", "word"), [("bash", "-F _hlotool_completion"), ("zsh", "#compdef hlotool"), ("fish", "complete ")])
+def test_completion_script(cli, shell, word):
+    result = cli("completion", shell)
+    assert result.exit_code == 0
+    assert word in result.stdout
+    assert "_HLOTOOL_COMPLETE" in result.stdout
+
+
+def test_completion_answers(process):
+    result = process(env={"_HLOTOOL_COMPLETE": "bash_complete", "COMP_WORDS": "hlotool ver", "COMP_CWORD": "1"})
+    assert "verify" in result.stdout
+
+
+def test_no_command_shows_help(process):
+    result = process()
+    assert result.returncode == 2
+    assert "Usage: hlotool" in result.stdout + result.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
+@pytest.mark.parametrize("arguments", [["print"], ["verify", "--output-format", "json"], ["--help"]])
+def test_broken_pipe_ends_quietly(arguments, tmp_path):
+    path = tmp_path / "many.hlo"
+    path.write_text(MANY.replace("negate(p)", "negate(q)") if arguments[0] == "verify" else MANY)
+    read, write = os.pipe()
+    os.close(read)
+    files = [] if arguments == ["--help"] else [str(path)]
+    command = [sys.executable, "-m", "hlotool", *arguments, *files]
+    result = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, cwd=ROOT, check=False)
+    os.close(write)
+    assert result.stderr == b""
+    assert result.returncode == (1 if arguments == ["--help"] else BROKEN_PIPE)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_full_disk_is_one_line(process, good):
+    with Path("/dev/full").open("w") as full:
+        result = process("print", good, stdout=full)
+    assert result.returncode == 2
+    assert result.stderr == "hlotool: cannot write to standard output: No space left on device\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_interrupt_leaves_no_traceback():
+    command = [sys.executable, "-m", "hlotool", "print"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
+    assert process.stdin is not None
+    process.stdin.write(b"HloModule m\n")
+    process.stdin.flush()
+    # Long enough to reach the wait for more input.
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == cli_main.INTERRUPTED
+    assert b"Traceback" not in stderr
+
+
+def test_a_bug_in_one_file_stops_no_other(monkeypatch, capfdbinary, good, tmp_path):
+    second = tmp_path / "second.hlo"
+    second.write_text(good.read_text())
+
+    def parse_all(text, name):
+        if name == str(good):
+            raise ZeroDivisionError("of all things\nand more")
+        return [hlotool.parse(text, name)]
+
+    monkeypatch.setattr(hlotool, "parse_all", parse_all, raising=False)
+    assert cli_main.run(["print", str(good), str(second)]) == 3
+    out, err = capfdbinary.readouterr()
+    assert out.startswith(b"HloModule good")
+    assert err.count(b"\n") == 1
+    assert b"ZeroDivisionError: of all things. This is a bug; please report" in err
+
+
+def test_a_bug_shows_its_traceback_on_demand(monkeypatch, capfdbinary, good):
+    monkeypatch.setattr(hlotool, "parse_all", lambda text, name: 1 // 0, raising=False)
+    monkeypatch.setenv("HLOTOOL_DEBUG", "1")
+    assert cli_main.run(["verify", str(good)]) == 3
+    assert b"Traceback" in capfdbinary.readouterr().err
+
+
+def test_a_bug_outside_files(monkeypatch, capfdbinary, good):
+    monkeypatch.setattr("hlotool.cli.cmd_print.replace_file", lambda path, text: 1 // 0)
+    assert cli_main.run(["print", str(good), "-o", "x"]) == 3
+    err = capfdbinary.readouterr().err
+    assert err.startswith(b"hlotool: internal error: ZeroDivisionError")
+    assert err.count(b"\n") == 1

@@ -1,0 +1,69 @@
+"""The README tells the truth: its commands print what it shows, its Python runs, and CI runs its test command."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CONSOLE = re.findall(r"^```console\n\$ (.*)\n((?s:.*?))^```$", README, re.MULTILINE)
+GUIDES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "grammar/README.md")] + sorted((ROOT / "docs").glob("*.md"))
+
+
+@pytest.mark.parametrize(("command", "output"), CONSOLE, ids=[command for command, _ in CONSOLE])
+def test_console(command, output, tmp_path):
+    script = tmp_path / "hlotool"
+    script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hlotool "$@"\n')
+    script.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    result = subprocess.run(command, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    assert result.stdout == output
+
+
+def test_python(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    (code,) = re.findall(r"^```python\n((?s:.*?))^```$", README, re.MULTILINE)
+    test = doctest.DocTestParser().get_doctest(code, {}, "README", "README.md", 0)
+    assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_ci_runs_the_test_command():
+    commands = re.findall(r"^```sh\n(python3 .*)\n```$", README, re.MULTILINE)
+    assert len(commands) == 2
+    assert commands[1] in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=[guide.name for guide in GUIDES])
+def test_links_lead_somewhere(guide):
+    for target in re.findall(r"\]\(([^)#]+)", guide.read_text(encoding="utf-8")):
+        assert target.startswith("https://") or (guide.parent / target).exists(), target
+
+
+def test_guides_name_files_that_exist():
+    text = (ROOT / "docs" / "parsing.md").read_text(encoding="utf-8") + (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    existing = {path.name for folder in ("hlotool", "grammar", "tests") for path in ROOT.joinpath(folder).rglob("*.*")}
+    for name in re.findall(r"[a-z_]+\.(?:py|lark)\b", text):
+        assert name in existing, name
+
+
+def test_the_guides_op_works():
+    """In a process of its own, since the op table is one for all."""
+    (definition,) = re.findall(r"^```python\n((?s:.*?))^```$", (ROOT / "docs" / "adding-an-op.md").read_text(encoding="utf-8"), re.MULTILINE)
+    script = (
+        "from hlotool.opdefs.base import op, require\n"
+        "from hlotool.opdefs.common_shapes import array_operand\n"
+        "from hlotool.opdefs.kinds import Bool, Int\n"
+        "from hlotool.shapes.shape import Shape, array_shape\n"
+        "import hlotool\n" + definition + "\nprint(hlotool.parse('ENTRY e { x = f32[7] parameter(0) ROOT r = every-nth(x), n=2 }').entry.root.shape)"
+    )
+    command = [sys.executable, "-c", "from __future__ import annotations\n" + script]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (result.stdout, result.stderr) == ("f32[4]{0}\n", "")

@@ -1,0 +1,99 @@
+"""The corpus outside the project: XLA's verdicts and prints on real texts. Collected only when HLOTOOL_CORPUS names its folder."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from compare import differences
+
+from hlotool.errors import ParseError, Source
+from hlotool.text.parser import parse, parse_source
+from hlotool.text.print_options import PrintOptions
+from hlotool.text.printer import to_text
+
+CORPUS = Path(os.environ["HLOTOOL_CORPUS"])
+XLA = PrintOptions.xla_default()
+DUMPS = sorted((CORPUS / "dumps").glob("*.hlo.xz"))
+# Tests run in this many parts, so that a failure does not hide the others.
+PARTS = 50
+
+
+@lru_cache(maxsize=1)
+def rows() -> list[dict[str, Any]]:
+    with lzma.open(CORPUS / "parse.jsonl.xz", "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def part(number: int, *classes: str) -> list[dict[str, Any]]:
+    return [row for row in rows() if row["cls"] in classes and int(row["id"], 16) % PARTS == number]
+
+
+def both(text: str) -> str | None:
+    """What is wrong with reading a text that XLA reads."""
+    try:
+        fused, slow = parse_source(Source(text)), parse_source(Source(text), fused=False)
+    except ParseError as error:
+        return str(error)
+    return "; ".join(differences(fused, slow)[:3]) or None
+
+
+@pytest.mark.parametrize("number", range(PARTS))
+def test_accepted_by_both_paths(number: int) -> None:
+    wrong = {row["id"]: why for row in part(number, "module", "headerless") if (why := both(row["text"])) is not None}
+    assert not wrong
+
+
+@pytest.mark.parametrize("number", range(PARTS))
+def test_prints_as_xla_does(number: int) -> None:
+    wrong = []
+    for row in part(number, "module", "headerless"):
+        if not (row.get("printed") and row.get("print_reparses") and row.get("print_is_fixpoint")) or row.get("source_elided"):
+            continue
+        if to_text(parse(row["text"]), XLA).strip() != row["printed"].strip():
+            wrong.append(row["id"])
+    assert not wrong
+
+
+@pytest.mark.parametrize("number", range(PARTS))
+def test_lossless(number: int) -> None:
+    wrong = []
+    for row in part(number, "module", "headerless"):
+        text = to_text(parse(row["text"]))
+        if to_text(parse(text)) != text:
+            wrong.append(row["id"])
+    assert not wrong
+
+
+def test_refused() -> None:
+    wrong = []
+    for row in rows():
+        # A row without an expectation is refused by the older build of XLA only.
+        if row["cls"] == "abort" or (row["cls"] == "negative" and "parse_error" in (row.get("test_expectation") or [])):
+            try:
+                parse(row["text"])
+            except ParseError:
+                continue
+            wrong.append(row["id"])
+    assert not wrong
+
+
+@pytest.mark.parametrize("path", DUMPS, ids=lambda path: path.name.removesuffix(".hlo.xz"))
+def test_dumps(path: Path) -> None:
+    text = lzma.open(path, "rt", encoding="utf-8").read()
+    printed = lzma.open(path.with_name(path.name.replace(".hlo.xz", ".printed.xz")), "rt", encoding="utf-8").read()
+    module = parse(text)
+    assert module.fused_count > 0.9 * sum(len(computation.instructions) for computation in module.computations)
+    assert to_text(module, XLA).strip() == printed.strip()
+    lossless = to_text(module)
+    assert to_text(parse(lossless)) == lossless
+
+
+@pytest.mark.parametrize("path", [path for path in DUMPS if path.stat().st_size < 100_000], ids=lambda path: path.name.removesuffix(".hlo.xz"))
+def test_dumps_by_both_paths(path: Path) -> None:
+    assert both(lzma.open(path, "rt", encoding="utf-8").read()) is None

@@ -1,0 +1,99 @@
+"""Everything that the tables declare occurs in a case, and every code that the parser uses is shown by one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import hlotool
+from hlotool.codes import CODE_NAMES
+from hlotool.errors import ParseError
+from hlotool.ir.model import Module
+from hlotool.opdefs.common import COMMON_ATTRIBUTES
+from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
+from hlotool.opdefs.table import OPS
+from hlotool.text.parser import parse
+
+HERE = Path(__file__).parent
+PACKAGE = Path(hlotool.__file__).parent
+_CODE = re.compile(r"\"([A-Z][0-9]{3})\"")
+_ANNOUNCED = re.compile(r"// error(?:@[+-][0-9]+)?: ([A-Z][0-9]{3}(?:, [A-Z][0-9]{3})*)")
+# What XLA reads and drops, or keeps under another name, is looked for in the text alone.
+_IN_TEXT = {("custom-call", "to_apply"), ("async-update", "calls"), ("async-done", "calls")}
+_IN_TEXT |= {("async-update", "async_execution_thread"), ("async-done", "async_execution_thread")}
+# What shardings and replica groups answer when they are asked to be written out; the parser takes them as they are.
+_LATER = {"P024", "P026", "P030"}
+
+
+def accepted() -> list[Module]:
+    modules = []
+    for folder in ("syntax", "accept"):
+        for path in sorted((HERE / "text" / folder).glob("*.hlo")):
+            for part in path.read_bytes().decode("utf-8", "surrogateescape").split("// -----\n"):
+                modules.append(parse(part.partition("// output\n")[0]))
+    return modules
+
+
+MODULES = accepted()
+
+
+def used_codes(*folders: str) -> set[str]:
+    return {code for folder in folders for path in (PACKAGE / folder).rglob("*.py") for code in _CODE.findall(path.read_text(encoding="utf-8"))}
+
+
+def test_every_opcode_has_a_case() -> None:
+    found = {x.opcode for module in MODULES for x in module.all_instructions()}
+    assert set(OPS) <= found, f"no case for {sorted(set(OPS) - found)}"
+
+
+def test_every_attribute_of_every_opcode_has_a_case() -> None:
+    found = {(x.opcode, name) for module in MODULES for x in module.all_instructions() for name in x.attributes}
+    wanted = {(op.name, name) for op in OPS.values() for name in op.attributes} - _IN_TEXT
+    assert wanted <= found, f"no case for {sorted(wanted - found)}"
+
+
+def test_attributes_that_are_read_and_dropped_have_a_case() -> None:
+    text = "\n".join(module.source.text for module in MODULES if module.source is not None)
+    missing = []
+    for opcode, name in sorted(_IN_TEXT):
+        suffix = opcode.removeprefix("async")
+        if not re.search(rf"\b{re.escape(opcode)}\([^\n]*\b{name}=|{suffix}\([^\n]*\b{name}=", text):
+            missing.append((opcode, name))
+    assert not missing, f"no case for {missing}"
+
+
+def test_every_common_attribute_has_a_case() -> None:
+    found = {name for module in MODULES for x in module.all_instructions() for name in x.attributes}
+    found |= {"metadata" for module in MODULES for x in module.all_instructions() if x.metadata_text is not None}
+    found |= {"backend_config" for module in MODULES for x in module.all_instructions() if x.backend_config is not None}
+    assert set(COMMON_ATTRIBUTES) <= found, f"no case for {sorted(set(COMMON_ATTRIBUTES) - found)}"
+
+
+def test_every_module_attribute_has_a_case() -> None:
+    found = {name for module in MODULES for name in module.attributes}
+    assert set(MODULE_ATTRIBUTES) <= found, f"no case for {sorted(set(MODULE_ATTRIBUTES) - found)}"
+
+
+def test_every_code_of_the_parser_has_a_case() -> None:
+    announced = set()
+    for path in (HERE / "text" / "reject").glob("*.hlo"):
+        for match in _ANNOUNCED.finditer(path.read_bytes().decode("utf-8", "surrogateescape")):
+            announced.update(match[1].split(", "))
+    # Codes of types and calls (T, C) belong to the shape rules, which have cases of their own.
+    wanted = {code for code in used_codes("text", "opdefs", "shapes") if code[0] not in "TC"} - _LATER
+    assert wanted <= announced, f"no case for {sorted(wanted - announced)}"
+
+
+def test_every_code_has_a_name() -> None:
+    assert used_codes("text", "opdefs", "shapes", "cli") <= set(CODE_NAMES)
+
+
+def test_every_refused_case_is_refused_for_what_it_says() -> None:
+    # XLA's messages and ours need not agree, but each of XLA's error files must be an error for us as well.
+    for path in sorted((HERE / "text" / "errors").glob("*.hlo")):
+        try:
+            parse(path.read_bytes())
+        except ParseError as error:
+            assert error.diagnostics, path.name
+        else:
+            raise AssertionError(f"{path.name} was accepted")

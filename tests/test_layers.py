@@ -1,0 +1,106 @@
+"""Imports point downwards only, and each library stays on its floors."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import hlotool
+
+PACKAGE = Path(hlotool.__file__).parent
+# Floor by package or module; what stands on the same floor does not see each other.
+FLOORS = {
+    "record": 0, "codes": 1, "errors": 1, "shapes": 2, "opdefs": 3, "ir": 4, "text": 5, "analysis": 6, "verify": 7, "builder": 8, "interp": 9, "opt": 10,
+    "diff": 11, "lsp": 12, "cli": 13, "dev": 14, "__main__": 14,
+}  # fmt: skip
+# The table of lazily resolved names stands outside the floors.
+EXEMPT = {PACKAGE / "__init__.py"}
+# Library, and the only packages that may import it.
+ARRAYS = {"interp", "opt", "diff"}
+LIBRARIES: dict[str, set[str]] = {"lark": {"text"}, "click": {"cli"}, "rich": {"cli"}, "numpy": ARRAYS, "ml_dtypes": ARRAYS, "scipy": set()}
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if path not in EXEMPT)
+
+
+def part_of(path: Path) -> str:
+    """The package or module directly below hlotool that a file belongs to."""
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[str, ast.stmt]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield "." * node.level + (node.module or ""), node
+
+
+def for_typing(tree: ast.AST) -> set[ast.stmt]:
+    """Imports below `if TYPE_CHECKING:`, which do not happen when the program runs."""
+    blocks = (node for node in ast.walk(tree) if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING")
+    return {statement for block in blocks for statement in ast.walk(block) if isinstance(statement, ast.Import | ast.ImportFrom)}
+
+
+def test_every_package_has_a_floor() -> None:
+    unknown = sorted({part_of(path) for path in FILES} - FLOORS.keys())
+    assert not unknown, f"add {unknown} to the table of floors, or find them a place that exists"
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [path.relative_to(PACKAGE).as_posix() for path in paths]
+
+
+@pytest.mark.parametrize("path", FILES, ids=names(FILES))
+def test_imports_point_downwards(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    floor = FLOORS.get(part_of(path), 0)
+    wrong = []
+    for name, _ in imports(tree):
+        assert not name.startswith("."), f"relative import in line {name}"
+        top, _, rest = name.partition(".")
+        if top != "hlotool" or not rest:
+            continue
+        other = rest.split(".")[0]
+        if other != part_of(path) and FLOORS.get(other, 99) >= floor:
+            wrong.append(name)
+    assert not wrong, f"on floor {floor}, but imports {wrong}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=names(FILES))
+def test_libraries_stay_on_their_floors(path: Path) -> None:
+    found = {name.partition(".")[0] for name, _ in imports(ast.parse(path.read_text(encoding="utf-8")))}
+    wrong = {library for library in found & LIBRARIES.keys() if part_of(path) not in LIBRARIES[library]}
+    assert not wrong, f"must not import {wrong}"
+
+
+BELOW_CLI = [path for path in FILES if FLOORS.get(part_of(path), 0) < FLOORS["cli"]]
+
+
+@pytest.mark.parametrize("path", BELOW_CLI, ids=names(BELOW_CLI))
+def test_imports_stand_at_the_top(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    allowed = {statement for statement in tree.body if isinstance(statement, ast.Import | ast.ImportFrom)} | for_typing(tree)
+    late = [node.lineno for _, node in imports(tree) if node not in allowed]
+    assert not late, f"imports inside functions, lines {late}"
+
+
+MODULES = [path for path in FILES if path.name != "__init__.py"]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=names(MODULES))
+def test_annotations_are_not_evaluated(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    statements = [statement for statement in tree.body if not isinstance(statement, ast.Expr)]
+    if statements:
+        first = statements[0]
+        assert isinstance(first, ast.ImportFrom), "the first statement is not an import"
+        assert first.module == "__future__", "from __future__ import annotations is missing"
+
+
+@pytest.mark.parametrize("path", FILES, ids=names(FILES))
+def test_modules_say_what_they_are_for(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert not text.strip() or ast.get_docstring(ast.parse(text)), "no docstring"

@@ -1,0 +1,139 @@
+"""The package as users get it: built as a wheel, installed into an environment of its own, run from another folder."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import hlotool
+
+ROOT = Path(__file__).resolve().parents[1]
+SAMPLE = ROOT / "samples" / "softmax.hlo"
+
+
+def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    result = subprocess.run([str(c) for c in command], cwd=cwd, capture_output=True, text=True, check=False, timeout=300)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the checkout, without what a build leaves behind."""
+    copy = tmp_path_factory.mktemp("source") / "hlotool"
+    names = ["pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", ".gitignore", "grammar", "hlotool", "samples"]
+    copy.mkdir()
+    for name in names:
+        path = ROOT / name
+        if path.is_dir():
+            shutil.copytree(path, copy / name, ignore=shutil.ignore_patterns("__pycache__", "hlo.tables"))
+        else:
+            shutil.copy(path, copy / name)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    # No isolation: hatchling and Lark are here, and the test shall not need a network.
+    run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--quiet", "-w", folder, source, cwd=folder)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment with the wheel; what it depends on is taken from the environment of the tests."""
+    folder = tmp_path_factory.mktemp("environment") / "venv"
+    venv.create(folder, with_pip=False, symlinks=sys.platform != "win32")
+    python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", "--quiet", wheel, cwd=folder)
+    (site,) = folder.rglob("site-packages")
+    (site / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n{sysconfig.get_path('platlib')}\n")
+    return python.parent
+
+
+def test_wheel_holds_grammar_and_tables(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        assert len(names) == len(set(names))
+        assert archive.read("hlotool/grammar/hlo.lark") == (ROOT / "grammar" / "hlo.lark").read_bytes()
+        assert archive.read("hlotool/text/hlo.tables")[64:69] == b" lark"
+        metadata = archive.read(f"hlotool-{hlotool.__version__}.dist-info/METADATA").decode()
+    tops = {name.partition("/")[0] for name in names}
+    assert tops == {"hlotool", f"hlotool-{hlotool.__version__}.dist-info"}
+    assert "hlotool/py.typed" in names
+    assert "License-Expression: Apache-2.0" in metadata
+
+
+def test_installed_command(environment: Path, tmp_path: Path) -> None:
+    command = environment / "hlotool"
+    assert run(command, "--version", cwd=tmp_path).stdout == f"hlotool {hlotool.__version__}\n"
+    printed = run(command, "print", SAMPLE, cwd=tmp_path).stdout
+    assert printed == hlotool.to_text(hlotool.parse_file(SAMPLE), hlotool.PrintOptions.xla_default())
+    assert run(command, "verify", SAMPLE, cwd=tmp_path).stdout == "1 file checked, nothing found\n"
+
+
+def test_installed_package_loads_its_tables(environment: Path, tmp_path: Path) -> None:
+    script = (
+        "import hlotool, hlotool.text.grammar as grammar\n"
+        "def rebuild(text): raise SystemExit('the tables were built anew')\n"
+        "grammar._build = rebuild\n"
+        f"hlotool.parse_file({str(SAMPLE)!r})\n"
+        "print(hlotool.__file__)"
+    )
+    found = Path(run(environment / "python", "-c", script, cwd=tmp_path).stdout.strip())
+    assert environment.parent in found.parents
+
+
+def test_parsing_imports_little(environment: Path, tmp_path: Path) -> None:
+    script = f"import hlotool; hlotool.to_text(hlotool.parse_file({str(SAMPLE)!r}))"
+    said = run(environment / "python", "-X", "importtime", "-c", script, cwd=tmp_path).stderr
+    modules = {line.rpartition("|")[2].strip() for line in said.splitlines()}
+    assert "lark" in modules
+    assert not modules & {"numpy", "ml_dtypes", "rich", "click"}
+
+
+def test_importing_the_package_imports_nothing_else(environment: Path, tmp_path: Path) -> None:
+    script = "import sys; before = set(sys.modules); import hlotool; print(*(set(sys.modules) - before))"
+    imported = {name.partition(".")[0] for name in run(environment / "python", "-c", script, cwd=tmp_path).stdout.split()}
+    assert imported - sys.stdlib_module_names == {"hlotool"}
+
+
+def test_editable_installation(source: Path, tmp_path: Path) -> None:
+    """The tables are made in the source tree, and nothing is copied."""
+    tables = source / "hlotool" / "text" / "hlo.tables"
+    tables.unlink(missing_ok=True)
+    target = tmp_path / "site"
+    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--quiet", "--target", target, "-e", source]
+    run(*command, cwd=tmp_path)
+    assert tables.exists()
+    assert not (target / "hlotool").exists()
+
+
+def test_source_distribution_is_complete(source: Path, tmp_path: Path) -> None:
+    """A wheel can be built of it."""
+    script = f"import os; os.chdir({str(source)!r}); from hatchling.build import build_sdist; print(build_sdist({str(tmp_path)!r}))"
+    archive = tmp_path / run(sys.executable, "-c", script, cwd=tmp_path).stdout.strip()
+    wheels = tmp_path / "wheels"
+    run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--quiet", "-w", wheels, archive, cwd=tmp_path)
+    (built,) = wheels.glob("*.whl")
+    with zipfile.ZipFile(built) as wheel:
+        assert {"hlotool/grammar/hlo.lark", "hlotool/text/hlo.tables"} <= set(wheel.namelist())
+
+
+def test_dependencies_are_what_is_declared() -> None:
+    """Every run-time dependency can be imported, and an extra that tests need is among the tests' dependencies."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = {requirement.partition(">")[0] for requirement in project["dependencies"]}
+    assert names == {"click", "lark", "ml_dtypes", "numpy", "rich"}
+    extras = project["optional-dependencies"]
+    assert set(extras["zstd"]) <= set(extras["test"])

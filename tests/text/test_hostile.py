@@ -1,0 +1,281 @@
+"""Hostile texts: success or ParseError, no limit of recursion, and time that grows in step with the text."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+
+import pytest
+
+from hlotool.errors import ParseError
+from hlotool.ir.model import Module
+from hlotool.text.parser import parse
+from hlotool.text.print_options import PrintOptions
+from hlotool.text.printer import to_text
+
+# Twice the text may take this much more time: more than twice, as the machine may be doing other things.
+MOST = 2.6
+ATTEMPTS = 6
+
+
+def attempt(text: str | bytes) -> Module | None:
+    """Parses and, when that succeeds, does everything with the module that goes through its whole depth."""
+    try:
+        module = parse(text)
+    except ParseError as error:
+        assert error.diagnostics
+        assert str(error)
+        return None
+    assert to_text(module)
+    assert to_text(module, PrintOptions.xla_default())
+    repr(module)
+    for computation in module.computations:
+        repr(computation)
+        root = computation.root
+        repr(root)
+        assert root.shape == root.shape
+        hash(root.shape)
+    return module
+
+
+def entry(line: str, before: str = "") -> str:
+    return f"HloModule m\n{before}ENTRY e {{\n  p = f32[] parameter(0)\n  {line}\n}}\n"
+
+
+def chain(n: int) -> str:
+    lines = "\n".join(f"  x{k + 1} = f32[] negate(x{k})" for k in range(n))
+    return f"ENTRY e {{\n  x0 = f32[] parameter(0)\n{lines}\n}}\n"
+
+
+def percent_chain(n: int) -> str:
+    lines = "\n".join(f"  %x.{k + 1} = f32[] negate(%x.{k})" for k in range(n))
+    return f"HloModule m\n\nENTRY %e (x.0: f32[]) -> f32[] {{\n  %x.0 = f32[] parameter(0)\n{lines}\n}}\n\n"
+
+
+def nested_shape(n: int) -> str:
+    return entry("q = " + "(" * n + "f32[2]{0}" + ")" * n + " parameter(1)")
+
+
+def signature_shape(n: int) -> str:
+    deep = "(" * n + "f32[]" + ")" * n
+    return f"HloModule m, entry_computation_layout={{({deep})->{deep}}}\nENTRY e (q: {deep}) -> {deep} {{\n  q = {deep} parameter(0)\n}}\n"
+
+
+def origin_of_depth(n: int) -> str:
+    return entry("q = f32[] negate(p), origin={" + "(" * n + '{"a"}' + ")" * n + "}")
+
+
+def computations(n: int) -> str:
+    bodies = "\n".join(f"c{k} {{\n  ROOT a = f32[] parameter(0)\n}}" for k in range(n))
+    return f"HloModule m\n{bodies}\nENTRY e {{\n  ROOT a = f32[] parameter(0)\n}}\n"
+
+
+def calls(n: int) -> str:
+    bodies = "\n".join(f"c{k + 1} {{\n  a = f32[] parameter(0)\n  ROOT b = f32[] call(a), to_apply=c{k}\n}}" for k in range(n))
+    return f"HloModule m\nc0 {{\n  ROOT a = f32[] parameter(0)\n}}\n{bodies}\n"
+
+
+# Texts of a size n. Where they are wrong, they are as deep as can be before that shows.
+GROWING: dict[str, tuple[Callable[[int], str], int]] = {
+    "braces": (lambda n: "{" * n, 50_000),
+    "parentheses": (lambda n: "(" * n, 50_000),
+    "braces of a computation": (lambda n: "HloModule m\nENTRY e " + "{" * n, 50_000),
+    "open tuple shape": (lambda n: entry("q = " + "(" * n), 10_000),
+    "nested tuple shape": (nested_shape, 10_000),
+    "nested shapes everywhere": (signature_shape, 2_500),
+    "nested buffers": (lambda n: entry("q = " + "b(" * n + "f32[]" + ")" * n + " parameter(1)"), 10_000),
+    "open operands": (lambda n: entry("q = f32[] add" + "(" * n), 25_000),
+    "nested operations": (lambda n: entry("q = f32[] " + "negate(" * n + "p" + ")" * n), 2_000),
+    "nested operations with shapes": (lambda n: entry("q = f32[] " + "add(f32[] p, f32[] " * n + "negate(p)" + ")" * n), 1_500),
+    "open operations": (lambda n: entry("q = f32[] " + "add(" * n), 5_000),
+    "open literal": (lambda n: entry("q = f32[] constant(" + "{" * n), 50_000),
+    "nested literal": (lambda n: entry("q = f32[2] constant(" + "{" * n + "1" + "}" * n + ")"), 50_000),
+    "open tuple literal": (lambda n: entry("q = () constant(" + "(" * n), 50_000),
+    "literal of many dimensions": (lambda n: entry(f"q = f32[{','.join(['1'] * n)}] constant({'{' * n}7{'}' * n})"), 2_000),
+    "numbers": (lambda n: entry(f"q = f32[{n}] constant({{{', '.join(map(str, range(n)))}}})"), 100_000),
+    "numbers without commas": (lambda n: entry(f"q = f32[{n}] constant({{{' '.join(['1.5'] * n)}}})"), 50_000),
+    "many empty rows": (lambda n: entry(f"q = f32[{n},0] constant({{{','.join(['{}'] * n)}}})"), 20_000),
+    "dimensions": (lambda n: entry(f"q = f32[{','.join(['1'] * n)}] parameter(1)"), 20_000),
+    "list attribute": (lambda n: entry(f"q = f32[] transpose(p), dimensions={{{','.join(['1'] * n)}}}"), 50_000),
+    "open list attribute": (lambda n: entry("q = f32[] transpose(p), dimensions=" + "{" * n), 50_000),
+    "raw dictionary": (lambda n: entry("q = f32[] negate(p), backend_config=" + "{" * n + "}" * n), 50_000),
+    "open raw dictionary": (lambda n: entry("q = f32[] negate(p), backend_config=" + "{" * n), 50_000),
+    "raw dictionary of quotes": (lambda n: entry("q = f32[] negate(p), backend_config={" + '"' * n), 50_000),
+    "unknown attribute": (lambda n: entry("q = f32[] negate(p), what=" + "{" * n), 50_000),
+    "origin": (origin_of_depth, 10_000),
+    "open origin": (lambda n: entry("q = f32[] negate(p), origin={" + "(" * n), 10_000),
+    "inline bodies": (lambda n: entry("q = f32[] " + "call(p), to_apply={ p = f32[] parameter(0) q = f32[] " * n), 1_000),
+    "sharding": (lambda n: entry("q = f32[] negate(p), sharding=" + "{" * n), 50_000),
+    "devices": (lambda n: entry(f"q = f32[4] parameter(1), sharding={{devices=[{n}]{','.join(map(str, range(n)))}}}"), 20_000),
+    "replica groups": (lambda n: entry(f"q = f32[] all-to-all(p), replica_groups={{{','.join(f'{{{k}}}' for k in range(n))}}}"), 10_000),
+    "attributes": (lambda n: entry("q = f32[] negate(p)" + "".join(f", a{k}=1" for k in range(n))), 5_000),
+    "the same attribute": (lambda n: entry("q = f32[] negate(p)" + ", metadata={}" * n), 5_000),
+    "metadata fields": (lambda n: entry("q = f32[] negate(p), metadata={" + 'op_name="x" ' * n + "}"), 5_000),
+    "string": (lambda n: entry('q = f32[] negate(p), metadata={op_name="' + "x" * n + '"}'), 500_000),
+    "open string": (lambda n: entry('q = f32[] negate(p), metadata={op_name="' + "\\n" * n), 200_000),
+    "quotes": (lambda n: entry("q = f32[] negate(p), metadata={op_name=" + '"' * n), 50_000),
+    "escapes": (lambda n: entry('q = f32[] negate(p), metadata={op_name="' + "\\303\\251" * n + '"}'), 50_000),
+    "comment": (lambda n: "/*" + "*" * n + "/ HloModule m", 200_000),
+    "open comment": (lambda n: entry("/*" + "/*" * n), 200_000),
+    "open comments in a line": (lambda n: entry("q = f32[] negate(p) " + "/* " * n), 50_000),
+    "slashes": (lambda n: entry("/" * n), 200_000),
+    "stars": (lambda n: entry("q = f32[2]{0:T(" + "*," * n), 20_000),
+    "line comments": (lambda n: entry("// x\n" * n), 50_000),
+    "blanks": (lambda n: " \t\n" * n, 200_000),
+    "blanks in a line": (lambda n: entry("q = f32[]" + " " * n + "negate(p)"), 200_000),
+    "line ends without instructions": (lambda n: entry("\n" * n), 200_000),
+    "word": (lambda n: "a" * n, 200_000),
+    "digits": (lambda n: entry("q = f32[" + "1" * n + "] parameter(1)"), 100_000),
+    "zeros": (lambda n: entry("q = s32[] constant(" + "0" * n + ")"), 100_000),
+    "dim labels": (lambda n: entry("q = f32[] convolution(p, p), dim_labels=" + "0" * n), 100_000),
+    "padding": (lambda n: entry("q = f32[] pad(p, p), padding=" + "x".join(["0_0"] * n)), 20_000),
+    "window": (lambda n: entry("q = f32[] reduce-window(p, p), window={size=" + "x".join(["1"] * n) + "}"), 20_000),
+    "operands": (lambda n: entry("q = () tuple(" + ", ".join(["p"] * n) + ")"), 20_000),
+    "empty operands": (lambda n: entry("q = () tuple(" + "," * n + ")"), 20_000),
+    "tuple elements": (lambda n: entry("q = tuple(" + ", ".join(["p"] * n) + ")"), 10_000),
+    "paths": (lambda n: entry("q = f32[] negate(p" + "#0" * n + ")"), 10_000),
+    "headers": (lambda n: "HloModule m\n" * n, 10_000),
+    "module attributes": (lambda n: "HloModule m" + ", replica_count=1" * n, 10_000),
+    "aliases": (lambda n: f"HloModule m, input_output_alias={{{', '.join(['{}: (0, {})'] * n)}}}\nENTRY e {{ p = f32[] parameter(0) }}", 5_000),
+    "table rows": (lambda n: "HloModule m\nFileNames\n" + '1 "a"\n' * n + "FunctionNames\nFileLocations\nStackFrames\nENTRY e { p = f32[] parameter(0) }", 10_000),
+    "closing braces": (lambda n: entry("}\n" * n), 20_000),
+    "computation headers": (lambda n: "HloModule m\n" + "ENTRY e {\n" * n, 5_000),
+    "broken lines": (lambda n: entry("\n".join(f"q{k} = f32[] negat(p)" for k in range(n))), 2_000),
+    "broken syntax": (lambda n: entry("\n".join(f"q{k} = f32[ negate(p)" for k in range(n))), 2_000),
+    "chain": (chain, 5_000),
+    "chain as printed": (percent_chain, 10_000),
+    "computations": (computations, 4_000),
+    "calls": (calls, 3_000),
+    "undefined operands": (lambda n: entry("q = () tuple(" + ", ".join(f"z{k}" for k in range(n)) + ")"), 5_000),
+    "unknown words": (lambda n: entry("\n".join(f"q{k} = f32[] negate(z{k})" for k in range(n))), 1_000),
+    "form feeds": (lambda n: "\f" * n, 50_000),
+    "zero bytes": (lambda n: "\0" * n, 50_000),
+    "zero bytes in a body": (lambda n: entry("\0" * n), 50_000),
+}
+
+
+def seconds(text: str) -> float:
+    gc.collect()
+    start = time.process_time()
+    attempt(text)
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_time_is_linear(name: str) -> None:
+    make, size = GROWING[name]
+    single, double = make(size), make(2 * size)
+    once = twice = float("inf")
+    for _ in range(ATTEMPTS):
+        # The least of several times is the one that nothing else disturbed.
+        once, twice = min(once, seconds(single)), min(twice, seconds(double))
+        if twice <= MOST * once or twice < 0.02:
+            return
+    raise AssertionError(f"{size}: {once * 1000:.1f} ms, {2 * size}: {twice * 1000:.1f} ms")
+
+
+# ---- large and strange ------------------------------------------------------------------------------------------------
+
+LARGE: dict[str, Callable[[], str | bytes]] = {
+    "100,000 braces": lambda: "{" * 100_000,
+    "100,000 braces in an attribute": lambda: entry("q = f32[] transpose(p), dimensions=" + "{" * 100_000),
+    "100,000 braces in a literal": lambda: entry("q = f32[] constant(" + "{" * 100_000),
+    "100,000 parentheses of operands": lambda: entry("q = f32[] add" + "(" * 100_000),
+    "100,000 parentheses of a shape": lambda: entry("q = " + "(" * 100_000),
+    "tuple shape 50,000 deep": lambda: nested_shape(50_000),
+    "chain of 30,000 operands": lambda: percent_chain(30_000),
+    "20,000 nested instructions": lambda: entry("q = f32[] " + "add(p, " * 20_000 + "p" + ")" * 20_000),
+    "30,000 computations": lambda: computations(30_000),
+    "line of 50 MB": lambda: entry('q = f32[] negate(p), metadata={op_name="' + "x" * 50_000_000 + '"}'),
+    "line of 50 MB that does not end": lambda: entry('q = f32[] negate(p), metadata={op_name="' + "x" * 50_000_000),
+    "line of 50 MB of blanks": lambda: entry("q = f32[]" + " " * 50_000_000 + "negate(p)"),
+    "literal of a million numbers": lambda: entry(f"q = f32[1000,1000] constant({{{', '.join(['{' + ', '.join(['1.25'] * 1000) + '}'] * 1000)}}})"),
+    "literal of a million numbers too many": lambda: entry(f"q = f32[10] constant({{{','.join(['1'] * 1_000_000)}}})"),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_texts(name: str) -> None:
+    text = LARGE[name]()
+    start = time.process_time()
+    attempt(text)
+    assert time.process_time() - start < 15
+
+
+STRANGE: dict[str, str | bytes] = {
+    "empty": "",
+    "empty bytes": b"",
+    "zero byte": "\0",
+    "zero byte in a name": entry("q\0 = f32[] negate(p)"),
+    "zero byte in a string": entry('q = f32[] negate(p), metadata={op_name="a\0b"}'),
+    "zero byte in a comment": entry("// \0"),
+    "form feed": entry("q = f32[]\fnegate(p)"),
+    "vertical tab": entry("q = f32[]\vnegate(p)"),
+    "no-break space": entry("q = f32[]\u00a0negate(p)"),
+    "letter outside ASCII": entry("é = f32[] negate(p)"),
+    "digit outside ASCII": entry("q = f32[٣] parameter(1)"),
+    "lone surrogate": entry("q = f32[] negate(p) \ud800"),
+    "lone surrogate in a string": entry('q = f32[] negate(p), metadata={op_name="\ud800"}'),
+    "lone surrogate in a comment": entry("// \ud800"),
+    "bytes that are not UTF-8": b"\xff\xfe\x00\x01",
+    "bytes that are not UTF-8 in a string": b'ENTRY e { p = f32[] parameter(0), metadata={op_name="\xff\xfe"} }',
+    "bytes that are not UTF-8 in a dictionary": b"ENTRY e { p = f32[] parameter(0), backend_config={\xff\xfe} }",
+    "byte-order mark": "\ufeffENTRY e { p = f32[] parameter(0) }",
+    "byte-order mark alone": b"\xef\xbb\xbf",
+    "UTF-16": "ENTRY e { p = f32[] parameter(0) }".encode("utf-16"),
+    "carriage returns only": "HloModule m\r\rENTRY e {\r  p = f32[] parameter(0) // c\r  ROOT q = f32[] negate(p)\r}\r",
+    "line separator": "ENTRY e {\u2028 p = f32[] parameter(0) }",
+    "string that never ends": 'ENTRY e { p = f32[] parameter(0), metadata={op_name="x',
+    "single quote that never ends": "ENTRY e { p = f32[] parameter(0), metadata={op_name='x",
+    "backslash at the end": 'ENTRY e { p = f32[] parameter(0), metadata={op_name="x\\',
+    "comment that never ends": "ENTRY e { p = f32[] parameter(0) } /* x",
+    "slash at the end": "ENTRY e { p = f32[] parameter(0) } /",
+    "percent at the end": "ENTRY %",
+    "huge parameter number": entry("q = f32[] parameter(18446744073709551616)"),
+    "large parameter number": entry("q = f32[] parameter(9223372036854775807)"),
+    "huge tuple index": entry("q = f32[] get-tuple-element(p), index=99999999999999999999999"),
+    "huge dimension": entry("q = f32[9223372036854775807,9223372036854775807] parameter(1)"),
+    "huge iota sharding": entry("q = f32[4] parameter(1), sharding={devices=[4611686018427387904,4]<=[4611686018427387904,4]}"),
+    "huge replica groups": entry("q = f32[] all-to-all(p), replica_groups=[9223372036854775807,9223372036854775807]<=[9223372036854775807]"),
+    "huge escape": entry('q = f32[] negate(p), metadata={op_name="\\x' + "f" * 10_000 + '"}'),
+    "many digits": entry("q = s32[] constant(" + "9" * 10_000 + ")"),
+    "many digits of a float": entry("q = f64[] constant(1." + "9" * 10_000 + "e-5000)"),
+    "huge exponent": entry("q = f64[] constant(1e" + "9" * 10_000 + ")"),
+    "huge payload": entry("q = f64[] constant(nan(0x" + "f" * 10_000 + "))"),
+    "huge window": entry("q = f32[] reduce-window(p, p), window={size=" + "9" * 5_000 + "x1}"),
+    "huge padding": entry("q = f32[] pad(p, p), padding=" + "9" * 5_000 + "_0"),
+    "huge statistics": entry("q = f32[] negate(p), statistics={visualizing_index=1,x=" + "9" * 5_000 + "}"),
+    "huge epsilon": entry("q = f32[] batch-norm-training(p, p, p), epsilon=1e999999, feature_index=0"),
+    "huge tolerance": entry("q = f32[] tanh(p), result_accuracy={tolerance={ulps=" + "9" * 5_000 + "}}"),
+    "tolerance without a number": entry("q = f32[] tanh(p), result_accuracy={tolerance={ulps=nan}}"),
+    "endless tolerance": entry("q = f32[] tanh(p), result_accuracy={tolerance={ulps=inf}}"),
+    "huge sparsity": entry("q = f32[] convolution(p, p), dim_labels=bf_io->bf, sparsity_config={lhs={sparsity=" + "9" * 5_000 + "x1}}"),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_strange_texts(name: str) -> None:
+    attempt(STRANGE[name])
+
+
+def test_carriage_returns_alone_end_lines() -> None:
+    module = parse(STRANGE["carriage returns only"])
+    assert [x.name for x in module.entry.instructions] == ["p", "q"]
+
+
+@pytest.mark.parametrize("end", range(0, 400, 7))
+def test_half_a_file(end: int) -> None:
+    text = percent_chain(3) + computations(2) + entry('q = f32[2] constant({1, 2}), metadata={op_name="x" source_line=3}, backend_config={"a":[1]}')
+    attempt(text[:end])
+
+
+def test_deep_shapes_are_values_like_others() -> None:
+    first, second = (attempt(nested_shape(20_000)) for _ in range(2))
+    assert first is not None
+    assert second is not None
+    a, b = first.entry.root.shape, second.entry.root.shape
+    assert a == b
+    assert hash(a) == hash(b)
+    assert a.text == b.text
+    assert len(repr(a)) > 20_000

@@ -32,9 +32,7 @@ class AttributeSet(dict[str, Any]):
 
     __slots__ = ("called", "control_predecessors", "pending", "spelling")
 
-    def __init__(
-        self, values: dict[str, Any], called: tuple[Computation, ...] = (), control_predecessors: tuple[Instruction, ...] = ()
-    ) -> None:
+    def __init__(self, values: dict[str, Any], called: tuple[Computation, ...] = (), control_predecessors: tuple[Instruction, ...] = ()) -> None:
         super().__init__(values)
         self.called = called
         self.control_predecessors = control_predecessors

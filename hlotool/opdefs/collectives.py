@@ -51,7 +51,7 @@ def all_gather(
 ) -> Shape:
     """Concatenates the operands of a group's members along one dimension, in the order in which the group lists them.
 
-        r = f32[8] all-gather(f32[4] x), replica_groups={{0,1}}, dimensions={0}
+    r = f32[8] all-gather(f32[4] x), replica_groups={{0,1}}, dimensions={0}
     """
     shape_must_be_written("all-gather")
 
@@ -67,7 +67,7 @@ def all_gather_start(
 ) -> Shape:
     """Begins an all-gather; the result pairs the operands with the eventual results.
 
-        s = (f32[4], f32[8]) all-gather-start(f32[4] x), replica_groups={{0,1}}, dimensions={0}
+    s = (f32[4], f32[8]) all-gather-start(f32[4] x), replica_groups={{0,1}}, dimensions={0}
     """
     shape_must_be_written("all-gather-start")
 
@@ -90,7 +90,7 @@ def all_reduce(
 ) -> Shape:
     """Gives every member of a group the combination of all members' operands.
 
-        r = f32[4] all-reduce(f32[4] x), replica_groups={{0,1}}, to_apply=add
+    r = f32[4] all-reduce(f32[4] x), replica_groups={{0,1}}, to_apply=add
     """
     shape_must_be_written("all-reduce")
 
@@ -107,7 +107,7 @@ def all_reduce_start(
 ) -> Shape:
     """Begins an all-reduce; the result has the shape of the finished one.
 
-        s = f32[4] all-reduce-start(f32[4] x), replica_groups={{0,1}}, to_apply=add
+    s = f32[4] all-reduce-start(f32[4] x), replica_groups={{0,1}}, to_apply=add
     """
     shape_must_be_written("all-reduce-start")
 
@@ -125,7 +125,7 @@ def reduce_scatter(
 ) -> Shape:
     """Combines the operands of a group's members and gives each member its part along one dimension.
 
-        r = f32[4] reduce-scatter(f32[8] x), replica_groups={{0,1}}, dimensions={0}, to_apply=add
+    r = f32[4] reduce-scatter(f32[8] x), replica_groups={{0,1}}, dimensions={0}, to_apply=add
     """
     shape_must_be_written("reduce-scatter")
 
@@ -156,7 +156,7 @@ def ragged_all_to_all(
 ) -> Shape:
     """An exchange of slices whose offsets and sizes are operands too; XLA reads `dimensions` and forgets it.
 
-        r = f32[8] ragged-all-to-all(f32[8] x, f32[8] out, s32[2] a, s32[2] b, s32[2] c, s32[2] d), replica_groups={{0,1}}
+    r = f32[8] ragged-all-to-all(f32[8] x, f32[8] out, s32[2] a, s32[2] b, s32[2] c, s32[2] d), replica_groups={{0,1}}
     """
     shape_must_be_written("ragged-all-to-all")
 
@@ -170,7 +170,7 @@ def collective_broadcast(
 ) -> Shape:
     """Gives every member of a group the operand of the group's first member, or of the one that the last operand names.
 
-        r = f32[4] collective-broadcast(f32[4] x), replica_groups={{0,1}}
+    r = f32[4] collective-broadcast(f32[4] x), replica_groups={{0,1}}
     """
     shape_must_be_written("collective-broadcast")
 
@@ -184,9 +184,7 @@ def _permute_rule(result: Shape | None, operands: tuple[Shape, ...], attributes:
 
 
 @op(infers=False, parse_rule=_permute_rule)
-def collective_permute(
-    *operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()
-) -> Shape:
+def collective_permute(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
     """Sends the operand from each source to its target; a device that is nobody's target gets zeros.
 
     The form with slice_sizes copies slices of operand 0 into operand 1, at the offsets that operands 2 and 3 hold.
@@ -197,12 +195,10 @@ def collective_permute(
 
 
 @op(infers=False, parse_rule=_permute_rule)
-def collective_permute_start(
-    *operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()
-) -> Shape:
+def collective_permute_start(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
     """Begins a collective-permute; the result holds operand, eventual result and contexts.
 
-        s = (f32[4], f32[4], u32[], u32[]) collective-permute-start(f32[4] x), source_target_pairs={{0,1},{1,0}}
+    s = (f32[4], f32[4], u32[], u32[]) collective-permute-start(f32[4] x), source_target_pairs={{0,1},{1,0}}
     """
     shape_must_be_written("collective-permute-start")
 

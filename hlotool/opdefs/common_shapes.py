@@ -252,9 +252,7 @@ def window_result(sizes: Sequence[int], window: Sequence[WindowDimension]) -> li
     >>> window_result([7], [WindowDimension(3, stride=2, padding_low=1, padding_high=1)])
     [4]
     """
-    require(
-        len(sizes) == len(window), "T095", "window", f"window has {count(len(window), 'dimension')}, the array has {len(sizes)}"
-    )
+    require(len(sizes) == len(window), "T095", "window", f"window has {count(len(window), 'dimension')}, the array has {len(sizes)}")
     return [_window_positions(size, dimension) for size, dimension in zip(sizes, window, strict=True)]
 
 

@@ -33,7 +33,7 @@ __all__ = [
 def after_all(*operands: Shape) -> Shape:
     """A token that comes after all its operands.
 
-        t = token[] after-all(token[] a, token[] b)
+    t = token[] after-all(token[] a, token[] b)
     """
     return TOKEN
 
@@ -42,7 +42,7 @@ def after_all(*operands: Shape) -> Shape:
 def add_dependency(operand: Shape, token: Shape) -> Shape:
     """The operand itself, not before the token.
 
-        r = f32[4] add-dependency(f32[4] x, token[] t)
+    r = f32[4] add-dependency(f32[4] x, token[] t)
     """
     return operand
 
@@ -55,7 +55,7 @@ def _in_flight(buffer: Shape, at: str) -> Shape:
 def send(operand: Shape, token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Begins to send the operand over a channel; the result holds the buffer, a context and a token.
 
-        s = (f32[4], u32[], token[]) send(f32[4] x, token[] t), channel_id=1
+    s = (f32[4], u32[], token[]) send(f32[4] x, token[] t), channel_id=1
     """
     return _in_flight(operand, "operand 0")
 
@@ -64,7 +64,7 @@ def send(operand: Shape, token: Shape, *, channel_id: Int | None = None, is_host
 def send_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Waits for a send.
 
-        t = token[] send-done((f32[4], u32[], token[]) s), channel_id=1
+    t = token[] send-done((f32[4], u32[], token[]) s), channel_id=1
     """
     return TOKEN
 
@@ -82,7 +82,7 @@ def _recv_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: di
 def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Begins to receive from a channel; the result holds the buffer, a context and a token.
 
-        s = (f32[4], u32[], token[]) recv(token[] t), channel_id=1
+    s = (f32[4], u32[], token[]) recv(token[] t), channel_id=1
     """
     shape_must_be_written("recv")
 
@@ -91,7 +91,7 @@ def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool 
 def recv_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Waits for a recv and gives what was received.
 
-        r = (f32[4], token[]) recv-done((f32[4], u32[], token[]) s), channel_id=1
+    r = (f32[4], token[]) recv-done((f32[4], u32[], token[]) s), channel_id=1
     """
     if not (operand.is_tuple and operand.elements):
         raise Violation("A037", "operand 0", f"operand must be (data, u32[], token[]), got {operand.text_without_layout}")
@@ -111,7 +111,7 @@ def _infeed_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: 
 def infeed(token: Shape, *, infeed_config: Text = "") -> Shape:
     """Takes an item from the queue that the host fills.
 
-        r = (f32[4], token[]) infeed(token[] t)
+    r = (f32[4], token[]) infeed(token[] t)
     """
     shape_must_be_written("infeed")
 
@@ -120,7 +120,7 @@ def infeed(token: Shape, *, infeed_config: Text = "") -> Shape:
 def outfeed(operand: Shape, token: Shape, *, outfeed_shape: Always[ShapeValue | None] = None, outfeed_config: Text = "") -> Shape:
     """Puts the operand into the queue that the host empties; outfeed_shape is the operand's shape unless written.
 
-        t = token[] outfeed(f32[4] x, token[] t), outfeed_shape=f32[4]
+    t = token[] outfeed(f32[4] x, token[] t), outfeed_shape=f32[4]
     """
     return TOKEN
 
@@ -129,7 +129,7 @@ def outfeed(operand: Shape, token: Shape, *, outfeed_shape: Always[ShapeValue | 
 def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = None) -> Shape:
     """Begins to copy the operand, usually to another memory space; the result holds destination, source and a context.
 
-        s = (f32[4]{0:S(1)}, f32[4]{0}, u32[]) copy-start(f32[4] x)
+    s = (f32[4]{0:S(1)}, f32[4]{0}, u32[]) copy-start(f32[4] x)
     """
     shape_must_be_written("copy-start")
 
@@ -138,7 +138,7 @@ def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = Non
 def copy_done(operand: Shape) -> Shape:
     """Waits for a copy and gives the destination.
 
-        r = f32[4]{0:S(1)} copy-done((f32[4]{0:S(1)}, f32[4]{0}, u32[]) s)
+    r = f32[4]{0:S(1)} copy-done((f32[4]{0:S(1)}, f32[4]{0}, u32[]) s)
     """
     shape_must_be_written("copy-done")
 
@@ -147,7 +147,7 @@ def copy_done(operand: Shape) -> Shape:
 def opt_barrier(operand: Shape) -> Shape:
     """The operand itself, across which compilers may not move anything.
 
-        r = (f32[4], s32[]) opt-barrier((f32[4], s32[]) x)
+    r = (f32[4], s32[]) opt-barrier((f32[4], s32[]) x)
     """
     shape_must_be_written("opt-barrier")
 
@@ -156,6 +156,6 @@ def opt_barrier(operand: Shape) -> Shape:
 def domain(operand: Shape, *, domain: Domain) -> Shape:
     """The operand itself, at the border between two shardings.
 
-        r = f32[4] domain(f32[4] x), domain={kind="sharding", entry={maximal device=0}, exit={maximal device=1}}
+    r = f32[4] domain(f32[4] x), domain={kind="sharding", entry={maximal device=0}, exit={maximal device=1}}
     """
     return operand

@@ -104,7 +104,7 @@ def dot(
 ) -> Shape:
     """Sums products over the paired contracting dimensions, once for each index of the paired batch dimensions.
 
-        r = f32[2,4] dot(f32[2,3] a, f32[3,4] b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    r = f32[2,4] dot(f32[2,3] a, f32[3,4] b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
     """
     return _dot_result("dot", lhs, rhs, DotDimensions(lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims))
 
@@ -198,10 +198,8 @@ def scaled_dot(
 ) -> Shape:
     """A dot of operands whose blocks are multiplied by scales first; each scale covers a block of equal length.
 
-        r = bf16[4,8] scaled-dot(f8e4m3fn[4,64] a, f8e4m3fn[8,64] b, f8e8m0fnu[4,2] s, f8e8m0fnu[8,2] t),
-            lhs_contracting_dims={1}, rhs_contracting_dims={1}
+    r = bf16[4,8] scaled-dot(f8e4m3fn[4,64] a, f8e4m3fn[8,64] b, f8e8m0fnu[4,2] s, f8e8m0fnu[8,2] t),
+        lhs_contracting_dims={1}, rhs_contracting_dims={1}
     """
     # XLA infers from operands 0 and 2, as if the scale of lhs were rhs: an omitted shape is right only by accident.
-    return _dot_result(
-        "scaled-dot", lhs, lhs_scale, DotDimensions(lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims)
-    )
+    return _dot_result("scaled-dot", lhs, lhs_scale, DotDimensions(lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims))

@@ -44,7 +44,7 @@ __all__ = ["async_done", "async_start", "async_update", "call", "conditional", "
 def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) -> Shape:
     """Runs a computation on the operands; a composite call names an operation whose meaning the computation spells out.
 
-        r = f32[4] call(f32[4] x), to_apply=f
+    r = f32[4] call(f32[4] x), to_apply=f
     """
     parameters = to_apply.parameters
     fits = len(parameters) == len(operands)
@@ -59,7 +59,7 @@ def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) ->
 def while_(init: Shape, *, condition: Computation, body: Computation) -> Shape:
     """Replaces the loop state by the body's result for as long as the condition holds.
 
-        r = (s32[], f32[4]) while((s32[], f32[4]) init), condition=c, body=b
+    r = (s32[], f32[4]) while((s32[], f32[4]) init), condition=c, body=b
     """
     for name, computation in (("condition", condition), ("body", body)):
         parameters = len(computation.parameters)
@@ -148,7 +148,7 @@ def _with_dynamic(leaf: Shape, flags: tuple[bool, ...]) -> Shape:
 def fusion(*operands: Shape, kind: FusionKind, output_to_operand_aliasing: OutputAliases = (), calls: Computation) -> Shape:
     """Runs a computation that a compiler has chosen to emit as one kernel.
 
-        r = f32[4] fusion(f32[4] x, f32[4] y), kind=kLoop, calls=fused
+    r = f32[4] fusion(f32[4] x, f32[4] y), kind=kLoop, calls=fused
     """
     shape_must_be_written("fusion")
 
@@ -201,12 +201,10 @@ def _async_start_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
 
 
 @op(infers=False, parse_rule=_async_start_rule)
-def async_start(
-    *operands: Shape, async_execution_thread: Text = "main", output_to_operand_aliasing: OutputAliases = (), calls: Computation
-) -> Shape:
+def async_start(*operands: Shape, async_execution_thread: Text = "main", output_to_operand_aliasing: OutputAliases = (), calls: Computation) -> Shape:
     """Begins to run a computation on another thread; the result holds operands, eventual result and contexts.
 
-        s = ((f32[4]), f32[4], u32[]) async-start(f32[4] x), calls=f
+    s = ((f32[4]), f32[4], u32[]) async-start(f32[4] x), calls=f
     """
     shape_must_be_written("async-start")
 
@@ -220,7 +218,7 @@ def _async_update_rule(result: Shape | None, operands: tuple[Shape, ...], attrib
 def async_update(previous: Shape, *, async_execution_thread: Text | None = None, calls: Computation | None = None) -> Shape:
     """Marks progress of an asynchronous operation; the attributes only repeat what the async-start says.
 
-        u = ((f32[4]), f32[4], u32[]) async-update(((f32[4]), f32[4], u32[]) s)
+    u = ((f32[4]), f32[4], u32[]) async-update(((f32[4]), f32[4], u32[]) s)
     """
     shape_must_be_written("async-update")
 
@@ -229,6 +227,6 @@ def async_update(previous: Shape, *, async_execution_thread: Text | None = None,
 def async_done(previous: Shape, *, async_execution_thread: Text | None = None, calls: Computation | None = None) -> Shape:
     """Waits for an asynchronous operation and gives its result; the attributes only repeat what the async-start says.
 
-        r = f32[4] async-done(((f32[4]), f32[4], u32[]) s)
+    r = f32[4] async-done(((f32[4]), f32[4], u32[]) s)
     """
     shape_must_be_written("async-done")

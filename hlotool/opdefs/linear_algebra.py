@@ -25,7 +25,7 @@ __all__ = ["cholesky", "fft", "triangular_solve"]
 def cholesky(a: Shape, *, lower: Bool = False) -> Shape:
     """Factors each Hermitian positive-definite matrix into a triangular one times its adjoint; reads only the named triangle.
 
-        r = f32[4,4] cholesky(f32[4,4] a), lower=true
+    r = f32[4,4] cholesky(f32[4,4] a), lower=true
     """
     array = array_operand(a, "operand 0", "cholesky")
     numeric = is_floating(array.element_type) or is_complex(array.element_type)
@@ -48,7 +48,7 @@ def triangular_solve(
 ) -> Shape:
     """Solves op(a) x = b (left_side) or x op(a) = b for x, with triangular a; reads only the named triangle.
 
-        r = f32[4,2] triangular-solve(f32[4,4] a, f32[4,2] b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE
+    r = f32[4,2] triangular-solve(f32[4,4] a, f32[4,2] b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE
     """
     matrix, other = array_operand(a, "operand 0", "triangular-solve"), array_operand(b, "operand 1", "triangular-solve")
     numeric = is_floating(matrix.element_type) or is_complex(matrix.element_type)

@@ -57,7 +57,7 @@ def _with_statistics(operand: Shape, feature_index: int) -> Shape:
 def batch_norm_training(operand: Shape, scale: Shape, offset: Shape, *, epsilon: Number, feature_index: Int) -> Shape:
     """Normalizes over all dimensions but the feature one; gives the normalized array, the mean and the variance.
 
-        r = (f32[8,3], f32[3], f32[3]) batch-norm-training(f32[8,3] x, f32[3] s, f32[3] o), epsilon=0.001, feature_index=1
+    r = (f32[8,3], f32[3], f32[3]) batch-norm-training(f32[8,3] x, f32[3] s, f32[3] o), epsilon=0.001, feature_index=1
     """
     _check_operand("batch-norm-training", operand, feature_index)
     for name, at, vector in (("scale", "operand 1", scale), ("offset", "operand 2", offset)):
@@ -66,12 +66,10 @@ def batch_norm_training(operand: Shape, scale: Shape, offset: Shape, *, epsilon:
 
 
 @op()
-def batch_norm_inference(
-    operand: Shape, scale: Shape, offset: Shape, mean: Shape, variance: Shape, *, epsilon: Number, feature_index: Int
-) -> Shape:
+def batch_norm_inference(operand: Shape, scale: Shape, offset: Shape, mean: Shape, variance: Shape, *, epsilon: Number, feature_index: Int) -> Shape:
     """Normalizes with a given mean and variance for each feature.
 
-        r = f32[8,3] batch-norm-inference(f32[8,3] x, f32[3] s, f32[3] o, f32[3] m, f32[3] v), epsilon=0.001, feature_index=1
+    r = f32[8,3] batch-norm-inference(f32[8,3] x, f32[3] s, f32[3] o, f32[3] m, f32[3] v), epsilon=0.001, feature_index=1
     """
     _check_operand("batch-norm-inference", operand, feature_index)
     for name, at, vector in (("scale", "operand 1", scale), ("offset", "operand 2", offset)):
@@ -82,13 +80,11 @@ def batch_norm_inference(
 
 
 @op()
-def batch_norm_grad(
-    operand: Shape, scale: Shape, mean: Shape, variance: Shape, grad_output: Shape, *, epsilon: Number, feature_index: Int
-) -> Shape:
+def batch_norm_grad(operand: Shape, scale: Shape, mean: Shape, variance: Shape, grad_output: Shape, *, epsilon: Number, feature_index: Int) -> Shape:
     """Gradients of batch-norm-training with respect to operand, scale and offset.
 
-        r = (f32[8,3], f32[3], f32[3]) batch-norm-grad(f32[8,3] x, f32[3] s, f32[3] m, f32[3] v, f32[8,3] dy),
-            epsilon=0.001, feature_index=1
+    r = (f32[8,3], f32[3], f32[3]) batch-norm-grad(f32[8,3] x, f32[3] s, f32[3] m, f32[3] v, f32[8,3] dy),
+        epsilon=0.001, feature_index=1
     """
     _check_operand("batch-norm-grad", operand, feature_index)
     for name, at, vector in (("scale", "operand 1", scale), ("mean", "operand 2", mean), ("variance", "operand 3", variance)):

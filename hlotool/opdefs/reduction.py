@@ -110,7 +110,7 @@ def _element_type(shape: Shape) -> str:
 def reduce_window(*operands: Shape, window: Window = (), to_apply: Computation) -> Shape:
     """Combines the elements inside each position of a window; padding and holes contribute nothing.
 
-        r = f32[4] reduce-window(f32[8] x, f32[] zero), window={size=2 stride=2}, to_apply=add
+    r = f32[4] reduce-window(f32[8] x, f32[] zero), window={size=2 stride=2}, to_apply=add
     """
     require(operands, "S013", "operands", "'reduce-window' takes at least 2 operands, got 0")
     _even_operands(None, operands, {})
@@ -123,12 +123,10 @@ def reduce_window(*operands: Shape, window: Window = (), to_apply: Computation) 
 
 
 @op()
-def select_and_scatter(
-    operand: Shape, source: Shape, init_value: Shape, *, window: Window = (), select: Computation, scatter: Computation
-) -> Shape:
+def select_and_scatter(operand: Shape, source: Shape, init_value: Shape, *, window: Window = (), select: Computation, scatter: Computation) -> Shape:
     """Adds each source value, with `scatter`, at the place in its window of the operand that `select` prefers.
 
-        r = f32[4] select-and-scatter(f32[4] x, f32[2] s, f32[] zero), window={size=2 stride=2}, select=ge, scatter=add
+    r = f32[4] select-and-scatter(f32[4] x, f32[2] s, f32[] zero), window={size=2 stride=2}, select=ge, scatter=add
     """
     require_array(operand, "operand 0", "select-and-scatter")
     parameters = select.parameters
@@ -160,7 +158,7 @@ def _map_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dic
 def map_(*operands: Shape, dimensions: Always[Dims] = (), to_apply: Computation) -> Shape:
     """Applies a scalar function at every index, to one element of each operand.
 
-        r = f32[4] map(f32[4] x, f32[4] y), dimensions={0}, to_apply=add
+    r = f32[4] map(f32[4] x, f32[4] y), dimensions={0}, to_apply=add
     """
     require(operands, "S013", "operands", "'map' takes at least 1 operand, got 0")
     arrays = [array_operand(shape, f"operand {k}", "map") for k, shape in enumerate(operands)]

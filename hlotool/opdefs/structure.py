@@ -29,7 +29,7 @@ def _one_flag_for_each_leaf(result: Shape | None, operands: tuple[Shape, ...], a
 def parameter(*, parameter_replication: Replication | None = None) -> Shape:
     """An input of the computation, by number.
 
-        x = f32[4] parameter(0)
+    x = f32[4] parameter(0)
     """
     shape_must_be_written("parameter")
 
@@ -38,7 +38,7 @@ def parameter(*, parameter_replication: Replication | None = None) -> Shape:
 def constant() -> Shape:
     """A value that the text spells out.
 
-        c = f32[2] constant({1, 2})
+    c = f32[2] constant({1, 2})
     """
     shape_must_be_written("constant")
 
@@ -56,7 +56,7 @@ def _tuple_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: d
 def tuple_(*operands: Shape) -> Shape:
     """Groups values into one.
 
-        r = (f32[4], s32[]) tuple(f32[4] x, s32[] i)
+    r = (f32[4], s32[]) tuple(f32[4] x, s32[] i)
     """
     return tuple_shape(operands)
 
@@ -65,7 +65,7 @@ def tuple_(*operands: Shape) -> Shape:
 def get_tuple_element(operand: Shape, *, index: Int) -> Shape:
     """One element of a tuple.
 
-        r = s32[] get-tuple-element((f32[4], s32[]) x), index=1
+    r = s32[] get-tuple-element((f32[4], s32[]) x), index=1
     """
     require(operand.is_tuple, "T069", "operand 0", f"operand is {operand.text_without_layout}, not a tuple")
     elements = operand.elements

@@ -15,9 +15,9 @@ from hlotool.opdefs import shaping as shaping
 from hlotool.opdefs import structure as structure
 from hlotool.opdefs.base import OPS as OPS
 from hlotool.opdefs.base import OpDef as OpDef
-from hlotool.opdefs.codecs import provenance as provenance
 from hlotool.opdefs.codecs import configuration as configuration
 from hlotool.opdefs.codecs import enums as enums
+from hlotool.opdefs.codecs import provenance as provenance
 from hlotool.opdefs.codecs import references as references
 from hlotool.opdefs.codecs import replica_groups as replica_groups
 from hlotool.opdefs.codecs import scalars as scalars

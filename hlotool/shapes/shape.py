@@ -7,7 +7,19 @@ from collections.abc import Iterable, Iterator
 from hlotool.record import Record, replace
 from hlotool.shapes.layout import Layout, default_layout
 
-__all__ = ["OPAQUE", "TOKEN", "UNBOUNDED", "ProgramShape", "Shape", "array_shape", "buffer_shape", "compatible", "join_elements", "tuple_shape", "with_default_order"]
+__all__ = [
+    "OPAQUE",
+    "TOKEN",
+    "UNBOUNDED",
+    "ProgramShape",
+    "Shape",
+    "array_shape",
+    "buffer_shape",
+    "compatible",
+    "join_elements",
+    "tuple_shape",
+    "with_default_order",
+]
 
 UNBOUNDED = -1
 """Size of a dimension written `?`."""

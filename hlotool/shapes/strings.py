@@ -10,7 +10,13 @@ import re
 __all__ = ["escape", "is_raw_dict", "quote", "raw_dict_end", "unescape", "unquote"]
 
 _ESCAPE = re.compile(rb"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]+)|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
-_SIMPLE = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v", b"\\": b"\\", b"?": b"?", b"'": b"'", b'"': b'"'}
+_SIMPLE = dict(
+    zip(
+        (b"a", b"b", b"f", b"n", b"r", b"t", b"v", b"\\", b"?", b"'", b'"'),
+        (b"\a", b"\b", b"\f", b"\n", b"\r", b"\t", b"\v", b"\\", b"?", b"'", b'"'),
+        strict=True,
+    )
+)
 _SPECIAL = re.compile(r"[^ !#-&(-\[\]-~]")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "'": "\\'", "\\": "\\\\"}
 _RAW = re.compile(r'[{}]|"(?:[^"\\]++|\\.)*+"', re.DOTALL)

@@ -254,8 +254,8 @@ class ModuleBuilder:
         root = self.module.entry.root
         for pair in self.module.attributes.get("input_output_alias", ()):
             if root is not None and subshape(root.shape, pair.output_index) is None:
-                index = ",".join(map(str, pair.output_index))
-                self.report("M004", self._header_position(), f"input_output_alias names output {{{index}}}, the result is {root.shape.text_without_layout}")
+                index, result = ",".join(map(str, pair.output_index)), root.shape.text_without_layout
+                self.report("M004", self._header_position(), f"input_output_alias names output {{{index}}}, the result is {result}")
             elif pair.number < 0:
                 self.report("M005", self._header_position(), f"input_output_alias names parameter {pair.number}")
 

@@ -215,7 +215,8 @@ def _nested_instruction(children: Children) -> Any:
     if parts is BROKEN:
         return BROKEN
     session = ACTIVE.session
-    return add_instruction(session.builder, f"{parts.opcode}.anon", parts.position, parts, parts.position, session.previous_end, nested=True) or BROKEN
+    made = add_instruction(session.builder, f"{parts.opcode}.anon", parts.position, parts, parts.position, session.previous_end, nested=True)
+    return made or BROKEN
 
 
 @_rule("instruction")

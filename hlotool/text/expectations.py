@@ -8,19 +8,55 @@ from hlotool.errors import nearest
 
 __all__ = ["describe"]
 
-_WORDS = {
-    "IDENT": "a name", "PERCENT_NAME": "a name", "COLON_NAME": "a name", "ATTRIBUTE": "an attribute", "OPCODE": "an opcode", "PARAMETER": "an opcode",
-    "CONSTANT": "an opcode", "ELEMENT_TYPE": "a shape", "BUFFER": "a shape", "INT": "an integer", "DECIMAL": "a number", "NAN": "a number",
-    "INF": "a number", "NEGATIVE_INF": "a number", "STRING": "a string", "TRUE": "true or false", "FALSE": "true or false",
-    "DXD": "sizes like 2x3", "PAD": "padding like 0_0x1_1", "DIM_LABELS": "dimension labels like b01f_01io->b01f", "RAW_DICT": "a dictionary {...}",
-    "RAW_VALUE": "a value", "LITERAL_TEXT": "a literal", "LAYOUT_OPEN": "a layout", "ROOT": "an instruction", "ENTRY": "a computation",
-    "HLO_MODULE": "HloModule", "$END": "the end of the text", "LBRACE": "'{'", "RBRACE": "'}'", "LPAR": "'('", "RPAR": "')'", "LSQB": "'['", "RSQB": "']'",
-    "COMMA": "','", "COLON": "':'", "EQUAL": "'='", "ARROW": "'->'", "BOUND": "'<='", "QUESTION": "'?'", "HASH": "'#'", "ASTERISK": "'*'", "DOTS": "'...'",
-    "PLUS": "'+'", "TILDE": "'~'", "FILE_NAMES": "FileNames", "FUNCTION_NAMES": "FunctionNames", "FILE_LOCATIONS": "FileLocations",
-    "STACK_FRAMES": "StackFrames", "KEY_OF_METADATA_STRING": "a metadata field", "KEY_OF_METADATA_INT": "a metadata field",
-    "KEY_OF_PROFILE": "a metadata field", "KEY_EXECUTION_THREAD": "execution_thread=", "KEY_OF_WINDOW": "a window field", "KEY_OF_PAD": "a window field",
-    "KEY_OF_REVERSAL": "a window field", "ALIAS_KIND": "may-alias or must-alias", "DIM_LEVEL": "a dimension level",
-}  # fmt: skip
+_TERMINALS = {
+    "a name": "IDENT PERCENT_NAME COLON_NAME",
+    "an attribute": "ATTRIBUTE",
+    "an opcode": "OPCODE PARAMETER CONSTANT",
+    "a shape": "ELEMENT_TYPE BUFFER",
+    "an integer": "INT",
+    "a number": "DECIMAL NAN INF NEGATIVE_INF",
+    "a string": "STRING",
+    "true or false": "TRUE FALSE",
+    "sizes like 2x3": "DXD",
+    "padding like 0_0x1_1": "PAD",
+    "dimension labels like b01f_01io->b01f": "DIM_LABELS",
+    "a dictionary {...}": "RAW_DICT",
+    "a value": "RAW_VALUE",
+    "a literal": "LITERAL_TEXT",
+    "a layout": "LAYOUT_OPEN",
+    "an instruction": "ROOT",
+    "a computation": "ENTRY",
+    "HloModule": "HLO_MODULE",
+    "the end of the text": "$END",
+    "'{'": "LBRACE",
+    "'}'": "RBRACE",
+    "'('": "LPAR",
+    "')'": "RPAR",
+    "'['": "LSQB",
+    "']'": "RSQB",
+    "','": "COMMA",
+    "':'": "COLON",
+    "'='": "EQUAL",
+    "'->'": "ARROW",
+    "'<='": "BOUND",
+    "'?'": "QUESTION",
+    "'#'": "HASH",
+    "'*'": "ASTERISK",
+    "'...'": "DOTS",
+    "'+'": "PLUS",
+    "'~'": "TILDE",
+    "FileNames": "FILE_NAMES",
+    "FunctionNames": "FUNCTION_NAMES",
+    "FileLocations": "FILE_LOCATIONS",
+    "StackFrames": "STACK_FRAMES",
+    "a metadata field": "KEY_OF_METADATA_STRING KEY_OF_METADATA_INT KEY_OF_PROFILE",
+    "execution_thread=": "KEY_EXECUTION_THREAD",
+    "a window field": "KEY_OF_WINDOW KEY_OF_PAD KEY_OF_REVERSAL",
+    "may-alias or must-alias": "ALIAS_KIND",
+    "a dimension level": "DIM_LEVEL",
+}
+# What a terminal is called in a message.
+_WORDS = {terminal: word for word, terminals in _TERMINALS.items() for terminal in terminals.split()}
 _FIELDS = {
     "a metadata field": (
         "op_type op_name source_file source_line source_end_line source_column source_end_column profile_type deduplicated_name scheduling_name"

@@ -138,7 +138,9 @@ def _for_inference(value: Any) -> Any:
 # ---- one instruction --------------------------------------------------------------------------------------------------
 
 
-def add_instruction(builder: ModuleBuilder, name: str, position: int, parts: InstructionParts, start: int, end: int, *, nested: bool = False) -> Instruction | None:
+def add_instruction(
+    builder: ModuleBuilder, name: str, position: int, parts: InstructionParts, start: int, end: int, *, nested: bool = False
+) -> Instruction | None:
     """Adds the instruction to the open computation and returns it; a faulty one is reported, marked broken and None is returned."""
     scope = builder.scope
     try:
@@ -163,8 +165,8 @@ def _check_name(builder: ModuleBuilder, name: str, position: int) -> None:
         raise Violation("S046", position, f"'{name}' cannot name an instruction", f"call it '{suggestion}'")
     first = builder.scope.names.get(name)
     if first is not None:
-        at = f" at {builder.place(builder.text_start(first.start))}" if first.start >= 0 else ""
-        raise Violation("S003", position, f"instruction '{name}' is defined twice in computation '{builder.scope.computation.name}'", f"the first is{at}")
+        at = f"; the first is at {builder.place(builder.text_start(first.start))}" if first.start >= 0 else ""
+        raise Violation("S003", position, f"instruction '{name}' is defined twice in computation '{builder.scope.computation.name}'{at}")
 
 
 def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int, end: int) -> Instruction:

@@ -340,7 +340,9 @@ class _ArrayScanner:
         check, count = _CHECKS[plan.element.kind], plan.count
         while True:
             match = (in_braces if self.level else outside)(text, position)
-            assert match is not None and match.lastindex is not None  # the last alternatives match anything
+            # The last alternatives match anything.
+            assert match is not None
+            assert match.lastindex is not None
             kind, position = match.lastindex, match.end()
             if kind in _ELEMENTS:
                 if rank:
@@ -406,7 +408,7 @@ class _ArrayScanner:
         """Reads `(re, im)` from its parenthesis on; returns the end."""
         plan, text, at = self.plan, match.string, _start(match)
         rank = len(plan.dimensions)
-        if self.level != rank or rank and self.seen[-1] >= plan.dimensions[-1]:
+        if self.level != rank or (rank and self.seen[-1] >= plan.dimensions[-1]):
             # Unlike for real numbers this ends XLA's parsing at once.
             raise self.misplaced(match)
         if rank:

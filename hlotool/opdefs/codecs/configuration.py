@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.codecs.provenance import leaf_text
 from hlotool.opdefs.codecs.base import Style, builds, codec
+from hlotool.opdefs.codecs.provenance import leaf_text
 from hlotool.opdefs.codecs.scalars import (
     braces,
     float_text,

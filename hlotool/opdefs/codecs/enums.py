@@ -32,9 +32,7 @@ ENUMS: dict[str, EnumKind] = {
     "PrecisionAlgorithm": EnumKind(tuple(_ALGORITHMS.split()), folds_case=True),
     "FftType": EnumKind(("FFT", "IFFT", "RFFT", "IRFFT")),
     "TransposeOption": EnumKind(("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT", "TRANSPOSE_INVALID")),
-    "ApiVersion": EnumKind(
-        ("API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI")
-    ),
+    "ApiVersion": EnumKind(("API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI")),
     "PaddingType": EnumKind(("PADDING_INVALID", "PADDING_VALID", "PADDING_SAME")),
     "CustomCallSchedule": EnumKind(("SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST")),
     "ConvolutionKind": EnumKind(("fprop", "wgrad", "dgrad", "unset")),

@@ -211,7 +211,7 @@ def build_domain(children: list[Any]) -> Domain:
     if missing:
         raise Violation("S014", brace.start_pos, f"'{missing[0]}' is missing in this domain")
     if values["kind"] != "sharding":
-        raise Violation("S018", brace.start_pos, f"the kind of a domain is \"sharding\", not {quote(values['kind'])}")
+        raise Violation("S018", brace.start_pos, f'the kind of a domain is "sharding", not {quote(values["kind"])}')
     return Domain(**values)
 
 

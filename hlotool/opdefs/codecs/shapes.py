@@ -54,9 +54,7 @@ def build_array_shape(children: list[Any]) -> Shape:
     sizes = tuple(size for size, _ in rest)
     dynamic = tuple(flag for _, flag in rest)
     if layout is not None and len(layout.value.minor_to_major) != len(sizes):
-        raise Violation(
-            "S017", layout.position, f"the layout orders {len(layout.value.minor_to_major)} dimensions, the shape has {len(sizes)}"
-        )
+        raise Violation("S017", layout.position, f"the layout orders {len(layout.value.minor_to_major)} dimensions, the shape has {len(sizes)}")
     if element_type in _TOKEN_TYPES:
         return Shape(str(element_type), sizes, dynamic if any(dynamic) else ())
     return array_shape(str(element_type), sizes, dynamic, layout.value if layout is not None else None)

@@ -35,7 +35,6 @@ FirstDim = tuple[int, ...]
 """A list of which XLA keeps the first entry."""
 IgnoredDims = tuple[int, ...]
 """A list that XLA reads and forgets."""
-IntLists = tuple[tuple[int, ...], ...]
 Pairs = tuple[tuple[int, ...], ...]
 SliceSizes = tuple[int, ...]
 """`slice_sizes` of gather: one size for each dimension."""

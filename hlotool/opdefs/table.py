@@ -1,5 +1,7 @@
 """The complete table of opcodes and codecs: importing this module defines them all, in the order of this list."""
 
+from __future__ import annotations
+
 from hlotool.opdefs import collectives as collectives
 from hlotool.opdefs import communication as communication
 from hlotool.opdefs import contraction as contraction

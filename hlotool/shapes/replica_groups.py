@@ -12,7 +12,8 @@ from math import prod
 
 from hlotool.errors import Violation
 from hlotool.record import Record
-from hlotool.shapes.sharding import MAX_DEVICES, AxisRef, Mesh, TileAssignment
+from hlotool.shapes.sharding import AxisRef, Mesh
+from hlotool.shapes.tiles import MAX_DEVICES, TileAssignment
 
 __all__ = ["NO_GROUPS", "ReplicaGroups"]
 
@@ -20,7 +21,7 @@ __all__ = ["NO_GROUPS", "ReplicaGroups"]
 class ReplicaGroups(Record):
     """Replica groups in one of three forms: `lists`, `tile` (two dimensions, an iota) or `axes` of a `mesh`.
 
-    >>> from hlotool.shapes.sharding import iota_devices
+    >>> from hlotool.shapes.tiles import iota_devices
     >>> ReplicaGroups(tile=TileAssignment((2, 2), iota_devices((2, 2), (1, 0)))).groups()
     ((0, 2), (1, 3))
     """

@@ -6,6 +6,7 @@ spelling. Instructions themselves are checked in `text.instructions`.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from hlotool.codes import CODE_NAMES
@@ -16,7 +17,7 @@ from hlotool.opdefs.table import CODECS
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape, compatible
 
-__all__ = ["MAX_DIAGNOSTICS", "ModuleBuilder", "Scope", "is_legal_name", "subshape"]
+__all__ = ["MAX_DIAGNOSTICS", "ModuleBuilder", "Scope", "free_name", "is_legal_name", "subshape"]
 
 MAX_DIAGNOSTICS = 100
 """A text with more errors than this is not read further."""
@@ -25,6 +26,18 @@ MAX_DIAGNOSTICS = 100
 def is_legal_name(name: str) -> bool:
     """Whether XLA takes this as an instruction's name: no element type, and no leading `__` but in `__xla_`."""
     return name not in ELEMENT_TYPES and (not name.startswith("__") or name.startswith("__xla_"))
+
+
+def free_name(name: str, taken: Container[str], counters: dict[str, int]) -> str:
+    """The first of name, name.1, name.2 ... that is not taken; `counters` remembers where the last search for a name ended."""
+    free, k = name, counters.get(name, 0)
+    if k:
+        free = f"{name}.{k}"
+    while free in taken:
+        k += 1
+        free = f"{name}.{k}"
+    counters[name] = k
+    return free
 
 
 def subshape(shape: Shape, index: tuple[int, ...]) -> Shape | None:
@@ -39,7 +52,19 @@ def subshape(shape: Shape, index: tuple[int, ...]) -> Shape | None:
 class Scope:
     """One computation that is being read."""
 
-    __slots__ = ("broken", "computation", "is_entry", "is_faulty", "names", "numbers", "odd_names", "result", "result_position", "root_position")
+    __slots__ = (
+        "broken",
+        "computation",
+        "counters",
+        "is_entry",
+        "is_faulty",
+        "names",
+        "numbers",
+        "odd_names",
+        "result",
+        "result_position",
+        "root_position",
+    )
 
     def __init__(self, computation: Computation, is_entry: bool, result: Shape | None, result_position: int) -> None:
         self.computation = computation
@@ -47,6 +72,7 @@ class Scope:
         self.result = result
         self.result_position = result_position
         self.names: dict[str, Instruction] = {}
+        self.counters: dict[str, int] = {}
         # Parameter numbers seen, for duplicates and gaps.
         self.numbers: dict[int, Instruction] = {}
         self.root_position = -1
@@ -66,6 +92,7 @@ class ModuleBuilder:
         self.strict = strict
         self.module = Module("", source)
         self.computations: dict[str, Computation] = {}
+        self.counters: dict[str, int] = {}
         # Names of computations that are too faulty to be used: calling them is not worth a second message.
         self.broken: set[str] = set()
         self.scopes: list[Scope] = []
@@ -138,7 +165,7 @@ class ModuleBuilder:
             self._check_result(scope)
         self.scopes.pop()
         if inline:
-            computation.name = self._free_computation_name(computation.name)
+            computation.name = free_name(computation.name, self.computations, self.counters)
         elif computation.name in self.computations:
             first = self.computations[computation.name]
             note = f"the first definition is at {self.place(first.start)}"
@@ -148,13 +175,6 @@ class ModuleBuilder:
         if scope.is_entry and self.module.entry is None:
             self.module.entry = computation
         return computation
-
-    def _free_computation_name(self, name: str) -> str:
-        free, k = name, 0
-        while free in self.computations:
-            k += 1
-            free = f"{name}.{k}"
-        return free
 
     def _check_parameters(self, scope: Scope) -> None:
         count = len(scope.numbers)

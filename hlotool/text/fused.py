@@ -47,7 +47,7 @@ class FusedPath:
         self.segments: Segments = None  # type: ignore[assignment]  # set by `attach`
         self.heads: Memo[str, Head] = Memo(self._head)
         self.attribute_memos: dict[str, Memo[str, AttributeSet]] = {}
-        self.literals: dict[tuple[str, str | None], Literal] = {}
+        self.literals: dict[tuple[str, str], Literal] = {}
         self.numbers: Memo[str, int] = Memo(self._number)
         self.checked: dict[tuple[Any, ...], Shape] = {}
         self.configs: Memo[str, str | None] = Memo(_configuration)
@@ -182,10 +182,9 @@ class FusedPath:
         """Builds instructions line by line and returns the offset of the first line that it cannot read."""
         # Local names and no helper calls on the common way, because this loop is where a parse spends its time.
         scope = self.builder.scope
-        match, heads, configs, literals, numbers = self.patterns.line.match, self.heads, self.configs, self.literals, self.numbers
+        match, heads, configs = self.patterns.line.match, self.heads, self.configs
         names, reserved, odd_names, computation = scope.names, self.reserved, scope.odd_names, scope.computation
         append, get, unmark = computation.instructions.append, names.__getitem__, self.patterns.index_mark.sub
-        operands: Sequence[Instruction]
         started, first = len(computation.instructions), position
         # Whether all lines so far are spelled as the printer would spell them.
         as_printed = not started
@@ -198,37 +197,22 @@ class FusedPath:
                     break
                 as_printed = False
             indent, root, percent, name, head, references, others, attribute_text, metadata, config, trailing = line.groups()
-            immediate: Any = None
+            immediate = None
             try:
                 shape, op, arity, memo, work, head_as_printed = heads[head]
                 attributes = memo[attribute_text]
-                if references is not None:
-                    if "/*" in references:
-                        bare = unmark("", references)
-                        operands = tuple(map(get, bare.split(", %")))
-                        as_printed = as_printed and marked_operands(bare.split(", %")) == f"%{references}"
-                    else:
-                        operands = tuple(map(get, references.split(", %")))
-                        as_printed = as_printed and len(operands) <= MARK_INTERVAL
-                    if work:
-                        shape = self._checked(work, head, attribute_text, shape, op, operands, attributes)
-                elif work == _PARAMETER:
-                    immediate, operands = numbers[others], ()
-                    if immediate in scope.numbers:
-                        break
-                elif work == _CONSTANT:
-                    operands = ()
-                    immediate = literals.get((head, others)) or self._literal(head, others, shape)
-                    shape = immediate.shape
-                    as_printed = as_printed and immediate.text == others
-                elif not others:
-                    operands = ()
-                    if work:
-                        shape = self._checked(work, head, attribute_text, shape, op, operands, attributes)
+                if references is None:
+                    operands, shape, immediate, spelled = self._unreferenced(work, head, others, shape, scope)
+                    as_printed = as_printed and spelled
+                elif "/*" in references:
+                    bare = unmark("", references).split(", %")
+                    operands = tuple(map(get, bare))
+                    as_printed = as_printed and marked_operands(bare) == f"%{references}"
                 else:
-                    operands, as_printed = self._operands(others, scope), False
-                    if work:
-                        shape = self._checked(work, head, attribute_text, shape, op, operands, attributes)
+                    operands = tuple(map(get, references.split(", %")))
+                    as_printed = as_printed and len(operands) <= MARK_INTERVAL
+                if work == _CHECKED:
+                    shape = self._checked(head, attribute_text, shape, op, operands, attributes)
                 if name in names or name in reserved or (odd_names and not percent) or (arity != len(operands) and arity >= 0):
                     break
                 if attributes.pending:
@@ -246,7 +230,7 @@ class FusedPath:
                 if scope.root_position >= 0:
                     break
                 scope.root_position, computation.root = position, instruction
-            if work == _PARAMETER:
+            if isinstance(immediate, int):
                 scope.numbers[immediate] = instruction
             names[name] = instruction
             append(instruction)
@@ -279,11 +263,27 @@ class FusedPath:
             at = piece.end()
         return tuple(found)
 
+    def _unreferenced(
+        self, work: int, head: str, others: str, shape: Shape | None, scope: Scope
+    ) -> tuple[tuple[Instruction, ...], Shape | None, Any, bool]:
+        """Operands, shape and immediate of a line without percent signs among its operands, and whether it is spelled as printed."""
+        if work == _PARAMETER:
+            number = self.numbers[others]
+            if number in scope.numbers:
+                raise Stop
+            return (), shape, number, True
+        if work == _CONSTANT:
+            literal = self.literals.get((head, others)) or self._literal(head, others, shape)
+            return (), literal.shape, literal, literal.text == others
+        if not others:
+            return (), shape, None, True
+        return self._operands(others, scope), shape, None, False
+
     def _checked(
-        self, work: int, head: str, attribute_text: str, shape: Shape | None, op: OpDef, operands: Sequence[Instruction], attributes: AttributeSet
+        self, head: str, attribute_text: str, shape: Shape | None, op: OpDef, operands: Sequence[Instruction], attributes: AttributeSet
     ) -> Shape:
         """The shape where it is inferred or bound by a rule; equal circumstances are judged once."""
-        if work != _CHECKED or (op.arity >= 0 and len(operands) != op.arity):
+        if op.arity >= 0 and len(operands) != op.arity:
             raise Stop
         # Shapes live as long as their instructions, so their identities tell them apart during this parse.
         key = (head, attribute_text, *[id(operand.shape) for operand in operands])
@@ -292,8 +292,8 @@ class FusedPath:
             found = self.checked[key] = checked_shape(op, shape, operands, attributes, 0)
         return found
 
-    def _literal(self, head: str, text: str | None, shape: Shape | None) -> Literal:
-        if text is None or shape is None:
+    def _literal(self, head: str, text: str, shape: Shape | None) -> Literal:
+        if shape is None:
             raise Stop
         literal = self.literals[head, text] = parse_literal(shape, text)
         return literal

@@ -20,7 +20,7 @@ from hlotool.text.attributes import (
     make_attributes,
     split_annotations,
 )
-from hlotool.text.builder import ModuleBuilder, is_legal_name
+from hlotool.text.builder import ModuleBuilder, free_name, is_legal_name
 from hlotool.text.literal import parse_literal
 
 __all__ = ["InstructionParts", "Reference", "add_instruction", "checked_shape", "literal_at"]
@@ -97,11 +97,7 @@ def _element(builder: ModuleBuilder, of: Instruction, k: int, position: int) -> 
 
 
 def _free_name(builder: ModuleBuilder, name: str) -> str:
-    free, k = name, 0
-    while free in builder.scope.names:
-        k += 1
-        free = f"{name}.{k}"
-    return free
+    return free_name(name, builder.scope.names, builder.scope.counters)
 
 
 # ---- shapes -----------------------------------------------------------------------------------------------------------

@@ -149,17 +149,20 @@ class HloLexer(Lexer):
 
 def _would_shift(parser_state: Any, name: str) -> bool:
     """Whether the parser takes a token after the reductions that it demands."""
-    states, stack = parser_state.parse_conf.states, list(parser_state.state_stack)
+    states, stack = parser_state.parse_conf.states, parser_state.state_stack
+    # The stack may be deep and is not copied: what the reductions leave is its first `kept` states and those in `pushed`.
+    kept, pushed = len(stack), []
     while True:
-        action = states[stack[-1]].get(name)
+        action = states[pushed[-1] if pushed else stack[kept - 1]].get(name)
         if action is None:
             return False
         if action[0] is Shift:
             return True
         rule = action[1]
-        if rule.expansion:
-            del stack[-len(rule.expansion) :]
-        stack.append(states[stack[-1]][rule.origin.name][1])
+        size = len(rule.expansion)
+        kept -= max(0, size - len(pushed))
+        del pushed[max(0, len(pushed) - size) :]
+        pushed.append(states[pushed[-1] if pushed else stack[kept - 1]][rule.origin.name][1])
 
 
 def _before_blanks(text: str, end: int) -> int:

@@ -19,7 +19,7 @@ from hlotool.opdefs.codecs.sharding import (
     resolve_axes,
 )
 from hlotool.shapes.replica_groups import NO_GROUPS, ReplicaGroups
-from hlotool.shapes.sharding import TileAssignment
+from hlotool.shapes.tiles import TileAssignment
 
 __all__ = ["write_replica_groups"]
 

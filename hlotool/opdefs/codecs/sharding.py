@@ -15,18 +15,15 @@ from hlotool.opdefs.codecs.base import Style, builds, codec
 from hlotool.opdefs.codecs.scalars import integer, integers, string
 from hlotool.record import replace
 from hlotool.shapes.sharding import (
-    MAX_DEVICES,
     AxisRef,
     DimensionSharding,
-    IotaDevices,
     Mesh,
     NamedSharding,
     Sharding,
-    TileAssignment,
-    iota_devices,
     tiled,
     tuple_sharding,
 )
+from hlotool.shapes.tiles import MAX_DEVICES, IotaDevices, TileAssignment, iota_devices
 
 __all__ = ["WrittenAxis", "WrittenDevices", "WrittenIota", "axis_places", "build_iota", "build_mesh", "check_axes", "resolve_axes", "write_sharding"]
 

@@ -13,7 +13,7 @@ from hlotool.errors import Violation
 from hlotool.record import Record
 from hlotool.shapes.shape import Shape
 
-__all__ = ["OPS", "REQUIRED", "AttributeSpec", "OpDef", "op", "require"]
+__all__ = ["OPS", "REQUIRED", "AttributeSpec", "OpDef", "op", "require", "unknown_op"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 OperandDefault = Callable[[tuple[Shape, ...]], Any]
@@ -136,3 +136,12 @@ def _read_signature(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool
         kind = annotation.removeprefix("Always[").removesuffix("]") if always else annotation
         attributes[parameter] = AttributeSpec(parameter, kind.removesuffix(" | None"), defaults.get(parameter, REQUIRED), always)
     return names[:positional], bool(code.co_flags & 0x04), attributes
+
+
+def unknown_op(name: str) -> OpDef:
+    """A definition for an opcode that is not in the table: any operands, attributes kept as they are written, the shape written too."""
+
+    def infer(*operands: Shape) -> Shape:
+        raise Violation("S037", "shape", f"the result shape of the unknown opcode '{name}' cannot be inferred", "write it")
+
+    return OpDef(name, infer, infers=False)

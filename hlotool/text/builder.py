@@ -6,6 +6,7 @@ spelling. Instructions themselves are checked in `text.instructions`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container
 from typing import Any
 
@@ -18,6 +19,9 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape, compatible
 
 __all__ = ["MAX_DIAGNOSTICS", "ModuleBuilder", "Scope", "free_name", "is_legal_name", "subshape"]
+
+# What a message about one place underlines.
+_WORD = re.compile(r"[A-Za-z0-9_.%\-]++")
 
 MAX_DIAGNOSTICS = 100
 """A text with more errors than this is not read further."""
@@ -124,7 +128,9 @@ class ModuleBuilder:
         )
 
     def report_violation(self, violation: Violation, position: int) -> None:
-        self.report(violation.code, violation.at if isinstance(violation.at, int) else position, violation.message, violation.hint)
+        start = violation.at if isinstance(violation.at, int) else position
+        word = _WORD.match(self.source.text, start)
+        self.report(violation.code, start, violation.message, violation.hint, end=word.end() if word else -1)
 
     def place(self, position: int) -> str:
         line, column = self.source.line_column(position)

@@ -64,7 +64,7 @@ _FIELDS = {
     ).split(),
     "a window field": "size stride pad lhs_dilate rhs_dilate rhs_reversal".split(),
 }
-_WORD = re.compile(r"%?[A-Za-z_][A-Za-z0-9_.\-]*=?|-?[0-9][0-9A-Za-z_.+\-]*|\"(?:[^\"\\\n]|\\.)*\"?|->|<=|\.\.\.|.", re.DOTALL)
+_WORD = re.compile(r"%?[A-Za-z_][A-Za-z0-9_.\-]*=?|-?[0-9][0-9A-Za-z_.+\-]*|\"(?:[^\"\\\n]++|\\.)*+\"?|->|<=|\.\.\.|.", re.DOTALL)
 
 
 def _word_for(terminal: str) -> str | None:

@@ -289,7 +289,7 @@ class FusedPath:
         key = (head, attribute_text, *[id(operand.shape) for operand in operands])
         found = self.checked.get(key)
         if found is None:
-            found = self.checked[key] = checked_shape(op, shape, operands, attributes, 0)
+            found = self.checked[key] = checked_shape(op, shape, operands, attributes)
         return found
 
     def _literal(self, head: str, text: str, shape: Shape | None) -> Literal:

@@ -10,7 +10,7 @@ from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
 from hlotool.opdefs.base import AttributeSpec, OpDef
 from hlotool.opdefs.codecs.base import Style
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
-from hlotool.opdefs.table import CODECS
+from hlotool.opdefs.table import CODECS, OPS
 from hlotool.record import replace
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.metadata import Metadata, decode_metadata
@@ -216,8 +216,19 @@ class InstructionWriter:
         parts += self._accuracy(x)
         if self.options.print_original_value and "origin" in x.attributes:
             parts.append(f", origin={self._written('Origin', x.attributes['origin'])}")
-        parts += [f", {name}={value.text}" for name, value in x.attributes.items() if isinstance(value, Raw) and name not in x.op.attributes]
+        # What the opcode does not have was kept by a tolerant parse.
+        for name, value in x.attributes.items():
+            if name not in x.op.attributes and name not in COMMON_ATTRIBUTES:
+                parts.append(f", {name}={self._foreign(name, value)}")
         return parts
+
+    def _foreign(self, name: str, value: Any) -> str:
+        """An attribute that belongs to other opcodes only, written as there; raw text if it belongs to none."""
+        kind = next((op.attributes[name].kind for op in OPS.values() if name in op.attributes), "Text")
+        if kind in CALLED_KINDS and not isinstance(value, Raw):
+            names = tuple(self.computation_name(c) for c in (value if isinstance(value, tuple) else (value,)))
+            return CODECS[kind].write(names if kind == "Computations" else names[0], self.style)
+        return self._written(kind, value)
 
     def _common(self, x: Instruction) -> list[str]:
         parts = self.common_attributes(x) if x.attributes else []

@@ -10,7 +10,7 @@ from typing import Any
 
 from hlotool.errors import Violation
 from hlotool.ir.model import AttributeSet, Computation, Instruction
-from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.base import OpDef, unknown_op
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.shape import Shape, compatible
 from hlotool.text.async_ops import adopt, follow, sugared_op, wrap
@@ -103,24 +103,19 @@ def _free_name(builder: ModuleBuilder, name: str) -> str:
 # ---- shapes -----------------------------------------------------------------------------------------------------------
 
 
-def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction], attributes: AttributeSet, position: int) -> Shape:
+def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction], attributes: AttributeSet) -> Shape:
     """The written shape, or the inferred one where none is written or XLA ignores it; raises Violation as XLA's parser refuses."""
     operand_shapes = tuple([x.shape for x in operands])
-    try:
-        if op.variadic and len(operands) < len(op.operands):
-            raise Violation("S013", "operands", f"'{op.name}' takes at least {len(op.operands)} operands, found {len(operands)}")
-        if op.parse_rule is not None:
-            shape = op.parse_rule(shape, operand_shapes, attributes) or shape
-        if shape is not None and not op.shape_ignored:
-            return shape
-        if shape is None and not op.infers:
-            raise Violation("S037", "shape", f"the result shape of '{op.name}' cannot be inferred", f"write it before '{op.name}'")
-        arguments = {name: _for_inference(attributes[name]) for name in op.attributes if name in attributes}
-        return op.infer(*operand_shapes, **arguments)
-    except Violation as violation:
-        if isinstance(violation.at, int):
-            raise
-        raise Violation(violation.code, position, violation.message, violation.hint) from None
+    if op.variadic and len(operands) < len(op.operands):
+        raise Violation("S013", "operands", f"'{op.name}' takes at least {len(op.operands)} operands, found {len(operands)}")
+    if op.parse_rule is not None:
+        shape = op.parse_rule(shape, operand_shapes, attributes) or shape
+    if shape is not None and not op.shape_ignored:
+        return shape
+    if shape is None and not op.infers:
+        raise Violation("S037", "shape", f"the result shape of '{op.name}' cannot be inferred", f"write it before '{op.name}'")
+    arguments = {name: _for_inference(attributes[name]) for name in op.attributes if name in attributes}
+    return op.infer(*operand_shapes, **arguments)
 
 
 def _for_inference(value: Any) -> Any:
@@ -147,7 +142,7 @@ def add_instruction(
         instruction = _make(builder, name, parts, start, end)
     except Violation as violation:
         if violation.code:
-            builder.report_violation(violation, parts.position)
+            builder.report_violation(violation, _blamed(violation.at, parts))
         scope.broken.add(name)
         return None
     scope.names[name] = instruction
@@ -155,9 +150,19 @@ def add_instruction(
     return instruction
 
 
+def _blamed(at: str | int, parts: InstructionParts) -> int:
+    """Where a violation's `at` stands: an attribute's name, "operand 1", or the opcode for everything else."""
+    if isinstance(at, int):
+        return at
+    word, _, number = at.partition(" ")
+    if word == "operand" and number.isdigit() and int(number) < len(parts.operands):
+        return getattr(parts.operands[int(number)], "position", parts.position)
+    return next((attribute.position for attribute in parts.attributes if attribute.name == at), parts.position)
+
+
 def _check_name(builder: ModuleBuilder, name: str, position: int) -> None:
     if not is_legal_name(name):
-        suggestion = "a" + name.lstrip("_").join(("_", "")) if name.startswith("__") else name + "_"
+        suggestion = "a_" + name.lstrip("_") if name.startswith("__") else name + "_"
         raise Violation("S046", position, f"'{name}' cannot name an instruction", f"call it '{suggestion}'")
     first = builder.scope.names.get(name)
     if first is not None:
@@ -168,7 +173,7 @@ def _check_name(builder: ModuleBuilder, name: str, position: int) -> None:
 def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int, end: int) -> Instruction:
     op, wrapped = OPS.get(parts.opcode), None
     if op is None:
-        op, wrapped = sugared_op(parts.opcode, parts.position)
+        op, wrapped = _sugared_or_unknown(builder, parts)
     operands = [_resolve(builder, operand) for operand in parts.operands]
     if op.arity >= 0 and len(operands) != op.arity:
         wanted = f"{op.arity} operand" + "s" * (op.arity != 1)
@@ -186,7 +191,7 @@ def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int
         elif op.name in _CHANNEL_DONES:
             _check_channel(op, operands[0], attributes, parts.position)
     immediate: Any = _parameter_number(builder, parts) if op.name == "parameter" else None
-    shape = checked_shape(op, parts.shape, operands, attributes, parts.position)
+    shape = checked_shape(op, parts.shape, operands, attributes)
     if op.name == "constant":
         immediate = literal_at(shape, *parts.immediate)
         # A literal is static, and so is the constant, whatever was written.
@@ -198,6 +203,17 @@ def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int
     if isinstance(immediate, int):
         builder.scope.numbers[immediate] = instruction
     return instruction
+
+
+def _sugared_or_unknown(builder: ModuleBuilder, parts: InstructionParts) -> tuple[OpDef, OpDef | None]:
+    """What an opcode outside the table stands for; one that XLA does not have is kept if the builder is not strict."""
+    try:
+        return sugared_op(parts.opcode, parts.position)
+    except Violation as violation:
+        if builder.strict:
+            raise
+        builder.report(violation.code, parts.position, violation.message, violation.hint, severity="warning")
+        return unknown_op(parts.opcode), None
 
 
 # The end of a transfer is on the channel of what it follows.
@@ -215,7 +231,7 @@ def _check_channel(op: OpDef, before: Instruction, attributes: AttributeSet, pos
 def _keep_hidden(builder: ModuleBuilder, hidden: Computation, parts: InstructionParts, metadata: str | None, backend_config: str | None) -> None:
     """Enters the computation that a sugared start made into the module."""
     root = hidden.root
-    root.shape = checked_shape(root.op, root.shape, root.operands, root.attributes, parts.position)
+    root.shape = checked_shape(root.op, root.shape, root.operands, root.attributes)
     root.attributes = complete(builder, root.op, root.shape, root.attributes, {})
     root.metadata_text, root.backend_config = metadata, backend_config
     builder.module.computations.append(hidden)

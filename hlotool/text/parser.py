@@ -23,6 +23,8 @@ _BLANK = r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
 _MODULE = re.compile(rf"{_BLANK}HloModule(?![A-Za-z0-9_.\-:=])")
 _HEADERLESS = re.compile(rf"{_BLANK}(?:ENTRY(?![A-Za-z0-9_.\-:=])|%?[A-Za-z_][A-Za-z0-9_.\-]*+:?{_BLANK}\{{)")
 _SEPARATOR = re.compile(r"^// -----[^\n]*$", re.MULTILINE)
+# Half a character, which no encoding has; other surrogates stand for bytes that are not UTF-8.
+_LONE_SURROGATE = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")
 # Log prefixes that glog puts before each line of a dump written to a log.
 _LOG_PREFIX = re.compile(r"^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [^\]\n]+:\d+\] ?", re.MULTILINE)
 
@@ -114,10 +116,17 @@ def _decoded(text: str | bytes) -> str:
     """The characters of a text: UTF-8 (other bytes become surrogate escapes), without byte-order mark and log prefixes."""
     if isinstance(text, bytes | bytearray):
         text = bytes(text).decode("utf-8", "surrogateescape")
+    elif not text.isascii():
+        text = _LONE_SURROGATE.sub(_bytes_of_surrogate, text)
     text = text.removeprefix("\ufeff")
     if _LOG_PREFIX.match(text):
-        text = _LOG_PREFIX.sub("", text)
+        # Blanks in their place, so that columns stay those of the file.
+        text = _LOG_PREFIX.sub(lambda match: " " * len(match[0]), text)
     return text
+
+
+def _bytes_of_surrogate(match: re.Match[str]) -> str:
+    return match[0].encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape")
 
 
 @contextmanager

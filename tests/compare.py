@@ -75,7 +75,7 @@ class _Comparison:
     def _instructions(self, at: str, a: Instruction, b: Instruction) -> Iterator[str]:
         if a.name != b.name or a.op is not b.op:
             yield f"{at}: {a} and {b}"
-        if a.shape is not b.shape and a.shape.text != b.shape.text or a.shape.element_type != b.shape.element_type:
+        if a.shape is not b.shape and (a.shape.text, a.shape.element_type) != (b.shape.text, b.shape.element_type):
             yield f"{at}: shapes {a.shape} and {b.shape}"
         if [self.places[x] for x in a.operands] != [self.places[y] for y in b.operands]:
             yield f"{at}: operands {list(a.operands)} and {list(b.operands)}"

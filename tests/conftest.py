@@ -9,6 +9,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from case_files import (
@@ -77,10 +78,10 @@ class CaseItem(pytest.Item):
     def runtest(self) -> None:
         self.check(self.path, self.case)
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> object:
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, Mismatch):
             return f"{self.path.relative_to(HERE.parent)}:{self.case.first_line}: {excinfo.value}"
-        return super().repr_failure(excinfo)
+        return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
         return self.path, self.case.first_line - 1, f"{self.path.relative_to(HERE.parent).as_posix()}::{self.name}"

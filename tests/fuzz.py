@@ -85,7 +85,8 @@ def corpus_seeds(folder: Path, texts: int) -> Iterator[Seed]:
     for text in [row["text"] for row in rows if row["label"] == "ok"]:
         yield from _seeds(text, known)
     for path in sorted((folder / "dumps").glob("*.hlo.xz")):
-        yield from _seeds(lzma.open(path, "rt").read(), known)
+        with lzma.open(path, "rt") as file:
+            yield from _seeds(file.read(), known)
 
 
 def _seeds(text: str, known: set[str]) -> list[Seed]:

@@ -120,7 +120,9 @@ class Generator:
     def _tables(self) -> str:
         self.frames = self.r.randint(1, 4)
         rows = "\n".join(f"{k} {{file_location_id={k} parent_frame_id={k}}}" for k in range(1, self.frames + 1))
-        places = "\n".join(f"{k} {{file_name_id=1 function_name_id=1 line={k} end_line={k} column=1 end_column=9}}" for k in range(1, self.frames + 1))
+        places = "\n".join(
+            f"{k} {{file_name_id=1 function_name_id=1 line={k} end_line={k} column=1 end_column=9}}" for k in range(1, self.frames + 1)
+        )
         return f'FileNames\n1 "a.py"\n\nFunctionNames\n1 "f"\n\nFileLocations\n{places}\n\nStackFrames\n{rows}\n\n\n'
 
     def _computation(self, name: str, instructions: int, *, entry: bool = False) -> str:
@@ -322,13 +324,13 @@ def _get_tuple_element(g: Generator, body: Body, op: OpDef) -> None:
 
 @_recipe("call", "map", "fusion", "reduce", "reduce-window", "scan", "sort", "scatter", "select-and-scatter")
 def _calling(g: Generator, body: Body, op: OpDef) -> None:
-    counts = {"call": None, "fusion": None, "scan": None, "map": 2, "reduce": 2, "reduce-window": 2, "sort": 1, "scatter": 3, "select-and-scatter": 3}
+    counts = {"map": 2, "reduce": 2, "reduce-window": 2, "sort": 1, "scatter": 3, "select-and-scatter": 3}
     callee = g.r.choice(g.called)
     if op.name == "fusion":
         if callee.name in g.bound:
             return
         g.bound.add(callee.name)
-    count = counts[op.name]
+    count = counts.get(op.name)
     operands = [g.of_shape(body, p) for p in callee.parameters] if count is None else g.some(body, count, lambda s: s.is_array)
     result = callee.result if count is None else array(g.r)
     name = "calls" if op.name == "fusion" else "to_apply"

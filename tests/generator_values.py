@@ -114,7 +114,7 @@ def _nonempty_string(r: Random) -> str:
 
 
 def _dictionary(r: Random) -> str:
-    return r.choice(('{"a":1}', "{}", '{"k":{"s":"}"},"l":[1,2]}', "{mesh = #sdy.mesh<[\"x\"=8]>}", '{ "a" : "b c" }'))
+    return r.choice(('{"a":1}', "{}", '{"k":{"s":"}"},"l":[1,2]}', '{mesh = #sdy.mesh<["x"=8]>}', '{ "a" : "b c" }'))
 
 
 def _enum(name: str) -> Callable[[Random], str]:
@@ -194,7 +194,7 @@ def sharding(r: Random, of: Shape) -> str:
 
 
 def _single_sharding(r: Random, of: Shape) -> str:
-    plain = ["{replicated}", "{manual}", "{maximal device=0}", "{unknown}", "{replicated metadata={op_name=\"x\"}}"]
+    plain = ["{replicated}", "{manual}", "{maximal device=0}", "{unknown}", '{replicated metadata={op_name="x"}}']
     if of.is_array and of.rank:
         ones = ",".join("1" for _ in range(of.rank - 1))
         head = f"2,{ones}" if ones else "2"

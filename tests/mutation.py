@@ -20,8 +20,9 @@ __all__ = ["Seed", "disagreement", "edited", "random_bytes", "seeds_of_module", 
 
 _CHARACTERS = "{}[](),=:%\"'/* \n\t#.-_0123456789abcdefxyzTSROE<>?~+\\&\r\x0c\x00é"
 _PIECES = (
-    ", ", " = ", "->", "{}", "()", "[]", "/*", "*/", "//", "...", "ROOT ", "ENTRY ", "%", "nan", "inf", "true", "f32[]", "{0}", "s32[2]{0}", "}\n", "\n\n",
-    "metadata={}", "sharding={replicated}", "parameter(0)", "constant(", "<=", "1e5", "0x1", "-", "--", ", x=1", "T(8,128)", "\r\n", "/*index=5*/", "HloModule ",
+    ", ", " = ", "->", "{}", "()", "[]", "/*", "*/", "//", "...", "ROOT ", "ENTRY ", "%", "nan", "inf", "true", "f32[]", "{0}", "s32[2]{0}", "}\n",
+    "\n\n", "metadata={}", "sharding={replicated}", "parameter(0)", "constant(", "<=", "1e5", "0x1", "-", "--", ", x=1", "T(8,128)", "\r\n",
+    "/*index=5*/", "HloModule ",
 )  # fmt: skip
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|[A-Za-z0-9_.%\-]+|\s+|.', re.DOTALL)
 

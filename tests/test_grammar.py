@@ -32,12 +32,13 @@ def unpacked(path: Path) -> tuple[str, dict[str, Any]]:
 
 def comparable(tables: dict[str, Any]) -> dict[str, Any]:
     """The tables with states named by how they are reached, as their numbers depend on the order in which Lark meets them."""
-    states, names = tables["states"], {}
-    queue = [(start, (rule,)) for rule, start in sorted(tables["starts"].items())]
-    for state, path in queue:
+    states = tables["states"]
+    names: dict[int, int] = {}
+    queue = [start for _, start in sorted(tables["starts"].items())]
+    for state in queue:
         if state not in names:
             names[state] = len(names)
-            queue += [(code, (*path, symbol)) for symbol, code in sorted(states[state].items()) if code >= 0]
+            queue += [code for _, code in sorted(states[state].items()) if code >= 0]
     rules = [str(rule) for rule in tables["rules"]]
     rows = {names[state]: {symbol: names[code] if code >= 0 else rules[~code] for symbol, code in row.items()} for state, row in states.items()}
     return {

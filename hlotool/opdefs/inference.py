@@ -1,4 +1,4 @@
-"""What the op definitions share when they compute a result shape: element types, sizes with their dynamic marks, reducers.
+"""What the op definitions share: checks of operands and dimension lists, element types, sizes, new shapes, reducers and windows.
 
 Follows what XLA's parser infers when the result shape is left out, which is more lenient than its verifier; nothing here defines an opcode.
 """
@@ -6,6 +6,7 @@ Follows what XLA's parser infers when the result shape is left out, which is mor
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NoReturn
 
 from hlotool.errors import Violation
@@ -21,27 +22,35 @@ from hlotool.shapes.shape import (
     compatible,
     tuple_shape,
 )
+from hlotool.shapes.values import WindowDimension
 
 __all__ = [
-    "INT32_MAX",
     "Bound",
+    "array_operand",
+    "arrays_compatible_up_to_precision",
     "bare",
     "bounds",
     "change_element_type",
     "component_type",
+    "count",
+    "dimensions_agree",
     "has_dimensions",
     "higher_precision",
-    "in_int64",
     "is_scalar",
     "kind_of",
-    "made_shape",
+    "made_array",
     "made_tuple",
     "require_array",
+    "require_arrays",
+    "require_ascending_dimensions",
+    "require_dimension",
+    "require_distinct_dimensions",
     "require_kind",
     "require_reducer",
+    "require_valid_array",
     "same_type_up_to_precision",
     "sizes_agree",
-    "static_product",
+    "window_result",
     "with_bounds",
     "written_shape_needed",
 ]
@@ -49,8 +58,7 @@ __all__ = [
 Bound = tuple[int, bool]
 """Size of a dimension and whether it is dynamic; the size is UNBOUNDED for `?`."""
 
-INT32_MAX = (1 << 31) - 1
-_INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
+_INT64_MAX = (1 << 63) - 1
 _COMPONENTS = {"c64": "f32", "c128": "f64"}
 
 
@@ -59,29 +67,68 @@ def written_shape_needed(opcode: str) -> NoReturn:
     raise Violation("S037", "shape", f"cannot infer the result shape of '{opcode}'", f"write it: r = f32[...] {opcode}(...)")
 
 
+def count(number: int, noun: str) -> str:
+    """The number with its noun, in the plural where English wants it.
+
+    >>> count(1, "operand"), count(2, "operand")
+    ('1 operand', '2 operands')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+# Arrays, and arrays in buffers
+
+
+def bare(shape: Shape) -> Shape:
+    """The array inside a buffer: where XLA asks for dimensions without asking for an array, it looks through `b(...)`."""
+    return shape.elements[0] if shape.element_type == "buffer" else shape
+
+
+def has_dimensions(shape: Shape) -> bool:
+    """An array or a buffer; XLA aborts where it needs the dimensions of anything else."""
+    return bare(shape).is_array
+
+
+def is_scalar(shape: Shape) -> bool:
+    """An array of rank 0, possibly in a buffer."""
+    return has_dimensions(shape) and not bare(shape).dimensions
+
+
+def require_array(shape: Shape, at: str, opcode: str) -> None:
+    """Refuses tuples, tokens, opaque values and buffers."""
+    require(shape.is_array, "T099", at, f"{at} of '{opcode}' must be an array, got {shape.text_without_layout}")
+
+
+def require_arrays(operands: Iterable[Shape], opcode: str) -> None:
+    """require_array for operand 0, operand 1 and so on."""
+    for k, operand in enumerate(operands):
+        require_array(operand, f"operand {k}", opcode)
+
+
+def array_operand(shape: Shape, at: str, opcode: str) -> Shape:
+    """The array itself or, unlike require_array, the array in a buffer; refuses everything else."""
+    array = bare(shape)
+    require_array(array, at, opcode)
+    return array
+
+
 # Element types
 
 
-def kind_of(shape: Shape) -> str:
+def kind_of(element_type: str) -> str:
     """The kind of an element type ("pred", "signed", "unsigned", "float", "complex"), or the name of what is no array.
 
-    >>> kind_of(array_shape("bf16", (2,)))
-    'float'
+    >>> kind_of("bf16"), kind_of("tuple")
+    ('float', 'tuple')
     """
-    row = ELEMENT_TYPES.get(shape.element_type)
-    return row.kind if row is not None else shape.element_type
+    row = ELEMENT_TYPES.get(element_type)
+    return row.kind if row is not None else element_type
 
 
-def require_array(shape: Shape, operand: int, opcode: str) -> None:
-    """Refuses tuples, tokens, opaque values and buffers."""
-    require(shape.is_array, "T099", f"operand {operand}", f"operand {operand} of '{opcode}' must be an array, got {shape.text_without_layout}")
-
-
-def require_kind(shape: Shape, operand: int, opcode: str, kinds: Sequence[str], code: str) -> None:
+def require_kind(shape: Shape, at: str, opcode: str, kinds: Sequence[str], code: str) -> None:
     """Refuses an array whose element type is of none of `kinds`."""
-    if kind_of(shape) not in kinds:
-        wanted = " or ".join(kinds)
-        raise Violation(code, f"operand {operand}", f"operand {operand} of '{opcode}' must be {wanted}, got {shape.text_without_layout}")
+    if kind_of(shape.element_type) not in kinds:
+        raise Violation(code, at, f"{at} of '{opcode}' must be {' or '.join(kinds)}, got {shape.text_without_layout}")
 
 
 def component_type(element_type: str) -> str:
@@ -91,27 +138,30 @@ def component_type(element_type: str) -> str:
 
 def same_type_up_to_precision(first: str, second: str) -> bool:
     """Equal element types, or two floating-point types of any width."""
-    return first == second or (ELEMENT_TYPES[first].kind == "float" == ELEMENT_TYPES[second].kind)
+    return first == second or (kind_of(first) == "float" == kind_of(second))
 
 
-def _precision(element_type: str) -> tuple[int, int, int]:
-    """Range first, then significand, then width: XLA's order of floating-point types."""
+def _precision(element_type: str) -> tuple[bool, int, int, int, bool]:
+    """What decides which of two types is the higher one, most important part first: range, then significand, then width."""
     row = ELEMENT_TYPES[element_type]
-    form = row.float_format
-    if form is None:  # only floats are ever compared with another type
-        return (-1, -1, row.bits)
-    # Formats without infinity use the all-ones exponent for numbers; e8m0 has no infinity either, but spends that exponent on its NaN.
-    reserved = 2 if form.nonfinite in ("ieee", "e8m0") else 1
-    return ((1 << form.exponent_bits) - reserved - form.bias, form.mantissa_bits, row.bits)
+    form = ELEMENT_TYPES[component_type(element_type)].float_format
+    exponent = significand = -1
+    if form is not None:
+        # Formats without infinity use the all-ones exponent for numbers; e8m0 has no infinity either, but spends that exponent on its NaN.
+        reserved = 2 if form.nonfinite in ("ieee", "e8m0") else 1
+        exponent = (1 << form.exponent_bits) - reserved - form.bias + 1
+        significand = form.mantissa_bits + 1
+    bits = 1 if row.kind == "pred" else row.bits
+    return row.kind == "complex", exponent, significand, bits, row.kind == "signed"
 
 
 def higher_precision(first: str, second: str, opcode: str) -> str:
-    """The type of a result whose operands differ in floating-point precision.
+    """The type of a result whose operands differ in type: wider range wins, then significand, width and sign.
 
-    Two formats with the same range, significand and width have no higher one; XLA aborts there.
+    Some pairs have no winner (f8e5m2 and f8e5m2fnuz, pred and u1); XLA aborts there.
 
-    >>> higher_precision("bf16", "f16", "add")
-    'bf16'
+    >>> higher_precision("f16", "bf16", "dot"), higher_precision("s8", "u8", "dot"), higher_precision("f64", "c64", "dot")
+    ('bf16', 's8', 'c64')
     """
     if first == second:
         return first
@@ -128,22 +178,7 @@ def change_element_type(shape: Shape, element_type: str) -> Shape:
     return replace(shape, element_type=element_type, layout=layout)
 
 
-# Sizes
-
-
-def bare(shape: Shape) -> Shape:
-    """The array inside a buffer: where XLA asks for dimensions without asking for an array, it looks through `b(...)`."""
-    return shape.elements[0] if shape.element_type == "buffer" else shape
-
-
-def has_dimensions(shape: Shape) -> bool:
-    """An array or a buffer; XLA aborts where it needs the dimensions of anything else."""
-    return shape.is_array or shape.element_type == "buffer"
-
-
-def is_scalar(shape: Shape) -> bool:
-    """An array of rank 0, possibly in a buffer."""
-    return has_dimensions(shape) and not bare(shape).dimensions
+# Sizes and dimension numbers
 
 
 def bounds(shape: Shape) -> list[Bound]:
@@ -156,91 +191,146 @@ def bounds(shape: Shape) -> list[Bound]:
 
 
 def sizes_agree(first: int, second: int) -> bool:
-    """Equal, or at least one is unbounded."""
+    """Whether two sizes may be the same at run time: an unbounded one fits every other."""
     return first in (second, UNBOUNDED) or second == UNBOUNDED
 
 
-def in_int64(value: int) -> int:
-    """What a sum is in XLA's 64-bit arithmetic, which wraps."""
-    return (value - _INT64_MIN) % (1 << 64) + _INT64_MIN
+def dimensions_agree(first: Sequence[int], second: Sequence[int]) -> bool:
+    """The same number of sizes, which agree one by one."""
+    return len(first) == len(second) and all(map(sizes_agree, first, second))
 
 
-def static_product(dimensions: Iterable[int]) -> int:
-    """The number of elements, unbounded dimensions left out; modulo 2^64 like XLA's own count."""
-    product = 1
-    for size in dimensions:
-        if size != UNBOUNDED:
-            product *= size
-    return product % (1 << 64)
+def arrays_compatible_up_to_precision(first: Shape, second: Shape) -> bool:
+    """Two arrays or two buffers of arrays, of agreeing sizes and of the same type up to precision.
 
-
-def made_shape(element_type: str, dimensions: Iterable[Bound], opcode: str) -> Shape:
-    """A new array with the default layout, refused when XLA cannot represent it.
-
-    Negative sizes are refused, and sizes whose running product in bytes leaves 64 bits, even if a later size is 0.
+    shapes.shape.compatible, which also takes other shapes, differs in that it tells floating-point types apart.
     """
+    if first.element_type == "buffer" == second.element_type:
+        first, second = bare(first), bare(second)
+    same_type = first.is_array and second.is_array and same_type_up_to_precision(first.element_type, second.element_type)
+    return same_type and dimensions_agree(first.dimensions, second.dimensions)
+
+
+def require_dimension(dimension: int, rank: int, code: str, at: str, opcode: str) -> None:
+    """Refuses the number of a dimension that an array of this rank does not have."""
+    require(0 <= dimension < rank, code, at, f"{at} of '{opcode}' names dimension {dimension}, which is out of range for rank {rank}")
+
+
+def require_distinct_dimensions(dimensions: Sequence[int], rank: int, code: str, at: str, opcode: str) -> None:
+    """Refuses a list that names a dimension out of range, or one twice."""
+    for dimension in dimensions:
+        require_dimension(dimension, rank, code, at, opcode)
+    require(len(set(dimensions)) == len(dimensions), code, at, f"{at} of '{opcode}' names a dimension twice: {list(dimensions)}")
+
+
+def require_ascending_dimensions(dimensions: Sequence[int], rank: int, code: str, at: str, opcode: str) -> None:
+    """Refuses a list of dimensions that is not sorted, too."""
+    require_distinct_dimensions(dimensions, rank, code, at, opcode)
+    require(all(a < b for a, b in pairwise(dimensions)), code, at, f"{at} of '{opcode}' must be sorted, got {list(dimensions)}")
+
+
+# New shapes
+
+
+def made_array(element_type: str, dimensions: Iterable[Bound], opcode: str) -> Shape:
+    """A new array with the default layout, refused when XLA cannot represent it."""
     sizes: list[int] = []
     marks: list[bool] = []
     for size, dynamic in dimensions:
         require(size >= 0 or size == UNBOUNDED, "T003", "shape", f"the result of '{opcode}' would have a dimension of size {size}")
         sizes.append(size)
         marks.append(dynamic)
-    _require_countable(element_type, sizes, opcode)
+    _require_countable(element_type, sizes, "shape", opcode)
     return array_shape(element_type, tuple(sizes), tuple(marks))
 
 
-def _require_countable(element_type: str, sizes: Iterable[int], opcode: str) -> None:
-    extent = max(1, ELEMENT_TYPES[element_type].bits // 8)
-    for size in sizes:
-        extent *= 1 if size == UNBOUNDED else size
-        require(extent <= _INT64_MAX, "T084", "shape", f"the result of '{opcode}' would have more bytes than 64 bits can count")
-
-
 def with_bounds(shape: Shape, dimensions: Sequence[Bound]) -> Shape:
-    """The same element type and layout with other sizes; unlike made_shape it checks nothing, as XLA does when it edits a shape."""
+    """The same element type and layout with other sizes; unlike made_array it checks nothing, as XLA does when it edits a shape."""
     return array_shape(shape.element_type, tuple(size for size, _ in dimensions), tuple(mark for _, mark in dimensions), shape.layout)
 
 
-# Tuples
+def made_tuple(elements: Sequence[Shape], at: str, opcode: str) -> Shape:
+    """A tuple of any shapes, of which XLA examines each array when it makes a tuple during inference.
 
-
-def made_tuple(shapes: Sequence[Shape], opcode: str) -> Shape:
-    """A tuple of arrays and buffers, of which XLA examines each when it makes a tuple during inference.
-
-    The layouts of arrays outside tuples, and of those in tuples made by the tuple opcode, are never examined.
+    Arrays outside tuples, and those in tuples made by the tuple opcode, are never examined.
     """
-    for shape in shapes:
-        array = bare(shape)
-        _require_countable(array.element_type, array.dimensions, opcode)
-        valid = array.layout is None or is_valid_layout(array.layout, array.dimensions)
-        require(valid, "L003", "operands", f"'{opcode}' cannot put {shape} into a tuple: its layout is not valid")
-    return tuple_shape(shapes)
+    for element in elements:
+        for leaf in element.leaves():
+            if has_dimensions(leaf):
+                require_valid_array(bare(leaf), at, opcode)
+    return tuple_shape(elements)
+
+
+def require_valid_array(array: Shape, at: str, opcode: str) -> None:
+    """Refuses sizes and layouts that make no sense, which the text format itself refuses in tuples only."""
+    _require_countable(array.element_type, array.dimensions, at, opcode)
+    valid = array.layout is None or is_valid_layout(array.layout, array.dimensions)
+    require(valid, "L003", at, f"the layout of {array.text} in '{opcode}' is not valid")
+
+
+def _require_countable(element_type: str, sizes: Iterable[int], at: str, opcode: str) -> None:
+    """Refuses sizes whose running product in bytes leaves 64 bits, even if a later size is 0."""
+    extent = max(1, ELEMENT_TYPES[element_type].bits // 8)
+    for size in sizes:
+        extent *= 1 if size == UNBOUNDED else size
+        require(extent <= _INT64_MAX, "T084", at, f"{element_type}{list(sizes)} in '{opcode}' has more bytes than 64 bits can count")
 
 
 # Called computations
 
 
-def require_reducer(to_apply: ProgramShape, inits: Sequence[str], elements: Sequence[str], opcode: str) -> None:
-    """Refuses a computation that does not fold `elements` into accumulators that start as `inits` (element types, one for each input).
+def require_reducer(
+    computation: ProgramShape, attribute: str, opcode: str, inits: Sequence[Shape], elements: Sequence[str], init_blame: tuple[str, str]
+) -> None:
+    """Refuses a computation that does not fold `elements` (element types, one for each input) into accumulators that start as `inits`.
 
     It takes the accumulators, then the elements, all scalars, and gives the accumulators: bare when there is one, or as a tuple.
+    `init_blame` is the code and the place of an accumulator that does not start as its init.
     """
-    count = len(inits)
-    result, parameters = to_apply.result, to_apply.parameters
-    require(len(parameters) == 2 * count, "C020", "to_apply", f"to_apply of '{opcode}' must take {2 * count} parameters, takes {len(parameters)}")
+    inputs = len(inits)
+    result, parameters = computation.result, computation.parameters
+    which = f"{attribute} of '{opcode}'"
+    message = f"{which} has {count(len(parameters), 'parameter')}, {count(inputs, 'input')} need {2 * inputs}"
+    require(len(parameters) == 2 * inputs, "C020", attribute, message)
     accumulators = result.elements if result.is_tuple else (result,)
-    fits = (result.is_tuple or result.is_array) and len(accumulators) == count and all(map(is_scalar, accumulators))
-    require(fits, "C021", "to_apply", f"to_apply of '{opcode}' must give {count} scalars, gives {result.text_without_layout}")
+    fits = (result.is_tuple or result.is_array) and len(accumulators) == inputs and all(map(is_scalar, accumulators))
+    require(fits, "C021", attribute, f"{which} returns {result.text_without_layout}, needs {count(inputs, 'scalar')}")
     for k, (accumulator, init, element) in enumerate(zip(accumulators, inits, elements, strict=True)):
-        taken = parameters[count + k]
-        holds = (
-            accumulator.is_array
-            and compatible(accumulator, parameters[k])
-            and same_type_up_to_precision(accumulator.element_type, init)
-            and taken.is_array
-            and not taken.dimensions
-            and same_type_up_to_precision(element, taken.element_type)
-            and same_type_up_to_precision(accumulator.element_type, taken.element_type)
-        )
-        message = f"to_apply of '{opcode}' must fold {element}[] into {init}[] as its accumulator {k}"
-        require(holds, "C022", "to_apply", message)
+        text = accumulator.text_without_layout
+        first, second = parameters[k], parameters[inputs + k]
+        message = f"parameter {k} of {which} is {first.text_without_layout}, the accumulator is {text}"
+        require(compatible(accumulator, first), "C022", attribute, message)
+        starts = arrays_compatible_up_to_precision(accumulator, init)
+        require(starts, *init_blame, f"an accumulator of {which} is {text}, its init value {init.text_without_layout}")
+        for expected in (array_shape(element), accumulator):
+            message = f"parameter {inputs + k} of {which} is {second.text_without_layout}, needs {expected.text_without_layout}"
+            require(arrays_compatible_up_to_precision(expected, second), "C022", attribute, message)
+
+
+# Windows
+
+
+def window_result(sizes: Sequence[int], window: Sequence[WindowDimension]) -> list[int]:
+    """Number of window positions along each dimension of an array with the given sizes.
+
+    >>> window_result([7], [WindowDimension(3, stride=2, padding_low=1, padding_high=1)])
+    [4]
+    """
+    require(len(sizes) == len(window), "T095", "window", f"window has {count(len(window), 'dimension')}, the array has {len(sizes)}")
+    return [_window_positions(size, dimension) for size, dimension in zip(sizes, window, strict=True)]
+
+
+def _window_positions(size: int, dimension: WindowDimension) -> int:
+    for name in ("size", "stride", "base_dilation", "window_dilation"):
+        value = getattr(dimension, name)
+        require(value > 0, "T054", "window", f"window {name.replace('_', ' ')} must be positive, got {value}")
+    if size == UNBOUNDED:
+        return UNBOUNDED
+    padded = dimension.padding_low + _dilated(size, dimension.base_dilation) + dimension.padding_high
+    require(padded >= 0, "T095", "window", f"negative padding removes more than the {count(size, 'element')} there are")
+    covered = _dilated(dimension.size, dimension.window_dilation)
+    return 0 if padded == 0 or covered > padded else (padded - covered) // dimension.stride + 1
+
+
+def _dilated(size: int, dilation: int) -> int:
+    return 0 if size == 0 else (size - 1) * dilation + 1

@@ -307,6 +307,7 @@ class Sharding(Record):
     def tile_assignment(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Tile dimensions, those of subgroups included, and the device of each tile; both empty when no devices are named.
 
+        >>> from hlotool.shapes.tiles import iota_devices
         >>> tiled(TileAssignment((2, 2), iota_devices((2, 2), (1, 0)))).tile_assignment()
         ((2, 2), (0, 2, 1, 3))
         """
@@ -352,6 +353,7 @@ def tiled(tile: TileAssignment, subgroups: Sequence[str] = ()) -> Sharding:
     XLA merges subgroup dimensions of one type, drops those of size one, sorts them by type with "replicated" last, sorts the
     devices within a replicated group, and calls a single tile replicated, manual or unreduced outright.
 
+    >>> from hlotool.shapes.tiles import iota_devices
     >>> tiled(TileAssignment((2, 2), iota_devices((4,))), ("manual", "manual")).text
     '{manual}'
     """

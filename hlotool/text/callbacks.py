@@ -302,9 +302,10 @@ def _computation(children: Children) -> None:
 
 
 @_rule("inline_computation")
-def _inline_computation(children: Children) -> Computation:
+def _inline_computation(children: Children) -> Any:
     session = ACTIVE.session
-    return session.builder.close_computation(children[-1].start_pos, session.previous_end, inline=True)
+    computation = session.builder.close_computation(children[-1].start_pos, session.previous_end, inline=True)
+    return computation if computation.instructions else BROKEN
 
 
 def _module_header(children: Children) -> None:

@@ -66,6 +66,9 @@ class FusedPath:
         if "FUSED_HEADER" in accepted:
             return "FUSED_HEADER" if self._read_header(text, position) else None
         start = self._skip(text, position)
+        if start and "\n" not in text[position:start]:
+            # A line regex tried at every word of one endless line would take quadratic time.
+            return None
         if "FUSED_COMPUTATIONS" in accepted:
             if start != self._failed_computation and self.patterns.computation.match(text, start):
                 return "FUSED_COMPUTATIONS"

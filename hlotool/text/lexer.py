@@ -151,7 +151,8 @@ def _would_shift(parser_state: Any, name: str) -> bool:
     """Whether the parser takes a token after the reductions that it demands."""
     states, stack = parser_state.parse_conf.states, parser_state.state_stack
     # The stack may be deep and is not copied: what the reductions leave is its first `kept` states and those in `pushed`.
-    kept, pushed = len(stack), []
+    kept = len(stack)
+    pushed: list[int] = []
     while True:
         action = states[pushed[-1] if pushed else stack[kept - 1]].get(name)
         if action is None:

@@ -24,10 +24,14 @@ DUMPS = sorted((CORPUS / "dumps").glob("*.hlo.xz"))
 PARTS = 50
 
 
+def unpacked(path: Path) -> str:
+    with lzma.open(path, "rt", encoding="utf-8") as file:
+        return file.read()
+
+
 @lru_cache(maxsize=1)
 def rows() -> list[dict[str, Any]]:
-    with lzma.open(CORPUS / "parse.jsonl.xz", "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
+    return [json.loads(line) for line in unpacked(CORPUS / "parse.jsonl.xz").splitlines()]
 
 
 def part(number: int, *classes: str) -> list[dict[str, Any]]:
@@ -85,8 +89,7 @@ def test_refused() -> None:
 
 @pytest.mark.parametrize("path", DUMPS, ids=lambda path: path.name.removesuffix(".hlo.xz"))
 def test_dumps(path: Path) -> None:
-    text = lzma.open(path, "rt", encoding="utf-8").read()
-    printed = lzma.open(path.with_name(path.name.replace(".hlo.xz", ".printed.xz")), "rt", encoding="utf-8").read()
+    text, printed = unpacked(path), unpacked(path.with_name(path.name.replace(".hlo.xz", ".printed.xz")))
     module = parse(text)
     assert module.fused_count > 0.9 * sum(len(computation.instructions) for computation in module.computations)
     assert to_text(module, XLA).strip() == printed.strip()
@@ -96,4 +99,4 @@ def test_dumps(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [path for path in DUMPS if path.stat().st_size < 100_000], ids=lambda path: path.name.removesuffix(".hlo.xz"))
 def test_dumps_by_both_paths(path: Path) -> None:
-    assert both(lzma.open(path, "rt", encoding="utf-8").read()) is None
+    assert both(unpacked(path)) is None

@@ -24,8 +24,8 @@ def attempt(text: str | bytes) -> Module | None:
     try:
         module = parse(text)
     except ParseError as error:
-        assert error.diagnostics
-        assert str(error)
+        repr(error)
+        str(error.diagnostics[0])
         return None
     assert to_text(module)
     assert to_text(module, PrintOptions.xla_default())
@@ -76,6 +76,11 @@ def calls(n: int) -> str:
     return f"HloModule m\nc0 {{\n  ROOT a = f32[] parameter(0)\n}}\n{bodies}\n"
 
 
+def table_rows(n: int) -> str:
+    rows = '1 "a"\n' * n
+    return f"HloModule m\nFileNames\n{rows}FunctionNames\nFileLocations\nStackFrames\nENTRY e {{ p = f32[] parameter(0) }}"
+
+
 # Texts of a size n. Where they are wrong, they are as deep as can be before that shows.
 GROWING: dict[str, tuple[Callable[[int], str], int]] = {
     "braces": (lambda n: "{" * n, 50_000),
@@ -83,7 +88,7 @@ GROWING: dict[str, tuple[Callable[[int], str], int]] = {
     "braces of a computation": (lambda n: "HloModule m\nENTRY e " + "{" * n, 50_000),
     "open tuple shape": (lambda n: entry("q = " + "(" * n), 10_000),
     "nested tuple shape": (nested_shape, 10_000),
-    "nested shapes everywhere": (signature_shape, 2_500),
+    "nested shapes everywhere": (signature_shape, 500),
     "nested buffers": (lambda n: entry("q = " + "b(" * n + "f32[]" + ")" * n + " parameter(1)"), 10_000),
     "open operands": (lambda n: entry("q = f32[] add" + "(" * n), 25_000),
     "nested operations": (lambda n: entry("q = f32[] " + "negate(" * n + "p" + ")" * n), 2_000),
@@ -138,12 +143,14 @@ GROWING: dict[str, tuple[Callable[[int], str], int]] = {
     "headers": (lambda n: "HloModule m\n" * n, 10_000),
     "module attributes": (lambda n: "HloModule m" + ", replica_count=1" * n, 10_000),
     "aliases": (lambda n: f"HloModule m, input_output_alias={{{', '.join(['{}: (0, {})'] * n)}}}\nENTRY e {{ p = f32[] parameter(0) }}", 5_000),
-    "table rows": (lambda n: "HloModule m\nFileNames\n" + '1 "a"\n' * n + "FunctionNames\nFileLocations\nStackFrames\nENTRY e { p = f32[] parameter(0) }", 10_000),
+    "table rows": (table_rows, 10_000),
     "closing braces": (lambda n: entry("}\n" * n), 20_000),
     "computation headers": (lambda n: "HloModule m\n" + "ENTRY e {\n" * n, 5_000),
     "broken lines": (lambda n: entry("\n".join(f"q{k} = f32[] negat(p)" for k in range(n))), 2_000),
     "broken syntax": (lambda n: entry("\n".join(f"q{k} = f32[ negate(p)" for k in range(n))), 2_000),
     "chain": (chain, 5_000),
+    "chain in one line": (lambda n: chain(n).replace("\n", " "), 2_000),
+    "computations in one line": (lambda n: computations(n).replace("\n", " "), 1_000),
     "chain as printed": (percent_chain, 10_000),
     "computations": (computations, 4_000),
     "calls": (calls, 3_000),

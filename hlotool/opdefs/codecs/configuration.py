@@ -7,13 +7,7 @@ from typing import Any
 from hlotool.errors import Violation
 from hlotool.opdefs.codecs.base import Style, builds, codec
 from hlotool.opdefs.codecs.provenance import leaf_text
-from hlotool.opdefs.codecs.scalars import (
-    braces,
-    float_text,
-    integer,
-    shape_list,
-    string,
-)
+from hlotool.opdefs.codecs.scalars import braces, float_text, integer, shape_list, sizes, string
 from hlotool.shapes.shape import ProgramShape
 from hlotool.shapes.strings import escape
 from hlotool.shapes.values import (
@@ -27,6 +21,7 @@ from hlotool.shapes.values import (
 
 __all__: list[str] = []
 
+_MOST_ULPS = 2.0**63
 _MODES = ("default", "highest")
 
 
@@ -45,7 +40,10 @@ def build_result_accuracy(children: list[Any]) -> ResultAccuracy:
     bounds = {"atol=": 0.0, "rtol=": 0.0, "ulps=": 0.0}
     for key, number in children[1:]:
         bounds[str(key)] = number
-    return ResultAccuracy("default", (bounds["atol="], bounds["rtol="], int(bounds["ulps="])))
+    ulps = bounds["ulps="]
+    if not -_MOST_ULPS <= ulps < _MOST_ULPS:
+        raise Violation("S017", children[0].start_pos, f"ulps must be a number of 64 bits, not {ulps:g}")
+    return ResultAccuracy("default", (bounds["atol="], bounds["rtol="], int(ulps)))
 
 
 def _write_result_accuracy(value: ResultAccuracy, style: Style) -> str:
@@ -62,7 +60,7 @@ def _number(value: float, style: Style) -> str:
 @builds("tensor_sparsity")
 def build_tensor_sparsity(children: list[Any]) -> tuple[Any, Any]:
     key, token = children
-    return key, tuple(map(int, token.split("x"))) if token.type == "DXD" else integer(token)
+    return key, sizes(token) if token.type == "DXD" else integer(token)
 
 
 _SPARSITY_FIELDS = {"sparsity=": "sparsity", "dimension=": "dimension", "stride=": "stride", "idx=": "index"}

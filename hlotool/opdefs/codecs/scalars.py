@@ -11,19 +11,32 @@ from hlotool.opdefs.codecs.base import Style, builds, codec
 from hlotool.shapes.shape import Shape, join_elements
 from hlotool.shapes.strings import quote, unquote
 
-__all__ = ["braces", "decimal", "float_text", "integer", "integers", "string"]
+__all__ = ["braces", "decimal", "float_text", "integer", "integer_at", "integers", "shape_list", "sizes", "string"]
 
+_MOST_DIGITS = 25
 _INT64 = range(-(1 << 63), 1 << 63)
 
 
 def integer(token: Any, *, bits: int = 64) -> int:
     """The value of an INT token. Values of 2**63 and more wrap, as in XLA; larger ones are an error."""
-    value = int(token) if len(token) < 25 else int(str(token).lstrip("-0") or "0") if len(token) < 1000 else 1 << 70
+    return integer_at(str(token), token.start_pos, bits)
+
+
+def integer_at(text: str, position: int, bits: int = 64) -> int:
+    """The value of digits that are part of a token at `position`."""
+    # Python refuses to convert thousands of digits; no number that fits has more than twenty beside leading zeros.
+    digits = text if len(text) < _MOST_DIGITS else text[:1].strip("0123456789") + text.lstrip("-0")
+    value = int(digits or "0") if len(digits) < _MOST_DIGITS else 1 << 70
     if value in _INT64 and (bits == 64 or -(1 << (bits - 1)) <= value < 1 << (bits - 1)):
         return value
     if bits == 64 and 0 < value < 1 << 64:
         return value - (1 << 64)
-    raise Violation("S017", token.start_pos, f"{token[:40]} does not fit in {bits} bits")
+    raise Violation("S017", position, f"{text[:40]} does not fit in {bits} bits")
+
+
+def sizes(token: Any) -> tuple[int, ...]:
+    """The numbers of a DXD token, `2x3`."""
+    return tuple([integer_at(piece, token.start_pos) for piece in token.split("x")])
 
 
 def integers(tokens: list[Any]) -> tuple[int, ...]:

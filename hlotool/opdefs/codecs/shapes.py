@@ -78,7 +78,8 @@ def plain_array(element_type: str, sizes: str, order: str | None) -> Shape:
 
 @builds("tuple_shape")
 def build_tuple_shape(children: list[Any]) -> Shape:
-    return valid_tuple(children, 0)
+    parenthesis, *elements = children
+    return valid_tuple(elements, parenthesis.start_pos)
 
 
 def valid_tuple(elements: list[Shape], position: int) -> Shape:

@@ -6,7 +6,7 @@ from typing import Any
 
 from hlotool.errors import Violation
 from hlotool.opdefs.codecs.base import Style, builds, codec
-from hlotool.opdefs.codecs.scalars import integers
+from hlotool.opdefs.codecs.scalars import integer_at, integers, sizes
 from hlotool.shapes.values import (
     ConvolutionDimensions,
     PaddingDimension,
@@ -19,15 +19,19 @@ __all__: list[str] = []
 _MAX_SPATIAL = 10
 
 
+def _padding_items(token: Any) -> list[tuple[int, ...]]:
+    return [tuple([integer_at(number, token.start_pos) for number in item.split("_")]) for item in token.split("x")]
+
+
 @builds("window_field")
 def build_window_field(children: list[Any]) -> tuple[Any, tuple[Any, ...]]:
     key, token = children
     if key == "pad=":
-        items = [tuple(map(int, item.split("_"))) for item in token.split("x")]
+        items = _padding_items(token)
         if any(len(item) != 2 for item in items):
             raise Violation("S017", token.start_pos, "a window's padding has no interior: expected low_high for each dimension")
         return key, tuple(items)
-    return key, integers([token]) if token.type == "INT" else tuple(map(int, token.split("x")))
+    return key, integers([token]) if token.type == "INT" else sizes(token)
 
 
 @builds("window")
@@ -75,7 +79,7 @@ def _write_window(value: tuple[WindowDimension, ...], style: Style) -> str:
 
 @builds("padding")
 def build_padding(children: list[Any]) -> tuple[PaddingDimension, ...]:
-    return tuple(PaddingDimension(*map(int, item.split("_"))) for item in children[0].split("x"))
+    return tuple(PaddingDimension(*item) for item in _padding_items(children[0]))
 
 
 def _write_padding(value: tuple[PaddingDimension, ...], style: Style) -> str:

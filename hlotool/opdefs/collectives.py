@@ -10,7 +10,7 @@ from typing import Any
 
 from hlotool.errors import Violation
 from hlotool.opdefs.base import op
-from hlotool.opdefs.common_shapes import count, shape_must_be_written
+from hlotool.opdefs.inference import count, written_shape_needed
 from hlotool.opdefs.kinds import (
     Always,
     Bool,
@@ -53,7 +53,7 @@ def all_gather(
 
     r = f32[8] all-gather(f32[4] x), replica_groups={{0,1}}, dimensions={0}
     """
-    shape_must_be_written("all-gather")
+    written_shape_needed("all-gather")
 
 
 @op(infers=False)
@@ -69,7 +69,7 @@ def all_gather_start(
 
     s = (f32[4], f32[8]) all-gather-start(f32[4] x), replica_groups={{0,1}}, dimensions={0}
     """
-    shape_must_be_written("all-gather-start")
+    written_shape_needed("all-gather-start")
 
 
 def _global_ids_need_channel(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
@@ -92,7 +92,7 @@ def all_reduce(
 
     r = f32[4] all-reduce(f32[4] x), replica_groups={{0,1}}, to_apply=add
     """
-    shape_must_be_written("all-reduce")
+    written_shape_needed("all-reduce")
 
 
 @op(infers=False, parse_rule=_global_ids_need_channel)
@@ -109,7 +109,7 @@ def all_reduce_start(
 
     s = f32[4] all-reduce-start(f32[4] x), replica_groups={{0,1}}, to_apply=add
     """
-    shape_must_be_written("all-reduce-start")
+    written_shape_needed("all-reduce-start")
 
 
 @op(infers=False, parse_rule=_global_ids_need_channel)
@@ -127,7 +127,7 @@ def reduce_scatter(
 
     r = f32[4] reduce-scatter(f32[8] x), replica_groups={{0,1}}, dimensions={0}, to_apply=add
     """
-    shape_must_be_written("reduce-scatter")
+    written_shape_needed("reduce-scatter")
 
 
 @op(infers=False)
@@ -144,7 +144,7 @@ def all_to_all(
 
         r = f32[8] all-to-all(f32[8] x), replica_groups={{0,1}}, dimensions={0}
     """
-    shape_must_be_written("all-to-all")
+    written_shape_needed("all-to-all")
 
 
 @op(infers=False)
@@ -158,7 +158,7 @@ def ragged_all_to_all(
 
     r = f32[8] ragged-all-to-all(f32[8] x, f32[8] out, s32[2] a, s32[2] b, s32[2] c, s32[2] d), replica_groups={{0,1}}
     """
-    shape_must_be_written("ragged-all-to-all")
+    written_shape_needed("ragged-all-to-all")
 
 
 @op(infers=False)
@@ -172,7 +172,7 @@ def collective_broadcast(
 
     r = f32[4] collective-broadcast(f32[4] x), replica_groups={{0,1}}
     """
-    shape_must_be_written("collective-broadcast")
+    written_shape_needed("collective-broadcast")
 
 
 def _permute_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
@@ -191,7 +191,7 @@ def collective_permute(*operands: Shape, channel_id: Int | None = None, source_t
 
         r = f32[4] collective-permute(f32[4] x), source_target_pairs={{0,1},{1,0}}
     """
-    shape_must_be_written("collective-permute")
+    written_shape_needed("collective-permute")
 
 
 @op(infers=False, parse_rule=_permute_rule)
@@ -200,7 +200,7 @@ def collective_permute_start(*operands: Shape, channel_id: Int | None = None, so
 
     s = (f32[4], f32[4], u32[], u32[]) collective-permute-start(f32[4] x), source_target_pairs={{0,1},{1,0}}
     """
-    shape_must_be_written("collective-permute-start")
+    written_shape_needed("collective-permute-start")
 
 
 _DONES = {
@@ -221,7 +221,7 @@ _DONES = {
 
 def _done(opcode: str) -> Callable[[Shape], Shape]:
     def infer(operand: Shape) -> Shape:
-        shape_must_be_written(opcode)
+        written_shape_needed(opcode)
 
     return infer
 

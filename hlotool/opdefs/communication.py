@@ -9,7 +9,7 @@ from typing import Any
 
 from hlotool.errors import Violation
 from hlotool.opdefs.base import op
-from hlotool.opdefs.common_shapes import checked_tuple, shape_must_be_written
+from hlotool.opdefs.inference import made_tuple, written_shape_needed
 from hlotool.opdefs.kinds import Always, Bool, Domain, Int, ShapeValue, Text
 from hlotool.shapes.shape import TOKEN, Shape, array_shape
 
@@ -47,8 +47,8 @@ def add_dependency(operand: Shape, token: Shape) -> Shape:
     return operand
 
 
-def _in_flight(buffer: Shape, at: str) -> Shape:
-    return checked_tuple((buffer, array_shape("u32"), TOKEN), at)
+def _in_flight(buffer: Shape, at: str, opcode: str) -> Shape:
+    return made_tuple((buffer, array_shape("u32"), TOKEN), at, opcode)
 
 
 @op(infers=False, shape_ignored=True)
@@ -57,7 +57,7 @@ def send(operand: Shape, token: Shape, *, channel_id: Int | None = None, is_host
 
     s = (f32[4], u32[], token[]) send(f32[4] x, token[] t), channel_id=1
     """
-    return _in_flight(operand, "operand 0")
+    return _in_flight(operand, "operand 0", "send")
 
 
 @op(infers=False, shape_ignored=True)
@@ -75,7 +75,7 @@ def _recv_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: di
         return None
     if not (result.is_tuple and result.elements):
         raise Violation("A021", "shape", "recv gives (data, u32[], token[])")
-    return _in_flight(result.elements[0], "shape")
+    return _in_flight(result.elements[0], "shape", "recv")
 
 
 @op(infers=False, parse_rule=_recv_rule)
@@ -84,7 +84,7 @@ def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool 
 
     s = (f32[4], u32[], token[]) recv(token[] t), channel_id=1
     """
-    shape_must_be_written("recv")
+    written_shape_needed("recv")
 
 
 @op(infers=False, shape_ignored=True)
@@ -95,7 +95,7 @@ def recv_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer
     """
     if not (operand.is_tuple and operand.elements):
         raise Violation("A037", "operand 0", f"operand must be (data, u32[], token[]), got {operand.text_without_layout}")
-    return checked_tuple((operand.elements[0], TOKEN), "operand 0")
+    return made_tuple((operand.elements[0], TOKEN), "operand 0", "recv-done")
 
 
 def _infeed_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> Shape | None:
@@ -104,7 +104,7 @@ def _infeed_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: 
         return None
     if not (result.is_tuple and result.elements):
         raise Violation("T079", "shape", "infeed gives (data, token[])")
-    return checked_tuple((result.elements[0], TOKEN), "shape")
+    return made_tuple((result.elements[0], TOKEN), "shape", "infeed")
 
 
 @op(infers=False, parse_rule=_infeed_rule)
@@ -113,7 +113,7 @@ def infeed(token: Shape, *, infeed_config: Text = "") -> Shape:
 
     r = (f32[4], token[]) infeed(token[] t)
     """
-    shape_must_be_written("infeed")
+    written_shape_needed("infeed")
 
 
 @op(infers=False, shape_ignored=True, operand_defaults={"outfeed_shape": lambda operands: operands[0]})
@@ -131,7 +131,7 @@ def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = Non
 
     s = (f32[4]{0:S(1)}, f32[4]{0}, u32[]) copy-start(f32[4] x)
     """
-    shape_must_be_written("copy-start")
+    written_shape_needed("copy-start")
 
 
 @op(infers=False)
@@ -140,7 +140,7 @@ def copy_done(operand: Shape) -> Shape:
 
     r = f32[4]{0:S(1)} copy-done((f32[4]{0:S(1)}, f32[4]{0}, u32[]) s)
     """
-    shape_must_be_written("copy-done")
+    written_shape_needed("copy-done")
 
 
 @op(infers=False)
@@ -149,7 +149,7 @@ def opt_barrier(operand: Shape) -> Shape:
 
     r = (f32[4], s32[]) opt-barrier((f32[4], s32[]) x)
     """
-    shape_must_be_written("opt-barrier")
+    written_shape_needed("opt-barrier")
 
 
 @op("domain")

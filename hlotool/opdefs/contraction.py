@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hlotool.opdefs.base import op, require
-from hlotool.opdefs.common_shapes import (
-    checked_array,
+from hlotool.opdefs.inference import (
+    Bound,
+    bounds,
     count,
-    dynamic_flags,
     higher_precision,
-    require_array,
-    same_size,
+    made_array,
+    require_arrays,
+    require_dimension,
+    require_distinct_dimensions,
+    sizes_agree,
 )
 from hlotool.opdefs.kinds import Always, Dims, OperandPrecision, PrecisionAlgorithm
 from hlotool.record import Record
@@ -31,40 +34,33 @@ class DotDimensions(Record):
     rhs_batch: Dims
     rhs_contracting: Dims
 
-    def check(self, lhs: Shape, rhs: Shape) -> None:
+    def check(self, lhs: Shape, rhs: Shape, opcode: str) -> None:
         """Refuses dimensions that are out of range, repeated, unpaired or of different size."""
         for side, shape, contracting, batch in (
             ("lhs", lhs, self.lhs_contracting, self.lhs_batch),
             ("rhs", rhs, self.rhs_contracting, self.rhs_batch),
         ):
-            _check_dimension_numbers(side, shape.rank, contracting, batch)
+            _check_dimension_numbers(side, shape.rank, contracting, batch, opcode)
         _check_pairs(lhs, rhs, "contracting", "T047", self.lhs_contracting, self.rhs_contracting)
         _check_pairs(lhs, rhs, "batch", "T048", self.lhs_batch, self.rhs_batch)
 
-    def result(self, lhs: Shape, rhs: Shape, group: Dims = ()) -> tuple[list[int], list[bool]]:
-        """Sizes and dynamic marks of the result: batch dimensions, then the free ones of lhs and of rhs without `group`."""
-        lhs_dynamic, rhs_dynamic = dynamic_flags(lhs), dynamic_flags(rhs)
+    def result(self, lhs: Shape, rhs: Shape, group: Dims = ()) -> list[Bound]:
+        """Dimensions of the result: batch dimensions, then the free ones of lhs and of rhs without `group`."""
+        lhs_bounds, rhs_bounds = bounds(lhs), bounds(rhs)
         lhs_free = _others(lhs.rank, {*self.lhs_contracting, *self.lhs_batch})
         rhs_free = _others(rhs.rank, {*self.rhs_contracting, *self.rhs_batch, *group})
-        from_lhs = [*self.lhs_batch, *lhs_free]
-        return (
-            [lhs.dimensions[k] for k in from_lhs] + [rhs.dimensions[k] for k in rhs_free],
-            [lhs_dynamic[k] for k in from_lhs] + [rhs_dynamic[k] for k in rhs_free],
-        )
+        return [lhs_bounds[k] for k in (*self.lhs_batch, *lhs_free)] + [rhs_bounds[k] for k in rhs_free]
 
 
 def _others(rank: int, taken: set[int]) -> list[int]:
     return [k for k in range(rank) if k not in taken]
 
 
-def _check_dimension_numbers(side: str, rank: int, contracting: Dims, batch: Dims) -> None:
-    seen: set[int] = set()
-    for role, dimensions in (("contracting", contracting), ("batch", batch)):
-        at = f"{side}_{role}_dims"
-        for k in dimensions:
-            require(0 <= k < rank, "T045", at, f"{side} dimension {k} is out of range for rank {rank}")
-            require(k not in seen, "T045", at, f"{side} dimension {k} is given twice")
-            seen.add(k)
+def _check_dimension_numbers(side: str, rank: int, contracting: Dims, batch: Dims, opcode: str) -> None:
+    require_distinct_dimensions(contracting, rank, "T045", f"{side}_contracting_dims", opcode)
+    require_distinct_dimensions(batch, rank, "T045", f"{side}_batch_dims", opcode)
+    both = sorted({*contracting} & {*batch})
+    require(not both, "T045", f"{side}_batch_dims", f"{side} dimensions {both} of '{opcode}' are both contracting and batch dimensions")
 
 
 def _check_pairs(lhs: Shape, rhs: Shape, role: str, code: str, lhs_dims: Dims, rhs_dims: Dims) -> None:
@@ -76,7 +72,7 @@ def _check_pairs(lhs: Shape, rhs: Shape, role: str, code: str, lhs_dims: Dims, r
     )
     for i, j in zip(lhs_dims, rhs_dims, strict=True):
         require(
-            same_size(lhs.dimensions[i], rhs.dimensions[j]),
+            sizes_agree(lhs.dimensions[i], rhs.dimensions[j]),
             code,
             "operands",
             f"lhs {role} dimension {i} has size {lhs.dimensions[i]}, rhs dimension {j} has size {rhs.dimensions[j]}",
@@ -84,10 +80,9 @@ def _check_pairs(lhs: Shape, rhs: Shape, role: str, code: str, lhs_dims: Dims, r
 
 
 def _dot_result(opcode: str, lhs: Shape, rhs: Shape, numbers: DotDimensions) -> Shape:
-    require_array(lhs, "operand 0", opcode)
-    require_array(rhs, "operand 1", opcode)
-    numbers.check(lhs, rhs)
-    return checked_array(higher_precision(lhs.element_type, rhs.element_type), *numbers.result(lhs, rhs))
+    require_arrays((lhs, rhs), opcode)
+    numbers.check(lhs, rhs, opcode)
+    return made_array(higher_precision(lhs.element_type, rhs.element_type, opcode), numbers.result(lhs, rhs), opcode)
 
 
 @op()
@@ -131,16 +126,15 @@ def ragged_dot(
         r = f32[11,7] ragged-dot(f32[11,5] a, f32[3,5,7] b, s32[3] g), lhs_contracting_dims={1}, rhs_contracting_dims={1},
             lhs_ragged_dims={0}, rhs_group_dims={0}
     """
-    for k, operand in enumerate((lhs, rhs, group_sizes)):
-        require_array(operand, f"operand {k}", "ragged-dot")
+    require_arrays((lhs, rhs, group_sizes), "ragged-dot")
     numbers = DotDimensions(lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims)
-    numbers.check(lhs, rhs)
+    numbers.check(lhs, rhs, "ragged-dot")
     require(len(lhs_ragged_dims) == 1, "T087", "lhs_ragged_dims", f"needs one ragged dimension, got {len(lhs_ragged_dims)}")
     ragged = lhs_ragged_dims[0]
-    require(0 <= ragged < lhs.rank, "T087", "lhs_ragged_dims", f"lhs ragged dimension {ragged} is out of range for rank {lhs.rank}")
+    require_dimension(ragged, lhs.rank, "T087", "lhs_ragged_dims", "ragged-dot")
     _check_group_sizes(lhs, group_sizes, numbers, ragged)
     for k in rhs_group_dims:
-        require(0 <= k < rhs.rank, "T087", "rhs_group_dims", f"rhs group dimension {k} is out of range for rank {rhs.rank}")
+        require_dimension(k, rhs.rank, "T087", "rhs_group_dims", "ragged-dot")
         taken = k in rhs_batch_dims or k in rhs_contracting_dims
         require(not taken, "T087", "rhs_group_dims", f"rhs group dimension {k} is a batch or contracting dimension")
     groups = group_sizes.dimensions[-1]
@@ -149,12 +143,11 @@ def ragged_dot(
     else:
         require(len(rhs_group_dims) == 1, "T087", "rhs_group_dims", f"needs one group dimension, got {len(rhs_group_dims)}")
         size = rhs.dimensions[rhs_group_dims[0]]
-        require(same_size(groups, size), "T087", "operands", f"{count(groups, 'group size')}, rhs group dimension has size {size}")
-    dimensions, dynamic = numbers.result(lhs, rhs, rhs_group_dims)
+        require(sizes_agree(groups, size), "T087", "operands", f"{count(groups, 'group size')}, rhs group dimension has size {size}")
+    dimensions = numbers.result(lhs, rhs, rhs_group_dims)
     if ragged not in lhs_batch_dims and ragged in lhs_contracting_dims:
-        dimensions.insert(0, groups)
-        dynamic.insert(0, dynamic_flags(group_sizes)[-1])
-    return checked_array(higher_precision(lhs.element_type, rhs.element_type), dimensions, dynamic)
+        dimensions.insert(0, bounds(group_sizes)[-1])
+    return made_array(higher_precision(lhs.element_type, rhs.element_type, "ragged-dot"), dimensions, "ragged-dot")
 
 
 def _check_group_sizes(lhs: Shape, group_sizes: Shape, numbers: DotDimensions, ragged: int) -> None:

@@ -5,18 +5,18 @@ Sees called computations only as parameter and result shapes; whether an operand
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from hlotool.errors import Violation
 from hlotool.opdefs.base import op, require
-from hlotool.opdefs.common_shapes import (
-    array_of,
+from hlotool.opdefs.inference import (
+    bare,
+    bounds,
     count,
-    dynamic_flags,
     is_scalar,
-    shape_must_be_written,
-    shapes_match,
-    with_leaves,
+    with_bounds,
+    written_shape_needed,
 )
 from hlotool.opdefs.kinds import (
     ApiVersion,
@@ -35,7 +35,7 @@ from hlotool.opdefs.kinds import (
     TypedLiteral,
     Window,
 )
-from hlotool.shapes.shape import Shape, array_shape
+from hlotool.shapes.shape import Shape, array_shape, compatible, tuple_shape
 
 __all__ = ["async_done", "async_start", "async_update", "call", "conditional", "custom_call", "fusion", "while_"]
 
@@ -51,7 +51,7 @@ def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) ->
     require(fits, "C001", "operands", f"the computation has {count(len(parameters), 'parameter')}, got {count(len(operands), 'operand')}")
     for k, (operand, parameter) in enumerate(zip(operands, parameters, strict=True)):
         message = f"operand {k} is {operand.text_without_layout}, the parameter is {parameter.text_without_layout}"
-        require(shapes_match(operand, parameter), "C002", f"operand {k}", message)
+        require(compatible(operand, parameter), "C002", f"operand {k}", message)
     return to_apply.result
 
 
@@ -65,22 +65,22 @@ def while_(init: Shape, *, condition: Computation, body: Computation) -> Shape:
         parameters = len(computation.parameters)
         require(parameters == 1, "C004", name, f"the {name} has {count(parameters, 'parameter')}, while needs 1")
     verdict = condition.result
-    require(shapes_match(verdict, array_shape("pred")), "C007", "condition", f"condition returns {verdict.text_without_layout}, needs pred[]")
+    require(compatible(verdict, array_shape("pred")), "C007", "condition", f"condition returns {verdict.text_without_layout}, needs pred[]")
     state = body.result
     for code, at, what, shape in (
         ("C005", "condition", "the parameter of the condition", condition.parameters[0]),
         ("C006", "body", "the parameter of the body", body.parameters[0]),
         ("C005", "operand 0", "init", init),
     ):
-        require(shapes_match(state, shape), code, at, f"the body returns {state.text_without_layout}, {what} is {shape.text_without_layout}")
+        require(compatible(state, shape), code, at, f"the body returns {state.text_without_layout}, {what} is {shape.text_without_layout}")
     return init
 
 
 def _conditional_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     if not operands:
         raise Violation("S013", "operands", "'conditional' needs a selector operand")
-    selector = array_of(operands[0])
-    if selector is None or selector.dimensions or selector.element_type not in ("pred", "s32"):
+    selector = bare(operands[0])
+    if not is_scalar(selector) or selector.element_type not in ("pred", "s32"):
         raise Violation("C008", "operand 0", f"selector is {operands[0].text_without_layout}, needs pred[] or s32[]")
     by_name = ("true_computation", "false_computation")
     wanted, unwanted = (by_name, ("branch_computations",)) if selector.element_type == "pred" else (("branch_computations",), by_name)
@@ -123,25 +123,42 @@ def conditional(
         at, parameters = f"operand {k + 1}", branch.parameters
         require(len(parameters) == 1, "C010", at, f"branch {k} has {count(len(parameters), 'parameter')}, needs 1")
         message = f"operand {k + 1} is {operand.text_without_layout}, parameter of branch {k} is {parameters[0].text_without_layout}"
-        require(shapes_match(parameters[0], operand), "C010", at, message)
+        require(compatible(parameters[0], operand), "C010", at, message)
         message = f"branch 0 returns {branches[0].result.text_without_layout}, branch {k} {branch.result.text_without_layout}"
-        require(shapes_match(branches[0].result, branch.result), "C011", "shape", message)
+        require(compatible(branches[0].result, branch.result), "C011", "shape", message)
     return _dynamic_where_any([branch.result for branch in branches])
 
 
 def _dynamic_where_any(results: list[Shape]) -> Shape:
     """The first shape, with every dimension marked dynamic that is so in any of the matching shapes."""
-    first = results[0]
-    merged = [list(dynamic_flags(leaf)) for leaf in first.leaves()]
-    for other in results[1:]:
-        for flags, leaf in zip(merged, other.leaves(), strict=True):
-            flags[:] = [mine or theirs for mine, theirs in zip(flags, dynamic_flags(leaf), strict=True)]
-    leaves = (_with_dynamic(leaf, tuple(flags)) for leaf, flags in zip(first.leaves(), merged, strict=True))
-    return with_leaves(first, leaves)
+    leaves = (_dynamic_where_any_leaf(same) for same in zip(*(result.leaves() for result in results), strict=True))
+    return _with_leaves(results[0], leaves)
 
 
-def _with_dynamic(leaf: Shape, flags: tuple[bool, ...]) -> Shape:
-    return leaf if flags == dynamic_flags(leaf) else Shape(leaf.element_type, leaf.dimensions, flags, leaf.layout)
+def _dynamic_where_any_leaf(leaves: tuple[Shape, ...]) -> Shape:
+    columns = zip(*map(bounds, leaves), strict=True)
+    merged = [(column[0][0], any(dynamic for _, dynamic in column)) for column in columns]
+    return leaves[0] if merged == bounds(leaves[0]) else with_bounds(leaves[0], merged)
+
+
+def _with_leaves(shape: Shape, leaves: Iterator[Shape]) -> Shape:
+    """A shape of the same nesting with other leaves, taken in order."""
+    if not shape.is_tuple:
+        return next(leaves)
+    # An explicit stack: shapes may nest deeper than Python's recursion limit.
+    frames: list[tuple[Iterator[Shape], list[Shape]]] = [(iter(shape.elements), [])]
+    while True:
+        pending, done = frames[-1]
+        child = next(pending, None)
+        if child is None:
+            frames.pop()
+            if not frames:
+                return tuple_shape(done)
+            frames[-1][1].append(tuple_shape(done))
+        elif child.is_tuple:
+            frames.append((iter(child.elements), []))
+        else:
+            done.append(next(leaves))
 
 
 @op(infers=False)
@@ -150,7 +167,7 @@ def fusion(*operands: Shape, kind: FusionKind, output_to_operand_aliasing: Outpu
 
     r = f32[4] fusion(f32[4] x, f32[4] y), kind=kLoop, calls=fused
     """
-    shape_must_be_written("fusion")
+    written_shape_needed("fusion")
 
 
 def _custom_call_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
@@ -162,7 +179,7 @@ def _custom_call_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
     if len(constraints) != len(operands):
         raise Violation("L020", "operand_layout_constraints", f"{count(len(constraints), 'constraint')} for {count(len(operands), 'operand')}")
     for k, (constraint, operand) in enumerate(zip(constraints, operands, strict=True)):
-        if not shapes_match(constraint, operand):
+        if not compatible(constraint, operand):
             message = f"constraint {k} is {constraint.text_without_layout}, operand {k} is {operand.text_without_layout}"
             raise Violation("L020", "operand_layout_constraints", message)
 
@@ -192,7 +209,7 @@ def custom_call(
 
         r = f32[4] custom-call(f32[4] x), custom_call_target="f"
     """
-    shape_must_be_written("custom-call")
+    written_shape_needed("custom-call")
 
 
 def _async_start_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
@@ -206,7 +223,7 @@ def async_start(*operands: Shape, async_execution_thread: Text = "main", output_
 
     s = ((f32[4]), f32[4], u32[]) async-start(f32[4] x), calls=f
     """
-    shape_must_be_written("async-start")
+    written_shape_needed("async-start")
 
 
 def _async_update_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
@@ -220,7 +237,7 @@ def async_update(previous: Shape, *, async_execution_thread: Text | None = None,
 
     u = ((f32[4]), f32[4], u32[]) async-update(((f32[4]), f32[4], u32[]) s)
     """
-    shape_must_be_written("async-update")
+    written_shape_needed("async-update")
 
 
 @op(infers=False)
@@ -229,4 +246,4 @@ def async_done(previous: Shape, *, async_execution_thread: Text | None = None, c
 
     r = f32[4] async-done(((f32[4]), f32[4], u32[]) s)
     """
-    shape_must_be_written("async-done")
+    written_shape_needed("async-done")

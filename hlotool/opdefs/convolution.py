@@ -9,11 +9,12 @@ from typing import Any
 
 from hlotool.errors import Violation
 from hlotool.opdefs.base import op, require
-from hlotool.opdefs.common_shapes import (
-    checked_array,
-    dynamic_flags,
+from hlotool.opdefs.inference import (
+    Bound,
+    bounds,
     higher_precision,
-    require_array,
+    made_array,
+    require_arrays,
     window_result,
 )
 from hlotool.opdefs.kinds import (
@@ -55,8 +56,7 @@ def convolution(
 
         r = f32[1,6,6,8] convolution(f32[1,8,8,3] x, f32[3,3,3,8] k), window={size=3x3}, dim_labels=b01f_01io->b01f
     """
-    require_array(lhs, "operand 0", "convolution")
-    require_array(rhs, "operand 1", "convolution")
+    require_arrays((lhs, rhs), "convolution")
     _check_labels(lhs, rhs, dim_labels, window)
     _check_features(lhs, rhs, dim_labels, feature_group_count, batch_group_count, sparsity_config)
     kernel_sizes = [rhs.dimensions[k] for k in dim_labels.kernel_spatial]
@@ -64,19 +64,18 @@ def convolution(
     require(kernel_sizes == window_sizes, "T053", "window", f"window sizes {window_sizes} differ from kernel spatial sizes {kernel_sizes}")
     positions = window_result([lhs.dimensions[k] for k in dim_labels.input_spatial], window)
 
-    batch = lhs.dimensions[dim_labels.input_batch]
+    lhs_bounds, rhs_bounds = bounds(lhs), bounds(rhs)
+    batch, batch_dynamic = lhs_bounds[dim_labels.input_batch]
     require(batch != UNBOUNDED or batch_group_count == 1, "T052", "batch_group_count", "an unbounded batch dimension cannot be grouped")
-    dimensions, dynamic = [0] * lhs.rank, [False] * lhs.rank
-    dimensions[dim_labels.output_batch] = batch if batch == UNBOUNDED else batch // batch_group_count
-    dimensions[dim_labels.output_feature] = rhs.dimensions[dim_labels.kernel_output_feature]
-    lhs_dynamic, rhs_dynamic = dynamic_flags(lhs), dynamic_flags(rhs)
-    require(not rhs_dynamic[dim_labels.kernel_output_feature], "T082", "operand 1", "the kernel's output feature dimension must be static")
-    dynamic[dim_labels.output_batch] = lhs_dynamic[dim_labels.input_batch]
+    features, features_dynamic = rhs_bounds[dim_labels.kernel_output_feature]
+    require(not features_dynamic, "T082", "operand 1", "the kernel's output feature dimension must be static")
+    dimensions: list[Bound] = [(0, False)] * lhs.rank
+    dimensions[dim_labels.output_batch] = batch if batch == UNBOUNDED else batch // batch_group_count, batch_dynamic
+    dimensions[dim_labels.output_feature] = features, False
     spatial = zip(dim_labels.output_spatial, dim_labels.input_spatial, dim_labels.kernel_spatial, positions, strict=True)
     for output, source, kernel, size in spatial:
-        dimensions[output] = size
-        dynamic[output] = lhs_dynamic[source] or rhs_dynamic[kernel]
-    return checked_array(higher_precision(lhs.element_type, rhs.element_type), dimensions, dynamic)
+        dimensions[output] = size, lhs_bounds[source][1] or rhs_bounds[kernel][1]
+    return made_array(higher_precision(lhs.element_type, rhs.element_type, "convolution"), dimensions, "convolution")
 
 
 def _check_labels(lhs: Shape, rhs: Shape, labels: DimLabels, window: Window) -> None:

@@ -10,19 +10,20 @@ from typing import Any
 from hlotool.opdefs.base import op, require
 from hlotool.opdefs.inference import (
     Bound,
+    array_operand,
     bare,
     bounds,
     change_element_type,
     component_type,
-    has_dimensions,
+    dimensions_agree,
     higher_precision,
     is_scalar,
     kind_of,
-    made_shape,
+    made_array,
     require_array,
+    require_arrays,
     require_kind,
     same_type_up_to_precision,
-    sizes_agree,
     with_bounds,
     written_shape_needed,
 )
@@ -103,9 +104,9 @@ UNARY: tuple[UnaryRow, ...] = (
 
 
 def _unary_shape(row: UnaryRow, operand: Shape) -> Shape:
-    require_array(operand, 0, row.name)
-    require_kind(operand, 0, row.name, row.kinds, _CODES[row.kinds])
-    if row.to_component and kind_of(operand) == "complex":
+    require_array(operand, "operand 0", row.name)
+    require_kind(operand, "operand 0", row.name, row.kinds, _CODES[row.kinds])
+    if row.to_component and kind_of(operand.element_type) == "complex":
         return change_element_type(operand, component_type(operand.element_type))
     return operand
 
@@ -140,8 +141,8 @@ def is_finite(operand: Shape) -> Shape:
 
     r = pred[4] is-finite(x)
     """
-    require_array(operand, 0, "is-finite")
-    require_kind(operand, 0, "is-finite", _FLOAT, "T005")
+    require_array(operand, "operand 0", "is-finite")
+    require_kind(operand, "operand 0", "is-finite", _FLOAT, "T005")
     return change_element_type(operand, "pred")
 
 
@@ -203,18 +204,17 @@ def _binary_shape(opcode: str, lhs: Shape, rhs: Shape) -> Shape:
     if lhs.rank != rhs.rank:
         smaller, larger = (lhs, rhs) if lhs.rank < rhs.rank else (rhs, lhs)
         require(not smaller.dimensions, "T001", "operands", f"operands of '{opcode}' have different ranks: {texts}")
-        return made_shape(element_type, bounds(larger), opcode)
+        return made_array(element_type, bounds(larger), opcode)
     if lhs.dimensions == rhs.dimensions and UNBOUNDED not in lhs.dimensions:
         # Only here the layout of the first operand survives.
         marks = tuple(a or b for (_, a), (_, b) in zip(bounds(lhs), bounds(rhs), strict=True))
         return with_bounds(change_element_type(lhs, element_type), list(zip(lhs.dimensions, marks, strict=True)))
-    return made_shape(element_type, [_merged_bound(a, b, opcode) for a, b in zip(bounds(lhs), bounds(rhs), strict=True)], opcode)
+    return made_array(element_type, [_merged_bound(a, b, opcode) for a, b in zip(bounds(lhs), bounds(rhs), strict=True)], opcode)
 
 
 def _require_operands(opcode: str, lhs: Shape, rhs: Shape, kinds: tuple[str, ...]) -> None:
-    require_array(lhs, 0, opcode)
-    require_array(rhs, 1, opcode)
-    require_kind(lhs, 0, opcode, kinds, _CODES[kinds])
+    require_arrays((lhs, rhs), opcode)
+    require_kind(lhs, "operand 0", opcode, kinds, _CODES[kinds])
 
 
 def _define_binary(row: BinaryRow) -> None:
@@ -250,12 +250,15 @@ def default_comparison_type(operand: Shape) -> str | None:
     >>> default_comparison_type(array_shape("u8"))
     'UNSIGNED'
     """
-    return {"pred": "UNSIGNED", "unsigned": "UNSIGNED", "signed": "SIGNED", "float": "FLOAT", "complex": "FLOAT"}.get(kind_of(bare(operand)))
+    return {"pred": "UNSIGNED", "unsigned": "UNSIGNED", "signed": "SIGNED", "float": "FLOAT", "complex": "FLOAT"}.get(
+        kind_of(bare(operand).element_type)
+    )
 
 
 def _check_compare(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     # XLA looks up the default type by the first operand even when `type` is written, and aborts when it is no array.
-    require(not operands or has_dimensions(operands[0]), "T099", "operand 0", "operand 0 of 'compare' must be an array")
+    if operands:
+        array_operand(operands[0], "operand 0", "compare")
 
 
 @op(parse_rule=_check_compare, operand_defaults={"type": lambda operands: default_comparison_type(operands[0])})
@@ -293,15 +296,13 @@ def select(pred: Shape, on_true: Shape, on_false: Shape) -> Shape:
 
     r = f32[4] select(p, x, y)
     """
-    operands = (pred, on_true, on_false)
-    for k, operand in enumerate(operands):
-        require_array(operand, k, "select")
+    require_arrays((pred, on_true, on_false), "select")
     same_type = same_type_up_to_precision(on_true.element_type, on_false.element_type)
-    fits = same_type and _dimensions_agree(on_true, on_false)
+    fits = same_type and dimensions_agree(on_true.dimensions, on_false.dimensions)
     require(fits, "T014", "operands", f"'select' cannot choose between {on_true.text_without_layout} and {on_false.text_without_layout}")
     require(pred.element_type == "pred", "T013", "operand 0", f"operand 0 of 'select' must be pred, got {pred.text_without_layout}")
     whole = on_true if not pred.dimensions else pred
-    fits = whole is on_true or _dimensions_agree(pred, on_true)
+    fits = whole is on_true or dimensions_agree(pred.dimensions, on_true.dimensions)
     require(fits, "T013", "operand 0", f"'select' cannot choose elements of {on_true.text_without_layout} by {pred.text_without_layout}")
     element_type = higher_precision(on_true.element_type, on_false.element_type, "select")
     triples = zip(bounds(whole), bounds(on_true), bounds(on_false), strict=True)
@@ -319,20 +320,15 @@ def clamp(minimum: Shape, operand: Shape, maximum: Shape) -> Shape:
     r = f32[4] clamp(lo, x, hi)
     """
     operands = (minimum, operand, maximum)
-    for k, shape in enumerate(operands):
-        require_array(shape, k, "clamp")
+    require_arrays(operands, "clamp")
     for k in (0, 2):
         agree = same_type_up_to_precision(operands[k].element_type, operand.element_type)
         require(agree, "T015", f"operand {k}", f"'clamp' cannot limit {operand.element_type} by {operands[k].element_type}")
-        fits = is_scalar(operands[k]) or _dimensions_agree(operands[k], operand)
+        fits = is_scalar(operands[k]) or dimensions_agree(operands[k].dimensions, operand.dimensions)
         require(fits, "T015", f"operand {k}", f"'clamp' cannot limit {operand.text_without_layout} by {operands[k].text_without_layout}")
-    fits = is_scalar(minimum) or is_scalar(maximum) or _dimensions_agree(minimum, maximum)
+    fits = is_scalar(minimum) or is_scalar(maximum) or dimensions_agree(minimum.dimensions, maximum.dimensions)
     require(fits, "T015", "operands", f"'clamp' cannot limit by both {minimum.text_without_layout} and {maximum.text_without_layout}")
     return operand
-
-
-def _dimensions_agree(first: Shape, second: Shape) -> bool:
-    return first.rank == second.rank and all(map(sizes_agree, first.dimensions, second.dimensions))
 
 
 # Conversions

@@ -6,18 +6,22 @@ Says what each does and which result shape XLA's parser infers; reads and writes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 from hlotool.opdefs.base import op, require
 from hlotool.opdefs.inference import (
     Bound,
+    array_operand,
     bare,
     bounds,
+    dimensions_agree,
     has_dimensions,
-    made_shape,
+    made_array,
     made_tuple,
     require_array,
+    require_arrays,
+    require_ascending_dimensions,
+    require_distinct_dimensions,
     require_kind,
     require_reducer,
     sizes_agree,
@@ -32,7 +36,7 @@ from hlotool.opdefs.kinds import (
     SingleDim,
     SliceSizes,
 )
-from hlotool.shapes.shape import UNBOUNDED, Shape, tuple_shape
+from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, tuple_shape
 
 __all__: list[str] = []
 
@@ -42,21 +46,9 @@ _INTEGRAL = ("signed", "unsigned")
 # Gather and scatter
 
 
-def _sorted_unique(values: Sequence[int]) -> bool:
-    return all(a < b for a, b in pairwise(values))
-
-
-def _within(values: Sequence[int], end: int) -> bool:
-    return all(0 <= value < end for value in values)
-
-
-def _unique(values: Sequence[int]) -> bool:
-    return len(set(values)) == len(values)
-
-
-def _index_bounds(opcode: str, operand: int, indices: Shape, index_vector_dim: int) -> list[Bound]:
+def _index_bounds(opcode: str, at: str, indices: Shape, index_vector_dim: int) -> list[Bound]:
     """Dimensions of the indices, with one of size 1 appended when index_vector_dim is just behind the last."""
-    require_kind(indices, operand, opcode, _INTEGRAL, "T006")
+    require_kind(indices, at, opcode, _INTEGRAL, "T006")
     rank = indices.rank
     code = "T062" if opcode == "gather" else "T065"
     known = 0 <= index_vector_dim <= rank
@@ -70,18 +62,15 @@ def _check_index_map(opcode: str, name: str, index_map: Dims, rank: int, vector:
     # Gather refuses an unbounded vector, scatter takes it.
     fits = vector[0] == len(index_map) or (vector[0] == UNBOUNDED and opcode == "scatter")
     require(fits, code, name, f"{name} of '{opcode}' has {len(index_map)} entries, an index vector has {vector[0]}")
-    require(_within(index_map, rank), code, name, f"{name} of '{opcode}' names a dimension that the operand does not have")
-    require(_unique(index_map), code, name, f"{name} of '{opcode}' names a dimension twice")
+    require_distinct_dimensions(index_map, rank, code, name, opcode)
 
 
 def _check_batching(opcode: str, names: tuple[str, str], dims: tuple[Dims, Dims], operand: Shape, indices: Sequence[Bound]) -> None:
     """Batching dimensions pair up by count only: XLA's inference compares neither their sizes nor the lists with the other dimension lists."""
     code = "T062" if opcode == "gather" else "T065"
     of_operand, of_indices = dims
-    holds = _sorted_unique(of_operand) and _within(of_operand, operand.rank)
-    require(holds, code, names[0], f"{names[0]} of '{opcode}' must be sorted dimensions of the operand")
-    holds = _unique(of_indices) and _within(of_indices, len(indices))
-    require(holds, code, names[1], f"{names[1]} of '{opcode}' must be distinct dimensions of the indices")
+    require_ascending_dimensions(of_operand, operand.rank, code, names[0], opcode)
+    require_distinct_dimensions(of_indices, len(indices), code, names[1], opcode)
     require(len(of_operand) == len(of_indices), code, names[1], f"{names[0]} and {names[1]} of '{opcode}' must have as many entries")
 
 
@@ -111,15 +100,12 @@ def gather(
 
     r = f32[2,3] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}
     """
-    require_array(operand, 0, "gather")
-    require_array(start_indices, 1, "gather")
-    indices = _index_bounds("gather", 1, start_indices, index_vector_dim)
+    require_arrays((operand, start_indices), "gather")
+    indices = _index_bounds("gather", "operand 1", start_indices, index_vector_dim)
     rank = len(offset_dims) + len(indices) - 1
-    sorted_offsets = _sorted_unique(offset_dims) and _within(offset_dims, rank)
-    require(sorted_offsets, "T062", "offset_dims", f"offset_dims of 'gather' must be sorted dimensions of a result of rank {rank}")
+    require_ascending_dimensions(offset_dims, rank, "T062", "offset_dims", "gather")
     _check_index_map("gather", "start_index_map", start_index_map, operand.rank, indices[index_vector_dim])
-    sorted_dims = _sorted_unique(collapsed_slice_dims) and _within(collapsed_slice_dims, operand.rank)
-    require(sorted_dims, "T062", "collapsed_slice_dims", "collapsed_slice_dims of 'gather' must be sorted dimensions of the operand")
+    require_ascending_dimensions(collapsed_slice_dims, operand.rank, "T062", "collapsed_slice_dims", "gather")
     names = ("operand_batching_dims", "start_indices_batching_dims")
     _check_batching("gather", names, (operand_batching_dims, start_indices_batching_dims), operand, indices)
     dropped = {*collapsed_slice_dims, *operand_batching_dims}
@@ -130,7 +116,7 @@ def gather(
     # A slice that takes a whole dimension keeps its dynamic size.
     window = [(size, dynamic and size == bound) for k, (size, (bound, dynamic)) in enumerate(sizes) if k not in dropped]
     batch = [bound for k, bound in enumerate(indices) if k != index_vector_dim]
-    return made_shape(operand.element_type, _interleaved(rank, offset_dims, window, batch), "gather")
+    return made_array(operand.element_type, _interleaved(rank, offset_dims, window, batch), "gather")
 
 
 def _interleaved(rank: int, window_dims: Dims, window: Sequence[Bound], batch: Sequence[Bound]) -> list[Bound]:
@@ -180,18 +166,16 @@ def scatter(
     _check_scatter(None, operands, {})
     count = len(operands) // 2
     inputs, scatter_indices, updates = operands[:count], operands[count], operands[count + 1 :]
-    for k, operand in enumerate(operands):
-        require_array(operand, k, "scatter")
-    indices = _index_bounds("scatter", count, scatter_indices, index_vector_dim)
-    require_reducer(to_apply, [x.element_type for x in inputs], [x.element_type for x in updates], "scatter")
+    require_arrays(operands, "scatter")
+    indices = _index_bounds("scatter", f"operand {count}", scatter_indices, index_vector_dim)
+    inits = [array_shape(x.element_type) for x in inputs]
+    require_reducer(to_apply, "to_apply", "scatter", inits, [x.element_type for x in updates], ("C022", "to_apply"))
     names = ("input_batching_dims", "scatter_indices_batching_dims")
     for operand, update in zip(inputs, updates, strict=True):
         rank = len(indices) - 1 + len(update_window_dims)
         require(update.rank == rank, "T066", "operands", f"updates of 'scatter' must have rank {rank}, got {update.text_without_layout}")
-        holds = _sorted_unique(update_window_dims) and _within(update_window_dims, rank)
-        require(holds, "T065", "update_window_dims", "update_window_dims of 'scatter' must be sorted dimensions of the updates")
-        holds = _sorted_unique(inserted_window_dims) and _within(inserted_window_dims, operand.rank)
-        require(holds, "T065", "inserted_window_dims", "inserted_window_dims of 'scatter' must be sorted dimensions of the operand")
+        require_ascending_dimensions(update_window_dims, rank, "T065", "update_window_dims", "scatter")
+        require_ascending_dimensions(inserted_window_dims, operand.rank, "T065", "inserted_window_dims", "scatter")
         _check_batching("scatter", names, (input_batching_dims, scatter_indices_batching_dims), operand, indices)
         dropped = {*inserted_window_dims, *input_batching_dims}
         whole = len(update_window_dims) + len(inserted_window_dims) + len(input_batching_dims) == operand.rank
@@ -199,7 +183,7 @@ def scatter(
         _check_index_map("scatter", "scatter_dims_to_operand_dims", scatter_dims_to_operand_dims, operand.rank, indices[index_vector_dim])
         limits = [size for k, size in enumerate(operand.dimensions) if k not in dropped]
         _check_updates(update, limits, indices, update_window_dims, index_vector_dim)
-    return inputs[0] if count == 1 else made_tuple(inputs, "scatter")
+    return inputs[0] if count == 1 else made_tuple(inputs, "operands", "scatter")
 
 
 # Slices at computed places
@@ -213,8 +197,7 @@ def _check_start_indices(opcode: str, operands: tuple[Shape, ...], fixed: int) -
         require(has_dimensions(operands[fixed]), "T028", f"operand {fixed}", f"start indices of '{opcode}' must be arrays")
         if bare(operands[fixed]).rank == 1:
             return
-    require(has_dimensions(operands[0]), "T099", "operand 0", f"operand 0 of '{opcode}' must be an array")
-    rank = bare(operands[0]).rank
+    rank = array_operand(operands[0], "operand 0", opcode).rank
     require(given == rank, "T028", "operands", f"'{opcode}' needs {rank} start indices for an operand of rank {rank}, got {given}")
 
 
@@ -256,11 +239,9 @@ def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_ap
     if len(operands) == 1:
         return operands[0]
     for k, operand in enumerate(operands):
-        require(has_dimensions(operand), "T099", f"operand {k}", f"operand {k} of 'sort' must be an array, got {operand.text_without_layout}")
-        sizes, first = bare(operand).dimensions, bare(operands[0]).dimensions
-        agree = len(sizes) == len(first) and all(map(sizes_agree, first, sizes))
-        require(agree, "T001", f"operand {k}", "operands of 'sort' must have the same dimensions")
-    return made_tuple(operands, "sort")
+        sizes, first = array_operand(operand, f"operand {k}", "sort").dimensions, bare(operands[0]).dimensions
+        require(dimensions_agree(first, sizes), "T001", f"operand {k}", "operands of 'sort' must have the same dimensions")
+    return made_tuple(operands, "operands", "sort")
 
 
 @op()
@@ -269,11 +250,11 @@ def topk(operand: Shape, *, k: Int, largest: Always[Bool] = True, is_stable: Boo
 
     r = (f32[2], s32[2]) topk(x), k=2, largest=true
     """
-    require_array(operand, 0, "topk")
+    require_array(operand, "operand 0", "topk")
     sizes = bounds(operand)
     last = sizes[-1][0] if sizes else 0
     require(k <= last, "T075", "k", f"k of 'topk' is {k}, more than the last dimension of {operand.text_without_layout} holds")
     if sizes:
         require(k >= 0, "T075", "k", f"k of 'topk' cannot be negative, got {k}")
         sizes[-1] = (k, False)
-    return tuple_shape((made_shape(operand.element_type, sizes, "topk"), made_shape("s32", sizes, "topk")))
+    return tuple_shape((made_array(operand.element_type, sizes, "topk"), made_array("s32", sizes, "topk")))

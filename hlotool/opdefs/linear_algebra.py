@@ -6,16 +6,16 @@ Infers result shapes only; the numerical algorithms live with the interpreter.
 from __future__ import annotations
 
 from hlotool.opdefs.base import op, require
-from hlotool.opdefs.common_shapes import (
+from hlotool.opdefs.inference import (
     array_operand,
-    dynamic_flags,
-    is_complex,
-    is_floating,
+    bounds,
+    change_element_type,
     require_array,
-    same_size,
+    require_kind,
+    sizes_agree,
+    with_bounds,
 )
 from hlotool.opdefs.kinds import Bool, Dims, FftType, TransposeOption
-from hlotool.record import replace
 from hlotool.shapes.shape import UNBOUNDED, Shape
 
 __all__ = ["cholesky", "fft", "triangular_solve"]
@@ -28,11 +28,10 @@ def cholesky(a: Shape, *, lower: Bool = False) -> Shape:
     r = f32[4,4] cholesky(f32[4,4] a), lower=true
     """
     array = array_operand(a, "operand 0", "cholesky")
-    numeric = is_floating(array.element_type) or is_complex(array.element_type)
-    require(numeric, "T058", "operand 0", f"cholesky needs a floating-point or complex operand, got {a.text_without_layout}")
+    require_kind(array, "operand 0", "cholesky", ("float", "complex"), "T058")
     require(array.rank >= 2, "T058", "operand 0", f"cholesky needs rank 2 or more, got {a.text_without_layout}")
     minor = array.dimensions[-2:]
-    require(same_size(*minor), "T058", "operand 0", f"minor dimensions must be equal, got {list(minor)}")
+    require(sizes_agree(*minor), "T058", "operand 0", f"minor dimensions must be equal, got {list(minor)}")
     return a
 
 
@@ -51,16 +50,15 @@ def triangular_solve(
     r = f32[4,2] triangular-solve(f32[4,4] a, f32[4,2] b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE
     """
     matrix, other = array_operand(a, "operand 0", "triangular-solve"), array_operand(b, "operand 1", "triangular-solve")
-    numeric = is_floating(matrix.element_type) or is_complex(matrix.element_type)
-    require(numeric, "T057", "operand 0", f"triangular-solve needs a floating-point or complex operand, got {a.text_without_layout}")
+    require_kind(matrix, "operand 0", "triangular-solve", ("float", "complex"), "T057")
     same_type = other.element_type == matrix.element_type
     require(same_type, "T057", "operand 1", f"a is {a.text_without_layout}, b is {b.text_without_layout}: element types differ")
     require(matrix.rank >= 2, "T057", "operand 0", f"a must have rank 2 or more, got {a.text_without_layout}")
     require(other.rank == matrix.rank, "T057", "operand 1", f"a has rank {matrix.rank}, b has rank {other.rank}")
     minor = matrix.dimensions[-2:]
-    require(same_size(*minor), "T057", "operand 0", f"a must be square, got {list(minor)}")
+    require(sizes_agree(*minor), "T057", "operand 0", f"a must be square, got {list(minor)}")
     shared = other.dimensions[-2 if left_side else -1]
-    require(same_size(minor[1], shared), "T057", "operand 1", f"a has size {minor[1]}, the shared dimension of b has size {shared}")
+    require(sizes_agree(minor[1], shared), "T057", "operand 1", f"a has size {minor[1]}, the shared dimension of b has size {shared}")
     require(matrix.dimensions[:-2] == other.dimensions[:-2], "T057", "operand 1", "the batch dimensions of a and b differ")
     # XLA's default for an unwritten transpose_a is the invalid one, so inference works only where it is written.
     require(transpose_a != "TRANSPOSE_INVALID", "T057", "transpose_a", "transpose_a must be written to infer the result shape")
@@ -82,12 +80,13 @@ def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
     if fft_type == "RFFT":
         require(element_type in ("f32", "f64"), "T056", "operand 0", f"RFFT needs an f32 or f64 operand, got {element_type}")
     else:
-        require(is_complex(element_type), "T056", "operand 0", f"{fft_type} needs a complex operand, got {element_type}")
+        require_kind(array, "operand 0", fft_type, ("complex",), "T056")
     require(array.rank >= rank, "T055", "fft_length", f"fft_length has {rank} entries, the operand has rank {array.rank}")
     if fft_type in ("FFT", "IFFT"):
         return operand
     require_array(operand, "operand 0", fft_type)
-    last, length = array.dimensions[-1], fft_length[-1]
+    *outer, (last, dynamic) = bounds(array)
+    length = fft_length[-1]
     half = _half_spectrum(length)
     if fft_type == "RFFT":
         matches = all(have in (UNBOUNDED, want) for have, want in zip(array.dimensions[-rank:], fft_length, strict=True))
@@ -95,23 +94,17 @@ def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
         result_type = "c64" if element_type == "f32" else "c128"
     else:
         # Unlike RFFT, IRFFT compares the outer lengths as they are: an unbounded dimension never matches.
-        outer = array.dimensions[len(array.dimensions) - rank : -1]
-        matches = UNBOUNDED not in outer and outer == fft_length[:-1]
+        outer_sizes = array.dimensions[array.rank - rank : -1]
+        matches = UNBOUNDED not in outer_sizes and outer_sizes == fft_length[:-1]
         matches = matches and (last == length == 0 or last in (UNBOUNDED, half))
         size, result_type = length, "f32" if element_type == "c64" else "f64"
     require(matches, "T055", "fft_length", f"fft_length {list(fft_length)} does not match the dimensions {list(array.dimensions)}")
     keeps_unbounded = last == UNBOUNDED and fft_type == "RFFT" and length == 0
     require(size >= 0 or keeps_unbounded, "T055", "fft_length", f"fft_length {length} gives a negative size")
-    return _with_last(array, result_type, size, dynamic_flags(array)[-1] and (last != UNBOUNDED or keeps_unbounded))
+    # The layout stays except for the element size, which follows the type.
+    return with_bounds(change_element_type(array, result_type), [*outer, (size, dynamic and (last != UNBOUNDED or keeps_unbounded))])
 
 
 def _half_spectrum(length: int) -> int:
     """Entries of the non-redundant half; the division truncates toward zero, as it does in C++."""
     return (length // 2 if length >= 0 else -(-length // 2)) + 1
-
-
-def _with_last(array: Shape, element_type: str, size: int, dynamic: bool) -> Shape:
-    """The array with another type and last dimension; the layout stays except for the element size, which follows the type."""
-    flags = (*dynamic_flags(array)[:-1], dynamic)
-    layout = None if array.layout is None else replace(array.layout, element_size_in_bits=0)
-    return Shape(element_type, (*array.dimensions[:-1], size), flags if any(flags) else (), layout)

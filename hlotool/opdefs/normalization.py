@@ -6,16 +6,17 @@ Infers result shapes only.
 from __future__ import annotations
 
 from hlotool.opdefs.base import op, require
-from hlotool.opdefs.common_shapes import (
+from hlotool.opdefs.inference import (
     array_operand,
-    check_layout,
-    checked_array,
-    dynamic_flags,
-    equal_types_up_to_precision,
-    is_floating,
+    bounds,
+    dimensions_agree,
+    made_array,
     require_array,
-    same_dimensions,
-    same_size,
+    require_dimension,
+    require_kind,
+    require_valid_array,
+    same_type_up_to_precision,
+    sizes_agree,
 )
 from hlotool.opdefs.kinds import Int, Number
 from hlotool.shapes.shape import Shape, tuple_shape
@@ -25,10 +26,9 @@ __all__ = ["batch_norm_grad", "batch_norm_inference", "batch_norm_training"]
 
 def _check_operand(opcode: str, operand: Shape, feature_index: int) -> None:
     require_array(operand, "operand 0", opcode)
-    in_range = 0 <= feature_index < operand.rank
-    require(in_range, "T074", "feature_index", f"feature_index {feature_index} is out of range for rank {operand.rank}")
-    require(is_floating(operand.element_type), "T074", "operand 0", f"'{opcode}' needs a floating-point operand, got {operand.element_type}")
-    check_layout(operand, "operand 0")
+    require_dimension(feature_index, operand.rank, "T074", "feature_index", opcode)
+    require_kind(operand, "operand 0", opcode, ("float",), "T074")
+    require_valid_array(operand, "operand 0", opcode)
 
 
 def _check_vector(name: str, at: str, vector: Shape, operand: Shape, feature_index: int, *, exact_rank: bool = True) -> None:
@@ -40,16 +40,16 @@ def _check_vector(name: str, at: str, vector: Shape, operand: Shape, feature_ind
     require(array is vector or not exact_rank, "T099", at, f"{name} must be an array, got {vector.text_without_layout}")
     right_rank = array.rank == 1 if exact_rank else array.rank >= 1
     require(right_rank, "T074", at, f"{name} must have rank 1, has rank {array.rank}")
-    same_type = equal_types_up_to_precision(array.element_type, operand.element_type)
+    same_type = same_type_up_to_precision(array.element_type, operand.element_type)
     require(same_type, "T074", at, f"{name} has type {array.element_type}, the operand {operand.element_type}")
-    check_layout(array, at)
+    require_valid_array(array, at, "batch-norm")
     size, features = array.dimensions[0], operand.dimensions[feature_index]
-    require(same_size(size, features), "T074", at, f"{name} has {size} elements, feature dimension {feature_index} has size {features}")
+    require(sizes_agree(size, features), "T074", at, f"{name} has {size} elements, feature dimension {feature_index} has size {features}")
 
 
-def _with_statistics(operand: Shape, feature_index: int) -> Shape:
+def _with_statistics(operand: Shape, feature_index: int, opcode: str) -> Shape:
     """The operand's shape followed by two vectors with an element for each feature."""
-    feature = checked_array(operand.element_type, [operand.dimensions[feature_index]], [dynamic_flags(operand)[feature_index]])
+    feature = made_array(operand.element_type, [bounds(operand)[feature_index]], opcode)
     return tuple_shape((operand, feature, feature))
 
 
@@ -62,7 +62,7 @@ def batch_norm_training(operand: Shape, scale: Shape, offset: Shape, *, epsilon:
     _check_operand("batch-norm-training", operand, feature_index)
     for name, at, vector in (("scale", "operand 1", scale), ("offset", "operand 2", offset)):
         _check_vector(name, at, vector, operand, feature_index)
-    return _with_statistics(operand, feature_index)
+    return _with_statistics(operand, feature_index, "batch-norm-training")
 
 
 @op()
@@ -90,8 +90,8 @@ def batch_norm_grad(operand: Shape, scale: Shape, mean: Shape, variance: Shape, 
     for name, at, vector in (("scale", "operand 1", scale), ("mean", "operand 2", mean), ("variance", "operand 3", variance)):
         _check_vector(name, at, vector, operand, feature_index)
     require_array(grad_output, "operand 4", "batch-norm-grad")
-    require(is_floating(grad_output.element_type), "T074", "operand 4", f"grad_output must be floating-point, got {grad_output.element_type}")
-    check_layout(grad_output, "operand 4")
-    same = same_dimensions(operand.dimensions, grad_output.dimensions)
+    require_kind(grad_output, "operand 4", "batch-norm-grad", ("float",), "T074")
+    require_valid_array(grad_output, "operand 4", "batch-norm-grad")
+    same = dimensions_agree(operand.dimensions, grad_output.dimensions)
     require(same, "T074", "operand 4", f"grad_output has dimensions {list(grad_output.dimensions)}, operand {list(operand.dimensions)}")
-    return _with_statistics(operand, feature_index)
+    return _with_statistics(operand, feature_index, "batch-norm-grad")

@@ -9,62 +9,31 @@ from typing import Any
 
 from hlotool.errors import Violation
 from hlotool.opdefs.base import op, require
-from hlotool.opdefs.common_shapes import (
-    array_of,
+from hlotool.opdefs.inference import (
     array_operand,
-    check_layout,
-    checked_array,
+    arrays_compatible_up_to_precision,
+    bare,
+    bounds,
     count,
-    dynamic_flags,
-    equal_types_up_to_precision,
+    dimensions_agree,
+    has_dimensions,
     is_scalar,
+    made_array,
     require_array,
-    same_dimensions,
-    shapes_match,
+    require_dimension,
+    require_distinct_dimensions,
+    require_reducer,
+    same_type_up_to_precision,
     window_result,
 )
 from hlotool.opdefs.kinds import Always, Bool, Computation, Dims, Int, SingleDim, Window
-from hlotool.record import Record
-from hlotool.shapes.layout import Layout
-from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, tuple_shape
+from hlotool.shapes.layout import Layout, is_valid_layout
+from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, compatible, tuple_shape
 
 __all__ = ["map_", "reduce", "reduce_window", "scan", "select_and_scatter"]
 
-
-class _Reducer(Record):
-    """A combining function and the name of the attribute that calls it."""
-
-    attribute: str
-    computation: Computation
-
-    def check(self, init_values: tuple[Shape, ...], element_types: tuple[str, ...]) -> None:
-        """Refuses a function that is not (accumulators, elements) -> accumulators."""
-        inputs, parameters = len(element_types), self.computation.parameters
-        self._require(len(parameters) == 2 * inputs, "C020", f"has {count(len(parameters), 'parameter')}, {count(inputs, 'input')} need {2 * inputs}")
-        accumulators = self._accumulators(inputs)
-        for k, (accumulator, init, element_type) in enumerate(zip(accumulators, init_values, element_types, strict=True)):
-            text = accumulator.text_without_layout
-            first, second = parameters[k], parameters[inputs + k]
-            self._require(shapes_match(accumulator, first), "C022", f"parameter {k} is {first.text_without_layout}, accumulator is {text}")
-            matches = shapes_match(accumulator, init, equal_types_up_to_precision)
-            require(matches, "T094", "operands", f"init value must be {text}, got {init.text_without_layout}")
-            element = array_shape(element_type)
-            for expected in (element, accumulator):
-                matches = shapes_match(expected, second, equal_types_up_to_precision)
-                message = f"parameter {inputs + k} is {second.text_without_layout}, needs {expected.text_without_layout}"
-                self._require(matches, "C022", message)
-
-    def _accumulators(self, inputs: int) -> tuple[Shape, ...]:
-        result = self.computation.result
-        accumulators = result.elements if result.is_tuple else (result,)
-        self._require(len(accumulators) == inputs, "C021", f"returns {result.text_without_layout}, needs {count(inputs, 'scalar')}")
-        for accumulator in accumulators:
-            scalar = accumulator.is_array or (result.is_tuple and array_of(accumulator) is not None)
-            self._require(scalar and is_scalar(accumulator), "C021", f"returns {result.text_without_layout}, needs {count(inputs, 'scalar')}")
-        return accumulators
-
-    def _require(self, holds: bool, code: str, message: str) -> None:
-        require(holds, code, self.attribute, f"the computation {message}")
+_INIT_BLAME = ("T094", "operands")
+"""Code and place of an init value that does not fit its reducer."""
 
 
 def _even_operands(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
@@ -85,25 +54,14 @@ def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
     inputs = [array_operand(shape, f"operand {k}", "reduce") for k, shape in enumerate(operands[: len(operands) // 2])]
     first = inputs[0]
     for k, other in enumerate(inputs):
-        same = same_dimensions(first.dimensions, other.dimensions)
+        same = dimensions_agree(first.dimensions, other.dimensions)
         require(same, "T094", f"operand {k}", f"inputs have dimensions {list(first.dimensions)} and {list(other.dimensions)}")
-    for k in dimensions:
-        require(0 <= k < first.rank, "T092", "dimensions", f"dimension {k} is out of range for rank {first.rank}")
-    reduced = set(dimensions)
-    require(len(reduced) == len(dimensions), "T092", "dimensions", f"a dimension is repeated in {list(dimensions)}")
-    _Reducer("to_apply", to_apply).check(operands[len(inputs) :], tuple(shape.element_type for shape in inputs))
-
-    kept = [k for k in range(first.rank) if k not in reduced]
-    flags = dynamic_flags(first)
-    sizes, dynamic = [first.dimensions[k] for k in kept], [flags[k] for k in kept]
+    require_distinct_dimensions(dimensions, first.rank, "T092", "dimensions", "reduce")
+    require_reducer(to_apply, "to_apply", "reduce", operands[len(inputs) :], [shape.element_type for shape in inputs], _INIT_BLAME)
+    kept = [bound for k, bound in enumerate(bounds(first)) if k not in dimensions]
     if not to_apply.result.is_tuple:
-        return checked_array(to_apply.result.element_type, sizes, dynamic)
-    return tuple_shape(checked_array(_element_type(accumulator), sizes, dynamic) for accumulator in to_apply.result.elements)
-
-
-def _element_type(shape: Shape) -> str:
-    array = array_of(shape)
-    return shape.element_type if array is None else array.element_type
+        return made_array(to_apply.result.element_type, kept, "reduce")
+    return tuple_shape(made_array(bare(accumulator).element_type, kept, "reduce") for accumulator in to_apply.result.elements)
 
 
 @op(parse_rule=_even_operands)
@@ -117,9 +75,15 @@ def reduce_window(*operands: Shape, window: Window = (), to_apply: Computation) 
     # XLA infers from operands 0 and 1 also where there are several inputs: a variadic reduce-window needs its shape written.
     operand, init = operands[:2]
     array = array_operand(operand, "operand 0", "reduce-window")
-    _Reducer("to_apply", to_apply).check((init,), (array.element_type,))
+    require_reducer(to_apply, "to_apply", "reduce-window", (init,), (array.element_type,), _INIT_BLAME)
     require_array(operand, "operand 0", "reduce-window")
-    return checked_array(_element_type(init), window_result(operand.dimensions, window), dynamic_flags(operand))
+    return _windowed(bare(init).element_type, operand, window, "reduce-window")
+
+
+def _windowed(element_type: str, operand: Shape, window: Window, opcode: str) -> Shape:
+    """An array with an element for each position of the window, dynamic where the operand is."""
+    sizes = window_result(operand.dimensions, window)
+    return made_array(element_type, [(size, dynamic) for size, (_, dynamic) in zip(sizes, bounds(operand), strict=True)], opcode)
 
 
 @op()
@@ -131,16 +95,16 @@ def select_and_scatter(operand: Shape, source: Shape, init_value: Shape, *, wind
     require_array(operand, "operand 0", "select-and-scatter")
     parameters = select.parameters
     require(len(parameters) == 2, "C024", "select", f"select has {count(len(parameters), 'parameter')}, needs 2")
-    verdict = shapes_match(select.result, array_shape("pred"))
+    verdict = compatible(select.result, array_shape("pred"))
     require(verdict, "C024", "select", f"select returns {select.result.text_without_layout}, needs pred[]")
     element = array_shape(operand.element_type)
     for k, parameter in enumerate(parameters):
-        matches = shapes_match(element, parameter, equal_types_up_to_precision)
+        matches = arrays_compatible_up_to_precision(element, parameter)
         require(matches, "C024", "select", f"parameter {k} is {parameter.text_without_layout}, elements are {operand.element_type}")
     array = array_operand(source, "operand 1", "select-and-scatter")
-    _Reducer("scatter", scatter).check((init_value,), (array.element_type,))
-    positions = checked_array(operand.element_type, window_result(operand.dimensions, window), dynamic_flags(operand))
-    matches = shapes_match(source, positions, equal_types_up_to_precision)
+    require_reducer(scatter, "scatter", "select-and-scatter", (init_value,), (array.element_type,), _INIT_BLAME)
+    positions = _windowed(operand.element_type, operand, window, "select-and-scatter")
+    matches = arrays_compatible_up_to_precision(source, positions)
     require(matches, "T091", "operand 1", f"window gives {positions.text_without_layout}, source is {source.text_without_layout}")
     return operand
 
@@ -149,7 +113,7 @@ def _map_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dic
     if result is None:
         if "dimensions" not in attributes:
             raise Violation("S014", "opcode", "'map' needs attribute 'dimensions' where its result shape is omitted")
-    elif array_of(result) is None:
+    elif not has_dimensions(result):
         # XLA replaces `dimensions` by those of the written shape, and aborts where that has none.
         raise Violation("T003", "shape", f"'map' gives an array, not {result.text_without_layout}")
 
@@ -166,9 +130,9 @@ def map_(*operands: Shape, dimensions: Always[Dims] = (), to_apply: Computation)
     same_kind = operands[0].is_array
     for k in range(1, len(operands)):
         require_array(operands[k], f"operand {k}", "map")
-        if same_kind and shapes_match(arrays[k], common, lambda first, second: True):
+        if same_kind and dimensions_agree(arrays[k].dimensions, common.dimensions):
             continue
-        scalars_mix = equal_types_up_to_precision(arrays[k].element_type, common.element_type)
+        scalars_mix = same_type_up_to_precision(arrays[k].element_type, common.element_type)
         require(
             scalars_mix and (not arrays[k].dimensions or not common.dimensions),
             "T096",
@@ -183,11 +147,10 @@ def map_(*operands: Shape, dimensions: Always[Dims] = (), to_apply: Computation)
     require(len(parameters) == len(operands), "C029", "to_apply", f"the computation has {count(len(parameters), 'parameter')}, needs {len(operands)}")
     require(is_scalar(result), "C029", "to_apply", f"the computation returns {result.text_without_layout}, needs a scalar")
     for k, (parameter, array) in enumerate(zip(parameters, arrays, strict=True)):
-        element_type = _element_type(parameter)
-        fits = is_scalar(parameter) and equal_types_up_to_precision(element_type, array.element_type)
+        fits = is_scalar(parameter) and same_type_up_to_precision(bare(parameter).element_type, array.element_type)
         message = f"parameter {k} is {parameter.text_without_layout}, operand elements are {array.element_type}"
         require(fits, "C029", "to_apply", message)
-    return checked_array(_element_type(result), common.dimensions, dynamic_flags(common))
+    return made_array(bare(result).element_type, bounds(common), "map")
 
 
 def _scan_carries(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
@@ -220,8 +183,7 @@ def scan(
     outputs = len(body.elements) - num_carries if body.is_tuple else num_carries == 0
     if outputs <= 0:
         return body
-    in_range = 0 <= dimension < array.rank
-    require(in_range, "T104", "dimensions", f"dimension {dimension} is out of range for rank {array.rank}")
+    require_dimension(dimension, array.rank, "T104", "dimensions", "scan")
     steps = array.dimensions[dimension]
     require(steps != UNBOUNDED, "T083", "operand 0", "the scan dimension must be bounded")
     if not body.is_tuple:
@@ -235,16 +197,16 @@ def _stacked(element: Shape, dimension: int, steps: int) -> Shape:
     The new dimension lies just outside the one that it displaces; tiles, memory space and dynamic marks do not survive.
     XLA loses the mark of an unbounded dimension too and prints a size of -2^63 that it cannot read: refused here.
     """
-    array = array_of(element)
-    if array is None:
-        raise Violation("T104", "to_apply", f"outputs must be arrays, got {element.text_without_layout}")
+    require(has_dimensions(element), "T104", "to_apply", f"outputs of 'scan' must be arrays, got {element.text_without_layout}")
+    array = bare(element)
     require(UNBOUNDED not in array.dimensions, "T083", "to_apply", f"output {array.text_without_layout} must be bounded")
     require(dimension <= array.rank, "T104", "dimensions", f"dimension {dimension} is out of range for output {array.text_without_layout}")
     sizes = [*array.dimensions[:dimension], steps, *array.dimensions[dimension:]]
-    stacked = checked_array(array.element_type, sizes)
+    stacked = made_array(array.element_type, [(size, False) for size in sizes], "scan")
     if array.layout is None or element is not array:
         return stacked
-    check_layout(array, "to_apply")
+    valid = is_valid_layout(array.layout, array.dimensions)
+    require(valid, "L003", "to_apply", f"the layout of output {array.text} of 'scan' is not valid")
     order: list[int] = [] if dimension < array.rank else [dimension]
     for k in array.layout.minor_to_major:
         order.append(k + (k >= dimension))

@@ -5,24 +5,24 @@ Says what each does and which result shape XLA's parser infers; moves no element
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from math import prod
 from typing import Any
 
 from hlotool.opdefs.base import op, require
 from hlotool.opdefs.inference import (
-    INT32_MAX,
     Bound,
+    array_operand,
     bare,
     bounds,
-    has_dimensions,
     higher_precision,
-    in_int64,
     is_scalar,
-    made_shape,
+    made_array,
     require_array,
+    require_dimension,
+    require_distinct_dimensions,
     same_type_up_to_precision,
     sizes_agree,
-    static_product,
     with_bounds,
     written_shape_needed,
 )
@@ -40,6 +40,9 @@ from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, buffer_shape
 
 __all__: list[str] = []
 
+_INT32_MAX = (1 << 31) - 1
+_INT64_MIN = -(1 << 63)
+
 
 # Broadcast
 
@@ -55,23 +58,26 @@ def broadcast(operand: Shape, *, dimensions: Always[Dims] = ()) -> Shape:
 
     r = f32[2,3] broadcast(x), dimensions={1}
     """
-    require_array(operand, 0, "broadcast")
+    require_array(operand, "operand 0", "broadcast")
     require(UNBOUNDED not in operand.dimensions, "T083", "operand 0", "operand 0 of 'broadcast' must not have unbounded dimensions")
     # Without a result shape XLA reads `dimensions` as the sizes of new leading dimensions.
     negative = any(size < 0 for size in dimensions)
     require(not negative, "T017", "dimensions", "'broadcast' without a result shape takes sizes as its dimensions, which cannot be negative")
-    return made_shape(operand.element_type, [*((size, False) for size in dimensions), *bounds(operand)], "broadcast")
+    return made_array(operand.element_type, [*((size, False) for size in dimensions), *bounds(operand)], "broadcast")
 
 
 # Reshapes
 
 
-def _require_dimensions(shape: Shape, at: str, opcode: str) -> None:
-    require(has_dimensions(shape), "T099", at, f"'{opcode}' is for arrays, got {shape.text_without_layout}")
+def _static_product(dimensions: Iterable[int]) -> int:
+    """The number of elements, unbounded dimensions left out; modulo 2^64 like XLA's own count."""
+    return prod(size for size in dimensions if size != UNBOUNDED) % (1 << 64)
 
 
 def _require_same_count(opcode: str, result: Shape, operand: Shape) -> None:
-    counts = static_product(bare(result).dimensions), static_product(bare(operand).dimensions)
+    """Refuses a reshape, of which both sides must be arrays, that gains or loses elements."""
+    sizes = array_operand(operand, "operand 0", opcode).dimensions, array_operand(result, "shape", opcode).dimensions
+    counts = _static_product(sizes[1]), _static_product(sizes[0])
     message = f"'{opcode}' cannot turn {counts[1]} elements ({operand.text_without_layout}) into {counts[0]} ({result.text_without_layout})"
     require(counts[0] == counts[1], "T021", "shape", message)
 
@@ -82,8 +88,6 @@ def _check_reshape(result: Shape | None, operands: tuple[Shape, ...], attributes
     # XLA counts nothing when it sees `?` anywhere, even in a tuple; it aborts on every other operand that is no array.
     if any(UNBOUNDED in bare(leaf).dimensions for leaf in operands[0].leaves()):
         return
-    _require_dimensions(operands[0], "operand 0", "reshape")
-    _require_dimensions(result, "shape", "reshape")
     _require_same_count("reshape", result, operands[0])
 
 
@@ -100,9 +104,8 @@ def _check_dynamic_reshape(result: Shape | None, operands: tuple[Shape, ...], at
     require(operands, "S013", "operands", "'dynamic-reshape' takes an array and a size for each dimension of the result")
     if result is None:
         return
-    _require_dimensions(operands[0], "operand 0", "dynamic-reshape")
-    _require_dimensions(result, "shape", "dynamic-reshape")
-    sizes, rank = len(operands) - 1, bare(result).rank
+    array_operand(operands[0], "operand 0", "dynamic-reshape")
+    sizes, rank = len(operands) - 1, array_operand(result, "shape", "dynamic-reshape").rank
     require(sizes == rank, "S013", "operands", f"'dynamic-reshape' to rank {rank} takes {rank} sizes, got {sizes}")
     _require_same_count("dynamic-reshape", result, operands[0])
 
@@ -134,7 +137,7 @@ def transpose(operand: Shape, *, dimensions: Dims) -> Shape:
 
     r = f32[3,2] transpose(x), dimensions={1,0}
     """
-    require_array(operand, 0, "transpose")
+    require_array(operand, "operand 0", "transpose")
     rank = operand.rank
     permutes = sorted(dimensions) == list(range(rank))
     require(permutes, "T023", "dimensions", f"'transpose' needs a permutation of the {rank} dimensions of {operand.text_without_layout}")
@@ -156,10 +159,8 @@ def reverse(operand: Shape, *, dimensions: Dims) -> Shape:
 
     r = f32[2,3] reverse(x), dimensions={1}
     """
-    require_array(operand, 0, "reverse")
-    require(len(set(dimensions)) == len(dimensions), "T040", "dimensions", "'reverse' names a dimension twice")
-    known = all(0 <= dimension < operand.rank for dimension in dimensions)
-    require(known, "T040", "dimensions", f"'reverse' names a dimension that {operand.text_without_layout} does not have")
+    require_array(operand, "operand 0", "reverse")
+    require_distinct_dimensions(dimensions, operand.rank, "T040", "dimensions", "reverse")
     return operand
 
 
@@ -191,13 +192,18 @@ def slice_(operand: Shape, *, slice: SliceRanges) -> Shape:  # noqa: A002
     written_shape_needed("slice")
 
 
+def _in_int64(value: int) -> int:
+    """What a sum is in XLA's 64-bit arithmetic, which wraps."""
+    return (value - _INT64_MIN) % (1 << 64) + _INT64_MIN
+
+
 @op()
 def pad(operand: Shape, padding_value: Shape, *, padding: Padding) -> Shape:
     """The operand with the padding value around it and between its elements; negative amounts cut elements off.
 
     r = f32[7] pad(x, zero), padding=1_2
     """
-    require_array(operand, 0, "pad")
+    require_array(operand, "operand 0", "pad")
     require(is_scalar(padding_value), "T037", "operand 1", f"the padding value must be a scalar, got {padding_value.text_without_layout}")
     fits = operand.rank == len(padding)
     require(fits, "T036", "padding", f"'pad' needs {operand.rank} paddings for {operand.text_without_layout}, got {len(padding)}")
@@ -211,18 +217,18 @@ def pad(operand: Shape, padding_value: Shape, *, padding: Padding) -> Shape:
             padded.append((size, dynamic))
             continue
         between = max(size - 1, 0) * amount.interior
-        require(between == in_int64(between), "T084", "padding", "the padded size does not fit 64 bits")
-        padded_size = in_int64(size + amount.low + amount.high + between)
+        require(between == _in_int64(between), "T084", "padding", "the padded size does not fit 64 bits")
+        padded_size = _in_int64(size + amount.low + amount.high + between)
         require(padded_size >= 0, "T039", "padding", f"padding leaves a dimension of size {padded_size}")
         padded.append((padded_size, dynamic))
-    return made_shape(higher_precision(operand.element_type, value_type, "pad"), padded, "pad")
+    return made_array(higher_precision(operand.element_type, value_type, "pad"), padded, "pad")
 
 
 def _joined_bound(parts: Sequence[Bound]) -> Bound:
     """The dimension along which arrays are concatenated."""
     if any(size == UNBOUNDED for size, _ in parts):
         return UNBOUNDED, True
-    return in_int64(sum(size for size, _ in parts)), any(dynamic for _, dynamic in parts)
+    return _in_int64(sum(size for size, _ in parts)), any(dynamic for _, dynamic in parts)
 
 
 def _common_bound(parts: Sequence[Bound]) -> Bound:
@@ -244,12 +250,11 @@ def concatenate(*operands: Shape, dimensions: SingleDim) -> Shape:
     require(operands, "S013", "operands", "'concatenate' takes at least one operand")
     first, dimension = operands[0], dimensions[0]
     for k, operand in enumerate(operands):
-        require_array(operand, k, "concatenate")
+        require_array(operand, f"operand {k}", "concatenate")
         agree = same_type_up_to_precision(first.element_type, operand.element_type)
         require(agree, "T034", f"operand {k}", f"'concatenate' cannot join {first.element_type} and {operand.element_type}")
         require(first.rank == operand.rank, "T033", f"operand {k}", "'concatenate' joins arrays of the same rank only")
-    known = 0 <= dimension < first.rank
-    require(known, "T035", "dimensions", f"'concatenate' along dimension {dimension}, which {first.text_without_layout} does not have")
+    require_dimension(dimension, first.rank, "T035", "dimensions", "concatenate")
     columns = list(zip(*map(bounds, operands), strict=True))
     for k, parts in enumerate(columns):
         fits = k == dimension or all(sizes_agree(parts[0][0], size) for size, _ in parts)
@@ -257,7 +262,7 @@ def concatenate(*operands: Shape, dimensions: SingleDim) -> Shape:
     joined = [_joined_bound(parts) if k == dimension else _common_bound(parts) for k, parts in enumerate(columns)]
     # XLA compares each operand with the first and keeps only the last outcome.
     element_types = [higher_precision(first.element_type, operand.element_type, "concatenate") for operand in operands]
-    return made_shape(element_types[-1], joined, "concatenate")
+    return made_array(element_types[-1], joined, "concatenate")
 
 
 # Numbers and sizes
@@ -278,12 +283,10 @@ def _check_one_dimension(result: Shape | None, operands: tuple[Shape, ...], attr
 
 
 def _require_sized(opcode: str, operand: Shape, dimension: int) -> Shape:
-    _require_dimensions(operand, "operand 0", opcode)
-    array = bare(operand)
+    array = array_operand(operand, "operand 0", opcode)
     code = "T073" if opcode.startswith("set") else "T072"
-    known = 0 <= dimension < array.rank
-    require(known, code, "dimensions", f"'{opcode}' of dimension {dimension}, which {operand.text_without_layout} does not have")
-    require(array.dimensions[dimension] <= INT32_MAX, code, "dimensions", f"the size of dimension {dimension} does not fit s32")
+    require_dimension(dimension, array.rank, code, "dimensions", opcode)
+    require(array.dimensions[dimension] <= _INT32_MAX, code, "dimensions", f"the size of dimension {dimension} does not fit s32")
     return array
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from hlotool.errors import Violation
 from hlotool.opdefs.base import op, require
-from hlotool.opdefs.common_shapes import count, shape_must_be_written
+from hlotool.opdefs.inference import count, written_shape_needed
 from hlotool.opdefs.kinds import Int, Replication
 from hlotool.shapes.shape import Shape, tuple_shape
 
@@ -31,7 +31,7 @@ def parameter(*, parameter_replication: Replication | None = None) -> Shape:
 
     x = f32[4] parameter(0)
     """
-    shape_must_be_written("parameter")
+    written_shape_needed("parameter")
 
 
 @op(infers=False)
@@ -40,7 +40,7 @@ def constant() -> Shape:
 
     c = f32[2] constant({1, 2})
     """
-    shape_must_be_written("constant")
+    written_shape_needed("constant")
 
 
 def _tuple_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:

@@ -176,7 +176,11 @@ class ModuleBuilder:
             first = self.computations[computation.name]
             note = f"the first definition is at {self.place(first.start)}"
             self.report("S005", computation.start, f"computation '{computation.name}' is defined twice", notes=(note,))
-        self.computations[computation.name] = computation
+        if scope.is_faulty or scope.broken:
+            # What it takes and gives is not known.
+            self.broken.add(computation.name)
+        else:
+            self.computations[computation.name] = computation
         self.module.computations.append(computation)
         if scope.is_entry and self.module.entry is None:
             self.module.entry = computation

@@ -304,8 +304,9 @@ def _computation(children: Children) -> None:
 @_rule("inline_computation")
 def _inline_computation(children: Children) -> Any:
     session = ACTIVE.session
-    computation = session.builder.close_computation(children[-1].start_pos, session.previous_end, inline=True)
-    return computation if computation.instructions else BROKEN
+    builder = session.builder
+    computation = builder.close_computation(children[-1].start_pos, session.previous_end, inline=True)
+    return computation if builder.computations.get(computation.name) is computation else BROKEN
 
 
 def _module_header(children: Children) -> None:

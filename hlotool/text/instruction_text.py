@@ -20,10 +20,11 @@ from hlotool.text.literal_print import literal_text, xla_literal_text
 from hlotool.text.print_options import PrintOptions
 from hlotool.text.stack_frames import FRAME_ID, RenumberedFrames, innermost_location
 
-__all__ = ["CALLED_KINDS", "UNPRINTED_KINDS", "InstructionWriter", "is_wrapper", "typed_literal_text"]
+__all__ = ["CALLED_KINDS", "FORGOTTEN_KINDS", "InstructionWriter", "is_wrapper", "typed_literal_text"]
 
 CALLED_KINDS = frozenset({"Computation", "Computations"})
-UNPRINTED_KINDS = frozenset({"CollectiveMode", "IgnoredDims"})
+# XLA reads these and forgets them; without a written mode it may refuse to read its own print.
+FORGOTTEN_KINDS = frozenset({"CollectiveMode", "IgnoredDims"})
 _BETWEEN = ("sharding", "frontend_attributes", "control-predecessors", "statistics")
 _QUEUES = '"wait_on_operation_queues":[],'
 _MOST_COMPACT = 4
@@ -141,7 +142,8 @@ class InstructionWriter:
         """What the opcode itself has, in the order of its declaration."""
         parts = []
         for name, spec in op.attributes.items():
-            if name == "result_accuracy" or spec.kind in UNPRINTED_KINDS or (spec.kind in CALLED_KINDS and skip_called):
+            forgotten = spec.kind in FORGOTTEN_KINDS and not self.options.lossless
+            if name == "result_accuracy" or forgotten or (spec.kind in CALLED_KINDS and skip_called):
                 continue
             text = self._attribute(op, x, name, spec, level)
             if text is not None:

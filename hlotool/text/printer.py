@@ -15,7 +15,7 @@ from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS, OPS
 from hlotool.shapes.shape import ProgramShape, Shape, with_default_order
 from hlotool.shapes.values import Raw, Recovery
-from hlotool.text.instruction_text import CALLED_KINDS, UNPRINTED_KINDS, InstructionWriter, is_wrapper, typed_literal_text
+from hlotool.text.instruction_text import CALLED_KINDS, InstructionWriter, is_wrapper, typed_literal_text
 from hlotool.text.literal_print import literal_text
 from hlotool.text.marks import MARK_INTERVAL, marked_operands
 from hlotool.text.memo import Memo
@@ -259,7 +259,7 @@ class _Plan:
     def __init__(self, op: OpDef) -> None:
         self.rows: list[tuple[str, Any, bool, str, Callable[[Any, Style], str], dict[int, str]]] = []
         for spec in op.attributes.values():
-            if spec.name == "result_accuracy" or spec.kind in UNPRINTED_KINDS:
+            if spec.name == "result_accuracy":
                 continue
             write = (lambda value, style: typed_literal_text(value)) if spec.kind == "TypedLiteral" else CODECS[spec.kind].write
             called = spec.kind if spec.kind in CALLED_KINDS else ""

@@ -85,7 +85,8 @@ def build_tuple_shape(children: list[Any]) -> Shape:
 def valid_tuple(elements: list[Shape], position: int) -> Shape:
     """A tuple as a text writes it; Violation where XLA does not take an element, which it examines only inside tuples."""
     for element in elements:
-        fault = _element_fault(element)
+        # Tuples inside have been examined when they were made; comparing them again would take quadratic time.
+        fault = None if element.is_tuple else _element_fault(element)
         if fault is not None:
             raise Violation("L003", position, f"{element.text} cannot stand in a tuple: {fault}")
     return tuple_shape(elements)

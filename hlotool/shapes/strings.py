@@ -19,7 +19,7 @@ _SIMPLE = dict(
 )
 _SPECIAL = re.compile(r"[^ !#-&(-\[\]-~]")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "'": "\\'", "\\": "\\\\"}
-_RAW = re.compile(r'[{}]|"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_RAW = re.compile(r'[{}]|"(?:[^"\\]++|\\.)*+"|"', re.DOTALL)
 
 
 def unescape(text: str) -> str:
@@ -87,6 +87,9 @@ def raw_dict_end(text: str, start: int) -> int:
             depth -= 1
             if not depth:
                 return match.end()
+        elif brace == '"':
+            # A string that never ends holds everything behind it.
+            return -1
     return -1
 
 

@@ -141,7 +141,7 @@ def _constant_call(children: Children) -> InstructionParts:
 # ---- literals: the grammar finds their extent, the literal parser reads them by the declared shape ---------------------
 
 
-@_rule("literal", "dense", "complex")
+@_rule("literal", "loose_literal", "loose_tuple", "dense", "complex")
 def _literal(children: Children) -> tuple[int, int]:
     if not children:
         return (0, 0)

@@ -115,7 +115,7 @@ class Patterns:
 
     @cached_property
     def tables(self) -> re.Pattern[str]:
-        return re.compile(rf"\n*+({_TABLES})\n*+(?![0-9])")
+        return re.compile(rf"\n*+({_TABLES})\n*+(?=[A-Za-z_%])")
 
     # ---- values -------------------------------------------------------------------------------------------------------
 

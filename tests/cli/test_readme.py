@@ -59,7 +59,7 @@ def test_the_guides_op_works():
     (definition,) = re.findall(r"^```python\n((?s:.*?))^```$", (ROOT / "docs" / "adding-an-op.md").read_text(encoding="utf-8"), re.MULTILINE)
     script = (
         "from hlotool.opdefs.base import op, require\n"
-        "from hlotool.opdefs.common_shapes import array_operand\n"
+        "from hlotool.opdefs.inference import array_operand\n"
         "from hlotool.opdefs.kinds import Bool, Int\n"
         "from hlotool.shapes.shape import Shape, array_shape\n"
         "import hlotool\n" + definition + "\nprint(hlotool.parse('ENTRY e { x = f32[7] parameter(0) ROOT r = every-nth(x), n=2 }').entry.root.shape)"

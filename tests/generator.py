@@ -364,10 +364,13 @@ def _custom_call(g: Generator, body: Body, op: OpDef) -> None:
     skipped = frozenset({"called_computations", "to_apply", "operand_layout_constraints", "operand_precision", "output_to_operand_aliasing"})
     attributes = g.attributes(op, skipped)
     if operands and g.r.random() < 0.3:
-        layouts = (array_shape(v.shape.element_type, v.shape.dimensions, (), default_layout(v.shape.rank)) for v in operands)
-        attributes += ", operand_layout_constraints={" + ", ".join(s.text for s in layouts) + "}"
+        shapes = (v.shape.with_layout(default_layout(v.shape.rank)) if v.shape.is_array else v.shape for v in operands)
+        attributes += ", operand_layout_constraints={" + ", ".join(s.text for s in shapes) + "}"
     if g.called and g.r.random() < 0.3:
-        attributes += f", called_computations={{{g.percent}{g.r.choice(g.called).name}}}"
+        callee = g.r.choice(g.called)
+        # Such a computation may not become asynchronous later.
+        g.bound.add(callee.name)
+        attributes += f", called_computations={{{g.percent}{callee.name}}}"
     g.add(body, op.name, shape(g.r), op.name + g.operands(operands), attributes)
 
 

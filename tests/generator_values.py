@@ -81,7 +81,7 @@ def _element(r: Random, kind: str) -> str:
     if row.kind == "pred":
         return r.choice(("true", "false", "0", "1"))
     if row.is_integral:
-        return str(r.choice((0, 1, row.maximum, row.minimum, r.randint(row.minimum, row.maximum))))
+        return str(r.choice((0, row.maximum, row.minimum, r.randint(row.minimum, row.maximum))))
     if row.kind == "complex":
         return f"({_number(r)}, {_number(r)})"
     if row.float_format is not None and row.float_format.nonfinite == "e8m0":

@@ -20,17 +20,18 @@ from hlotool.shapes.metadata import (
 )
 from hlotool.shapes.shape import ProgramShape, Shape
 
-__all__ = ["NO_ATTRIBUTES", "AttributeSet", "Computation", "Instruction", "Module"]
+__all__ = ["NO_ATTRIBUTES", "AttributeSet", "Computation", "Instruction", "Module", "as_authored"]
 
 
 class AttributeSet(dict[str, Any]):
     """The attributes of an instruction by text name, with what they refer to.
 
     Equal texts share one object, so it is never changed in place. `pending` says that the parser must still complete it for each
-    instruction; `spelling` is its source text where the fused path read it.
+    instruction; `spelling` is its source text where the fused path read it; `authored` are the attributes, metadata and backend
+    configuration that the text gave, where XLA has put others in their place.
     """
 
-    __slots__ = ("called", "control_predecessors", "pending", "spelling")
+    __slots__ = ("authored", "called", "control_predecessors", "pending", "spelling")
 
     def __init__(self, values: dict[str, Any], called: tuple[Computation, ...] = (), control_predecessors: tuple[Instruction, ...] = ()) -> None:
         super().__init__(values)
@@ -38,6 +39,7 @@ class AttributeSet(dict[str, Any]):
         self.control_predecessors = control_predecessors
         self.pending = False
         self.spelling: str | None = None
+        self.authored: tuple[AttributeSet, str | None, str | None] | None = None
 
 
 NO_ATTRIBUTES = AttributeSet({})
@@ -106,6 +108,14 @@ class Instruction:
 
     def __repr__(self) -> str:
         return f"<{self.name} = {self.shape} {self.op.name}>"
+
+
+def as_authored(x: Instruction) -> Instruction:
+    """The instruction with the annotations of its text, where XLA has replaced them; itself otherwise."""
+    if x.attributes.authored is None:
+        return x
+    attributes, metadata_text, backend_config = x.attributes.authored
+    return Instruction(x.name, x.op, x.shape, x.operands, attributes, x.immediate, metadata_text, backend_config, x.start, x.end)
 
 
 class Computation:

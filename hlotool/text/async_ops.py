@@ -18,7 +18,7 @@ from hlotool.text.attributes import (
 )
 from hlotool.text.builder import ModuleBuilder
 
-__all__ = ["SUFFIXES", "adopt", "follow", "sugared_op", "wrap"]
+__all__ = ["SUFFIXES", "adopt", "annotate", "follow", "sugared_op", "wrap"]
 
 _NATIVE = frozenset({"all-gather", "all-reduce", "collective-permute", "copy", "recv", "send"})
 SUFFIXES = {"start": "async-start", "update": "async-update", "done": "async-done"}
@@ -71,11 +71,20 @@ def adopt(attributes: AttributeSet, metadata: str | None, backend_config: str | 
     """A start given by `calls=`: the computation runs on the start's thread, and its root takes the start's annotations."""
     called: Computation = attributes["calls"]
     move_to_thread(called, attributes.get("async_execution_thread", "main"))
-    called.printed_span = None
+    annotate(called, attributes, metadata, backend_config)
+
+
+def annotate(called: Computation, attributes: AttributeSet, metadata: str | None, backend_config: str | None) -> None:
+    """Gives the root of an asynchronous computation what a start, update or done of it is annotated with, as XLA does."""
     root = called.root
     copied = {name: attributes[name] for name in _COPIED if name in attributes}
-    if copied:
-        root.attributes = AttributeSet({**root.attributes, **copied}, root.called, root.control_predecessors)
+    if not (copied or metadata or backend_config):
+        return
+    called.printed_span = None
+    # Written back to the text, these would be copied once more when it is read, and in a chain reach further than they did.
+    authored = root.attributes.authored or (root.attributes, root.metadata_text, root.backend_config)
+    root.attributes = AttributeSet({**root.attributes, **copied}, root.called, root.control_predecessors)
+    root.attributes.authored = authored
     root.metadata_text = metadata or root.metadata_text
     root.backend_config = backend_config or root.backend_config
 

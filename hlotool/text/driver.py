@@ -15,7 +15,7 @@ from lark.utils import TextSlice
 from hlotool.text.callbacks import OPENED, callbacks
 from hlotool.text.expectations import describe
 from hlotool.text.grammar import load_grammar
-from hlotool.text.lexer import ACTIVE, HloLexer
+from hlotool.text.lexer import ACTIVE, HloLexer, would_shift
 from hlotool.text.session import Session
 
 __all__ = ["parse_segment", "parse_with_recovery", "the_parser"]
@@ -84,7 +84,7 @@ def parse_with_recovery(session: Session, rule: str, max_errors: int) -> None:
                 return
             except UnexpectedInput as error:
                 accepts = frozenset(interactive.accepts())
-                _settle(state, state.parse_conf.states)
+                _settle(state)
                 body = _last_state(state, state.parse_conf.states, "FUSED_RUN")
                 position = _report(session, error, accepts, in_body=body >= 0, begins=body == len(state.state_stack) - 1)
                 resumed = _recover(session, state, thread, position, resumed)
@@ -144,18 +144,14 @@ _NAMED = re.compile(r"[ \t]*(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)
 _TOKEN_START = re.compile(r"[A-Za-z0-9_%{}()\[\],=:*+~?\"'-]|<=|\.\.\.")
 
 
-def _settle(state: Any, states: dict[Any, dict[str, Any]]) -> None:
-    """Finishes what is complete before the fault: an instruction is not wrong because of what follows it."""
-    action = states[state.state_stack[-1]].get("FUSED_RUN")
-    if action is None or action[0] is Shift:
-        return
-    try:
-        state.feed_token(Token("FUSED_RUN", ""))
-    except UnexpectedToken:
-        # Only half of an instruction: the table allows more tokens than this place does.
-        return
-    state.state_stack.pop()
-    state.value_stack.pop()
+def _settle(state: Any) -> None:
+    """Finishes what is complete before the fault: an instruction or computation is not wrong because of what follows it."""
+    for kind in ("FUSED_RUN", "FUSED_COMPUTATIONS"):
+        if would_shift(state, kind):
+            state.feed_token(Token(kind, ""))
+            state.state_stack.pop()
+            state.value_stack.pop()
+            return
 
 
 def _mark_broken(session: Session, state: Any, inside: int, line_start: int, line: re.Match[str] | None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
+from hlotool.ir.model import AttributeSet, Computation, Instruction, Module, as_authored
 from hlotool.opdefs.base import AttributeSpec, OpDef
 from hlotool.opdefs.codecs.base import Style
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
@@ -103,7 +103,7 @@ class InstructionWriter:
             return None
         called = x.called[0]
         if self.options.lossless:
-            return called.root if called in self.module.hidden else None
+            return as_authored(called.root) if called in self.module.hidden else None
         return called.root if is_wrapper(called) else None
 
     def operands(self, x: Instruction) -> str:

@@ -13,7 +13,7 @@ from hlotool.ir.model import AttributeSet, Computation, Instruction
 from hlotool.opdefs.base import OpDef, unknown_op
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.shape import Shape, compatible
-from hlotool.text.async_ops import adopt, follow, sugared_op, wrap
+from hlotool.text.async_ops import adopt, annotate, follow, sugared_op, wrap
 from hlotool.text.attributes import (
     Attribute,
     complete,
@@ -188,6 +188,7 @@ def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int
             adopt(attributes, metadata, backend_config)
         elif op.name in ("async-update", "async-done"):
             attributes = follow(parts.opcode, operands, attributes, wrapped, parts.position)
+            annotate(attributes.called[0], attributes, metadata, backend_config)
         elif op.name in _CHANNEL_DONES:
             _check_channel(op, operands[0], attributes, parts.position)
     immediate: Any = _parameter_number(builder, parts) if op.name == "parameter" else None

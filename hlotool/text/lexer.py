@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hlotool.text.fused import FusedPath
     from hlotool.text.session import Session
 
-__all__ = ["ACTIVE", "HloLexer"]
+__all__ = ["ACTIVE", "HloLexer", "would_shift"]
 
 
 class Active(threading.local):
@@ -91,9 +91,9 @@ class HloLexer(Lexer):
     def _announced(self, fused: FusedPath, text: str, position: int, special: frozenset[str], parser_state: Any) -> str | None:
         """The FUSED_ token that comes here, if the parser takes it: merged LALR states list more lookaheads than there can be."""
         if len(special & _RUNS) > 1:
-            special = frozenset(name for name in special if _would_shift(parser_state, name))
+            special = frozenset(name for name in special if would_shift(parser_state, name))
         kind = fused.announce(text, position, special)
-        return kind if kind is not None and _would_shift(parser_state, kind) else None
+        return kind if kind is not None and would_shift(parser_state, kind) else None
 
     def _next(self, lexer_state: LexerState, position: int) -> Token | None:
         """The next token that this parser state takes, None at the end of the text; raises UnexpectedCharacters."""
@@ -147,7 +147,7 @@ class HloLexer(Lexer):
         return self._take(lexer_state, session, kind, start, end) if end > start else None
 
 
-def _would_shift(parser_state: Any, name: str) -> bool:
+def would_shift(parser_state: Any, name: str) -> bool:
     """Whether the parser takes a token after the reductions that it demands."""
     states, stack = parser_state.parse_conf.states, parser_state.state_stack
     # The stack may be deep and is not copied: what the reductions leave is its first `kept` states and those in `pushed`.

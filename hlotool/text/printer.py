@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from hlotool.errors import Source
-from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.ir.model import Computation, Instruction, Module, as_authored
 from hlotool.ir.walk import computation_post_order, fusion_computations, print_order
 from hlotool.opdefs.base import REQUIRED, OpDef
 from hlotool.opdefs.codecs.base import Style
@@ -214,13 +214,16 @@ class ModulePrinter:
         """From the name to the closing brace, without a line end."""
         options, writer = self.options, self.writer
         indent = "  " * level
-        order = computation.instructions if options.lossless else print_order(self.module, computation, self.fused)
+        if options.lossless:
+            order, root = _as_authored(computation)
+        else:
+            order, root = print_order(self.module, computation, self.fused), computation.root
         outer = writer.canonical
         if options.canonicalize_instruction_names:
             writer.canonical = {x: f"tmp_{k}" for k, x in enumerate(order)}
         lines = [indent + self._opening(computation, nested=nested or options.is_in_nested_computation)]
         for x in order:
-            lines.append(f"{indent}  {writer.write(x, is_root=x is computation.root, level=level)}")
+            lines.append(f"{indent}  {writer.write(x, is_root=x is root, level=level)}")
         writer.canonical = outer
         closing = f"{indent}}}"
         if computation.execution_thread != "main" and options.print_ids:
@@ -266,6 +269,14 @@ class _Plan:
             self.rows.append((spec.name, None if spec.default is REQUIRED else spec.default, spec.always, called, write, {}))
 
 
+def _as_authored(computation: Computation) -> tuple[list[Instruction], Instruction]:
+    """Instructions and root as the text gave them: XLA annotates the roots of asynchronous computations anew."""
+    root = as_authored(computation.root)
+    if root is computation.root:
+        return computation.instructions, root
+    return [root if x is computation.root else x for x in computation.instructions], root
+
+
 class _OwnNames(dict[Instruction, str]):
     """The lossless print calls instructions what they are called."""
 
@@ -289,7 +300,8 @@ def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
     copied = printer.copied_body(computation)
     if copied is not None:
         append(copied)
-    for x in computation.instructions if copied is None else ():
+    instructions, root = _as_authored(computation) if copied is None else ([], root)
+    for x in instructions:
         op, operands, attributes, shape = x.op, x.operands, x.attributes, x.shape
         if op in special:
             append(f"  {writer.write(x, is_root=x is root, level=0)}\n")

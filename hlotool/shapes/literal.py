@@ -36,6 +36,22 @@ class Literal(Record):
     data: bytes | None = None
     elements: tuple[Literal, ...] = ()
 
+    # Tuples nest deeper than Python recurses, so values are compared leaf by leaf.
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal):
+            return NotImplemented
+        return self.shape == other.shape and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash((self.shape, tuple(self._parts())))
+
+    def __repr__(self) -> str:
+        return f"<literal {self.shape.text} {self.text[:60]}>"
+
+    def _parts(self) -> list[tuple[str, bytes | None]]:
+        return [(leaf.text, leaf.data) for leaf in self.leaves()]
+
     @property
     def elided(self) -> bool:
         """Whether the values are unknown: a `{...}`, or a tuple with one inside."""

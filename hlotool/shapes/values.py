@@ -142,6 +142,30 @@ class Origin(Record):
     tree: object = ()
     synthetic: bool = False
 
+    # Trees nest deeper than Python recurses.
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Origin) and self.synthetic == other.synthetic and self.flat() == other.flat()
+
+    def __hash__(self) -> int:
+        return hash((self.synthetic, tuple(self.flat())))
+
+    def __repr__(self) -> str:
+        return f"<origin of {sum(isinstance(part, OriginLeaf) for part in self.flat())} arrays>"
+
+    def flat(self) -> list[object]:
+        """The tree in pre-order: leaves, and for each inner node the number of its children."""
+        parts: list[object] = []
+        stack = [self.tree]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, tuple):
+                parts.append(len(node))
+                stack.extend(reversed(node))
+            else:
+                parts.append(node)
+        return parts
+
 
 class Recovery(Record):
     """One row of the origin_recovery_table: how to get `old` back from `new`; `module` is the text of a module or None."""

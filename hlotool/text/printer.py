@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from hlotool.errors import Source
+from hlotool.errors import HlotoolError, Source
 from hlotool.ir.model import Computation, Instruction, Module, as_authored
 from hlotool.ir.walk import computation_post_order, fusion_computations, print_order
 from hlotool.opdefs.base import REQUIRED, OpDef
@@ -36,6 +36,9 @@ _RESETS_LAYOUT = (
     ("replica_count", 1),
     ("num_partitions", 1),
 )
+# Bodies written inside one another multiply; a small text can ask for more output than any disk holds.
+_DEEPEST_BODIES = 100
+_MOST_BODIES = 1_000_000
 # More instructions than this, and print_name_after_closing_brace repeats the name.
 _SHORT = 5
 
@@ -75,6 +78,7 @@ class ModulePrinter:
         self.computation_names = computation_names
         self.writer = InstructionWriter(module, options, names, computation_names, self.frames, self._nested_body)
         self.indent = "  " * options.indent_amount
+        self.nested = 0
         # Texts of attribute sets and of shapes in signatures, each made once.
         self.texts: dict[int | OpDef, str] = {}
         # Attribute sets whose source is spelled as they are printed, by identity.
@@ -234,6 +238,12 @@ class ModulePrinter:
         return "\n".join(lines)
 
     def _nested_body(self, computation: Computation, level: int) -> str:
+        self.nested += 1
+        if level > _DEEPEST_BODIES or self.nested > _MOST_BODIES:
+            message = (
+                f"called computations nest too deeply or too often to be written in full (over {_DEEPEST_BODIES} levels or {_MOST_BODIES:,} bodies)"
+            )
+            raise HlotoolError(f"{message}; print their names instead")
         return self.computation(computation, level, nested=True)
 
     def _opening(self, computation: Computation, *, nested: bool) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hlotool.errors import ParseError
+from hlotool.errors import HlotoolError, ParseError
 from hlotool.ir.model import Module
 from hlotool.text.parser import parse
 from hlotool.text.print_options import PrintOptions
@@ -67,13 +67,13 @@ def origin_of_depth(n: int) -> str:
 
 
 def computations(n: int) -> str:
-    bodies = "\n".join(f"c{k} {{\n  ROOT a = f32[] parameter(0)\n}}" for k in range(n))
+    bodies = "\n".join(f"body{k} {{\n  ROOT a = f32[] parameter(0)\n}}" for k in range(n))
     return f"HloModule m\n{bodies}\nENTRY e {{\n  ROOT a = f32[] parameter(0)\n}}\n"
 
 
 def calls(n: int) -> str:
-    bodies = "\n".join(f"c{k + 1} {{\n  a = f32[] parameter(0)\n  ROOT b = f32[] call(a), to_apply=c{k}\n}}" for k in range(n))
-    return f"HloModule m\nc0 {{\n  ROOT a = f32[] parameter(0)\n}}\n{bodies}\n"
+    bodies = "\n".join(f"body{k + 1} {{\n  a = f32[] parameter(0)\n  ROOT b = f32[] call(a), to_apply=body{k}\n}}" for k in range(n))
+    return f"HloModule m\nbody0 {{\n  ROOT a = f32[] parameter(0)\n}}\n{bodies}\n"
 
 
 def table_rows(n: int) -> str:
@@ -167,6 +167,14 @@ def seconds(text: str) -> float:
     start = time.process_time()
     attempt(text)
     return time.process_time() - start
+
+
+VALID = ("nested tuple shape", "nested shapes everywhere", "nested operations", "numbers", "chain", "chain as printed", "computations", "calls")
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_growing_texts_are_as_valid_as_they_look(name: str) -> None:
+    assert attempt(GROWING[name][0](100)) is not None
 
 
 @pytest.mark.parametrize("name", GROWING)
@@ -277,12 +285,36 @@ def test_half_a_file(end: int) -> None:
     attempt(text[:end])
 
 
-def test_deep_shapes_are_values_like_others() -> None:
-    first, second = (attempt(nested_shape(20_000)) for _ in range(2))
-    assert first is not None
-    assert second is not None
-    a, b = first.entry.root.shape, second.entry.root.shape
-    assert a == b
-    assert hash(a) == hash(b)
-    assert a.text == b.text
-    assert len(repr(a)) > 20_000
+def tuple_literal_of_depth(n: int) -> str:
+    return entry("q = " + "(" * n + "f32[]" + ")" * n + " constant(" + "(" * n + "1" + ")" * n + ")")
+
+
+DEEP = {"shape": nested_shape(20_000), "origin": origin_of_depth(20_000), "literal": tuple_literal_of_depth(5_000)}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_deep_values_are_values_like_others(name: str) -> None:
+    first, second = (parse(DEEP[name]).entry.root for _ in range(2))
+    for a, b in ((first.shape, second.shape), (first.immediate, second.immediate), (first.attributes.get("origin"), second.attributes.get("origin"))):
+        assert a == b
+        assert hash(a) == hash(b)
+        assert repr(a) == repr(b)
+
+
+PRESETS = {
+    "lossless": PrintOptions(),
+    "XLA's own": PrintOptions.xla_default(),
+    "short": PrintOptions.short_parsable(),
+    "canonical": PrintOptions.canonical(),
+    "fingerprint": PrintOptions.fingerprint(),
+}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_deep_calls_print(name: str) -> None:
+    module, options = parse(calls(2_000)), PRESETS[name]
+    if options.print_subcomputation_mode != "full":
+        assert to_text(module, options)
+        return
+    with pytest.raises(HlotoolError, match="nest too deeply"):
+        to_text(module, options)

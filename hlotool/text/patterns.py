@@ -65,6 +65,10 @@ _TABLES = (
 )
 
 
+# What any dump needs; the others are compiled when they are first used.
+_NEEDED = "blank header line computation parameter close attribute simple_name integer integers plain_array shape_piece entry_layout".split()
+
+
 class Patterns:
     """The compiled expressions; one instance a process."""
 
@@ -75,6 +79,8 @@ class Patterns:
         self._key = self._grammar.pattern("ATTRIBUTE")
         attributes = rf"((?:, (?!metadata=|backend_config=){self._key}{_VALUE})*+)"
         self._tail = rf"{attributes}(?:, metadata=({_METADATA}))?+(?:, backend_config=(\{{[^\n]*\}}|{_STRING}))?+({_BLANK}{_COMMENT}\r?+){_NO_COMMA}"
+        for name in _NEEDED:
+            getattr(self, name)
 
     @cached_property
     def line(self) -> re.Pattern[str]:

@@ -92,7 +92,7 @@ class CaseItem(pytest.Item):
 
 def _printed(case: Case) -> str | None:
     try:
-        return to_text(parse(case.text), XLA) if case.output is not None else None
+        return to_text(parse(case.text), XLA).rstrip("\n") + "\n" if case.output is not None else None
     except ParseError:
         return None
 

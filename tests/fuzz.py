@@ -22,8 +22,8 @@ from mutation import (
     Seed,
     disagreement,
     edited,
+    instructions_of_text,
     random_bytes,
-    seeds_of_module,
     seeds_of_text,
     texts_of_cases,
 )
@@ -83,17 +83,10 @@ def corpus_seeds(folder: Path, texts: int) -> Iterator[Seed]:
     small = [row["text"] for row in rows if row["label"] == "ok" and len(row["text"]) < 800]
     yield from (seed for text in Random(0).sample(small, min(texts, len(small))) for seed in seeds_of_text(text))
     for text in [row["text"] for row in rows if row["label"] == "ok"]:
-        yield from _seeds(text, known)
+        yield from instructions_of_text(text, known)
     for path in sorted((folder / "dumps").glob("*.hlo.xz")):
         with lzma.open(path, "rt") as file:
-            yield from _seeds(file.read(), known)
-
-
-def _seeds(text: str, known: set[str]) -> list[Seed]:
-    try:
-        return seeds_of_module(parse(text), known)
-    except ParseError:
-        return []
+            yield from instructions_of_text(file.read(), known)
 
 
 def all_seeds(corpus: Path | None) -> list[Seed]:
@@ -101,7 +94,7 @@ def all_seeds(corpus: Path | None) -> list[Seed]:
     seeds: list[Seed] = []
     for text in texts_of_cases(HERE):
         # Of larger texts some lines in place: headers, braces; instructions are tried in small modules, which is faster.
-        seeds += seeds_of_text(text) if len(text) < 600 else [*seeds_of_text(text)[::5], *_seeds(text, known)]
+        seeds += seeds_of_text(text) if len(text) < 600 else [*seeds_of_text(text)[::5], *instructions_of_text(text, known)]
     for number in range(100):
         style = Style(percent=number % 2 == 0, signatures=number % 3 > 0, operand_shapes=number % 5 == 0, comments=number % 7 == 0)
         seeds += seeds_of_text(random_module(number, 2, style))

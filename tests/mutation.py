@@ -16,7 +16,7 @@ from hlotool.errors import HlotoolError, ParseError, Source
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.text.parser import parse_source
 
-__all__ = ["Seed", "disagreement", "edited", "random_bytes", "seeds_of_module", "seeds_of_text", "texts_of_cases"]
+__all__ = ["Seed", "disagreement", "edited", "instructions_of_text", "random_bytes", "seeds_of_module", "seeds_of_text", "texts_of_cases"]
 
 _CHARACTERS = "{}[](),=:%\"'/* \n\t#.-_0123456789abcdefxyzTSROE<>?~+\\&\r\x0c\x00é"
 _PIECES = (
@@ -55,9 +55,9 @@ def seeds_of_text(text: str, longest: int = 600) -> list[Seed]:
 
 def seeds_of_module(module: Module, known: set[str], longest: int = 600) -> list[Seed]:
     """The instructions of a module, each in a small module of its own; those that look like one in `known` are left out."""
-    if module.source is None:
-        return []
-    text, seeds = module.source.text, []
+    source = module.source
+    assert source is not None, "only parsed modules have lines"
+    text, seeds = source.text, []
     for computation in module.computations:
         for x in computation.instructions:
             if x.start < 0 or x.end - x.start > longest:
@@ -68,6 +68,14 @@ def seeds_of_module(module: Module, known: set[str], longest: int = 600) -> list
                 known.add(form)
                 seeds.append(_small_module(x, line))
     return seeds
+
+
+def instructions_of_text(text: str, known: set[str]) -> list[Seed]:
+    """The same for a text; none when it does not parse."""
+    try:
+        return seeds_of_module(parse_source(Source(text)), known)
+    except ParseError:
+        return []
 
 
 def _small_module(x: Instruction, line: str) -> Seed:

@@ -171,7 +171,7 @@ _STRUCTURE["typed_tuple"] = _guarded(_typed_tuple)
 @_rule("module_attribute", "instruction_attribute")
 def _attribute(children: Children) -> Any:
     key, value = children
-    return BROKEN if value is BROKEN else Attribute(str(key[:-1]), value, key.start_pos)
+    return BROKEN if isinstance(value, _Mark) else Attribute(str(key[:-1]), value, key.start_pos)
 
 
 @_rule("raw_value")

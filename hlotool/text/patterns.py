@@ -30,7 +30,7 @@ _HEAD = rf"(?:(?:{_ARRAY}|\((?:[^)\n]++|\)(?! [a-z][a-z0-9\-]*+\())*+\)) )?+[a-z
 _PARENTHESES = r"\((?:[^()\n]++|\((?:[^()\n]++|\((?:[^()\n]++|\([^()\n]*+\))*+\))*+\))*+\)"
 _SHAPE = rf"(?:{_ARRAY}|{_PARENTHESES})"
 _VALUE = (
-    rf"(?:[^{{}}\[\]\"(),\s]++|\{{(?:[^}}\n\"]++|{_STRING}|\}}(?!{_NEXT}))*+\}}|{_STRING}"
+    rf"(?:[^{{}}\[\]\"(),/\s]++|\{{(?:[^}}\n\"]++|{_STRING}|\}}(?!{_NEXT}))*+\}}|{_STRING}"
     r"|\[[0-9,]*+\]<=\[[0-9,]*+\](?:T\([0-9,]*+\))?+)"
 )
 _INDEX = r"/\*index=[0-9]++\*/"
@@ -86,7 +86,8 @@ class Patterns:
     def line(self) -> re.Pattern[str]:
         """A whole instruction: indentation, root, percent sign, name, head, operands behind a percent sign, else operands of any form, attributes,
         metadata, backend configuration, what trails."""
-        others = rf"(?:[^)\n]++|\)(?!{_NEXT}))*+"
+        # A slash begins a comment, which may hold a parenthesis; only the marks that XLA writes are read here.
+        others = rf"(?:[^)/\n]++|\)(?!{_NEXT})|/\*i[a-z]*+[0-9]*+=[0-9]++\*/)*+"
         return re.compile(rf"({_BLANK})(ROOT )?+(%?+)((?!__){self._word}) = ({_HEAD})\((?:%([^()\n]*+)(?=\))|({others}))\){self._tail}")
 
     @cached_property

@@ -48,6 +48,7 @@ class Segments:
             "enum": self._enum,
             "slice_ranges": self._slices,
             "called_computation": self._computation,
+            "called_computations": self._computations,
             "entry_layout": self._entry_layout,
             "input_output_alias": self._aliases,
         }
@@ -130,6 +131,12 @@ class Segments:
             return self.builder.computations[match[1]]
         except KeyError:
             raise Stop from None
+
+    def _computations(self, text: str) -> Any:
+        # Names only: a body written inline makes a computation, which no text that may be read twice must do.
+        if not (text.startswith("{") and text.endswith("}")):
+            raise Stop
+        return tuple([self._computation(name) for name in text[1:-1].split(", ")]) if text != "{}" else ()
 
     def _entry_layout(self, text: str) -> Any:
         match = self.patterns.entry_layout.fullmatch(text)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from mutation import (
     disagreement,
     edited,
+    instructions_of_text,
     random_bytes,
-    seeds_of_module,
     seeds_of_text,
     texts_of_cases,
 )
@@ -23,7 +23,7 @@ from hlotool.text.parser import parse, parse_all
 
 TESTS = Path(__file__).parent.parent
 KNOWN: set[str] = set()
-LINES = [seed for text in texts_of_cases(TESTS) for seed in seeds_of_module(parse(text), KNOWN)]
+LINES = [seed for text in texts_of_cases(TESTS) for seed in instructions_of_text(text, KNOWN)]
 SMALL = [seed for text in texts_of_cases(TESTS) if len(text) < 600 for seed in seeds_of_text(text)]
 SMALL += [seed for number in range(20) for seed in seeds_of_text(random_module(number, 1, Style(percent=number % 2 == 0)))]
 

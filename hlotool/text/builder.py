@@ -282,15 +282,17 @@ class ModuleBuilder:
 
     def _check_aliases(self) -> None:
         root = self.module.entry.root
+        position = self.header_position("input_output_alias")
         for pair in self.module.attributes.get("input_output_alias", ()):
             if root is not None and subshape(root.shape, pair.output_index) is None:
                 index, result = ",".join(map(str, pair.output_index)), root.shape.text_without_layout
-                self.report("M004", self._header_position(), f"input_output_alias names output {{{index}}}, the result is {result}")
+                self.report("M004", position, f"input_output_alias names output {{{index}}}, the result is {result}")
             elif pair.number < 0:
-                self.report("M005", self._header_position(), f"input_output_alias names parameter {pair.number}")
+                self.report("M005", position, f"input_output_alias names parameter {pair.number}")
 
-    def _header_position(self) -> int:
-        return max(0, self.source.text.find("input_output_alias="))
+    def header_position(self, attribute: str) -> int:
+        """Where the header names the attribute."""
+        return max(0, self.source.text.find(attribute + "="))
 
 
 def _spread_origins(module: Module) -> None:

@@ -76,11 +76,25 @@ def parse_source(source: Source, *, strict: bool = True, fused: bool = True) -> 
         else:
             _parse_single_instruction(session)
         module = builder.finish(len(source.text))
+    _check_recovery_modules(builder, fused=fused)
     builder.diagnostics.sort(key=lambda d: (d.line, d.column))
     module.fused_count = path.count if path is not None else 0
     if strict and builder.has_errors:
         raise ParseError([d for d in builder.diagnostics if d.severity == "error"])
     return module
+
+
+def _check_recovery_modules(builder: ModuleBuilder, *, fused: bool) -> None:
+    """The modules quoted in an origin recovery table must read too: they are printed by the rules of modules."""
+    for row in builder.module.attributes.get("origin_recovery_table", ()):
+        if row.module is None:
+            continue
+        try:
+            parse_source(Source(row.module), fused=fused)
+        except ParseError as error:
+            first = error.diagnostics[0]
+            message = f"the recovery module of {row.new.name or 'a row'}: line {first.line}: {first.message}"
+            builder.report(first.code, builder.header_position("origin_recovery_table"), message)
 
 
 def _parse_single_instruction(session: Session) -> None:

@@ -1,6 +1,6 @@
-# Shortcuts; `make check` is what CI runs. PYTHON is an environment with '.[test,dev]' installed.
+# Shortcuts; `make check` is what CI runs. PYTHON is an environment with '.[test,dev]' installed; `make bench` wants the
+# folder of the benchmarks in HLOTOOL_CONFORMANCE.
 PYTHON ?= .venv/bin/python
-CONFORMANCE ?= ../shared/conformance
 
 .PHONY: check test lint fmt types tables bench docs
 
@@ -25,7 +25,7 @@ tables:
 	$(PYTHON) -m hlotool.dev tables
 
 bench:
-	$(PYTHON) $(CONFORMANCE)/bench_text.py
+	$(PYTHON) $(HLOTOOL_CONFORMANCE)/bench_text.py
 
 # The commands shown in the README and the guides are run by their tests.
 docs:

@@ -182,7 +182,7 @@ def metadata(r: Random, frames: int = 0) -> str:
     if frames and r.random() < 0.5:
         fields.append(f"stack_frame_id={r.randint(1, frames)}")
     if r.random() < 0.1:
-        fields.append(f"metadata_payload={_nonempty_string(r)}")
+        fields.append(f"metadata_payload={_string(r)}")
     return "{" + " ".join(fields) + "}"
 
 

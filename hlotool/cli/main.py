@@ -60,15 +60,14 @@ class Commands(click.Group):
             raise click.UsageError(f"No such command '{args[0]}'. Did you mean '{meant}'?", ctx) from error
 
 
-@click.group(
-    cls=Commands,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=_EPILOG,
-    help="Read, print and check XLA's textual HLO.",
+COMMANDS = click.version_option(hlotool.__version__, prog_name="hlotool", message="%(prog)s %(version)s")(
+    Commands(
+        "hlotool",
+        context_settings={"help_option_names": ["-h", "--help"]},
+        epilog=_EPILOG,
+        help="Read, print and check XLA's textual HLO.",
+    )
 )
-@click.version_option(hlotool.__version__, prog_name="hlotool", message="%(prog)s %(version)s")
-def COMMANDS() -> None:  # noqa: N802  # decorators make a constant of it
-    pass
 
 
 def run(arguments: list[str] | None = None) -> int:

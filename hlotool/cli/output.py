@@ -112,7 +112,7 @@ def _replace(target: Path, data: bytes, before: os.stat_result | None) -> None:
     temporary = target.with_name(f".{target.name[:200]}.{os.getpid()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
-        with open(descriptor, "wb") as file:  # noqa: PTH123  # a descriptor has no path
+        with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -262,7 +262,7 @@ def _check_compare(result: Shape | None, operands: tuple[Shape, ...], attributes
 
 
 @op(parse_rule=_check_compare, operand_defaults={"type": lambda operands: default_comparison_type(operands[0])})
-def compare(lhs: Shape, rhs: Shape, *, direction: ComparisonDirection, type: ComparisonType | None = None) -> Shape:  # noqa: A002
+def compare(lhs: Shape, rhs: Shape, *, direction: ComparisonDirection, type: ComparisonType | None = None) -> Shape:
     """Comparison of each pair of elements; TOTALORDER also orders NaNs and signed zeros.
 
     r = pred[4] compare(x, y), direction=LT

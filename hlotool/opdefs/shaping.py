@@ -184,7 +184,7 @@ def copy(operand: Shape) -> Shape:
 
 
 @op(infers=False)
-def slice_(operand: Shape, *, slice: SliceRanges) -> Shape:  # noqa: A002
+def slice_(operand: Shape, *, slice: SliceRanges) -> Shape:
     """In each dimension the elements from start to before limit, every stride-th.
 
     r = f32[2] slice(x), slice={[1:5:2]}

@@ -14,7 +14,7 @@ __all__ = ["FileLocation", "Metadata", "StackFrame", "StackTables", "decode_meta
 
 
 class Metadata(Record):
-    """The fields of XLA's OpMetadata in printed order; zero and empty mean absent."""
+    """The fields of XLA's OpMetadata in printed order; zero and empty mean absent, but of the payload, which may be there and empty."""
 
     op_type: str = ""
     op_name: str = ""
@@ -27,7 +27,7 @@ class Metadata(Record):
     deduplicated_name: str = ""
     scheduling_name: str = ""
     stack_frame_id: int = 0
-    metadata_payload: str = ""
+    metadata_payload: str | None = None
 
     @property
     def text(self) -> str:
@@ -38,7 +38,7 @@ class Metadata(Record):
         parts = []
         for name in type(self)._fields:
             value = getattr(self, name)
-            if not value:
+            if not value and (value is None or name != "metadata_payload"):
                 continue
             if isinstance(value, tuple):
                 parts.append(f"{name}={{{','.join(map(str, value))}}}")
@@ -54,7 +54,9 @@ class Metadata(Record):
     @property
     def is_printed_by_xla(self) -> bool:
         """XLA drops metadata that holds none of these fields."""
-        return bool(self.op_type or self.op_name or self.source_file or self.scheduling_name or self.stack_frame_id or self.metadata_payload)
+        return bool(
+            self.op_type or self.op_name or self.source_file or self.scheduling_name or self.stack_frame_id or self.metadata_payload is not None
+        )
 
 
 _FIELD = re.compile(r'([a-z_]++)=(?:"((?:[^"\\]++|\\.)*+)"|\{([0-9,]*+)\}|(-?[0-9]++))')

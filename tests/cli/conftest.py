@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -47,13 +48,13 @@ def cli() -> Callable[..., Result]:
 def process() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs a command as users do: a process with files or pipes around it."""
 
-    def run(*arguments: str | Path, env: dict[str, str] | None = None, **options: object) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str | Path, env: dict[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
         if "input" not in options:
             options.setdefault("stdin", subprocess.DEVNULL)
         environment = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
         command = [sys.executable, "-m", "hlotool", *map(str, arguments)]
-        return subprocess.run(command, text=True, env=environment, timeout=60, check=False, **options)  # type: ignore[call-overload, no-any-return]
+        return subprocess.run(command, text=True, env=environment, timeout=60, check=False, **options)
 
     return run

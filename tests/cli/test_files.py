@@ -8,7 +8,6 @@ import io
 import lzma
 import sys
 import zlib
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -84,10 +83,25 @@ def test_binary_files_are_refused(tmp_path, suffix):
         read_text(path)
 
 
-@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
-def test_an_endless_device_is_refused():
+class Endless:
+    """What devices give: as much as is asked for, for ever."""
+
+    def __init__(self, byte):
+        self.byte = byte
+
+    def read(self, size=-1, /):
+        assert size > 0, "asked for everything"
+        return self.byte * size
+
+
+def test_an_endless_device_of_zeros_is_refused():
     with pytest.raises(hlotool.HlotoolError, match="NUL bytes"):
-        read_text("/dev/zero")
+        read_stream(Endless(b"\0"), "device")
+
+
+def test_an_endless_device_of_text_is_refused():
+    with pytest.raises(hlotool.HlotoolError, match="more than 5,000,000 bytes"):
+        read_stream(Endless(b" "), "device", max_bytes=5_000_000)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])

@@ -18,10 +18,17 @@ __all__ = ["origin_text"]
 # ---- metadata and stack tables ----------------------------------------------------------------------------------------
 
 
+# XLA refuses numbers outside its enum ProfileType.
+_PROFILE_TYPES = 4
+
+
 @builds("metadata_field")
 def build_metadata_field(children: list[Any]) -> tuple[Any, Any]:
     key, value = children
     if isinstance(value, tuple):
+        unknown = [kind for kind in value if not 0 <= kind < _PROFILE_TYPES]
+        if unknown:
+            raise Violation("S018", key.start_pos, f"a profile type is 0 to {_PROFILE_TYPES - 1}, not {unknown[0]}")
         return key, value
     return key, string(value) if value.type == "STRING" else integer(value, bits=32)
 

@@ -17,14 +17,18 @@ if TYPE_CHECKING:
     from hlotool.text import parse_all as parse_all
     from hlotool.text import to_text as to_text
     from hlotool.text.files import parse_file as parse_file
+    from hlotool.text.formatting.formatter import format_text as format_text
+    from hlotool.text.formatting.style import FormatStyle as FormatStyle
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Diagnostic": "hlotool.errors",
+    "FormatStyle": "hlotool.text.formatting.style",
     "HlotoolError": "hlotool.errors",
     "ParseError": "hlotool.errors",
     "PrintOptions": "hlotool.text",
+    "format_text": "hlotool.text.formatting.formatter",
     "parse": "hlotool.text",
     "parse_all": "hlotool.text",
     "parse_file": "hlotool.text.files",

@@ -43,6 +43,13 @@ class Source:
         line = bisect_right(starts, offset)
         return line + self.first_line - 1, offset - starts[line - 1] + 1
 
+    def line_start(self, line: int) -> int:
+        """Offset of the first character of `line`, counted from `first_line`; lines that the text does not have are clamped."""
+        starts, index = self._line_starts(), line - self.first_line
+        if index < 0:
+            return 0
+        return starts[index] if index < len(starts) else len(self.text)
+
     def line_text(self, line: int) -> str:
         """The text of `line` (counted from 1) without its line end; empty when there is no such line."""
         starts, index = self._line_starts(), line - self.first_line

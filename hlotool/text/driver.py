@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
@@ -18,7 +19,7 @@ from hlotool.text.grammar import load_grammar
 from hlotool.text.lexer import ACTIVE, HloLexer, would_shift
 from hlotool.text.session import Session
 
-__all__ = ["parse_segment", "parse_with_recovery", "the_parser"]
+__all__ = ["HloParser", "parse_segment", "parse_with_recovery", "run_rules", "the_parser"]
 
 _LOCK = threading.Lock()
 _PARSER: HloParser | None = None
@@ -32,10 +33,14 @@ class HloParser:
         self.lexer = HloLexer(self.grammar)
         self._automaton = _Parser(self.grammar.table, self.grammar.callbacks)
 
-    def start(self, text: str, rule: str) -> Any:
+    def start(self, text: str, rule: str, automaton: Any = None) -> Any:
         """Lark's interactive parser before the first token of `text`."""
         thread = LexerThread(self.lexer, LexerState(TextSlice(text, 0, len(text))))
-        return self._automaton.parse(thread, rule, start_interactive=True)
+        return (automaton or self._automaton).parse(thread, rule, start_interactive=True)
+
+    def automaton(self, make: Callable[[Iterable[Any]], dict[Any, Callable[[list[Any]], Any]]]) -> Any:
+        """The same automaton with other callbacks, which `make` gives for the rules of the grammar."""
+        return _Parser(self.grammar.table, make(self.grammar.callbacks))
 
 
 def the_parser() -> HloParser:
@@ -59,11 +64,24 @@ def _feed(interactive: Any) -> Any:
     return state.feed_token(end, True)
 
 
+def run_rules(session: Any, rule: str, text: str, automaton: Any) -> Any:
+    """The value of a text that is known to be right, by the callbacks of `automaton`; raises UnexpectedInput if it is wrong after all."""
+    outer = getattr(ACTIVE, "session", None)
+    ACTIVE.session = session
+    try:
+        return _feed(the_parser().start(text, rule, automaton))
+    finally:
+        if outer is not None:
+            ACTIVE.session = outer
+        else:
+            del ACTIVE.session
+
+
 def parse_segment(session: Session, rule: str, text: str) -> Any:
     """The value of one piece of text by its start rule; raises UnexpectedInput or Violation when it is wrong."""
     builder = session.builder
     inner = Session(builder, None, text)
-    outer, ACTIVE.session, builder.in_segment = session, inner, True
+    outer, ACTIVE.session, builder.in_segment = ACTIVE.session, inner, True
     try:
         return _feed(the_parser().start(text, rule))
     finally:

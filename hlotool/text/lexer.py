@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hlotool.text.fused import FusedPath
     from hlotool.text.session import Session
 
-__all__ = ["ACTIVE", "HloLexer", "would_shift"]
+__all__ = ["ACTIVE", "HloLexer", "raw_value_end", "skip_blanks", "would_shift"]
 
 
 class Active(threading.local):
@@ -98,8 +98,7 @@ class HloLexer(Lexer):
     def _next(self, lexer_state: LexerState, position: int) -> Token | None:
         """The next token that this parser state takes, None at the end of the text; raises UnexpectedCharacters."""
         counter, text = lexer_state.line_ctr, lexer_state.text.text
-        blank = _BLANK.match(text, counter.char_pos)
-        start = blank.end() if blank else counter.char_pos
+        start = skip_blanks(text, counter.char_pos)
         candidates = self.candidates.get(position)
         if candidates is None:
             candidates = self.candidates[position] = self._candidates(position)
@@ -141,8 +140,7 @@ class HloLexer(Lexer):
         if kind is None or (kind == "LITERAL_TEXT" and session.fused is None):
             return None
         text = lexer_state.text.text
-        match = _BLANK.match(text, lexer_state.line_ctr.char_pos)
-        start = match.end() if match else 0
+        start = skip_blanks(text, lexer_state.line_ctr.char_pos)
         end = _FREE_FORM[kind](text, start)
         return self._take(lexer_state, session, kind, start, end) if end > start else None
 
@@ -164,6 +162,12 @@ def would_shift(parser_state: Any, name: str) -> bool:
         kept -= max(0, size - len(pushed))
         del pushed[max(0, len(pushed) - size) :]
         pushed.append(states[pushed[-1] if pushed else stack[kept - 1]][rule.origin.name][1])
+
+
+def skip_blanks(text: str, start: int) -> int:
+    """Offset of the first token at or behind `start`: past blanks and comments."""
+    match = _BLANK.match(text, start)
+    return match.end() if match else start
 
 
 def _before_blanks(text: str, end: int) -> int:

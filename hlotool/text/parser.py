@@ -6,6 +6,7 @@ import gc
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from hlotool.errors import ParseError, Source
 from hlotool.ir.model import Module
@@ -16,7 +17,7 @@ from hlotool.text.fused import FusedPath
 from hlotool.text.session import Session
 from hlotool.text.unique_names import unique_names
 
-__all__ = ["no_garbage_collection", "parse", "parse_all", "parse_source"]
+__all__ = ["Part", "decoded", "form_of", "no_garbage_collection", "parse", "parse_all", "parse_source", "parts_of", "read_source"]
 
 _BLANK = r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
 # As XLA decides: the first token is HloModule or ENTRY, or the second one is a brace.
@@ -38,22 +39,17 @@ def parse(text: str | bytes, filename: str = "<string>", *, strict: bool = True)
     >>> parse("ENTRY e { ROOT p = f32[2] parameter(0) }").entry.root.shape.text
     'f32[2]{0}'
     """
-    return parse_source(Source(_decoded(text), filename), strict=strict)
+    return parse_source(Source(decoded(text), filename), strict=strict)
 
 
 def parse_all(text: str | bytes, filename: str = "<string>", *, strict: bool = True) -> list[Module]:
     """The modules of a text that separates them with lines `// -----`; line numbers are those of the whole text."""
-    whole = _decoded(text)
-    cuts = [(m.start(), m.end()) for m in _SEPARATOR.finditer(whole)]
-    starts = [0, *(end for _, end in cuts)]
-    ends = [*(start for start, _ in cuts), len(whole)]
     modules, faults = [], []
-    for start, end in zip(starts, ends, strict=True):
-        part = whole[start:end]
-        if cuts and not part.strip():
+    for part in parts_of(decoded(text), filename):
+        if part.is_separator:
             continue
         try:
-            modules.append(parse_source(Source(part, filename, whole.count("\n", 0, start) + 1), strict=strict))
+            modules.append(parse_source(part.source, strict=strict))
         except ParseError as error:
             faults += error.diagnostics
     if faults:
@@ -61,27 +57,63 @@ def parse_all(text: str | bytes, filename: str = "<string>", *, strict: bool = T
     return modules
 
 
+class Part(NamedTuple):
+    """One module of a text of several, or what separates two: a line `// -----`, or blanks beside one."""
+
+    source: Source
+    start: int
+    is_separator: bool
+
+
+def parts_of(whole: str, filename: str) -> list[Part]:
+    """All parts of a text, in order; put together they are the text again. Sources know their first line."""
+    parts: list[Part] = []
+    at, line = 0, 1
+    cuts = [(m.start(), m.end()) for m in _SEPARATOR.finditer(whole)] if "// -----" in whole else []
+    for start, end in [*cuts, (len(whole), len(whole))]:
+        for low, high, is_separator in ((at, start, False), (start, end, True)):
+            text = whole[low:high]
+            if text or not cuts:
+                parts.append(Part(Source(text, filename, line), low, is_separator or bool(cuts and not text.strip())))
+            line += text.count("\n")
+            if not cuts:
+                return parts
+        at = end
+    return parts
+
+
 def parse_source(source: Source, *, strict: bool = True, fused: bool = True) -> Module:
     """As `parse`; `fused=False` forces every byte through Lark's own lexer and automaton."""
+    return read_source(source, strict=strict, fused=fused)[0]
+
+
+def read_source(source: Source, *, strict: bool = True, fused: bool = True) -> tuple[Module, FusedPath | None]:
+    """As `parse_source`, with the fused path that was taken and all that it remembers of the text's pieces."""
     builder = ModuleBuilder(source, strict=strict)
     path = FusedPath(builder) if fused else None
     session = Session(builder, path, source.text)
     if path is not None:
         path.attach(session)
     with no_garbage_collection():
-        if _MODULE.match(source.text):
-            parse_with_recovery(session, "module", MAX_DIAGNOSTICS)
-        elif _HEADERLESS.match(source.text):
-            parse_with_recovery(session, "headerless", MAX_DIAGNOSTICS)
-        else:
+        form = form_of(source.text)
+        if form == "single_instruction":
             _parse_single_instruction(session)
+        else:
+            parse_with_recovery(session, form, MAX_DIAGNOSTICS)
         module = builder.finish(len(source.text))
     _check_recovery_modules(builder, fused=fused)
     builder.diagnostics.sort(key=lambda d: (d.line, d.column))
     module.fused_count = path.count if path is not None else 0
     if strict and builder.has_errors:
         raise ParseError([d for d in builder.diagnostics if d.severity == "error"])
-    return module
+    return module, path
+
+
+def form_of(text: str) -> str:
+    """The start rule of the grammar for a whole text: `module`, `headerless` or `single_instruction`."""
+    if _MODULE.match(text):
+        return "module"
+    return "headerless" if _HEADERLESS.match(text) else "single_instruction"
 
 
 def _check_recovery_modules(builder: ModuleBuilder, *, fused: bool) -> None:
@@ -126,7 +158,7 @@ def _name_entry_first(module: Module) -> None:
     module.attributes["entry_computation_layout"] = layout
 
 
-def _decoded(text: str | bytes) -> str:
+def decoded(text: str | bytes) -> str:
     """The characters of a text: UTF-8 (other bytes become surrogate escapes), without byte-order mark and log prefixes."""
     if isinstance(text, bytes | bytearray):
         text = bytes(text).decode("utf-8", "surrogateescape")

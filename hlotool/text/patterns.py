@@ -99,6 +99,11 @@ class Patterns:
         return re.compile(_INDEX)
 
     @cached_property
+    def operand_names(self) -> re.Pattern[str]:
+        """Operands that are names only, or the number of a parameter; the first without its percent sign."""
+        return re.compile(rf"(?:[A-Za-z0-9_.\-]++(?:, %?+{self._word})*+)?+")
+
+    @cached_property
     def typed_operand(self) -> re.Pattern[str]:
         return re.compile(rf"(?:({_SHAPE}) )?+%?+({self._word})(?:, (?:{_INDEX})?+|\Z)")
 
@@ -133,6 +138,15 @@ class Patterns:
     @cached_property
     def simple_name(self) -> re.Pattern[str]:
         return re.compile(rf"%?+({self._word})")
+
+    @cached_property
+    def word(self) -> re.Pattern[str]:
+        """A value of one token, whatever its kind."""
+        return re.compile(r"%?+[A-Za-z0-9_.\-]++")
+
+    @cached_property
+    def name_list(self) -> re.Pattern[str]:
+        return re.compile(rf"\{{%?+{self._word}(?:, %?+{self._word})*+\}}")
 
     @cached_property
     def integer(self) -> re.Pattern[str]:

@@ -1,0 +1,135 @@
+"""Whether two modules say the same, and where they do not: every name, shape, operand and attribute, but no positions in a source.
+
+Iterative, so that it can compare modules of any depth; knows nothing of how the modules came about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Any
+
+from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
+
+__all__ = ["differences"]
+
+
+def differences(first: Module, second: Module) -> Iterator[str]:
+    """What differs, place by place; nothing when the modules are the same.
+
+    >>> from hlotool.text.parser import parse
+    >>> list(differences(parse("ENTRY e { ROOT p = f32[2] parameter(0) }"), parse("ENTRY e { ROOT p = f32[3] parameter(0) }")))
+    ['e: p: shapes f32[2]{0} and f32[3]{0}']
+    """
+    yield from _Comparison(first, second).all()
+
+
+class _Comparison:
+    """Two modules, with the place of each part in its module, by which references are compared."""
+
+    def __init__(self, first: Module, second: Module) -> None:
+        self.first = first
+        self.second = second
+        self.numbers: dict[Computation, int] = {}
+        for module in (first, second):
+            self.numbers.update({computation: number for number, computation in enumerate(module.computations)})
+        # Attribute sets that were found equal, by identity: equal texts of a source share one.
+        self.equal_sets: set[tuple[int, int]] = set()
+
+    def all(self) -> Iterator[str]:
+        a, b = self.first, self.second
+        if a.name != b.name:
+            yield f"the module's names {a.name} and {b.name}"
+        # Not their text: it may keep row numbers, which mean nothing.
+        if a.stack_tables_text != b.stack_tables_text and a.stack_tables != b.stack_tables:
+            yield "stack frames"
+        yield from self._values("header", dict(a.attributes), dict(b.attributes))
+        if self.numbers.get(a.entry) != self.numbers.get(b.entry):
+            yield "entry computations"
+        if {self.numbers[c] for c in a.hidden} != {self.numbers[c] for c in b.hidden}:
+            yield "hidden computations"
+        for x, y in zip_longest(a.computations, b.computations):
+            if x is None or y is None:
+                yield f"computation {(x or y).name} is in one only"
+            else:
+                yield from self._computations(x, y)
+
+    def _computations(self, a: Computation, b: Computation) -> Iterator[str]:
+        if (a.name, a.execution_thread) != (b.name, b.execution_thread):
+            yield f"{a.name}: {b.name}, threads {a.execution_thread} and {b.execution_thread}"
+        if a.root.name != b.root.name:
+            yield f"{a.name}: roots {a.root.name} and {b.root.name}"
+        for x, y in zip_longest(a.instructions, b.instructions):
+            if x is None or y is None:
+                yield f"{a.name}: instruction {(x or y).name} is in one only"
+            elif not self._same(x, y):
+                yield from self._instructions(f"{a.name}: {x.name}", x, y)
+
+    def _same(self, a: Instruction, b: Instruction) -> bool:
+        """Quickly, whether two instructions are equal; names are unique within a computation."""
+        return (
+            a.name == b.name
+            and a.op is b.op
+            and (a.shape is b.shape or a.shape == b.shape)
+            and [x.name for x in a.operands] == [y.name for y in b.operands]
+            and a.metadata_text == b.metadata_text
+            and a.backend_config == b.backend_config
+            and a.immediate == b.immediate
+            and self._same_attributes(a, b)
+        )
+
+    def _same_attributes(self, a: Instruction, b: Instruction) -> bool:
+        pair = id(a.attributes), id(b.attributes)
+        if pair in self.equal_sets:
+            return True
+        if next(self._attributes("", a, b), None) is not None:
+            return False
+        self.equal_sets.add(pair)
+        return True
+
+    def _instructions(self, at: str, a: Instruction, b: Instruction) -> Iterator[str]:
+        if a.name != b.name or a.op.name != b.op.name:
+            yield f"{at}: {a} and {b}"
+        if a.shape is not b.shape and a.shape != b.shape:
+            yield f"{at}: shapes {a.shape} and {b.shape}"
+        if [x.name for x in a.operands] != [y.name for y in b.operands]:
+            yield f"{at}: operands {list(a.operands)} and {list(b.operands)}"
+        if (a.metadata_text, a.backend_config) != (b.metadata_text, b.backend_config):
+            yield f"{at}: metadata or backend configuration: {a.metadata_text} {a.backend_config} and {b.metadata_text} {b.backend_config}"
+        yield from self._values(f"{at}: immediate", a.immediate, b.immediate)
+        yield from self._attributes(at, a, b)
+
+    def _attributes(self, at: str, a: Instruction, b: Instruction) -> Iterator[str]:
+        if [self.numbers[c] for c in a.called] != [self.numbers[c] for c in b.called]:
+            yield f"{at}: called computations {a.called} and {b.called}"
+        if [x.name for x in a.control_predecessors] != [y.name for y in b.control_predecessors]:
+            yield f"{at}: control predecessors"
+        yield from self._values(f"{at}: attribute", a.attributes, b.attributes)
+
+    def _values(self, at: str, first: Any, second: Any) -> Iterator[str]:
+        stack = [(at, first, second)]
+        while stack:
+            at, a, b = stack.pop()
+            if a is b:
+                continue
+            if type(a) is not type(b):
+                yield f"{at}: {a!r} and {b!r}"
+            elif isinstance(a, Computation):
+                if self.numbers.get(a) != self.numbers.get(b):
+                    yield f"{at}: {a!r} and {b!r}"
+            elif isinstance(a, Instruction):
+                if a.name != b.name:
+                    yield f"{at}: {a!r} and {b!r}"
+            elif isinstance(a, AttributeSet | dict):
+                if a.keys() != b.keys():
+                    yield f"{at}: {sorted(a)} and {sorted(b)}"
+                else:
+                    stack.extend((f"{at} {key}", a[key], b[key]) for key in a)
+            elif isinstance(a, tuple | list):
+                if len(a) != len(b):
+                    yield f"{at}: {a!r} and {b!r}"
+                else:
+                    stack.extend((at, x, y) for x, y in zip(a, b, strict=True))
+            # Values that hold a NaN are not equal to themselves, but are written alike.
+            elif a != b and repr(a) != repr(b):
+                yield f"{at}: {a!r} and {b!r}"

@@ -1,0 +1,49 @@
+"""The order in which XLA prints the attributes of an instruction, whatever order they are written in."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from hlotool.opdefs.common import COMMON_ATTRIBUTES
+from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
+from hlotool.opdefs.table import OPS
+
+__all__ = ["HEADER_ORDER", "UNKNOWN", "attribute_order"]
+
+UNKNOWN = "?"
+"""Stands for attributes that the opcode does not have."""
+
+_ASYNC_SUFFIXES = ("-start", "-update", "-done")
+# What XLA prints between the attributes of the opcode and those that every instruction may have.
+_LATE = "result_accuracy"
+
+
+@cache
+def attribute_order(opcode: str) -> dict[str, int]:
+    """The place of each attribute name of an opcode; unknown names stand where UNKNOWN does.
+
+    >>> order = attribute_order("dot")
+    >>> order["lhs_contracting_dims"] < order["sharding"] < order[UNKNOWN] < order["metadata"]
+    True
+    """
+    op = OPS.get(opcode)
+    names: list[str] = []
+    after: list[str] = []
+    if op is None:
+        # `X-start` stands for an async-start of X, whose attributes it shows first.
+        suffix = next((s for s in _ASYNC_SUFFIXES if opcode.endswith(s)), "")
+        op = OPS.get(opcode.removesuffix(suffix))
+        names, after = ["async_execution_thread"], ["output_to_operand_aliasing"]
+    if op is not None:
+        names += [name for name in op.attributes if name != _LATE and name not in COMMON_ATTRIBUTES]
+    for name in COMMON_ATTRIBUTES:
+        if name == "origin":
+            names += [_LATE, *after]
+        elif name == "metadata":
+            names.append(UNKNOWN)
+        names.append(name)
+    return {name: place for place, name in enumerate(dict.fromkeys(names))}
+
+
+HEADER_ORDER: dict[str, int] = {name: place for place, name in enumerate([*MODULE_ATTRIBUTES, UNKNOWN])}
+"""The place of each attribute of a module's header."""

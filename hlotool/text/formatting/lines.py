@@ -1,0 +1,321 @@
+"""Formats whole lines spelled as XLA spells them, by the same expressions as the fused path of the parser reads them.
+
+A line that is formatted already costs one match and a few look-ups, and runs of such lines are copied together. What the expressions do not
+recognise is left to the grammar.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lark.exceptions import UnexpectedInput
+
+from hlotool.opdefs.codecs.base import CODECS, Style
+from hlotool.opdefs.common import COMMON_ATTRIBUTES
+from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
+from hlotool.opdefs.table import OPS
+from hlotool.text.driver import run_rules
+from hlotool.text.formatting.attribute_order import HEADER_ORDER, attribute_order
+from hlotool.text.formatting.kept import KeptText
+from hlotool.text.formatting.pieces import Joiner
+from hlotool.text.formatting.session import FormatSession
+from hlotool.text.formatting.writer import Writer
+from hlotool.text.marks import MARK_INTERVAL
+from hlotool.text.memo import Memo
+from hlotool.text.patterns import patterns
+from hlotool.text.segments import Stop
+
+__all__ = ["FormattedLines"]
+
+_CONSTANT, _PARAMETER = "constant", "parameter"
+# Values that refer to something, which codecs cannot write alone.
+_NAMES = frozenset({"Computation", "Computations", "Names"})
+_STYLE = Style()
+
+
+class FormattedLines:
+    """The line formatter of one run; `automaton` formats pieces of lines by the grammar."""
+
+    def __init__(self, session: FormatSession, automaton: Any) -> None:
+        self.session = session
+        self.automaton = automaton
+        self.writer = session.writer
+        self.patterns = patterns()
+        self.path = session.path
+        self.heads: Memo[str, tuple[str, str, dict[str, str], str]] = Memo(self._head)
+        self.attribute_memos: dict[str, Memo[str, str]] = {}
+        self.values: dict[tuple[str, str], str] = {}
+        self.shapes: Memo[str, str] = Memo(self._formatted_shape)
+        self.operand_marks = "operands" in session.joiner.marks
+        self._failed_run = -1
+        self._failed_computation = -1
+        self._header: tuple[str, int, str | None, int, int] | None = None
+
+    # ---- what the lexer asks: as FusedPath ----------------------------------------------------------------------------
+
+    def announce(self, text: str, position: int, accepted: frozenset[str]) -> str | None:
+        """The FUSED_ token to give to the parser here, None when the ordinary lexer shall go on."""
+        if "FUSED_HEADER" in accepted:
+            return "FUSED_HEADER" if self._read_header(text, position) else None
+        start = self._skip(text, position)
+        if start and "\n" not in text[position:start]:
+            return None
+        if "FUSED_COMPUTATIONS" in accepted:
+            if start != self._failed_computation and self.patterns.computation.match(text, start):
+                return "FUSED_COMPUTATIONS"
+        elif "FUSED_RUN" in accepted and start != self._failed_run and self.patterns.line.match(text, start):
+            return "FUSED_RUN"
+        return None
+
+    def consume(self, kind: str, text: str, position: int) -> tuple[int, bool]:
+        """Writes what was announced; returns the offset behind it and whether a computation was left open there."""
+        if kind == "FUSED_HEADER":
+            return self._write_header(), False
+        start = self._skip(text, position)
+        if kind == "FUSED_COMPUTATIONS":
+            end, still_open = self._computations(text, start)
+            if end == start:
+                self._failed_computation = start
+            return end, still_open
+        end = self._run(text, position)
+        if end == position:
+            self._failed_run = start
+        return end, False
+
+    def _skip(self, text: str, position: int) -> int:
+        match = self.patterns.blank.match(text, position)
+        return match.end() if match else position
+
+    # ---- header -------------------------------------------------------------------------------------------------------
+
+    def _read_header(self, text: str, position: int) -> bool:
+        start = self._skip(text, position)
+        match = self.patterns.header.match(text, start)
+        if match is None or match[1] in self.path.reserved:
+            return False
+        try:
+            attributes = self._attributes(match[2], HEADER_ORDER, MODULE_ATTRIBUTES)
+        except Stop:
+            return False
+        end = match.end(2) if match[2] else match.end(1)
+        tables = self.patterns.tables.match(text, match.end())
+        # Comments behind the header keep their place only if the grammar's way sees them.
+        if tables is None or "/" in text[end : match.end()]:
+            self._header = (f"HloModule {match[1]}{attributes}", start, None, end, end)
+        else:
+            self._header = (f"HloModule {match[1]}{attributes}", start, tables[1], end, tables.start(1))
+        return True
+
+    def _write_header(self) -> int:
+        assert self._header is not None
+        text, start, tables, end, tables_start = self._header
+        self.writer.item(start, end, text)
+        if tables is None:
+            return end
+        tables_end = tables_start + len(tables.rstrip("\n"))
+        self.writer.tables(tables_start, tables_end, tables.rstrip("\n").replace("\n", self.writer.newline))
+        return tables_end
+
+    # ---- computations -------------------------------------------------------------------------------------------------
+
+    def _computations(self, text: str, position: int) -> tuple[int, bool]:
+        read, close, writer = self.patterns.computation.match, self.patterns.close.match, self.writer
+        end = position
+        while True:
+            start = self._skip(text, end)
+            header = read(text, start)
+            if header is None:
+                return end, False
+            opening = self._opening(header)
+            if opening is None:
+                return end, False
+            brace = text.rindex("{", 0, header.end()) + 1
+            writer.item(start, brace, opening, blank=writer.blank_before_computation)
+            writer.open()
+            end = self._run(text, header.end())
+            closing = close(text, self._skip(text, end))
+            if closing is None:
+                return end, True
+            thread = f', execution_thread="{closing[1]}"' if closing[1] is not None else ""
+            brace = text.index("}", closing.start())
+            end = closing.end(1) + 1 if thread else brace + 1
+            writer.close(brace, end, "}" + thread)
+
+    def _opening(self, header: Any) -> str | None:
+        entry, percent, name, parameters, result = header.groups()
+        if not percent and name in self.path.reserved:
+            return None
+        text = f"{entry or ''}{percent}{name} "
+        if parameters is None:
+            return text + "{"
+        try:
+            return f"{text}({self._parameters(parameters)}) -> {self._shape(result)} {{"
+        except Stop:
+            return None
+
+    def _parameters(self, text: str) -> str:
+        at, found, match = 0, [], self.patterns.parameter.match
+        while at < len(text):
+            parameter = match(text, at)
+            if parameter is None or (parameter.end() == len(text)) != (parameter.end(2) == len(text)):
+                raise Stop
+            found.append(f"{parameter[1]}: {self._shape(parameter[2])}")
+            at = parameter.end()
+        return ", ".join(found)
+
+    # ---- instructions -------------------------------------------------------------------------------------------------
+
+    def _run(self, text: str, position: int) -> int:
+        """Writes instructions line by line; returns the offset behind the last that it could read, its line end not included."""
+        match, heads, writer, newline = self.patterns.line.match, self.heads, self.writer, self.writer.newline
+        is_plain, numbered = self.patterns.operand_names.fullmatch, self.operand_marks
+        ending = "\r" if newline == "\r\n" else ""
+        kept: KeptText | None = writer.kept or None
+        indent = "  " * writer.block.level
+        region = -1
+        end = at = position
+        while True:
+            line = match(text, at)
+            if line is None:
+                after = self._skip(text, at)
+                line = match(text, after) if after > at and text[after : after + 1] != "}" else None
+                if line is None:
+                    break
+                region = self._copied(region, end)
+            blanks, root, percent, name, head, references, others, attribute_text, metadata, config, trailing = line.groups()
+            start = line.end(1)
+            try:
+                formatted_head, opcode, attributes, _ = heads[head]
+                operands = references if references is not None else others
+                if not is_plain(operands) or (numbered and operands.count(",") >= MARK_INTERVAL):
+                    operands = self._operands(opcode, head, references, others)
+                formatted = attributes[attribute_text]
+            except Stop:
+                break
+            stop = line.start(11)
+            written = references if references is not None else others
+            changed = formatted_head != head or operands != written or formatted != attribute_text
+            if kept is not None and kept.touches(start, stop):
+                region = self._copied(region, end)
+                writer.item(start, stop, "")
+            elif changed or blanks != indent or self._too_long(stop - line.start()):
+                region = self._copied(region, end)
+                opening = f"(%{operands})" if references is not None else f"({operands})"
+                tail = (f", metadata={metadata}" if metadata is not None else "") + (f", backend_config={config}" if config is not None else "")
+                writer.item(start, stop, f"{root or ''}{percent}{name} = {formatted_head}{opening}{formatted}{tail}")
+            elif region < 0:
+                joins = writer.separate(start)
+                region = start if joins else line.start()
+            end, at = stop, line.end()
+            if trailing != ending or text[at - 1 : at] != "\n":
+                region = self._copied(region, end)
+        self._copied(region, end)
+        return end
+
+    def _too_long(self, length: int) -> bool:
+        return self.writer.width is not None and length > self.writer.width
+
+    def _copied(self, region: int, end: int) -> int:
+        """Copies the unchanged lines from `region` on, if there are any; -1, for there are none any more."""
+        if region >= 0:
+            block = self.writer.block
+            block.parts.append(self.session.text[region:end])
+            block.last = end
+        return -1
+
+    def _head(self, text: str) -> tuple[str, str, dict[str, str], str]:
+        shape, _, opcode = text.rpartition(" ")
+        op = OPS.get(opcode)
+        if op is None:
+            raise Stop
+        memo = self.attribute_memos.get(opcode)
+        if memo is None:
+            names = {**COMMON_ATTRIBUTES, **op.attributes}
+            memo = self.attribute_memos[opcode] = Memo(lambda text: self._attributes(text, attribute_order(opcode), names))
+        return (f"{self._shape(shape)} {opcode}" if shape else opcode), opcode, memo, shape
+
+    def _operands(self, opcode: str, head: str, references: str | None, others: str) -> str:
+        """What stands between the parentheses, without the first percent sign if it began with one."""
+        if references is not None:
+            bare = self.patterns.index_mark.sub("", references)
+            if not self.patterns.operand_names.fullmatch(bare):
+                raise Stop
+            return self._marked(bare.split(", %"), ", ", "%")
+        if opcode == _CONSTANT:
+            return self._constant(head, others)
+        if opcode == _PARAMETER or not others:
+            return others
+        found, at, match = [], 0, self.patterns.typed_operand.match
+        while at < len(others):
+            piece = match(others, at)
+            if piece is None or (piece.end() == len(others)) != (piece.end(2) == len(others)):
+                raise Stop
+            percent = "%" if others[piece.start(2) - 1 : piece.start(2)] == "%" else ""
+            shape = f"{self._shape(piece[1])} " if piece[1] else ""
+            found.append(f"{shape}{percent}{piece[2]}")
+            at = piece.end()
+        return self._marked(found, ", ", "")
+
+    def _marked(self, operands: list[str], separator: str, percent: str) -> str:
+        if not self.operand_marks or len(operands) <= MARK_INTERVAL:
+            return (separator + percent).join(operands)
+        groups = [(separator + percent).join(operands[k : k + MARK_INTERVAL]) for k in range(0, len(operands), MARK_INTERVAL)]
+        return groups[0] + "".join(f", /*index={k * MARK_INTERVAL}*/{percent}{group}" for k, group in enumerate(groups[1:], 1))
+
+    def _constant(self, head: str, text: str) -> str:
+        known = self.path.literals.get((head, text))
+        if known is not None and known.text == text:
+            return text
+        formatted = self.session.literal(head.rpartition(" ")[0], text)
+        if self.session.joiner.hoisted:
+            self.session.joiner.hoisted = []
+            raise Stop
+        return formatted
+
+    # ---- pieces -------------------------------------------------------------------------------------------------------
+
+    def _shape(self, text: str) -> str:
+        return text if self.patterns.plain_array.fullmatch(text) else self.shapes[text]
+
+    def _formatted_shape(self, text: str) -> str:
+        known = self.path.segments.shapes.get(text)
+        return text if known is not None and text in (known.text, known.text_without_layout) else self._formatted("shape", text)
+
+    def _attributes(self, text: str, order: dict[str, int], specs: dict[str, Any]) -> str:
+        """`, name=value, name=value` in XLA's order."""
+        found = []
+        for match in self.patterns.attribute.finditer(text):
+            name = match[1][:-1]
+            spec = specs.get(name)
+            if spec is None or name not in order or name == "debug_attributes":
+                raise Stop
+            found.append((order[name], f", {name}={self._value(spec.kind, match[2])}"))
+        found.sort(key=lambda item: item[0])
+        return "".join([piece for _, piece in found])
+
+    def _value(self, kind: str, text: str) -> str:
+        key = (kind, text)
+        known = self.values.get(key)
+        if known is None:
+            known = self.values[key] = text if self._is_formatted(kind, text) else self._formatted(CODECS[kind].rule, text)
+        return known
+
+    def _is_formatted(self, kind: str, text: str) -> bool:
+        """Whether a value is certainly spelled as it is printed; what this does not know, the grammar does."""
+        if self.patterns.word.fullmatch(text) or (kind in _NAMES and self.patterns.name_list.fullmatch(text)):
+            return True
+        codec = CODECS[kind]
+        value = self.path.segments.values.get((codec.rule, text), None)
+        return value is not None and kind not in _NAMES and codec.write(codec.convert(value) if codec.convert else value, _STYLE) == text
+
+    def _formatted(self, rule: str, text: str) -> str:
+        joiner = Joiner(text, self.session.joiner.marks)
+        inner = FormatSession(joiner, Writer(joiner, KeptText([]), None), self.path)
+        try:
+            made = run_rules(inner, rule, text, self.automaton)
+        except UnexpectedInput:
+            raise Stop from None
+        if joiner.hoisted or made is None or "\n" in made.text:
+            raise Stop
+        formatted: str = made.text
+        return formatted

@@ -1,0 +1,55 @@
+"""Formatted literals: XLA's braces and blanks around the author's numbers."""
+
+from __future__ import annotations
+
+import re
+
+from hlotool.errors import Violation
+from hlotool.shapes.shape import Shape
+from hlotool.text.formatting.pieces import INDEX_MARK, Joiner
+from hlotool.text.literal import parse_literal
+
+__all__ = ["formatted_literal"]
+
+# Loose literals differ from printed ones in these only.
+_UNIMPORTANT = re.compile(r"[\s,]++|/\*i[0-9]++=[0-9]++\*/")
+_PART = re.compile(r"//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/|[{}(),]|[^\s{}(),/]++")
+
+
+def formatted_literal(shape: Shape | None, text: str, joiner: Joiner) -> str:
+    """The literal as XLA lays it out, if that keeps all that is written; with comments inside, or numbers that XLA would replace, only
+    its blanks are made even."""
+    if shape is not None:
+        try:
+            printed = parse_literal(shape, text).text
+        except Violation:
+            printed = None
+        if printed is not None and (printed == text or _essence(printed) == _essence(text)):
+            return printed
+    return _respaced(text, joiner)
+
+
+def _essence(text: str) -> str:
+    return _UNIMPORTANT.sub("", text)
+
+
+def _respaced(text: str, joiner: Joiner) -> str:
+    parts = []
+    for part in _PART.findall(text):
+        if part.startswith("//"):
+            joiner.hoisted.append(part.rstrip())
+        elif not INDEX_MARK.fullmatch(part):
+            parts.append(part)
+    nested = any(part == "{" and before == "{" for before, part in zip(parts, parts[1:], strict=False))
+    out: list[str] = []
+    before = ""
+    for part in parts:
+        if before in ("", "(") or part in (",", ")"):
+            glue = ""
+        elif before == "{" or part == "}":
+            glue = " " if nested and before + part != "{}" else ""
+        else:
+            glue = " "
+        out.append(glue + part)
+        before = part
+    return "".join(out)

@@ -6,6 +6,7 @@ It does not know what is written.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import sys
@@ -90,7 +91,7 @@ def report_bug(error: BaseException, name: str | None = None) -> None:
 def replace_file(path: str, text: str) -> None:
     """Puts `text` into a file: readers see the old content or the new, never a part, whatever happens meanwhile.
 
-    Links are followed, and the file keeps its mode; devices and pipes are written to.
+    Links are followed, and the file keeps owner, mode and extended attributes; devices and pipes are written to.
     """
     try:
         target = Path(path)
@@ -115,10 +116,28 @@ def _replace(target: Path, data: bytes, before: os.stat_result | None) -> None:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
+            if before is not None:
+                _take_over(target, temporary, before)
             os.fsync(file.fileno())
-        if before is not None:
-            temporary.chmod(stat.S_IMODE(before.st_mode))
         temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _take_over(target: Path, temporary: Path, before: os.stat_result) -> None:
+    """Gives the new file owner, mode and extended attributes of the old one, or raises OSError."""
+    if hasattr(os, "chown"):
+        now = temporary.stat()
+        if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
+            try:
+                os.chown(temporary, before.st_uid, before.st_gid)
+            except PermissionError as error:
+                raise OSError(errno.EPERM, "it belongs to somebody else, and would not any more") from error
+    # Behind chown, which clears the bits that give a program its owner's rights.
+    temporary.chmod(stat.S_IMODE(before.st_mode))
+    if hasattr(os, "listxattr"):
+        for name in os.listxattr(target):
+            # Not every file system takes what another gave; security labels are the system's to set.
+            with contextlib.suppress(OSError):
+                os.setxattr(temporary, name, os.getxattr(target, name))

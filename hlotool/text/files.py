@@ -22,7 +22,7 @@ from hlotool.errors import HlotoolError
 if TYPE_CHECKING:
     from hlotool.ir.model import Module
 
-__all__ = ["MAX_BYTES", "InputError", "parse_file", "read_beginning", "read_stream", "read_text"]
+__all__ = ["MAX_BYTES", "InputError", "is_compressed", "parse_file", "read_beginning", "read_stream", "read_text"]
 
 MAX_BYTES = 4 << 30
 """A text larger than this, after decompression, is taken for a mistake or an attack."""
@@ -62,6 +62,12 @@ def read_stream(stream: Readable, name: str, *, max_bytes: int = MAX_BYTES) -> s
     """As `read_text`, from an open file that errors call `name`; its first bytes tell how it is compressed, not its name."""
     with _as_input_errors(name):
         return _read(_decompressed(stream), name, max_bytes).decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+
+
+def is_compressed(path: str | os.PathLike[str]) -> bool:
+    """Whether a file has to be decompressed before it is read. Raises HlotoolError."""
+    with _as_input_errors(os.fspath(path)), Path(path).open("rb") as file:
+        return file.read(len(_XZ)).startswith((_GZIP, _XZ, _ZSTD))
 
 
 def read_beginning(path: str | os.PathLike[str], size: int) -> bytes:

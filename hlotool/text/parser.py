@@ -17,7 +17,7 @@ from hlotool.text.fused import FusedPath
 from hlotool.text.session import Session
 from hlotool.text.unique_names import unique_names
 
-__all__ = ["Part", "decoded", "form_of", "no_garbage_collection", "parse", "parse_all", "parse_source", "parts_of", "read_source"]
+__all__ = ["Part", "decoded", "form_of", "has_log_prefixes", "no_garbage_collection", "parse", "parse_all", "parse_source", "parts_of", "read_source"]
 
 _BLANK = r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
 # As XLA decides: the first token is HloModule or ENTRY, or the second one is a brace.
@@ -169,6 +169,11 @@ def decoded(text: str | bytes) -> str:
         # Blanks in their place, so that columns stay those of the file.
         text = _LOG_PREFIX.sub(lambda match: " " * len(match[0]), text)
     return text
+
+
+def has_log_prefixes(text: str) -> bool:
+    """Whether a text comes from a log, so that `decoded` leaves something out."""
+    return _LOG_PREFIX.match(text) is not None
 
 
 def _bytes_of_surrogate(match: re.Match[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -28,7 +29,7 @@ def _rule(*names: str) -> Callable[[Handler], Handler]:
 
 def callbacks(rules: Iterable[Any]) -> dict[Any, Callable[[Children], Any]]:
     """The function of each rule of the grammar, for Lark's automaton."""
-    found = {}
+    found: dict[Any, Callable[[Children], Any]] = {}
     for rule in rules:
         name = str(rule.alias or rule.origin.name)
         # Axes are written with a blank in shardings and without in replica groups: their parent joins them.
@@ -110,7 +111,7 @@ def _side_by_side(name: str, pieces: list[Piece]) -> Piece:
     """Pieces with a blank between them."""
     joiner = current().joiner
     text = [pieces[0].text]
-    for before, piece in zip(pieces, pieces[1:], strict=False):
+    for before, piece in itertools.pairwise(pieces):
         comments = joiner.comments(before.end, piece.start)
         text.append(f" {comments} {piece.text}" if comments else f" {piece.text}")
     return Piece("".join(text), pieces[0].start, pieces[-1].end, name)
@@ -230,7 +231,7 @@ def _called_computations(name: str, children: Children) -> Piece:
     if not any("\n" in piece.text for piece in pieces):
         return session.joiner.join("names", pieces)
     bodies = [piece.text if piece.text[:1] in "\r\n" else f"{session.writer.newline}{piece.text}" for piece in pieces if piece.type != "COMMA"][1:-1]
-    for before, piece in zip(pieces, pieces[1:], strict=False):
+    for before, piece in itertools.pairwise(pieces):
         session.hoist(session.joiner.comments(before.end, piece.start))
     indent = "  " * session.writer.block.level
     return Piece("{" + ",".join(bodies) + session.writer.newline + indent + "}", pieces[0].start, pieces[-1].end, name)
@@ -258,7 +259,7 @@ def _stack_tables(name: str, children: Children) -> Piece:
     session = current()
     newline = session.writer.newline
     text = [pieces[0].text]
-    for before, piece in zip(pieces, pieces[1:], strict=False):
+    for before, piece in itertools.pairwise(pieces):
         session.hoist(session.joiner.comments(before.end, piece.start))
         text.append((newline * 2 if piece.type.isupper() else newline) + piece.text)
     return Piece("".join(text), pieces[0].start, pieces[-1].end, name)
@@ -270,7 +271,7 @@ def _table(name: str, children: Children) -> Piece:
     pieces = flat(children)
     session = current()
     rows = []
-    for before, piece in zip(pieces, pieces[1:], strict=False):
+    for before, piece in itertools.pairwise(pieces):
         session.hoist(session.joiner.comments(before.end, piece.start))
         if piece.type not in ("COMMA", "RBRACE"):
             rows.append(f"  {piece.text}")

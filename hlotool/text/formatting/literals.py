@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from hlotool.errors import Violation
@@ -40,7 +41,7 @@ def _respaced(text: str, joiner: Joiner) -> str:
             joiner.hoisted.append(part.rstrip())
         elif not INDEX_MARK.fullmatch(part):
             parts.append(part)
-    nested = any(part == "{" and before == "{" for before, part in zip(parts, parts[1:], strict=False))
+    nested = any(part == "{" and before == "{" for before, part in itertools.pairwise(parts))
     out: list[str] = []
     before = ""
     for part in parts:

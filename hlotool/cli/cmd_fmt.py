@@ -1,0 +1,255 @@
+"""`hlotool fmt`: formats files in place, or says what it would change.
+
+It chooses files, compares and writes; the formatting and its proof are the library's.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+import hlotool
+from hlotool.cli.config import Settings, settings_for
+from hlotool.cli.inputs import STDIN, Outcome, Selection, files_or_stdin, one_by_one, read_input, walk
+from hlotool.cli.options import color_option, config_options, files_argument, selection_options
+from hlotool.cli.output import complain, replace_file, write_out
+from hlotool.cli.progress import progress
+from hlotool.cli.render import render_to_stderr, wants_color
+from hlotool.cli.text_diff import unified_diff
+from hlotool.errors import HlotoolError, ParseError, Source
+
+__all__ = ["command"]
+
+# Of the errors in a file that does not parse.
+_MOST_SHOWN = 3
+_HELP = """Format HLO texts: the blanks, line breaks and order of attributes of XLA's own print.
+
+Names, comments, numbers, the order of instructions, and what is left out stay as they are. Files are rewritten in place, each as a whole or
+not at all, and only after a check that the new text is the same module with the same comments. `-` reads standard input and writes
+standard output. A folder stands for the HLO files in it, without those that git ignores.
+
+\b
+Examples:
+  hlotool fmt module.hlo
+  hlotool fmt --check --diff dumps/
+  hlotool fmt - --stdin-filename edit.hlo < edit.hlo
+
+\b
+Marks in the text:
+  // hlotool: fmt off     from here on leave everything as it is,
+  // hlotool: fmt on      up to here
+  ...  // hlotool: fmt skip   leave this line
+
+\b
+Settings, in the nearest hlotool.toml, or under [tool.hlotool] in pyproject.toml:
+  include = ["*.hlo"]
+  exclude = ["golden/*"]
+  [fmt]
+  width = 120
+
+\b
+Exit codes:
+  0 formatted (or nothing to do); 1 --check or --diff found something to do; 2 a file cannot be read, parsed or written;
+  3 a bug in hlotool: the check failed, and the file is as it was
+"""
+
+
+class Job(NamedTuple):
+    """What to do with every file."""
+
+    check: bool
+    diff: bool
+    stdout: bool
+    lines: tuple[int, int] | None
+    width: int | None
+    color: bool
+    stdin_filename: str
+
+
+class Result(NamedTuple):
+    """What came of one file: text for standard output, and how it ended."""
+
+    name: str
+    out: str = ""
+    is_changed: bool = False
+    error: HlotoolError | None = None
+    source: str = ""
+
+
+class LineRange(click.ParamType):
+    """`FIRST:LAST`, both counted from 1."""
+
+    name = "FIRST:LAST"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        first, colon, last = str(value).partition(":")
+        if not (colon and first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last)):
+            self.fail(f"'{value}' is not a range of lines such as 10:20", param, ctx)
+        return int(first), int(last)
+
+
+def format_file(file: str, job: Job, settings: Settings) -> Result:
+    """Formats one file by a job; every expected failure is a Result, so that it can come from another process."""
+    name = job.stdin_filename if file == STDIN else file
+    text = ""
+    try:
+        name, text = read_input(file, job.stdin_filename)
+        width = job.width if job.width is not None else settings.get("fmt", "width")
+        style = hlotool.FormatStyle(width=width)
+        after = hlotool.format_text(text, style, filename=name, lines=job.lines)
+        out = ""
+        if job.diff:
+            out = "".join(unified_diff(text, after, name, color=job.color))
+        elif not job.check and (file == STDIN or job.stdout):
+            out = after
+        elif not job.check and after != text:
+            _refuse_to_lose(file, text)
+            replace_file(file, after)
+        return Result(name, out, after != text)
+    except HlotoolError as error:
+        return Result(name, error=error, source=text if isinstance(error, ParseError) else "")
+
+
+def _refuse_to_lose(file: str, text: str) -> None:
+    """Raises HlotoolError for files that cannot be rewritten without losing what they are."""
+    from hlotool.text.files import InputError, is_compressed  # noqa: PLC0415  # as in cli.inputs
+    from hlotool.text.parser import has_log_prefixes  # noqa: PLC0415
+
+    if is_compressed(file):
+        raise InputError(f"cannot format '{file}' in place: it is compressed; decompress it, or write the result elsewhere with --stdout")
+    if has_log_prefixes(text):
+        raise InputError(f"cannot format '{file}' in place: the prefixes of a log stand before its lines, and would be lost; see --stdout")
+
+
+class Report:
+    """Counts what came of the files, and tells people."""
+
+    def __init__(self, outcome: Outcome, job: Job, *, quiet: int, verbose: int, color: str) -> None:
+        self.outcome = outcome
+        self.job = job
+        self.quiet = quiet
+        self.verbose = verbose
+        self.color = color
+        self.changed = 0
+        self.unchanged = 0
+
+    def take(self, result: Result) -> None:
+        """Writes what one file gave."""
+        if result.error is not None:
+            self._failed(result)
+            return
+        write_out(result.out)
+        self.changed += result.is_changed
+        self.unchanged += not result.is_changed
+        if result.is_changed and (self.job.check or self.job.diff):
+            self.outcome.at_least(1)
+        to_stdout = self.job.stdout or result.name == self.job.stdin_filename
+        if self.quiet or (to_stdout and not self.job.check):
+            return
+        if result.is_changed and not self.job.diff:
+            complain(f"{'would reformat' if self.job.check else 'reformatted'} '{result.name}'")
+        elif self.verbose and not result.is_changed:
+            complain(f"'{result.name}' is formatted already")
+
+    def _failed(self, result: Result) -> None:
+        error = result.error
+        if isinstance(error, ParseError):
+            self.outcome.unreadable += 1
+            self.outcome.at_least(error.exit_code)
+            if self.quiet < 2:
+                found = error.diagnostics
+                render_to_stderr(found[:_MOST_SHOWN], Source(result.source, result.name).line_text, self.color)
+                more = f" ({len(found) - _MOST_SHOWN} more errors; see hlotool verify)" if len(found) > _MOST_SHOWN else ""
+                complain(f"cannot format '{result.name}': it does not parse{more}")
+        elif error is not None:
+            self.outcome.failed(str(error), max(error.exit_code, 2))
+
+    def summary(self) -> str:
+        """For example: 1 file reformatted, 2 files left as they were."""
+        would = self.job.check or self.job.diff
+        parts = []
+        if self.changed:
+            parts.append(f"{_files(self.changed)} {'would be ' if would else ''}reformatted")
+        if self.unchanged:
+            parts.append(f"{_files(self.unchanged)} formatted already")
+        if self.outcome.unreadable:
+            parts.append(f"{_files(self.outcome.unreadable)} failed")
+        return ", ".join(parts) or "no files"
+
+
+def _files(number: int) -> str:
+    return f"{number} file{'' if number == 1 else 's'}"
+
+
+def _results(files: Sequence[tuple[str, Settings]], job: Job, workers: int) -> Iterator[Result]:
+    """The results in the order of the files; from several processes when there are enough of them."""
+    if workers <= 1 or len(files) <= 1:
+        for file, (_, settings) in zip(one_by_one([name for name, _ in files]), files, strict=True):
+            yield format_file(file, job, settings)
+        return
+    futures = import_module("concurrent.futures")
+    with futures.ProcessPoolExecutor(min(workers, len(files))) as pool:
+        yield from pool.map(format_file, *zip(*[(file, job, settings) for file, settings in files], strict=True), chunksize=1)
+
+
+def _workers(jobs: int, files: Sequence[str]) -> int:
+    """As told, else as many as there are processors when there is work for them: a process costs as much as a megabyte of text."""
+    if jobs:
+        return jobs
+    total = 0
+    for file in files:
+        try:
+            total += Path(file).stat().st_size
+        except (OSError, ValueError):
+            continue
+    return (os.cpu_count() or 1) if total > 4_000_000 and len(files) > 1 else 1
+
+
+@click.command("fmt", help=_HELP, short_help="Format HLO texts in place.")
+@files_argument
+@click.option("--check", is_flag=True, help="Write nothing; say which files would change, and exit with 1 if any would.")
+@click.option("--diff", is_flag=True, help="Write nothing; print what would change, and exit with 1 if anything would.")
+@click.option("--stdout", is_flag=True, help="Write the formatted texts to standard output instead of the files.")
+@click.option("--width", type=click.IntRange(min=40), metavar="N", help="Break instructions longer than N characters; default: one line each.")
+@click.option("--range", "lines", type=LineRange(), metavar="FIRST:LAST", help="Format only the instructions on these lines, counted from 1.")
+@click.option("-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Work in N processes; 0: as many as are worth it.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if --check or --diff found something to do.")
+@click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="What messages call standard input; its folder is searched for settings.")
+@selection_options
+@config_options
+@color_option
+@click.option("-q", "--quiet", count=True, help="Report failures only; -qq: nothing but the exit code.")
+@click.option("-v", "--verbose", count=True, help="Name the files that are left as they are.")
+def command(
+    files: tuple[str, ...], check: bool, diff: bool, stdout: bool, width: int | None, lines: tuple[int, int] | None, jobs: int, exit_zero: bool,
+    stdin_filename: str, include: tuple[str, ...], exclude: tuple[str, ...], respect_gitignore: bool | None, config: str | None, isolated: bool,
+    color: str, quiet: int, verbose: int,
+) -> None:  # fmt: skip
+    outcome = Outcome(silent=quiet > 1)
+    job = Job(check, diff, stdout, lines, width, wants_color(color, sys.stdout), stdin_filename)
+    selection = Selection(include, exclude, respect_gitignore)
+
+    def settings_of(name: str) -> Settings:
+        place = Path(stdin_filename) if name == STDIN else Path(name)
+        return settings_for(place if name != STDIN and place.is_dir() else place.parent, config=config, isolated=isolated)
+
+    found = list(walk(files_or_stdin(files), outcome, selection, settings_of))
+    if lines is not None and len(found) > 1:
+        raise click.UsageError("--range is for one file")
+    report = Report(outcome, job, quiet=quiet, verbose=verbose, color=color)
+    work = [(name, settings_of(name)) for name in found]
+    with progress(len(work), "Formatting", quiet=bool(quiet)) as advance:
+        for result in _results(work, job, _workers(jobs, found)):
+            advance(result.name)
+            report.take(result)
+    if not quiet and found != [STDIN]:
+        complain(report.summary())
+    if exit_zero and outcome.exit_code == 1:
+        outcome.exit_code = 0
+    outcome.finish()

@@ -1,0 +1,108 @@
+"""Differences between two texts as people read them: unified, in time that grows with the texts and not with their square."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+__all__ = ["unified_diff"]
+
+_CONTEXT = 3
+# So far is looked ahead for lines that are the same again. Formatting moves nothing, so that they are near.
+_REACH = 200
+_BOLD, _RED, _GREEN, _CYAN, _END = "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[0m"
+
+# first[a:b] is replaced by second[c:d].
+_Change = tuple[int, int, int, int]
+
+
+def unified_diff(before: str, after: str, name: str, *, color: bool = False) -> Iterator[str]:
+    """The lines of a unified diff, each with its line end; nothing when the texts are equal.
+
+    >>> print("".join(unified_diff("a\\nb\\n", "a\\nc\\n", "m.hlo")), end="")
+    --- m.hlo
+    +++ m.hlo
+    @@ -1,2 +1,2 @@
+     a
+    -b
+    +c
+    """
+    first, second = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    paint = _painted if color else _plain
+    started = False
+    for group in _groups(_changes(first, second)):
+        if not started:
+            yield paint(f"--- {name}\n", _BOLD)
+            yield paint(f"+++ {name}\n", _BOLD)
+            started = True
+        yield from _hunk(group, first, second, paint)
+
+
+def _plain(text: str, color: str) -> str:
+    return text
+
+
+def _painted(text: str, color: str) -> str:
+    line, end, note = text.partition("\n")
+    return f"{color}{line}{_END}{end}{note}"
+
+
+def _changes(first: Sequence[str], second: Sequence[str]) -> Iterator[_Change]:
+    i = j = 0
+    while i < len(first) or j < len(second):
+        if i < len(first) and j < len(second) and first[i] == second[j]:
+            i, j = i + 1, j + 1
+            continue
+        x, y = _next_equal(first, second, i, j)
+        yield i, x, j, y
+        i, j = x, y
+
+
+def _next_equal(first: Sequence[str], second: Sequence[str], i: int, j: int) -> tuple[int, int]:
+    """The nearest places behind i and j where both go on alike; the ends of what was looked at when there are none."""
+    for distance in range(1, 2 * _REACH):
+        for x in range(max(0, distance - _REACH), min(distance, _REACH) + 1):
+            a, b = i + x, j + distance - x
+            # Blank lines and braces are alike everywhere.
+            if a < len(first) and b < len(second) and first[a] == second[b] and len(first[a]) > 3:
+                return a, b
+        if i + distance >= len(first) and j + distance >= len(second):
+            return len(first), len(second)
+    return min(i + _REACH, len(first)), min(j + _REACH, len(second))
+
+
+def _groups(changes: Iterator[_Change]) -> Iterator[list[_Change]]:
+    """Changes that are near enough to share their context."""
+    group: list[_Change] = []
+    for change in changes:
+        if group and change[0] - group[-1][1] > 2 * _CONTEXT:
+            yield group
+            group = []
+        group.append(change)
+    if group:
+        yield group
+
+
+def _hunk(group: list[_Change], first: Sequence[str], second: Sequence[str], paint: object) -> Iterator[str]:
+    assert callable(paint)
+    start = max(0, group[0][0] - _CONTEXT)
+    end = min(len(first), group[-1][1] + _CONTEXT)
+    lead = group[0][0] - start
+    other_start = group[0][2] - lead
+    other_end = group[-1][3] + end - group[-1][1]
+    yield paint(f"@@ -{_range(start, end)} +{_range(other_start, other_end)} @@\n", _CYAN)
+    at = start
+    for a, b, c, d in group:
+        yield from (_line(" ", line) for line in first[at:a])
+        yield from (paint(_line("-", line), _RED) for line in first[a:b])
+        yield from (paint(_line("+", line), _GREEN) for line in second[c:d])
+        at = b
+    yield from (_line(" ", line) for line in first[at:end])
+
+
+def _range(start: int, end: int) -> str:
+    length = end - start
+    return f"{start + (length > 0)},{length}" if length != 1 else str(start + 1)
+
+
+def _line(mark: str, line: str) -> str:
+    return f"{mark}{line}" if line.endswith("\n") else f"{mark}{line}\n\\ No newline at end of file\n"

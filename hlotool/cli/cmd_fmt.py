@@ -47,7 +47,7 @@ Marks in the text:
   ...  // hlotool: fmt skip   leave this line
 
 \b
-Settings, in the nearest hlotool.toml, or under [tool.hlotool] in pyproject.toml:
+Settings, in the nearest hlotool.toml (in pyproject.toml: [tool.hlotool]):
   include = ["*.hlo"]
   exclude = ["golden/*"]
   [fmt]
@@ -55,7 +55,9 @@ Settings, in the nearest hlotool.toml, or under [tool.hlotool] in pyproject.toml
 
 \b
 Exit codes:
-  0 formatted (or nothing to do); 1 --check or --diff found something to do; 2 a file cannot be read, parsed or written;
+  0 formatted, or nothing to do
+  1 --check or --diff found something to do
+  2 a file cannot be read, parsed or written
   3 a bug in hlotool: the check failed, and the file is as it was
 """
 
@@ -82,7 +84,7 @@ class Result(NamedTuple):
     source: str = ""
 
 
-class LineRange(click.ParamType):
+class LineRange(click.ParamType):  # type: ignore[type-arg]  # generic in the newest click only
     """`FIRST:LAST`, both counted from 1."""
 
     name = "FIRST:LAST"

@@ -26,6 +26,12 @@ _KEYS: Mapping[str, Mapping[str, type]] = {
 }
 
 
+class SettingsError(click.ClickException):
+    """A file of settings that cannot be read, or says what nobody understands."""
+
+    exit_code = 2
+
+
 class Settings(NamedTuple):
     """The values of one file, by table and key; `origin` is its path, None when there is no file."""
 
@@ -70,7 +76,7 @@ def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise click.ClickException(f"cannot read '{path}': {error.strerror}") from error
+        raise SettingsError(f"cannot read '{path}': {error.strerror}") from error
 
 
 @cache
@@ -113,6 +119,4 @@ def _unknown(path: Path, what: str, word: str, known: list[str]) -> click.ClickE
 
 
 def _wrong(path: Path, reason: str) -> click.ClickException:
-    error = click.ClickException(f"in '{path}': {reason}")
-    error.exit_code = 2
-    return error
+    return SettingsError(f"in '{path}': {reason}")

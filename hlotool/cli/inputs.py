@@ -122,9 +122,10 @@ def no_settings(name: str) -> Settings:
     return Settings({}, None)
 
 
-def walk(
-    names: Sequence[str], outcome: Outcome, selection: Selection = Selection(), settings_of: Callable[[str], Settings] = no_settings
-) -> Iterator[str]:
+_ALL = Selection()
+
+
+def walk(names: Sequence[str], outcome: Outcome, selection: Selection = _ALL, settings_of: Callable[[str], Settings] = no_settings) -> Iterator[str]:
     """The names, with folders replaced by the HLO files in them.
 
     These are `*.hlo`, and `*.txt` that begin with a module; also compressed. Hidden folders and what git ignores are left out.

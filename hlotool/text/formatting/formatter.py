@@ -24,7 +24,12 @@ from hlotool.text.parser import decoded, form_of, no_garbage_collection, parts_o
 __all__ = ["format_text"]
 
 _DEFAULT = FormatStyle()
-_MARK = re.compile(r"/\*index=[0-9]++\*/[ \t\r\n]*+(?:(?P<shape>[({]|b\(|[a-z][a-z0-9]*+\[)|.)", re.DOTALL)
+# What a mark stands before: the shape of an operand, another shape or sharding, or a name.
+_MARK = re.compile(
+    r"/\*index=[0-9]++\*/[ \t\r\n]*+(?:(?P<operand>[a-z][a-z0-9]*+\[[^\]\n]*+\](?:\{[^}\n]*+\})?+[ \t]++[%A-Za-z_])"
+    r"|(?P<shape>[({]|[a-z][a-z0-9]*+[\[(])|.)",
+    re.DOTALL,
+)
 
 
 def format_text(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hlotool.errors import EvaluationError, Violation
-from hlotool.interp.dtypes import Array
+from hlotool.interp.dtypes import NUMPY_TYPES
 from hlotool.interp.failures import failure
 from hlotool.interp.kernels.base import Invoke, Run
 from hlotool.interp.options import RunOptions
@@ -23,9 +23,10 @@ from hlotool.ir.model import Computation, Module
 __all__ = ["Evaluator", "evaluate"]
 
 EXECUTORS = ("auto", "reference")
+_DEFAULTS = RunOptions()
 
 
-def evaluate(module: Module, arguments: Sequence[Any], *, executor: str = "auto", options: RunOptions | None = None) -> Value:
+def evaluate(module: Module, arguments: Sequence[Any], *, executor: str = "auto", options: RunOptions = _DEFAULTS) -> Value:
     """The value of the module's entry computation for these arguments, one for each parameter.
 
     Arguments are anything that NumPy makes arrays of, and nested tuples of such; floats are converted to the parameter's float type
@@ -38,7 +39,6 @@ def evaluate(module: Module, arguments: Sequence[Any], *, executor: str = "auto"
     >>> evaluate(module, [[1.0, 2.0]])
     array([-1., -2.], dtype=float32)
     """
-    options = options or RunOptions()
     if executor not in EXECUTORS:
         raise failure(module, None, "R002", f"there is no executor '{executor}'", f"executors are {', '.join(EXECUTORS)}")
     if found := obstacles(module, options):
@@ -156,8 +156,5 @@ class Evaluator:
             arguments = tuple(with_leaves(p.shape, [np.asarray(leaf[lane]) for leaf in column]) for p, column in pairs)
             value = yield Invoke(request.computation, arguments)
             rows.append(list(leaves(value)))
-        return with_leaves(shape, _stacked(rows, lanes, len(list(shape.leaves()))))
-
-
-def _stacked(rows: list[list[Array]], lanes: tuple[int, ...], count: int) -> list[Array]:
-    return [np.array([row[k] for row in rows]).reshape(lanes) for k in range(count)]
+        types = [NUMPY_TYPES[leaf.element_type] for leaf in shape.leaves()]
+        return with_leaves(shape, [np.array([row[k] for row in rows], dtype).reshape(lanes) for k, dtype in enumerate(types)])

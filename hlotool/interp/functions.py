@@ -13,8 +13,11 @@ import numpy as np
 from hlotool.interp.dtypes import Array
 
 __all__ = [
+    "complex_abs",
     "complex_atan2",
     "complex_divide",
+    "complex_pair",
+    "complex_root",
     "complex_sign",
     "count_leading_zeros",
     "divide_integers",
@@ -25,8 +28,8 @@ __all__ = [
     "multiply_high",
     "population_count",
     "power_integers",
-    "remainder_integers",
     "reciprocal_root",
+    "remainder_integers",
     "round_half_away",
     "shift_left",
     "shift_right_arithmetic",
@@ -80,10 +83,28 @@ def imaginary_zero(x: Array) -> Array:
 # ---- complex numbers --------------------------------------------------------------------------------------------------
 
 
+def complex_abs(z: Array) -> Array:
+    """The magnitude; NaN where either part is NaN, also beside an infinity."""
+    return np.where(np.isnan(z), z.real.dtype.type(np.nan), np.abs(z))
+
+
 def complex_sign(z: Array) -> Array:
-    """z / |z|, and 0 at 0."""
+    """z / |z| part by part, and 0 at 0."""
     size = np.abs(z)
-    return np.where(size == 0, z.dtype.type(0), z / np.where(size == 0, size.dtype.type(1), size))
+    divisor = np.where(size == 0, size.dtype.type(1), size)
+    return complex_pair(z.real / divisor, z.imag / divisor)
+
+
+def complex_root(z: Array) -> Array:
+    """The square root in the right half-plane; of negative real numbers the upper one, whatever the sign of their imaginary zero."""
+    return np.asarray(np.sqrt(z + z.dtype.type(0)))
+
+
+def complex_pair(real: Array, imaginary: Array) -> Array:
+    """Complex numbers of these parts; arithmetic with 1j would lose infinities and signs of zeros."""
+    made = np.empty(np.broadcast_shapes(real.shape, imaginary.shape), np.result_type(real, np.complex64))
+    made.real, made.imag = real, imaginary
+    return made
 
 
 def complex_atan2(y: Array, x: Array) -> Array:
@@ -93,15 +114,36 @@ def complex_atan2(y: Array, x: Array) -> Array:
 
 
 def complex_divide(lhs: Array, rhs: Array) -> Array:
-    """The quotient as C defines it: a number divided by zero is infinite, which NumPy makes NaN."""
-    quotient = lhs / rhs
-    by_zero = rhs == 0
-    if not by_zero.any():
-        return np.asarray(quotient)
-    divisor = np.copysign(rhs.real.dtype.type(0), rhs.real)
-    limit = np.empty_like(quotient)
-    limit.real, limit.imag = lhs.real / divisor, lhs.imag / divisor
-    return np.where(by_zero, limit, quotient)
+    """The quotient as annex G of the C standard has it, which saves infinities that NumPy makes NaN."""
+    quotient = np.asarray(lhs / rhs)
+    lost = np.isnan(quotient.real) & np.isnan(quotient.imag)
+    lost |= rhs == 0
+    if not lost.any():
+        return quotient
+    lhs, rhs = np.broadcast_arrays(lhs, rhs)
+    quotient[lost] = _saved_quotient(lhs[lost], rhs[lost])
+    return quotient
+
+
+def _saved_quotient(lhs: Array, rhs: Array) -> Array:
+    infinity = lhs.real.dtype.type(np.inf)
+
+    def boxed(part: Array) -> Array:
+        return np.copysign(np.isinf(part).astype(part.dtype), part)
+
+    def product(scale: Any, a: Array, b: Array, c: Array, d: Array) -> Array:
+        return complex_pair(scale * (a * c + b * d), scale * (b * c - a * d))
+
+    a, b, c, d = lhs.real, lhs.imag, rhs.real, rhs.imag
+    by_zero = complex_pair(np.copysign(infinity, c) * a, np.copysign(infinity, c) * b)
+    of_infinity = product(infinity, boxed(a), boxed(b), c, d)
+    by_infinity = product(c.dtype.type(0), a, b, boxed(c), boxed(d))
+    cases = [
+        (rhs == 0) & ~(np.isnan(a) & np.isnan(b)),
+        np.isinf(lhs) & np.isfinite(rhs),
+        np.isinf(rhs) & np.isfinite(lhs),
+    ]
+    return np.asarray(np.select(cases, [by_zero, of_infinity, by_infinity], complex_pair(a * np.nan, b * np.nan)).astype(lhs.dtype))
 
 
 # ---- integers ---------------------------------------------------------------------------------------------------------
@@ -157,7 +199,7 @@ def _sign_extended(x: Array, bits: int) -> Array:
     if bits >= 8:
         return x.view(f"i{x.dtype.itemsize}")
     top = np.uint8(1 << (bits - 1))
-    return ((_unsigned(x, bits) ^ top) - top).view(np.int8)
+    return np.asarray((_unsigned(x, bits) ^ top) - top).view(np.int8)
 
 
 def _shifted(shift: Any, x: Array, amount: Array, bits: int, beyond: Any, dtype: np.dtype[Any]) -> Array:

@@ -44,7 +44,7 @@ class Monoid(Record):
         """Zeros that NumPy has picked in any order get the sign of the one that wins."""
 
         def wins(part: Array) -> Array:
-            return (part == 0) & (np.signbit(part) == self.winning_zero)
+            return np.asarray((part == 0) & (np.signbit(part) == self.winning_zero))
 
         sign = found.dtype.type(-1.0 if self.winning_zero else 1.0)
         won = wins(x).any(axis=axes) | wins(init)

@@ -60,4 +60,4 @@ def erf(x: Array) -> Array:
         ],
         np.where(np.isnan(size), size, 1.0),
     )
-    return np.copysign(values, x).astype(x.dtype)
+    return np.asarray(np.copysign(values, x).astype(x.dtype))

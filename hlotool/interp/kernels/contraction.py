@@ -29,9 +29,9 @@ def dot(
     batch = [lhs.shape[k] for k in lhs_batch_dims]
     contracted = prod(lhs.shape[k] for k in lhs_contracting_dims)
     rows, columns = [lhs.shape[k] for k in lhs_free], [rhs.shape[k] for k in rhs_free]
-    left = lhs.transpose(*lhs_batch_dims, *lhs_free, *lhs_contracting_dims).reshape(*batch, prod(rows), contracted)
-    right = rhs.transpose(*rhs_batch_dims, *rhs_contracting_dims, *rhs_free).reshape(*batch, contracted, prod(columns))
-    return matrix_product(left, right, NUMBERS[result.element_type]).reshape(*batch, *rows, *columns)
+    left = lhs.transpose(*lhs_batch_dims, *lhs_free, *lhs_contracting_dims).reshape((*batch, prod(rows), contracted))
+    right = rhs.transpose(*rhs_batch_dims, *rhs_contracting_dims, *rhs_free).reshape((*batch, contracted, prod(columns)))
+    return matrix_product(left, right, NUMBERS[result.element_type]).reshape((*batch, *rows, *columns))
 
 
 def _others(rank: int, *taken: Dims) -> list[int]:
@@ -62,9 +62,9 @@ def _integer_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
     """The product modulo 2^n; in doubles where these are exact, since NumPy multiplies integer matrices a hundred times slower."""
     left, right = lhs.astype(number.computed, copy=False), rhs.astype(number.computed, copy=False)
     if left.size and right.size and lhs.shape[-1] * _largest(left) * _largest(right) < _EXACT_IN_DOUBLES:
-        product = np.matmul(left.astype(np.float64), right.astype(np.float64)).astype(np.int64)
+        product = np.asarray(np.matmul(left.astype(np.float64), right.astype(np.float64))).astype(np.int64)
     else:
-        product = np.matmul(left, right)
+        product = np.asarray(np.matmul(left, right))
     return product.astype(number.computed).astype(number.held, copy=False)
 
 

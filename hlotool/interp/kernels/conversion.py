@@ -76,7 +76,7 @@ def bitcast_convert(operand: Array, *, result: Shape) -> Array:
 @kernel("bitcast")
 def bitcast(operand: Array, *, result: Shape, operand_shapes: tuple[Shape, ...]) -> Array:
     """The elements in the order in which they lie in memory, read in the order in which the result lies in memory."""
-    flat = operand.transpose(_memory_order(operand_shapes[0])).reshape(-1)
+    flat: Array = operand.transpose(_memory_order(operand_shapes[0])).reshape(-1)
     number = NUMBERS[result.element_type]
     source = number_type(flat)
     if source.held != number.held:

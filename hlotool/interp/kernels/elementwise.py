@@ -63,15 +63,9 @@ def _itself(x: Array) -> Array:
     return x
 
 
-def _pair(real: Array, imaginary: Array) -> Array:
-    made = np.empty(np.broadcast_shapes(real.shape, imaginary.shape), np.result_type(real, np.complex64))
-    made.real, made.imag = real, imaginary
-    return made
-
-
 ELEMENTWISE: tuple[Elementwise, ...] = (
     # One operand.
-    _of_any("abs", np.abs, exact=True),
+    Elementwise("abs", np.abs, f.complex_abs, np.abs, exact=True),
     _analytic("acos", np.arccos),
     _analytic("acosh", np.arccosh),
     _analytic("asin", np.arcsin),
@@ -101,14 +95,14 @@ ELEMENTWISE: tuple[Elementwise, ...] = (
     Elementwise("sign", f.sign_floats, f.complex_sign, np.sign, exact=True),
     _analytic("sine", np.sin),
     _analytic("sinh", np.sinh),
-    _analytic("sqrt", np.sqrt),
+    Elementwise("sqrt", np.sqrt, f.complex_root),
     _analytic("tan", np.tan),
     _analytic("tanh", np.tanh),
     # Two operands.
     _of_any("add", np.add, preds=np.logical_or),
     Elementwise("and", integers=np.bitwise_and, preds=np.logical_and),
     Elementwise("atan2", np.arctan2, f.complex_atan2),
-    Elementwise("complex", _pair),
+    Elementwise("complex", f.complex_pair),
     Elementwise("divide", np.divide, f.complex_divide, f.divide_integers),
     Elementwise("maximum", f.maximum_floats, None, np.maximum, np.logical_or, exact=True),
     Elementwise("minimum", f.minimum_floats, None, np.minimum, np.logical_and, exact=True),

@@ -71,6 +71,9 @@ def concatenate(*operands: Array, dimensions: SingleDim, result: Shape) -> Array
 @kernel("iota")
 def iota(*, iota_dimension: Int, result: Shape) -> Array:
     """Indices along one dimension, converted as `convert` does: narrow integers wrap, narrow floats round."""
+    if 0 in result.dimensions:
+        # The dimension along which it counts may be longer than any memory.
+        return np.empty(result.dimensions, NUMPY_TYPES[result.element_type])
     indices = converted(np.arange(result.dimensions[iota_dimension], dtype=np.int64), NUMBERS[result.element_type])
     sizes = [1] * result.rank
     sizes[iota_dimension] = len(indices)
@@ -106,8 +109,13 @@ def get_dimension_size(operand: Array, *, dimensions: FirstDim) -> Array:
 
 
 @kernel("set-dimension-size")
-def set_dimension_size(operand: Array, size: Array, *, dimensions: FirstDim) -> Array:
-    """The elements below the new size: an array is held without what lies beyond its actual size."""
+def set_dimension_size(operand: Array, size: Array, *, dimensions: FirstDim, result: Shape) -> Array:
+    """The elements below the new size: an array is held without what lies beyond its actual size.
+
+    Where the result is not written as dynamic, XLA:CPU changes nothing.
+    """
+    if not (result.dynamic and result.dynamic[dimensions[0]]):
+        return operand
     if not 0 <= int(size) <= operand.shape[dimensions[0]]:
         raise Violation("R004", "operand 1", f"size {int(size)} is not within the {operand.shape[dimensions[0]]} elements that the operand has")
     return np.take(operand, range(int(size)), axis=dimensions[0])

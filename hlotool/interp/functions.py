@@ -129,7 +129,7 @@ def _saved_quotient(lhs: Array, rhs: Array) -> Array:
     infinity = lhs.real.dtype.type(np.inf)
 
     def boxed(part: Array) -> Array:
-        return np.copysign(np.isinf(part).astype(part.dtype), part)
+        return np.asarray(np.copysign(np.isinf(part).astype(part.dtype), part))
 
     def product(scale: Any, a: Array, b: Array, c: Array, d: Array) -> Array:
         return complex_pair(scale * (a * c + b * d), scale * (b * c - a * d))
@@ -207,7 +207,8 @@ def _shifted(shift: Any, x: Array, amount: Array, bits: int, beyond: Any, dtype:
     distance = _unsigned(amount, bits)
     is_inside = distance < bits
     moved = shift(x, np.where(is_inside, distance, 0).astype(x.dtype))
-    return np.where(is_inside, moved, beyond).view(dtype)
+    found: Array = np.where(is_inside, moved, beyond)
+    return found.view(dtype)
 
 
 def shift_left(x: Array, amount: Array, *, bits: int) -> Array:
@@ -253,4 +254,4 @@ def multiply_high(lhs: Array, rhs: Array, *, bits: int) -> Array:
     if lhs.dtype.kind == "i":
         # The unsigned reading of a negative number is 2^64 too large.
         high = high - np.where(lhs < 0, b, 0).astype(np.uint64) - np.where(rhs < 0, a, 0).astype(np.uint64)
-    return high.view(lhs.dtype)
+    return np.asarray(high).view(lhs.dtype)

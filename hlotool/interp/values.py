@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hlotool.errors import Violation, nearest
+from hlotool.errors import Violation
 from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES, Array, NumberType
 from hlotool.shapes.shape import UNBOUNDED, Shape
 
@@ -180,9 +180,3 @@ def _converted(array: Array, number: NumberType, wanted: str, place: str) -> Arr
         array = array.astype(np.float32)
     return array.astype(number.held)
 
-
-def unknown_name(name: str, names: Iterable[str]) -> str:
-    """What to say of a parameter that does not exist."""
-    known = list(names)
-    meant = nearest(name, known)
-    return f"did you mean '{meant}'?" if meant else f"the parameters are {', '.join(known)}" if known else "the entry has no parameters"

@@ -1,6 +1,7 @@
 """Makes mlp_train_step.hlo and mlp_train_step.npz: one step of training as JAX lowers it, with its inputs and the results of JAX.
 
-A two-layer perceptron with softmax cross-entropy, all gradients, and an update by Adam. Needs JAX: python samples/make_mlp_train_step.py
+A two-layer perceptron with softmax cross-entropy, all gradients, and a step of descent with momentum.
+Needs JAX: python samples/make_mlp_train_step.py
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import numpy as np
 
 HERE = Path(__file__).parent
 BATCH, INPUTS, HIDDEN, CLASSES = 8, 16, 32, 10
-RATE, DECAY_OF_MEAN, DECAY_OF_SQUARE, EPSILON = 1e-2, 0.9, 0.999, 1e-8
+RATE, MOMENTUM = 0.1, 0.9
 
-COMMENT = """// One training step of a two-layer perceptron, as JAX lowers it: forward pass, softmax cross-entropy, gradients, update by Adam.
+COMMENT = """// One training step of a two-layer perceptron, as JAX lowers it: forward pass, softmax cross-entropy, gradients, descent with momentum.
 // make_mlp_train_step.py made it, with the inputs and JAX's results in mlp_train_step.npz.
 //
 //   hlotool run samples/mlp_train_step.hlo --inputs samples/mlp_train_step.npz
@@ -32,19 +33,12 @@ def loss(parameters: Parameters, images: jax.Array, labels: jax.Array) -> jax.Ar
     return -jnp.mean(jnp.sum(wanted * jax.nn.log_softmax(logits), axis=-1))
 
 
-def step(parameters: Parameters, means: Parameters, squares: Parameters, count: jax.Array, images: jax.Array, labels: jax.Array) -> Any:
-    """New parameters, means, squares and count, and the loss with all its gradients."""
+def step(parameters: Parameters, velocities: Parameters, images: jax.Array, labels: jax.Array) -> Any:
+    """New parameters and velocities, and the loss with all its gradients."""
     value, gradients = jax.value_and_grad(loss)(parameters, images, labels)
-    count = count + 1
-    means = jax.tree.map(lambda m, g: DECAY_OF_MEAN * m + (1 - DECAY_OF_MEAN) * g, means, gradients)
-    squares = jax.tree.map(lambda v, g: DECAY_OF_SQUARE * v + (1 - DECAY_OF_SQUARE) * g * g, squares, gradients)
-    power = count.astype(jnp.float32)
-
-    def updated(p: jax.Array, m: jax.Array, v: jax.Array) -> jax.Array:
-        mean, square = m / (1 - DECAY_OF_MEAN**power), v / (1 - DECAY_OF_SQUARE**power)
-        return p - RATE * mean / (jnp.sqrt(square) + EPSILON)
-
-    return jax.tree.map(updated, parameters, means, squares), means, squares, count, value, gradients
+    velocities = jax.tree.map(lambda v, g: MOMENTUM * v + g, velocities, gradients)
+    parameters = jax.tree.map(lambda p, v: p - RATE * v, parameters, velocities)
+    return parameters, velocities, value, gradients
 
 
 def arguments() -> tuple[Any, ...]:
@@ -59,10 +53,9 @@ def arguments() -> tuple[Any, ...]:
         "weights2": normal(HIDDEN, CLASSES, scale=HIDDEN**-0.5),
         "bias2": normal(CLASSES, scale=0.1),
     }
-    means = {name: normal(*value.shape, scale=0.01) for name, value in parameters.items()}
-    squares = {name: normal(*value.shape, scale=0.01) ** 2 for name, value in parameters.items()}
+    velocities = {name: normal(*value.shape, scale=0.01) for name, value in parameters.items()}
     labels = generator.integers(0, CLASSES, BATCH).astype(np.int32)
-    return parameters, means, squares, np.int32(3), normal(BATCH, INPUTS), labels
+    return parameters, velocities, normal(BATCH, INPUTS), labels
 
 
 def main() -> None:

@@ -34,18 +34,24 @@ Examples:
 
 \b
 Arguments:
-  A parameter is called by its name or number, an element of a tuple by its index behind that: state.0, 2.1.0.
-  --input NAME=VALUE takes a .npy file, a literal ({{1,2},{3,4}}), or zeros, ones, iota, random.
-  --inputs takes an .npz file with one entry for each parameter; entries called output... are passed over.
+  A parameter is called by its name or number, an element of a tuple by its
+  index behind that: state.0, 2.1.0.
+  --input NAME=VALUE takes a .npy file, a literal such as {{1,2},{3,4}}, or
+  zeros, ones, iota, random.
+  --inputs takes an .npz file with an entry for each parameter; entries
+  called output... are passed over.
 
 \b
 Results:
-  --output writes an .npz file with an entry `output`, or `output.0`, `output.1.2` for a tuple. Types that NumPy lacks are stored as
-  raw bytes: numpy.load(FILE)["output"].view(ml_dtypes.bfloat16). They regain their type when given to a parameter.
+  --output writes an .npz file with an entry `output`, or `output.0`,
+  `output.1.2` for a tuple. Types that NumPy lacks are stored as raw bytes:
+    numpy.load(FILE)["output"].view(ml_dtypes.bfloat16)
+  They regain their type when they are given to a parameter.
 
 \b
 Exit codes:
-  0 run; 2 a file cannot be read, parsed or run, or an argument does not fit; 3 a bug in hlotool
+  0 run; 2 a file cannot be read, parsed or run, or an argument does not
+  fit; 3 a bug in hlotool
 """
 
 _MODES = click.Choice(["zeros", "ones", "iota", "random"])

@@ -65,7 +65,7 @@ COMMANDS = click.version_option(hlotool.__version__, prog_name="hlotool", messag
         "hlotool",
         context_settings={"help_option_names": ["-h", "--help"]},
         epilog=_EPILOG,
-        help="Read, print and check XLA's textual HLO.",
+        help="Read, print, check and run XLA's textual HLO.",
     )
 )
 

@@ -19,6 +19,7 @@ from hlotool.interp.options import RunOptions
 from hlotool.interp.program import Program, Step, obstacles, works_on_lanes
 from hlotool.interp.values import Value, checked_argument, leaves, owned, with_leaves
 from hlotool.ir.model import Computation, Module
+from hlotool.shapes.shape import Shape
 
 __all__ = ["Evaluator", "evaluate"]
 
@@ -27,7 +28,7 @@ _DEFAULTS = RunOptions()
 
 
 def evaluate(module: Module, arguments: Sequence[Any], *, executor: str = "auto", options: RunOptions = _DEFAULTS) -> Value:
-    """The value of the module's entry computation for these arguments, one for each parameter.
+    """The value of the module's entry computation for these arguments, one for each parameter, or one for each leaf of tuple parameters.
 
     Arguments are anything that NumPy makes arrays of, and nested tuples of such; floats are converted to the parameter's float type
     and integers to its integer type. The result's arrays have the exact element type (bf16 and its kin as ml_dtypes types) and belong
@@ -52,6 +53,7 @@ def evaluate(module: Module, arguments: Sequence[Any], *, executor: str = "auto"
 
 def _checked_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value, ...]:
     parameters = module.entry.parameters
+    arguments = _grouped(arguments, [p.shape for p in parameters])
     if len(arguments) != len(parameters):
         message = f"'{module.entry.name}' takes {len(parameters)} arguments, got {len(arguments)}"
         raise failure(module, None, "R002", message, f"its parameters are {', '.join(p.name for p in parameters)}" if parameters else None)
@@ -63,6 +65,15 @@ def _checked_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value,
             except Violation as violation:
                 raise failure(module, parameter, violation.code, f"parameter {violation.message}", violation.hint) from None
     return tuple(values)
+
+
+def _grouped(arguments: Sequence[Any], shapes: list[Shape]) -> Sequence[Any]:
+    """The arguments as tuples where they are given leaf by leaf, as compiled programs take them."""
+    counts = [sum(1 for _ in shape.leaves()) for shape in shapes]
+    if len(arguments) == len(shapes) or len(arguments) != sum(counts):
+        return arguments
+    rest = iter(arguments)
+    return [with_leaves(shape, [next(rest) for _ in range(count)]) for shape, count in zip(shapes, counts, strict=True)]
 
 
 class Evaluator:

@@ -202,4 +202,3 @@ def npz_bytes(value: Value, shape: Shape) -> bytes:
     buffer = BytesIO()
     np.savez(buffer, allow_pickle=False, **arrays)
     return buffer.getvalue()
-

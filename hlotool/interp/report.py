@@ -44,7 +44,7 @@ def as_text(value: Value, shape: Shape, width: int) -> Iterator[str]:
             continue
         else:
             yield head.rstrip()
-        yield from (f"  {line}" for line in lines)
+        yield from (f"  {line}".rstrip() for line in lines)
 
 
 def _plain(array: Array) -> Array:
@@ -55,7 +55,9 @@ def _plain(array: Array) -> Array:
 def _values(array: Array, width: int) -> list[str]:
     if array.ndim == 0:
         return [str(array[()]).replace("True", "true").replace("False", "false")]
-    return np.array2string(_plain(array), max_line_width=width, threshold=_SHOWN_IN_FULL, edgeitems=3, precision=6).split("\n")
+    return np.array2string(_plain(array), max_line_width=width, threshold=_SHOWN_IN_FULL, edgeitems=3 if array.ndim < 3 else 1, precision=6).split(
+        "\n"
+    )
 
 
 def _range(array: Array) -> str:

@@ -179,4 +179,3 @@ def _converted(array: Array, number: NumberType, wanted: str, place: str) -> Arr
     if number.computed == np.float32 and array.dtype == np.float64 and number.bits == 16:
         array = array.astype(np.float32)
     return array.astype(number.held)
-

@@ -36,6 +36,8 @@ def converted(array: Array, number: NumberType) -> Array:
         return values.astype(number.computed).astype(number.held, copy=False)
     if _goes_by_single(source, number):
         values = values.astype(np.float32)
+    elif values.dtype == np.float64 and number.computed == np.float32 != number.held:
+        values = _rounded_to_odd(values)
     return values.astype(number.held, copy=False)
 
 
@@ -44,6 +46,15 @@ def _goes_by_single(source: NumberType, number: NumberType) -> bool:
     if number.kind != "float" or number.computed == number.held:
         return False
     return source.element.is_integral or (source.element.name == "f64" and number.bits == 16)
+
+
+def _rounded_to_odd(values: Array) -> Array:
+    """Doubles as f32 in such a way that rounding again to fewer bits rounds them only once, which ml_dtypes does not do by itself."""
+    nearest = values.astype(np.float32)
+    inexact = np.isfinite(nearest) & (nearest.astype(np.float64) != values)
+    toward_zero = np.where(np.abs(nearest.astype(np.float64)) > np.abs(values), np.nextafter(nearest, np.float32(0)), nearest)
+    # The lowest bit remembers that something is missing, so that no tie looks like one that was none.
+    return np.where(inexact, (toward_zero.view(np.uint32) | np.uint32(1)).view(np.float32), nearest)
 
 
 def _saturated(values: Array, number: NumberType) -> Array:

@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hlotool.errors import Diagnostic as Diagnostic
+    from hlotool.errors import EvaluationError as EvaluationError
     from hlotool.errors import HlotoolError as HlotoolError
     from hlotool.errors import ParseError as ParseError
+    from hlotool.interp import RunOptions as RunOptions
+    from hlotool.interp import Token as Token
+    from hlotool.interp import evaluate as evaluate
     from hlotool.text import PrintOptions as PrintOptions
     from hlotool.text import parse as parse
     from hlotool.text import parse_all as parse_all
@@ -24,10 +28,14 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Diagnostic": "hlotool.errors",
+    "EvaluationError": "hlotool.errors",
     "FormatStyle": "hlotool.text.formatting.style",
     "HlotoolError": "hlotool.errors",
     "ParseError": "hlotool.errors",
     "PrintOptions": "hlotool.text",
+    "RunOptions": "hlotool.interp",
+    "Token": "hlotool.interp",
+    "evaluate": "hlotool.interp",
     "format_text": "hlotool.text.formatting.formatter",
     "parse": "hlotool.text",
     "parse_all": "hlotool.text",

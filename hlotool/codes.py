@@ -338,6 +338,11 @@ CODE_NAMES: dict[str, str] = {
     "M024": "header-order",
     "M025": "dynamic-parameter-binding",
     "M026": "schedule-flag-missing",
+    "R001": "not-runnable",
+    "R002": "wrong-arguments",
+    "R003": "unknown-constant",
+    "R004": "evaluation-failed",
+    "R005": "run-limit",
     "W001": "dead-instruction",
     "W002": "unused-parameter",
     "W003": "dead-computation",
@@ -394,4 +399,4 @@ CODE_NAMES: dict[str, str] = {
     "W054": "padded-dimension-growth",
     "W055": "suspicious-parameter-count",
 }
-"""By code; the letter is the family: S structure, T types, L layouts, C calls, A async, P parallelism, M module, W warnings."""
+"""By code; the letter is the family: S structure, T types, L layouts, C calls, A async, P parallelism, M module, R running, W warnings."""

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Diagnostic", "HlotoolError", "InternalError", "ParseError", "Source", "Violation", "nearest"]
+__all__ = ["Diagnostic", "EvaluationError", "HlotoolError", "InternalError", "ParseError", "Source", "Violation", "nearest"]
 
 
 class Source:
@@ -99,6 +99,16 @@ class HlotoolError(Exception):
 
 class ParseError(HlotoolError):
     """The text is not HLO that XLA would read."""
+
+    exit_code = 2
+
+    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+        more = f" (and {len(diagnostics) - 1} more)" if len(diagnostics) > 1 else ""
+        super().__init__(str(diagnostics[0]) + more, diagnostics)
+
+
+class EvaluationError(HlotoolError):
+    """The module cannot be run, or not on these arguments."""
 
     exit_code = 2
 

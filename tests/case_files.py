@@ -4,6 +4,7 @@ Knows the notation only; what a folder's cases must do is decided in `conftest`.
 
 `// -----` separates cases, `// output` stands before the expected print, `// error: S002` on the line that a diagnostic must point to.
 `// error@-1: S001` points to another line, counted from its own; `~ words` behind the code must occur in the message or hint.
+`// expect: {1, 2}` is the value of the entry computation, one line for each leaf of a tuple; `// expect about:` allows for rounding.
 """
 
 from __future__ import annotations
@@ -12,11 +13,22 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Case", "Expected", "expected_errors", "expected_line", "read_bytes_as_text", "read_cases", "write_outputs"]
+__all__ = [
+    "Case",
+    "Expected",
+    "ExpectedValue",
+    "expected_errors",
+    "expected_line",
+    "expected_values",
+    "read_bytes_as_text",
+    "read_cases",
+    "write_outputs",
+]
 
 _SEPARATOR = "// -----\n"
 _OUTPUT = "// output\n"
 _ERROR = re.compile(r"// error(?:@(?P<shift>[+-][0-9]+))?: (?P<codes>[A-Z][0-9]{3}(?:, [A-Z][0-9]{3})*)(?: ~ (?P<words>[^\n]*))?")
+_VALUE = re.compile(r"^// expect(?P<about> about)?: (?P<literal>[^\n]*)$", re.MULTILINE)
 _XLA_POSITION = re.compile(r"was parsing (\d+):(\d+)")
 
 
@@ -36,6 +48,14 @@ class Expected:
     line: int
     code: str
     words: str
+
+
+@dataclass(frozen=True)
+class ExpectedValue:
+    """The literal of one leaf of a result; `exact` up to the payload of NaNs, or to within rounding."""
+
+    literal: str
+    exact: bool
 
 
 def read_bytes_as_text(path: Path) -> str:
@@ -70,6 +90,11 @@ def expected_errors(text: str) -> list[Expected]:
             for code in match["codes"].split(", "):
                 found.append(Expected(number + int(match["shift"] or 0), code, (match["words"] or "").strip()))
     return sorted(found, key=lambda e: (e.line, e.code))
+
+
+def expected_values(text: str) -> list[ExpectedValue]:
+    """The values that a text announces, leaf by leaf."""
+    return [ExpectedValue(match["literal"], match["about"] is None) for match in _VALUE.finditer(text)]
 
 
 def expected_line(said: str, text: str) -> set[int]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import hlotool
+import hlotool.interp.kernels.table
 from hlotool.codes import CODE_NAMES
 from hlotool.errors import ParseError
 from hlotool.ir.model import Module
@@ -98,3 +99,32 @@ def test_every_refused_case_is_refused_for_what_it_says() -> None:
     for path in sorted((HERE / "text" / "errors").glob("*.hlo")):
         with pytest.raises(ParseError):
             parse(path.read_bytes())
+
+
+# ---- kernels ----------------------------------------------------------------------------------------------------------
+
+# Values before the first step of a run.
+_NO_STEP = {"parameter", "constant"}
+# Families of which every member can be computed, by their modules in opdefs.
+_COMPUTED = {"elementwise", "structure"}
+
+
+def test_kernels_and_opcodes_know_each_other() -> None:
+    """That no kernel is without an opcode is seen when it is registered."""
+    for name, op in OPS.items():
+        family = op.infer.__module__.rpartition(".")[2]
+        if family in _COMPUTED and name not in _NO_STEP:
+            assert op.kernel is not None, f"{name} has no kernel"
+        if op.kernel is not None:
+            assert op.kernel.function.__module__.startswith("hlotool.interp.kernels."), name
+
+
+def test_every_kernel_has_a_case() -> None:
+    shown = {
+        x.opcode
+        for path in sorted((HERE / "ops").glob("*.hlo"))
+        for text in path.read_text(encoding="utf-8").split("// -----\n")
+        for x in parse(text).all_instructions()
+    }
+    missing = sorted(name for name, op in OPS.items() if op.kernel is not None and name not in shown)
+    assert not missing, f"no case for {missing}"

@@ -88,14 +88,14 @@ def report_bug(error: BaseException, name: str | None = None) -> None:
     complain(f"internal error{where}: {what}. This is a bug; please report it with the input (HLOTOOL_DEBUG=1 shows where)")
 
 
-def replace_file(path: str, text: str) -> None:
-    """Puts `text` into a file: readers see the old content or the new, never a part, whatever happens meanwhile.
+def replace_file(path: str, content: str | bytes) -> None:
+    """Puts `content` into a file: readers see the old content or the new, never a part, whatever happens meanwhile.
 
     Links are followed, and the file keeps owner, mode and extended attributes; devices and pipes are written to.
     """
     try:
         target = Path(path)
-        data = text.encode("utf-8", "surrogateescape")
+        data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
         before = target.stat() if target.exists() else None
         if before is not None and not stat.S_ISREG(before.st_mode):
             target.write_bytes(data)

@@ -47,11 +47,12 @@ class OpDef:
     `derived` gives attributes that XLA computes from the result shape, whatever is written.
     `parse_rule(result or None, operand_shapes, attributes)` refuses what XLA's parser refuses even with a written shape; it may
     return the shape that XLA puts in place of the written one.
+    `kernel` computes its values: None until the interpreter, which alone fills and reads it, is imported.
     """
 
     __slots__ = (
-        "arity", "attributes", "derived", "doc", "infer", "infers", "name", "operand_defaults", "operands", "parse_rule", "required",
-        "shape_ignored", "variadic",
+        "arity", "attributes", "derived", "doc", "infer", "infers", "kernel", "name", "operand_defaults", "operands", "parse_rule",
+        "required", "shape_ignored", "variadic",
     )  # fmt: skip
 
     def __init__(
@@ -75,6 +76,7 @@ class OpDef:
         self.operand_defaults = operand_defaults or {}
         self.derived = derived or {}
         self.doc = doc
+        self.kernel: Any = None
         self.arity = -1 if self.variadic else len(self.operands)
         self.required = tuple(spec.name for spec in self.attributes.values() if spec.default is REQUIRED)
 

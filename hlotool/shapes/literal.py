@@ -35,6 +35,7 @@ class Literal(Record):
     text: str = ""
     data: bytes | None = None
     elements: tuple[Literal, ...] = ()
+    _array: object = None
 
     # Tuples nest deeper than Python recurses, so values are compared leaf by leaf.
 
@@ -51,6 +52,14 @@ class Literal(Record):
 
     def _parts(self) -> list[tuple[str, bytes | None]]:
         return [(leaf.text, leaf.data) for leaf in self.leaves()]
+
+    @property
+    def array(self) -> object:
+        """What the interpreter keeps here, to decode a constant only once; None before."""
+        return self._array
+
+    def keep_array(self, array: object) -> None:
+        object.__setattr__(self, "_array", array)
 
     @property
     def elided(self) -> bool:

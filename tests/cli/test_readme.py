@@ -56,14 +56,21 @@ def test_guides_name_files_that_exist():
 
 def test_the_guides_op_works():
     """In a process of its own, since the op table is one for all."""
-    (definition,) = re.findall(r"^```python\n((?s:.*?))^```$", (ROOT / "docs" / "adding-an-op.md").read_text(encoding="utf-8"), re.MULTILINE)
+    definition, kernel = re.findall(r"^```python\n((?s:.*?))^```$", (ROOT / "docs" / "adding-an-op.md").read_text(encoding="utf-8"), re.MULTILINE)
     script = (
         "from hlotool.opdefs.base import op, require\n"
         "from hlotool.opdefs.inference import array_operand\n"
         "from hlotool.opdefs.kinds import Bool, Int\n"
         "from hlotool.shapes.shape import Shape, array_shape\n"
-        "import hlotool\n" + definition + "\nprint(hlotool.parse('ENTRY e { x = f32[7] parameter(0) ROOT r = every-nth(x), n=2 }').entry.root.shape)"
+        "from hlotool.interp.dtypes import Array\n"
+        "from hlotool.interp.kernels.base import kernel\n"
+        "import hlotool\n"
+        "import numpy as np\n"
+        + definition
+        + kernel
+        + "\nmodule = hlotool.parse('ENTRY e { x = f32[7] parameter(0) ROOT r = every-nth(x), n=2, from_end=true }')"
+        "\nprint(module.entry.root.shape, hlotool.evaluate(module, [np.arange(7.0)]))"
     )
     command = [sys.executable, "-c", "from __future__ import annotations\n" + script]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (result.stdout, result.stderr) == ("f32[4]{0}\n", "")
+    assert (result.stdout, result.stderr) == ("f32[4]{0} [6. 4. 2. 0.]\n", "")

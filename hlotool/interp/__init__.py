@@ -1,0 +1,12 @@
+"""The interpreter: runs modules with NumPy.
+
+NumPy and ml_dtypes are imported from this floor upwards and by nothing below.
+"""
+
+from __future__ import annotations
+
+from hlotool.interp.evaluator import evaluate
+from hlotool.interp.options import RunOptions
+from hlotool.interp.values import Token
+
+__all__ = ["RunOptions", "Token", "evaluate"]

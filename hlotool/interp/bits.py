@@ -1,0 +1,82 @@
+"""Arrays as bit patterns and back, in the width of their element type.
+
+Knows how types lie in memory and nothing of what operations mean.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hlotool.interp.dtypes import Array, NumberType, number_type
+
+__all__ = ["from_patterns", "patterns", "total_order_keys", "with_element_bits"]
+
+
+def _unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(f"uint{8 * dtype.itemsize}")
+
+
+def patterns(array: Array) -> Array:
+    """The elements' bits as unsigned integers of the same memory size; the bits above the type's width are 0.
+
+    >>> patterns(np.array([1.0, -2.0], np.float32)).tolist() == [0x3F800000, 0xC0000000]
+    True
+    """
+    number = number_type(array)
+    bits = array.view(_unsigned(array.dtype))
+    return bits if number.bits >= 8 else bits & np.uint8((1 << number.bits) - 1)
+
+
+def from_patterns(bits: Array, number: NumberType) -> Array:
+    """The array of an element type with these bits; the inverse of `patterns`."""
+    if number.kind == "pred":
+        return np.asarray(bits != 0)
+    bits = bits.astype(_unsigned(number.held))
+    if number.kind == "signed" and number.bits < 8:
+        # In memory the upper bits repeat the sign.
+        top = np.uint8(1 << (number.bits - 1))
+        bits = (bits ^ top) - top
+    return bits.view(number.held)
+
+
+def total_order_keys(array: Array) -> Array:
+    """Integers that compare as floats do in total order: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN."""
+    number = number_type(array)
+    bits = patterns(array)
+    if number.element.float_format is None or not number.element.float_format.signed:
+        return bits
+    signed = bits.astype(f"int{8 * bits.itemsize}")
+    if number.bits < 8:
+        top = np.int8(1 << (number.bits - 1))
+        signed = (signed ^ top) - top
+    # Of negative numbers the larger magnitude is the smaller number.
+    magnitude = signed.dtype.type((1 << (number.bits - 1)) - 1)
+    return np.asarray(signed ^ ((signed >> signed.dtype.type(8 * signed.itemsize - 1)) & magnitude))
+
+
+def with_element_bits(array: Array, number: NumberType) -> Array:
+    """The bits of the array read as elements of another type.
+
+    Elements of a wider type are made of those along the last dimension, which goes; narrower ones come out along a new last
+    dimension. The lowest bits come first.
+
+    >>> from hlotool.interp.dtypes import NUMBERS
+    >>> with_element_bits(np.array(0x01020304, np.int32), NUMBERS["s8"]).tolist()
+    [4, 3, 2, 1]
+    """
+    source = number_type(array)
+    if source.bits == number.bits:
+        return from_patterns(patterns(array), number)
+    if source.kind == "complex" or number.kind == "complex":
+        raise ValueError(f"{source.element.name} has no bits that {number.element.name} could hold")
+    bits = patterns(array).astype(np.uint64)
+    if source.bits > number.bits:
+        shifts = np.arange(0, source.bits, number.bits, dtype=np.uint64)
+        parts = (bits[..., None] >> shifts) & np.uint64((1 << number.bits) - 1)
+        return from_patterns(parts, number)
+    shifts = np.arange(0, number.bits, source.bits, dtype=np.uint64)
+    if array.ndim == 0 or array.shape[-1] != len(shifts):
+        raise ValueError(f"the last dimension of the operand must have {len(shifts)} elements of {source.element.name}")
+    return from_patterns(np.bitwise_or.reduce(bits << shifts, axis=-1), number)

@@ -1,0 +1,101 @@
+"""Element types as NumPy types: what values are held in, and what they are computed in.
+
+A table and the two conversions between its columns; conversions that HLO programs ask for are `kernels.conversion`'s.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from hlotool.record import Record
+from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
+
+__all__ = ["NUMBERS", "NUMPY_TYPES", "Array", "NumberType", "number_type"]
+
+Array = np.ndarray[Any, Any]
+
+
+class NumberType(Record):
+    """An element type: `held` is the NumPy type of its arrays, `computed` the one that arithmetic is done in.
+
+    Narrow floats are computed in f32 and rounded once after every operation, as on XLA:CPU; integers under eight bits in a byte,
+    whose low bits are theirs.
+    """
+
+    element: ElementType
+    held: np.dtype[Any]
+    computed: np.dtype[Any]
+
+    @property
+    def kind(self) -> str:
+        return self.element.kind
+
+    @property
+    def bits(self) -> int:
+        return self.element.bits
+
+
+_FLOATS = {
+    "f16": np.float16,
+    "f32": np.float32,
+    "f64": np.float64,
+    "bf16": ml_dtypes.bfloat16,
+    "f8e5m2": ml_dtypes.float8_e5m2,
+    "f8e4m3": ml_dtypes.float8_e4m3,
+    "f8e4m3fn": ml_dtypes.float8_e4m3fn,
+    "f8e4m3b11fnuz": ml_dtypes.float8_e4m3b11fnuz,
+    "f8e3m4": ml_dtypes.float8_e3m4,
+    "f8e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+    "f8e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
+    "f8e8m0fnu": ml_dtypes.float8_e8m0fnu,
+    "f6e3m2fn": ml_dtypes.float6_e3m2fn,
+    "f6e2m3fn": ml_dtypes.float6_e2m3fn,
+    "f4e2m1fn": ml_dtypes.float4_e2m1fn,
+}
+_NARROW_INTEGERS = {
+    "s1": ml_dtypes.int1,
+    "s2": ml_dtypes.int2,
+    "s4": ml_dtypes.int4,
+    "u1": ml_dtypes.uint1,
+    "u2": ml_dtypes.uint2,
+    "u4": ml_dtypes.uint4,
+}
+
+
+def _number_types() -> dict[str, NumberType]:
+    made = {}
+
+    def row(name: str, held: Any, computed: Any = None) -> None:
+        made[name] = NumberType(ELEMENT_TYPES[name], np.dtype(held), np.dtype(computed or held))
+
+    row("pred", np.bool_)
+    for name, scalar in _NARROW_INTEGERS.items():
+        row(name, scalar, np.int8 if name[0] == "s" else np.uint8)
+    for bits in (8, 16, 32, 64):
+        row(f"s{bits}", f"int{bits}")
+        row(f"u{bits}", f"uint{bits}")
+    for name, scalar in _FLOATS.items():
+        row(name, scalar, None if name in ("f32", "f64") else np.float32)
+    row("c64", np.complex64)
+    row("c128", np.complex128)
+    return made
+
+
+NUMBERS: dict[str, NumberType] = _number_types()
+"""Every element type of arrays, by its name in text."""
+
+NUMPY_TYPES: dict[str, np.dtype[Any]] = {name: row.held for name, row in NUMBERS.items()}
+
+_BY_NUMPY_TYPE = {row.held: row for row in NUMBERS.values()}
+
+
+def number_type(array: Array) -> NumberType:
+    """The element type of an array that the interpreter holds.
+
+    >>> number_type(np.zeros(2, ml_dtypes.bfloat16)).element.name
+    'bf16'
+    """
+    return _BY_NUMPY_TYPE[array.dtype]

@@ -1,0 +1,171 @@
+"""The reference evaluator: one kernel call for each instruction, values forgotten after their last use.
+
+Knows no opcode. Computations that call others are generators on a stack of our own, so nesting is limited by memory only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlotool.errors import EvaluationError, Violation
+from hlotool.interp.dtypes import NUMPY_TYPES
+from hlotool.interp.failures import failure
+from hlotool.interp.kernels.base import Invoke, Run
+from hlotool.interp.options import RunOptions
+from hlotool.interp.program import Program, Step, obstacles, works_on_lanes
+from hlotool.interp.values import Value, checked_argument, leaves, owned, with_leaves
+from hlotool.ir.model import Computation, Module
+from hlotool.shapes.shape import Shape
+
+__all__ = ["Evaluator", "evaluate"]
+
+EXECUTORS = ("auto", "reference")
+_DEFAULTS = RunOptions()
+
+
+def evaluate(module: Module, arguments: Sequence[Any], *, executor: str = "auto", options: RunOptions = _DEFAULTS) -> Value:
+    """The value of the module's entry computation for these arguments, one for each parameter, or one for each leaf of tuple parameters.
+
+    Arguments are anything that NumPy makes arrays of, and nested tuples of such; floats are converted to the parameter's float type
+    and integers to its integer type. The result's arrays have the exact element type (bf16 and its kin as ml_dtypes types) and belong
+    to the caller; tuples are tuples. Raises EvaluationError, and nothing else, whatever the module and the arguments are. `executor`
+    is "reference", or "auto" for the fastest there is.
+
+    >>> import hlotool
+    >>> module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] negate(x) }")
+    >>> evaluate(module, [[1.0, 2.0]])
+    array([-1., -2.], dtype=float32)
+    """
+    if executor not in EXECUTORS:
+        raise failure(module, None, "R002", f"there is no executor '{executor}'", f"executors are {', '.join(EXECUTORS)}")
+    if found := obstacles(module, options):
+        raise EvaluationError(found)
+    values = _checked_arguments(module, arguments)
+    # Once for all: entering it for each operation would triple the cost of small ones.
+    with np.errstate(all="ignore"):
+        result = Evaluator(module, options).run(Invoke(module.entry, values))
+        return owned(result, module.entry.root.shape)
+
+
+def _checked_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value, ...]:
+    parameters = module.entry.parameters
+    arguments = _grouped(arguments, [p.shape for p in parameters])
+    if len(arguments) != len(parameters):
+        message = f"'{module.entry.name}' takes {len(parameters)} arguments, got {len(arguments)}"
+        raise failure(module, None, "R002", message, f"its parameters are {', '.join(p.name for p in parameters)}" if parameters else None)
+    values = []
+    with np.errstate(all="ignore"):
+        for parameter, argument in zip(parameters, arguments, strict=True):
+            try:
+                values.append(checked_argument(argument, parameter.shape, parameter.name))
+            except Violation as violation:
+                raise failure(module, parameter, violation.code, f"parameter {violation.message}", violation.hint) from None
+    return tuple(values)
+
+
+def _grouped(arguments: Sequence[Any], shapes: list[Shape]) -> Sequence[Any]:
+    """The arguments as tuples where they are given leaf by leaf, as compiled programs take them."""
+    counts = [sum(1 for _ in shape.leaves()) for shape in shapes]
+    if len(arguments) == len(shapes) or len(arguments) != sum(counts):
+        return arguments
+    rest = iter(arguments)
+    return [with_leaves(shape, [next(rest) for _ in range(count)]) for shape, count in zip(shapes, counts, strict=True)]
+
+
+class Evaluator:
+    """One run of a module: prepared programs are kept for computations that are called again."""
+
+    def __init__(self, module: Module, options: RunOptions) -> None:
+        self.module = module
+        self.options = options
+        self.deadline = None if options.timeout_seconds is None else time.monotonic() + options.timeout_seconds
+        self.programs: dict[tuple[Computation, tuple[int, ...] | None], Program] = {}
+
+    def run(self, request: Invoke) -> Value:
+        """The value of a computation; raises EvaluationError."""
+        stack = [self._start(request)]
+        value: Value = None
+        while stack:
+            try:
+                request = stack[-1].send(value)
+            except StopIteration as end:
+                stack.pop()
+                value = end.value
+            else:
+                stack.append(self._start(request))
+                value = None
+        return value
+
+    def _start(self, request: Invoke) -> Run:
+        if request.lanes is None:
+            return self._execute(self._program(request.computation, None), request.arguments)
+        if works_on_lanes(request.computation):
+            return self._execute_lanes(request)
+        return self._execute_one_by_one(request)
+
+    def _program(self, computation: Computation, lanes: tuple[int, ...] | None) -> Program:
+        program = self.programs.get((computation, lanes))
+        if program is None:
+            program = self.programs[computation, lanes] = Program(computation, self.options, lanes)
+        return program
+
+    def _execute(self, program: Program, arguments: tuple[Value, ...]) -> Run:
+        slots = program.initial.copy()
+        for slot, argument in zip(program.parameters, arguments, strict=True):
+            slots[slot] = argument
+        for step in program.steps:
+            try:
+                value = step.function(*[slots[k] for k in step.operands], **step.keywords)
+                if step.suspends:
+                    value = yield from value
+            except EvaluationError:
+                raise
+            except Exception as error:
+                raise self._failed(step, error) from error
+            slots[step.target] = self._checked(value, step)
+            for k in step.dead:
+                slots[k] = None
+        return slots[program.result]
+
+    def _checked(self, value: Value, step: Step) -> Value:
+        """The value as an array of the declared shape: a wrong shape must not go unnoticed, since the parser believes what is written."""
+        if step.dtype is not None:
+            value = np.asarray(value)
+            if value.dtype != step.dtype or (step.dimensions is not None and value.shape != step.dimensions):
+                wanted, found = step.instruction.shape.text_without_layout, f"{value.dtype}{list(value.shape)}"
+                raise self._failed(step, Violation("R004", "shape", f"the result of '{step.instruction.opcode}' is {found}, not {wanted} as written"))
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise self._failed(step, Violation("R005", "opcode", f"the run took longer than {self.options.timeout_seconds:g} seconds"))
+        return value
+
+    def _failed(self, step: Step, error: Exception) -> EvaluationError:
+        x = step.instruction
+        if isinstance(error, Violation):
+            return failure(self.module, x, error.code, error.message, error.hint)
+        reason = "not enough memory" if isinstance(error, MemoryError) else str(error).partition("\n")[0]
+        return failure(self.module, x, "R004", f"'{x.opcode}' cannot be computed: {reason}", "hlotool verify tells whether the module is valid")
+
+    def _execute_lanes(self, request: Invoke) -> Run:
+        """All lanes at once; what does not depend on the arguments stays scalar until the end."""
+        assert request.lanes is not None
+        lanes, root = request.lanes, request.computation.root
+        value = yield from self._execute(self._program(request.computation, lanes), request.arguments)
+        return with_leaves(root.shape, [np.broadcast_to(leaf, lanes) for leaf in leaves(value)])
+
+    def _execute_one_by_one(self, request: Invoke) -> Run:
+        """For computations that use arrays inside: each lane is a run of its own."""
+        assert request.lanes is not None
+        lanes, parameters = request.lanes, request.computation.parameters
+        columns = [[np.broadcast_to(leaf, lanes).reshape(-1) for leaf in leaves(argument)] for argument in request.arguments]
+        shape, rows = request.computation.root.shape, []
+        for lane in range(int(np.prod(lanes))):
+            pairs = zip(parameters, columns, strict=True)
+            arguments = tuple(with_leaves(p.shape, [np.asarray(leaf[lane]) for leaf in column]) for p, column in pairs)
+            value = yield Invoke(request.computation, arguments)
+            rows.append(list(leaves(value)))
+        types = [NUMPY_TYPES[leaf.element_type] for leaf in shape.leaves()]
+        return with_leaves(shape, [np.array([row[k] for row in rows], dtype).reshape(lanes) for k, dtype in enumerate(types)])

@@ -1,0 +1,36 @@
+"""Diagnostics of the interpreter: where in the source a run cannot go on.
+
+Decides nothing; it knows places only.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hlotool.codes import CODE_NAMES
+from hlotool.errors import Diagnostic, EvaluationError, Source
+from hlotool.ir.model import Instruction, Module
+
+__all__ = ["diagnostic_at", "failure"]
+
+_BLANKS = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/|ROOT\b)*+")
+_NAME = re.compile(r"[^\s=]++")
+
+
+def diagnostic_at(module: Module, instruction: Instruction | None, code: str, message: str, hint: str | None = None) -> Diagnostic:
+    """The diagnostic at an instruction's name, or at the beginning of the module when there is no instruction to blame."""
+    source = module.source or Source("")
+    name = None if instruction is None else instruction.name
+    if instruction is None or instruction.start < 0:
+        where = (source.first_line, 1, source.first_line, 2)
+    else:
+        blanks = _BLANKS.match(source.text, instruction.start)
+        start = blanks.end() if blanks else instruction.start
+        word = _NAME.match(source.text, start)
+        where = (*source.line_column(start), *source.line_column(word.end() if word else start + 1))
+    return Diagnostic(code, CODE_NAMES[code], "error", message, source.filename, *where, hint=hint, instruction=name)
+
+
+def failure(module: Module, instruction: Instruction | None, code: str, message: str, hint: str | None = None) -> EvaluationError:
+    """The exception with one such diagnostic."""
+    return EvaluationError([diagnostic_at(module, instruction, code, message, hint)])

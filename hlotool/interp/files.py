@@ -1,0 +1,204 @@
+"""Arguments from files and command lines, and results into files.
+
+Decides which parameter a name means and in which form arrays are stored; what values a parameter takes is `interp.values`' business.
+
+Arrays are those of NumPy's .npy and .npz files, never pickles. Types that NumPy lacks (bf16, f8*, s4, ...) are stored as raw bytes, which
+NumPy shows as |V1 and |V2; they regain their type from the parameter that they are given to, or by `.view(ml_dtypes.bfloat16)`.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterable, Iterator
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from hlotool.errors import HlotoolError, Violation, nearest
+from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.inputs import random_array
+from hlotool.interp.literal import filled, literal_array
+from hlotool.interp.options import ELIDED_MODES
+from hlotool.interp.values import Token, Value, checked_argument, leaves, with_leaves
+from hlotool.ir.model import Module
+from hlotool.shapes.shape import Shape
+from hlotool.text.files import InputError
+from hlotool.text.literal import parse_literal
+
+__all__ = ["ArgumentError", "Arguments", "npz_bytes", "output_names", "read_npz"]
+
+_OUTPUT = "output"
+
+
+class ArgumentError(HlotoolError):
+    """Arguments that do not fit the module."""
+
+    exit_code = 2
+
+
+def output_names(shape: Shape) -> Iterator[tuple[str, Shape]]:
+    """A name and the shape of each leaf: `output`, or `output.0`, `output.1.2` for elements of tuples.
+
+    >>> from hlotool.shapes.shape import TOKEN, tuple_shape
+    >>> [name for name, _ in output_names(tuple_shape([TOKEN, tuple_shape([TOKEN])]))]
+    ['output.0', 'output.1.0']
+    """
+    return _leaf_names(_OUTPUT, shape)
+
+
+def _leaf_names(name: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
+    stack = [(name, shape)]
+    while stack:
+        path, part = stack.pop()
+        if part.is_tuple:
+            stack.extend((f"{path}.{k}", part.elements[k]) for k in range(len(part.elements) - 1, -1, -1))
+        else:
+            yield path, part
+
+
+class Arguments:
+    """The arguments of a module, gathered one by one; what nobody gives is drawn at random.
+
+    A parameter is named by its name or number; an element of a tuple has its index behind a dot: `state.0`, `2.1.0`.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.parameters = module.entry.parameters
+        # The shape of each leaf, and what each name stands for: a parameter's number and the numbers of its leaves.
+        self.shapes = [list(p.shape.leaves()) for p in self.parameters]
+        self.places: dict[str, tuple[int, range]] = {}
+        self.values: dict[tuple[int, int], Any] = {}
+        for whole in (False, True):
+            for k, p in enumerate(self.parameters):
+                for name in (str(k), p.name):
+                    self._name(name, k, p.shape, whole=whole)
+
+    def _name(self, name: str, number: int, shape: Shape, *, whole: bool) -> None:
+        """Names of whole parameters win over names of elements, since parameters have dots in their names too."""
+        if whole:
+            self.places[name] = (number, range(len(self.shapes[number])))
+            return
+        for leaf, (path, _) in enumerate(_leaf_names(name, shape)):
+            self.places[path] = (number, range(leaf, leaf + 1))
+
+    def give(self, name: str, text: str) -> None:
+        """`name=text` of a command line: a .npy file, zeros, ones, iota, random, or a literal; raises HlotoolError."""
+        number, numbers = self._place(name)
+        for leaf in numbers:
+            shape = self.shapes[number][leaf]
+            if text in ELIDED_MODES:
+                self._put(number, leaf, filled(shape, text, 0, number) if shape.is_array else Token())
+            elif len(numbers) > 1:
+                raise ArgumentError(f"'{name}' is a tuple; give its elements one by one: {name}.0=...")
+            elif text.endswith(".npy"):
+                self._put(number, leaf, _read_npy(text))
+            else:
+                self._put(number, leaf, _read_literal(name, shape, text))
+
+    def give_all(self, arrays: dict[str, Array], source: str) -> None:
+        """The entries of an .npz file; those that are called as outputs are passed over."""
+        for name, array in arrays.items():
+            if name not in self.places and (name == _OUTPUT or name.startswith(f"{_OUTPUT}.")):
+                continue
+            number, numbers = self._place(name, f" in '{source}'")
+            if len(numbers) > 1:
+                raise ArgumentError(f"'{name}' in '{source}' is a tuple; store its elements as {name}.0, {name}.1, ...")
+            self._put(number, numbers[0], array)
+
+    def _place(self, name: str, where: str = "") -> tuple[int, range]:
+        place = self.places.get(name)
+        if place is None:
+            raise ArgumentError(f"there is no parameter '{name}'{where}; {self._known(name)}")
+        return place
+
+    def _known(self, name: str) -> str:
+        names = [p.name for p in self.parameters]
+        meant = nearest(name, names)
+        if meant is not None:
+            return f"did you mean '{meant}'?"
+        return f"the parameters are {_enumerated(names)}" if names else "the entry computation has none"
+
+    def _put(self, number: int, leaf: int, array: Any) -> None:
+        shape, parameter = self.shapes[number][leaf], self.parameters[number]
+        element = NUMBERS.get(shape.element_type)
+        if element is not None and isinstance(array, np.ndarray) and array.dtype.kind == "V" and array.dtype.itemsize == element.held.itemsize:
+            array = array.view(element.held)
+        try:
+            self.values[number, leaf] = checked_argument(array, shape, parameter.name)
+        except Violation as violation:
+            raise ArgumentError(f"parameter {number} {violation.message}" + (f"; {violation.hint}" if violation.hint else "")) from None
+
+    def missing(self) -> list[str]:
+        """The names of the parameters that are not given, or not all of them."""
+        return [p.name for k, p in enumerate(self.parameters) if any((k, leaf) not in self.values for leaf in range(len(self.shapes[k])))]
+
+    def values_or_random(self, seed: int) -> tuple[Value, ...]:
+        """The arguments, with random values by `seed` for all that is missing."""
+        found = []
+        for k, p in enumerate(self.parameters):
+            items = []
+            for leaf, shape in enumerate(self.shapes[k]):
+                drawn = random_array(shape, seed, k, leaf) if shape.is_array and (k, leaf) not in self.values else Token()
+                items.append(self.values.get((k, leaf), drawn))
+            found.append(with_leaves(p.shape, items))
+        return tuple(found)
+
+
+def _enumerated(names: list[str]) -> str:
+    shown = ", ".join(names[:8])
+    return shown if len(names) <= 8 else f"{shown}, and {len(names) - 8} more"
+
+
+def _read_literal(name: str, shape: Shape, text: str) -> Array:
+    if not shape.is_array:
+        raise ArgumentError(f"'{name}' is {shape.text_without_layout}, which has no literals")
+    try:
+        literal = parse_literal(shape, text)
+    except Violation as violation:
+        hint = f"; a file needs the ending .npy, other values are {', '.join(ELIDED_MODES)}"
+        raise ArgumentError(f"'{name}' takes {shape.text_without_layout}, and '{text[:40]}' is no such literal: {violation.message}{hint}") from None
+    if literal.elided:
+        raise ArgumentError(f"'{name}' is given as {{...}}, which leaves its values out")
+    return literal_array(literal)
+
+
+# ---- files ------------------------------------------------------------------------------------------------------------
+
+
+def _read_npy(path: str) -> Array:
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError, MemoryError) as error:
+        raise InputError(f"cannot read '{path}': {_reason(error)}") from error
+    if not isinstance(array, np.ndarray):
+        raise InputError(f"cannot read '{path}': it holds several arrays; give it with --inputs")
+    return array
+
+
+def read_npz(path: str) -> dict[str, Array]:
+    """The arrays of an .npz file by name; raises HlotoolError."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if isinstance(archive, np.ndarray):
+                raise InputError(f"cannot read '{path}': it holds one array; give it with --input NAME={path}")
+            return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, EOFError, MemoryError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:
+        raise InputError(f"cannot read '{path}': {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if "allow_pickle" in str(error):
+        return "it is no array file, or holds Python objects, which are not loaded"
+    return str(error) or type(error).__name__
+
+
+def npz_bytes(value: Value, shape: Shape) -> bytes:
+    """An .npz file with the arrays of a result under the names of `output_names`; tokens are left out."""
+    pairs: Iterable[tuple[tuple[str, Shape], Any]] = zip(output_names(shape), leaves(value), strict=True)
+    arrays = {name: leaf for (name, _), leaf in pairs if isinstance(leaf, np.ndarray)}
+    buffer = BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays)
+    return buffer.getvalue()

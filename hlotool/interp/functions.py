@@ -1,0 +1,257 @@
+"""Functions of real, complex and integer arrays that NumPy lacks or defines otherwise than HLO.
+
+Each works on arrays of the type that is computed in, of any shape; element types of HLO are not known here. Where NumPy differs
+is said at each function; the reference is what XLA:CPU does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hlotool.interp.dtypes import Array
+
+__all__ = [
+    "complex_abs",
+    "complex_atan2",
+    "complex_divide",
+    "complex_pair",
+    "complex_root",
+    "complex_sign",
+    "count_leading_zeros",
+    "divide_integers",
+    "imaginary_zero",
+    "logistic",
+    "maximum_floats",
+    "minimum_floats",
+    "multiply_high",
+    "population_count",
+    "power_integers",
+    "reciprocal_root",
+    "remainder_integers",
+    "round_half_away",
+    "shift_left",
+    "shift_right_arithmetic",
+    "shift_right_logical",
+    "sign_floats",
+]
+
+
+# ---- floats -----------------------------------------------------------------------------------------------------------
+
+
+def maximum_floats(lhs: Array, rhs: Array) -> Array:
+    """The larger, NaN if either is NaN, +0 above -0; NumPy takes either zero."""
+    larger = np.maximum(lhs, rhs)
+    # The sum of two zeros is the larger of them.
+    return np.where((lhs == 0) & (rhs == 0), lhs + rhs, larger)
+
+
+def minimum_floats(lhs: Array, rhs: Array) -> Array:
+    """The smaller, NaN if either is NaN, -0 below +0."""
+    return np.where((lhs == 0) & (rhs == 0), -(-lhs + -rhs), np.minimum(lhs, rhs))
+
+
+def sign_floats(x: Array) -> Array:
+    """-1 or 1, and x itself where it is a zero of either sign or NaN; NumPy gives +0 for -0."""
+    return np.where(x == 0, x, np.sign(x))
+
+
+def round_half_away(x: Array) -> Array:
+    """The nearest integral value, halves away from zero; floor(x + 0.5) fails next to 0.5 and for large odd values."""
+    whole = np.trunc(x)
+    return np.asarray(whole + np.copysign((np.abs(x - whole) >= 0.5).astype(x.dtype), x))
+
+
+def logistic(x: Array) -> Array:
+    """1 / (1 + exp(-x))."""
+    one = x.dtype.type(1)
+    return np.asarray(one / (one + np.exp(-x)))
+
+
+def reciprocal_root(x: Array) -> Array:
+    """1 / sqrt(x): -inf at -0."""
+    return np.asarray(x.dtype.type(1) / np.sqrt(x))
+
+
+def imaginary_zero(x: Array) -> Array:
+    """The imaginary part of real numbers: 0, also for NaN."""
+    return np.zeros_like(x)
+
+
+# ---- complex numbers --------------------------------------------------------------------------------------------------
+
+
+def complex_abs(z: Array) -> Array:
+    """The magnitude; NaN where either part is NaN, also beside an infinity."""
+    return np.where(np.isnan(z), z.real.dtype.type(np.nan), np.abs(z))
+
+
+def complex_sign(z: Array) -> Array:
+    """z / |z| part by part, and 0 at 0."""
+    size = np.abs(z)
+    divisor = np.where(size == 0, size.dtype.type(1), size)
+    return complex_pair(z.real / divisor, z.imag / divisor)
+
+
+def complex_root(z: Array) -> Array:
+    """The square root in the right half-plane; of negative real numbers the upper one, whatever the sign of their imaginary zero."""
+    return np.asarray(np.sqrt(z + z.dtype.type(0)))
+
+
+def complex_pair(real: Array, imaginary: Array) -> Array:
+    """Complex numbers of these parts; arithmetic with 1j would lose infinities and signs of zeros."""
+    made = np.empty(np.broadcast_shapes(real.shape, imaginary.shape), np.result_type(real, np.complex64))
+    made.real, made.imag = real, imaginary
+    return made
+
+
+def complex_atan2(y: Array, x: Array) -> Array:
+    """The angle of the point (x, y) for complex coordinates: -i log((x + iy) / sqrt(x^2 + y^2))."""
+    i = y.dtype.type(1j)
+    return np.asarray(-i * np.log((x + i * y) / np.sqrt(x * x + y * y)))
+
+
+def complex_divide(lhs: Array, rhs: Array) -> Array:
+    """The quotient as annex G of the C standard has it, which saves infinities that NumPy makes NaN."""
+    quotient = np.asarray(lhs / rhs)
+    lost = np.isnan(quotient.real) & np.isnan(quotient.imag)
+    lost |= rhs == 0
+    if not lost.any():
+        return quotient
+    lhs, rhs = np.broadcast_arrays(lhs, rhs)
+    quotient[lost] = _saved_quotient(lhs[lost], rhs[lost])
+    return quotient
+
+
+def _saved_quotient(lhs: Array, rhs: Array) -> Array:
+    infinity = lhs.real.dtype.type(np.inf)
+
+    def boxed(part: Array) -> Array:
+        return np.asarray(np.copysign(np.isinf(part).astype(part.dtype), part))
+
+    def product(scale: Any, a: Array, b: Array, c: Array, d: Array) -> Array:
+        return complex_pair(scale * (a * c + b * d), scale * (b * c - a * d))
+
+    a, b, c, d = lhs.real, lhs.imag, rhs.real, rhs.imag
+    by_zero = complex_pair(np.copysign(infinity, c) * a, np.copysign(infinity, c) * b)
+    of_infinity = product(infinity, boxed(a), boxed(b), c, d)
+    by_infinity = product(c.dtype.type(0), a, b, boxed(c), boxed(d))
+    cases = [
+        (rhs == 0) & ~(np.isnan(a) & np.isnan(b)),
+        np.isinf(lhs) & np.isfinite(rhs),
+        np.isinf(rhs) & np.isfinite(lhs),
+    ]
+    return np.asarray(np.select(cases, [by_zero, of_infinity, by_infinity], complex_pair(a * np.nan, b * np.nan)).astype(lhs.dtype))
+
+
+# ---- integers ---------------------------------------------------------------------------------------------------------
+
+
+def divide_integers(lhs: Array, rhs: Array) -> Array:
+    """The quotient truncated toward zero, all bits one where rhs is 0, and wrapped where it does not fit; NumPy floors."""
+    is_zero = rhs == 0
+    # The least integer divided by -1 would trap.
+    is_minus_one = rhs == -1 if lhs.dtype.kind == "i" else np.zeros_like(is_zero)
+    divisor = np.where(is_zero | is_minus_one, lhs.dtype.type(1), rhs)
+    floored = lhs // divisor
+    inexact = (floored * divisor != lhs) & ((lhs < 0) != (divisor < 0))
+    quotient = np.where(is_minus_one, -lhs if lhs.dtype.kind == "i" else lhs, floored + inexact.astype(lhs.dtype))
+    return np.where(is_zero, ~lhs.dtype.type(0), quotient)
+
+
+def remainder_integers(lhs: Array, rhs: Array) -> Array:
+    """The remainder with the sign of lhs; lhs where rhs is 0, for which NumPy gives 0."""
+    is_zero = rhs == 0
+    divisor = np.where(is_zero, lhs.dtype.type(1), rhs)
+    if lhs.dtype.kind == "i":
+        # Any number is a multiple of -1, also the least, which would trap.
+        divisor = np.where(divisor == -1, lhs.dtype.type(1), divisor)
+    return np.where(is_zero, lhs, np.fmod(lhs, divisor))
+
+
+def power_integers(base: Array, exponent: Array) -> Array:
+    """Powers modulo 2^n; with a negative exponent 1 for 1, 1 or -1 for -1, and 0 for all others, also for 0."""
+    one = base.dtype.type(1)
+    base, exponent = np.broadcast_arrays(base, exponent)
+    negative = exponent < 0
+    left, factor = np.where(negative, one * 0, exponent), base
+    power = np.ones_like(base)
+    while left.any():
+        power = np.where(left & one, power * factor, power)
+        factor = factor * factor
+        left = left >> one
+    if not negative.any():
+        return power
+    parity = np.where(exponent & one, base, one)
+    return np.where(negative, np.where(np.abs(base) == 1, parity, one * 0), power)
+
+
+def _unsigned(x: Array, bits: int) -> Array:
+    """The bits of x as an unsigned number; those above the element type's width are 0."""
+    plain = x.view(f"u{x.dtype.itemsize}")
+    return plain if bits >= 8 else plain & plain.dtype.type((1 << bits) - 1)
+
+
+def _sign_extended(x: Array, bits: int) -> Array:
+    """The bits of x as a signed number, the highest bit of its width being the sign."""
+    if bits >= 8:
+        return x.view(f"i{x.dtype.itemsize}")
+    top = np.uint8(1 << (bits - 1))
+    return np.asarray((_unsigned(x, bits) ^ top) - top).view(np.int8)
+
+
+def _shifted(shift: Any, x: Array, amount: Array, bits: int, beyond: Any, dtype: np.dtype[Any]) -> Array:
+    """x shifted by an amount that is read as unsigned; `beyond` where it is not smaller than the width."""
+    distance = _unsigned(amount, bits)
+    is_inside = distance < bits
+    moved = shift(x, np.where(is_inside, distance, 0).astype(x.dtype))
+    found: Array = np.where(is_inside, moved, beyond)
+    return found.view(dtype)
+
+
+def shift_left(x: Array, amount: Array, *, bits: int) -> Array:
+    """x with zeros moved in from the right."""
+    return _shifted(np.left_shift, _unsigned(x, bits), amount, bits, x.dtype.type(0).view(f"u{x.itemsize}"), x.dtype)
+
+
+def shift_right_logical(x: Array, amount: Array, *, bits: int) -> Array:
+    """x with zeros moved in from the left."""
+    return _shifted(np.right_shift, _unsigned(x, bits), amount, bits, x.dtype.type(0).view(f"u{x.itemsize}"), x.dtype)
+
+
+def shift_right_arithmetic(x: Array, amount: Array, *, bits: int) -> Array:
+    """x with copies of its highest bit moved in from the left, for unsigned types too."""
+    signed = _sign_extended(x, bits)
+    return _shifted(np.right_shift, signed, amount, bits, np.where(signed < 0, signed.dtype.type(-1), signed.dtype.type(0)), x.dtype)
+
+
+def population_count(x: Array, *, bits: int) -> Array:
+    """The number of one bits; NumPy counts those of the absolute value."""
+    return np.bitwise_count(_unsigned(x, bits)).astype(x.dtype)
+
+
+def count_leading_zeros(x: Array, *, bits: int) -> Array:
+    """The number of zero bits above the highest one."""
+    smeared = _unsigned(x, bits)
+    step = 1
+    while step < bits:
+        smeared = smeared | (smeared >> smeared.dtype.type(step))
+        step *= 2
+    return (bits - np.bitwise_count(smeared).astype(np.int64)).astype(x.dtype)
+
+
+def multiply_high(lhs: Array, rhs: Array, *, bits: int) -> Array:
+    """The upper half of the product in twice the width."""
+    if bits < 64:
+        wide = np.int64 if lhs.dtype.kind == "i" else np.uint64
+        return ((lhs.astype(wide) * rhs.astype(wide)) >> wide(bits)).astype(lhs.dtype)
+    a, b, half, low = _unsigned(lhs, 64), _unsigned(rhs, 64), np.uint64(32), np.uint64(0xFFFF_FFFF)
+    middle = (a >> half) * (b & low) + (((a & low) * (b & low)) >> half)
+    other = (a & low) * (b >> half) + (middle & low)
+    high = (a >> half) * (b >> half) + (middle >> half) + (other >> half)
+    if lhs.dtype.kind == "i":
+        # The unsigned reading of a negative number is 2^64 too large.
+        high = high - np.where(lhs < 0, b, 0).astype(np.uint64) - np.where(rhs < 0, a, 0).astype(np.uint64)
+    return np.asarray(high).view(lhs.dtype)

@@ -1,0 +1,142 @@
+"""Kernels of conversions between element types: by value, by bits, and to fewer bits in the same type.
+
+Literals are converted in `text.literal_data`, arguments in `interp.values`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlotool.interp.bits import from_patterns, patterns, with_element_bits
+from hlotool.interp.dtypes import NUMBERS, Array, NumberType, number_type
+from hlotool.interp.kernels.base import kernel
+from hlotool.opdefs.kinds import Int32
+from hlotool.shapes.shape import Shape
+
+__all__ = ["converted"]
+
+
+def converted(array: Array, number: NumberType) -> Array:
+    """The values in another element type, as `convert` defines them.
+
+    >>> converted(np.array([2.9, -1e9, np.nan]), NUMBERS["s8"]).tolist()
+    [2, -128, 0]
+    """
+    source = number_type(array)
+    if source.held == number.held:
+        return array
+    if source.kind == "complex" and number.kind != "complex":
+        array, source = array.real, NUMBERS["f32" if source.bits == 64 else "f64"]
+    values = array.astype(source.computed, copy=False)
+    if number.kind == "pred":
+        return np.asarray(values != 0)
+    if number.element.is_integral:
+        if source.kind == "float":
+            return _saturated(values, number)
+        return values.astype(number.computed).astype(number.held, copy=False)
+    if _goes_by_single(source, number):
+        values = values.astype(np.float32)
+    elif values.dtype == np.float64 and number.computed == np.float32 != number.held:
+        values = _rounded_to_odd(values)
+    return values.astype(number.held, copy=False)
+
+
+def _goes_by_single(source: NumberType, number: NumberType) -> bool:
+    """Whether XLA converts by way of f32, rounding twice: doubles to 16 bits, and integers to all narrow floats."""
+    if number.kind != "float" or number.computed == number.held:
+        return False
+    return source.element.is_integral or (source.element.name == "f64" and number.bits == 16)
+
+
+def _rounded_to_odd(values: Array) -> Array:
+    """Doubles as f32 in such a way that rounding again to fewer bits rounds them only once, which ml_dtypes does not do by itself."""
+    nearest = values.astype(np.float32)
+    inexact = np.isfinite(nearest) & (nearest.astype(np.float64) != values)
+    toward_zero = np.where(np.abs(nearest.astype(np.float64)) > np.abs(values), np.nextafter(nearest, np.float32(0)), nearest)
+    # The lowest bit remembers that something is missing, so that no tie looks like one that was none.
+    return np.where(inexact, (toward_zero.view(np.uint32) | np.uint32(1)).view(np.float32), nearest)
+
+
+def _saturated(values: Array, number: NumberType) -> Array:
+    """Floats truncated toward zero, then limited to what the type holds; NaN becomes 0. NumPy's own cast does what the processor does."""
+    whole = np.trunc(values.astype(np.float64))
+    least, most = number.element.minimum, number.element.maximum
+    # The first numbers outside are powers of two and so exact, which the limits of 64 bits are not.
+    too_large, too_small = whole >= float(most + 1), whole < float(least)
+    inside = np.where(too_large | too_small | np.isnan(whole), 0.0, whole)
+    exact = inside.astype(np.uint64 if number.kind == "unsigned" else np.int64).astype(number.computed)
+    limited = np.where(too_large, number.computed.type(most), np.where(too_small, number.computed.type(least), exact))
+    return limited.astype(number.held, copy=False)
+
+
+@kernel("convert", lanes="same")
+def convert(operand: Array, *, result: Shape) -> Array:
+    return converted(operand, NUMBERS[result.element_type])
+
+
+def _same_width_of_lanes(operand: Array, *, result: Shape) -> Array:
+    # Scalars stay scalars only in a type of the same width.
+    return from_patterns(patterns(operand), NUMBERS[result.element_type])
+
+
+@kernel("bitcast-convert", lanes=_same_width_of_lanes)
+def bitcast_convert(operand: Array, *, result: Shape) -> Array:
+    return with_element_bits(operand, NUMBERS[result.element_type])
+
+
+@kernel("bitcast")
+def bitcast(operand: Array, *, result: Shape, operand_shapes: tuple[Shape, ...]) -> Array:
+    """The elements in the order in which they lie in memory, read in the order in which the result lies in memory."""
+    flat: Array = operand.transpose(_memory_order(operand_shapes[0])).reshape(-1)
+    number = NUMBERS[result.element_type]
+    source = number_type(flat)
+    if source.held != number.held:
+        if number.bits > source.bits:
+            flat = flat.reshape(-1, number.bits // source.bits)
+        flat = with_element_bits(np.ascontiguousarray(flat), number).reshape(-1)
+    order = _memory_order(result)
+    # A smaller result is the beginning of the operand.
+    needed = flat[: int(np.prod(result.dimensions))]
+    in_memory = needed.reshape([result.dimensions[k] for k in order])
+    return in_memory.transpose(np.argsort(order)) if order else in_memory
+
+
+def _memory_order(shape: Shape) -> list[int]:
+    """The dimensions from the slowest to the fastest."""
+    order = shape.layout.minor_to_major if shape.layout is not None else ()
+    return list(reversed(order)) if len(order) == shape.rank else list(range(shape.rank))
+
+
+@kernel("reduce-precision", lanes="same")
+def reduce_precision(operand: Array, *, exponent_bits: Int32, mantissa_bits: Int32) -> Array:
+    """Floats with so many bits of exponent and mantissa: rounded to nearest even, infinite above the range and zero below it."""
+    number = number_type(operand)
+    form = number.element.float_format
+    assert form is not None, "inference lets floats pass only"
+    bits = patterns(operand)
+    one = bits.dtype.type(1)
+    made = bits
+    if mantissa_bits < form.mantissa_bits:
+        dropped = bits.dtype.type(form.mantissa_bits - mantissa_bits)
+        half = (one << (dropped - one)) - one
+        # A carry into the exponent is right: it is the next power of two.
+        made = (made + half + ((made >> dropped) & one)) & ~((one << dropped) - one)
+    if exponent_bits < form.exponent_bits:
+        magnitude = bits.dtype.type((1 << (number.bits - 1)) - 1)
+        sign, exponent = bits & ~magnitude, (made & magnitude) >> bits.dtype.type(form.mantissa_bits)
+        middle, reach = (1 << (form.exponent_bits - 1)) - 1, (1 << (exponent_bits - 1)) - 1
+        infinity = bits.dtype.type(((1 << form.exponent_bits) - 1) << form.mantissa_bits)
+        made = np.where(exponent > middle + reach, sign | infinity, made)
+        made = np.where(exponent <= middle - reach, sign, made)
+    return np.where(np.isnan(operand.astype(number.computed, copy=False)), operand, from_patterns(np.asarray(made), number))
+
+
+@kernel("stochastic-convert", lanes="same")
+def stochastic_convert(operand: Array, random: Array, *, result: Shape) -> Array:
+    """Floats to integers, away from zero with the probability of their fraction, toward zero otherwise."""
+    values = operand.astype(np.float64)
+    whole = np.trunc(np.abs(values))
+    scale = float(2 ** number_type(random).bits)
+    # Multiplying by a power of two is exact, and so is the comparison: fractions of wider types are compared as integers are.
+    away = random.astype(np.float64) < (np.abs(values) - whole) * scale
+    return _saturated(np.copysign(whole + away, values), NUMBERS[result.element_type])

@@ -1,0 +1,182 @@
+"""Elementwise kernels as data: which function computes an opcode for which kind of numbers, and what remains to be done around it.
+
+One loop applies every row; a plan may fuse rows instead. Conversions are in `conversion`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hlotool.errors import Violation
+from hlotool.interp import functions as f
+from hlotool.interp.bits import total_order_keys
+from hlotool.interp.dtypes import NUMBERS, Array, NumberType, number_type
+from hlotool.interp.kernels.base import kernel
+from hlotool.interp.special import erf
+from hlotool.opdefs.kinds import ComparisonDirection, ComparisonType
+from hlotool.record import Record
+from hlotool.shapes.shape import Shape
+
+__all__ = ["COMPARISONS", "ELEMENTWISE", "Elementwise", "apply"]
+
+Function = Callable[..., Any]
+
+
+class Elementwise(Record):
+    """How one opcode is computed: a function for each kind of operands, None where HLO does not define it.
+
+    Functions take and give arrays of the type that is computed in; afterwards the result is rounded or wrapped to its element type.
+    `exact` says that of numbers of the element type the function makes such numbers again, so that a chain may skip the rounding.
+    `by_width` says that the function for integers takes the width of the element type as `bits`.
+    """
+
+    opcode: str
+    floats: Function | None = None
+    complexes: Function | None = None
+    integers: Function | None = None
+    preds: Function | None = None
+    exact: bool = False
+    by_width: bool = False
+
+    def of_kind(self, number: NumberType) -> Function:
+        function = {"pred": self.preds, "float": self.floats, "complex": self.complexes}.get(number.kind, self.integers)
+        if function is None:
+            raise Violation("R004", "operand 0", f"'{self.opcode}' is not defined for {number.element.name}")
+        return partial(function, bits=number.bits) if self.by_width else function
+
+
+def _of_any(opcode: str, function: Function, **rest: Any) -> Elementwise:
+    """A row with one function for floats, complex numbers and integers."""
+    return Elementwise(opcode, function, function, function, **rest)
+
+
+def _analytic(opcode: str, function: Function) -> Elementwise:
+    """A row for what is defined for real and complex numbers."""
+    return Elementwise(opcode, function, function)
+
+
+def _itself(x: Array) -> Array:
+    return x
+
+
+ELEMENTWISE: tuple[Elementwise, ...] = (
+    # One operand.
+    Elementwise("abs", np.abs, f.complex_abs, np.abs, exact=True),
+    _analytic("acos", np.arccos),
+    _analytic("acosh", np.arccosh),
+    _analytic("asin", np.arcsin),
+    _analytic("asinh", np.arcsinh),
+    _analytic("atanh", np.arctanh),
+    Elementwise("cbrt", np.cbrt),
+    Elementwise("ceil", np.ceil, exact=True),
+    _analytic("cosh", np.cosh),
+    _analytic("cosine", np.cos),
+    Elementwise("count-leading-zeros", integers=f.count_leading_zeros, by_width=True),
+    Elementwise("erf", erf),
+    _analytic("exponential", np.exp),
+    _analytic("exponential-minus-one", np.expm1),
+    Elementwise("floor", np.floor, exact=True),
+    Elementwise("imag", f.imaginary_zero, np.imag, exact=True),
+    Elementwise("is-finite", np.isfinite, exact=True),
+    _analytic("log", np.log),
+    _analytic("log-plus-one", np.log1p),
+    _analytic("logistic", f.logistic),
+    _of_any("negate", np.negative, exact=True),
+    Elementwise("not", integers=np.invert, preds=np.logical_not),
+    Elementwise("popcnt", integers=f.population_count, by_width=True),
+    Elementwise("real", _itself, np.real, exact=True),
+    Elementwise("round-nearest-afz", f.round_half_away, exact=True),
+    Elementwise("round-nearest-even", np.rint, exact=True),
+    _analytic("rsqrt", f.reciprocal_root),
+    Elementwise("sign", f.sign_floats, f.complex_sign, np.sign, exact=True),
+    _analytic("sine", np.sin),
+    _analytic("sinh", np.sinh),
+    Elementwise("sqrt", np.sqrt, f.complex_root),
+    _analytic("tan", np.tan),
+    _analytic("tanh", np.tanh),
+    # Two operands.
+    _of_any("add", np.add, preds=np.logical_or),
+    Elementwise("and", integers=np.bitwise_and, preds=np.logical_and),
+    Elementwise("atan2", np.arctan2, f.complex_atan2),
+    Elementwise("complex", f.complex_pair),
+    Elementwise("divide", np.divide, f.complex_divide, f.divide_integers),
+    Elementwise("maximum", f.maximum_floats, None, np.maximum, np.logical_or, exact=True),
+    Elementwise("minimum", f.minimum_floats, None, np.minimum, np.logical_and, exact=True),
+    Elementwise("mulhi", integers=f.multiply_high, by_width=True),
+    _of_any("multiply", np.multiply, preds=np.logical_and),
+    Elementwise("or", integers=np.bitwise_or, preds=np.logical_or),
+    Elementwise("power", np.power, np.power, f.power_integers),
+    Elementwise("remainder", np.fmod, None, f.remainder_integers),
+    Elementwise("shift-left", integers=f.shift_left, by_width=True),
+    Elementwise("shift-right-arithmetic", integers=f.shift_right_arithmetic, by_width=True),
+    Elementwise("shift-right-logical", integers=f.shift_right_logical, by_width=True),
+    _of_any("subtract", np.subtract),
+    Elementwise("xor", integers=np.bitwise_xor, preds=np.logical_xor),
+)
+"""One row for each opcode that is computed element by element from operands of one type."""
+
+
+def apply(row: Elementwise, operands: Sequence[Array], result: Shape) -> Array:
+    """The row's value for arrays of one shape, or such that NumPy broadcasts, in the result's element type."""
+    number = number_type(operands[0])
+    for operand in operands[1:]:
+        # Floats of different types meet in the wider one, which the parser lets pass as XLA does.
+        if operand.dtype != number.held and number_type(operand).bits > number.bits:
+            number = number_type(operand)
+    made = row.of_kind(number)(*(operand.astype(number.computed, copy=False) for operand in operands))
+    return np.asarray(made).astype(NUMBERS[result.element_type].held, copy=False)
+
+
+def _define(row: Elementwise) -> None:
+    @kernel(row.opcode, lanes="same")
+    def compute(*operands: Array, result: Shape) -> Array:
+        return apply(row, operands, result)
+
+
+for _row in ELEMENTWISE:
+    _define(_row)
+
+
+# ---- what takes operands of several types or attributes ---------------------------------------------------------------
+
+COMPARISONS: dict[str, Function] = {
+    "EQ": np.equal,
+    "NE": np.not_equal,
+    "GE": np.greater_equal,
+    "GT": np.greater,
+    "LE": np.less_equal,
+    "LT": np.less,
+}
+"""By the direction of a compare."""
+
+
+def _as_compared(array: Array, type: str | None) -> Array:
+    return total_order_keys(array) if type == "TOTALORDER" else array.astype(number_type(array).computed, copy=False)
+
+
+@kernel("compare", lanes="same")
+def compare(lhs: Array, rhs: Array, *, direction: ComparisonDirection, type: ComparisonType | None) -> Array:
+    """IEEE comparison of floats, unless the type is TOTALORDER; the other types say only what operands are anyway."""
+    if number_type(lhs).kind == "complex" and direction not in ("EQ", "NE"):
+        raise Violation("R004", "direction", "complex numbers have no order; compare them with EQ or NE")
+    return np.asarray(COMPARISONS[direction](_as_compared(lhs, type), _as_compared(rhs, type)))
+
+
+@kernel("select", lanes="same")
+def select(pred: Array, on_true: Array, on_false: Array, *, result: Shape) -> Array:
+    held = NUMBERS[result.element_type].held
+    return np.where(pred, on_true.astype(held, copy=False), on_false.astype(held, copy=False))
+
+
+@kernel("clamp", lanes="same")
+def clamp(minimum: Array, operand: Array, maximum: Array, *, result: Shape) -> Array:
+    """The smaller of maximum and the larger of minimum and operand: maximum where the two cross, NaN where any is NaN."""
+    larger = apply(_ROWS["maximum"], (minimum, operand), result)
+    return apply(_ROWS["minimum"], (maximum, larger), result)
+
+
+_ROWS = {row.opcode: row for row in ELEMENTWISE}

@@ -1,0 +1,98 @@
+"""Kernels of opcodes that read or write at places computed while running: dynamic slices and gather.
+
+Starts are moved so that what they start fits, as XLA does, where the op says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.kernels.base import kernel
+from hlotool.interp.kernels.conversion import converted
+from hlotool.opdefs.kinds import Dims, Int
+from hlotool.shapes.shape import Shape
+
+__all__: list[str] = []
+
+
+def _starts(indices: Sequence[Array], sizes: Sequence[int], limits: Sequence[int]) -> list[int]:
+    """Start indices, as scalars or as one vector, moved so that slices of `sizes` lie within `limits`."""
+    given = [int(i) for i in (indices[0] if len(indices) == 1 and indices[0].ndim == 1 else indices)]
+    return [min(max(start, 0), limit - size) for start, size, limit in zip(given, sizes, limits, strict=True)]
+
+
+@kernel("dynamic-slice")
+def dynamic_slice(operand: Array, *indices: Array, dynamic_slice_sizes: Dims) -> Array:
+    starts = _starts(indices, dynamic_slice_sizes, operand.shape)
+    return operand[tuple([slice(start, start + size) for start, size in zip(starts, dynamic_slice_sizes, strict=True)])]
+
+
+@kernel("dynamic-update-slice")
+def dynamic_update_slice(operand: Array, update: Array, *indices: Array, result: Shape) -> Array:
+    starts = _starts(indices, update.shape, operand.shape)
+    updated = np.array(operand)
+    target = tuple([slice(start, start + size) for start, size in zip(starts, update.shape, strict=True)])
+    updated[target] = converted(update, NUMBERS[result.element_type])
+    return updated
+
+
+def index_vectors(indices: Array, index_vector_dim: int) -> Array:
+    """The index vectors along the last dimension, as 64-bit integers; scalars are vectors of one."""
+    if index_vector_dim == indices.ndim:
+        indices = indices[..., None]
+    # Beyond 2^63 an unsigned index is out of range all the same.
+    vectors = np.minimum(indices, np.iinfo(np.int64).max) if indices.dtype == np.uint64 else indices
+    return np.moveaxis(vectors, index_vector_dim, -1).astype(np.int64)
+
+
+def _along(values: Array, dimension: int, rank: int) -> Array:
+    """A vector lying along one of `rank` dimensions."""
+    sizes = [1] * rank
+    sizes[dimension] = len(values)
+    return values.reshape(sizes)
+
+
+def starts_of(vectors: Array, index_map: Dims, operand_batching: Dims, indices_batching: Dims, index_vector_dim: int, rank: int) -> list[Array]:
+    """Where the slice of each index vector starts: an array for each dimension of the operand, all of the indices' batch shape."""
+    batch = vectors.shape[:-1]
+    starts = [np.zeros(batch, np.int64)] * rank
+    for k, dimension in enumerate(index_map):
+        starts[dimension] = vectors[..., k]
+    for dimension, place in zip(operand_batching, indices_batching, strict=True):
+        place -= place > index_vector_dim
+        starts[dimension] = np.broadcast_to(_along(np.arange(batch[place]), place, len(batch)), batch)
+    return starts
+
+
+@kernel("gather")
+def gather(
+    operand: Array,
+    start_indices: Array,
+    *,
+    offset_dims: Dims,
+    collapsed_slice_dims: Dims,
+    start_index_map: Dims,
+    operand_batching_dims: Dims,
+    start_indices_batching_dims: Dims,
+    index_vector_dim: Int,
+    slice_sizes: Dims,
+) -> Array:
+    vectors = index_vectors(start_indices, index_vector_dim)
+    batch, rank = vectors.ndim - 1, operand.ndim
+    starts = starts_of(vectors, start_index_map, operand_batching_dims, start_indices_batching_dims, index_vector_dim, rank)
+    window = [k for k in range(rank) if k not in collapsed_slice_dims and k not in operand_batching_dims]
+    places = []
+    for k, (start, size, limit) in enumerate(zip(starts, slice_sizes, operand.shape, strict=True)):
+        moved = np.clip(start, 0, limit - size).reshape(start.shape + (1,) * len(window))
+        places.append(moved + _along(np.arange(size), batch + window.index(k), batch + len(window)) if k in window else moved)
+    if not rank:
+        return np.broadcast_to(operand, vectors.shape[:-1])
+    if 0 in slice_sizes:
+        sizes = (*vectors.shape[:-1], *(slice_sizes[k] for k in window))
+        found = np.zeros(sizes, operand.dtype)
+    else:
+        found = operand[tuple(places)]
+    return np.moveaxis(found, range(batch, batch + len(window)), offset_dims)

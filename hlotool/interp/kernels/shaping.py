@@ -1,0 +1,121 @@
+"""Kernels of opcodes that move elements: broadcast, reshape, transpose, slice, pad, concatenate, iota and their kin.
+
+Results share memory with operands wherever NumPy has a view for it; nobody writes into values.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlotool.errors import Violation
+from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES, Array
+from hlotool.interp.kernels.base import kernel, unchanged
+from hlotool.interp.kernels.conversion import converted
+from hlotool.opdefs.kinds import Dims, FirstDim, Int, Padding, SingleDim, SliceRanges
+from hlotool.shapes.shape import Shape
+
+__all__: list[str] = []
+
+# ---- as many elements or more -----------------------------------------------------------------------------------------
+
+
+@kernel("broadcast", lanes=unchanged)
+def broadcast(operand: Array, *, dimensions: Dims, result: Shape) -> Array:
+    """Dimensions of the operand go where `dimensions` says, in any order."""
+    sizes, wanted = [1] * result.rank, list(result.dimensions)
+    dynamic = result.dynamic or (False,) * result.rank
+    for dimension, size in zip(dimensions, operand.shape, strict=True):
+        if size != wanted[dimension] and not dynamic[dimension]:
+            raise Violation("R004", "shape", f"dimension {dimension} of the result has {wanted[dimension]} elements, the operand has {size} for it")
+        # Where it is dynamic the operand's actual size counts.
+        sizes[dimension] = wanted[dimension] = size
+    return np.broadcast_to(operand.transpose(np.argsort(dimensions, kind="stable")).reshape(sizes), wanted)
+
+
+@kernel("reshape", lanes=unchanged)
+def reshape(operand: Array, *, result: Shape) -> Array:
+    return operand.reshape(result.dimensions)
+
+
+@kernel("dynamic-reshape")
+def dynamic_reshape(operand: Array, *sizes: Array) -> Array:
+    return operand.reshape([int(size) for size in sizes])
+
+
+@kernel("pad")
+def pad(operand: Array, padding_value: Array, *, padding: Padding, result: Shape) -> Array:
+    """Elements are first moved apart, then shifted; those that come to lie outside are dropped."""
+    number = NUMBERS[result.element_type]
+    sizes = [max(size + p.low + p.high + max(size - 1, 0) * p.interior, 0) for size, p in zip(operand.shape, padding, strict=True)]
+    padded = np.full(sizes, converted(padding_value, number), number.held)
+    targets, sources = [], []
+    for size, p, limit in zip(operand.shape, padding, sizes, strict=True):
+        step = p.interior + 1
+        first = max(0, -(p.low // step))
+        past_last = min(size, max(first, -((p.low - limit) // step)))
+        if past_last <= first:
+            return padded
+        start = p.low + first * step
+        sources.append(slice(first, past_last))
+        targets.append(slice(start, start + (past_last - first - 1) * step + 1, step))
+    padded[tuple(targets)] = converted(operand, number)[tuple(sources)]
+    return padded
+
+
+@kernel("concatenate")
+def concatenate(*operands: Array, dimensions: SingleDim, result: Shape) -> Array:
+    number = NUMBERS[result.element_type]
+    return np.concatenate([converted(operand, number) for operand in operands], axis=dimensions[0])
+
+
+@kernel("iota")
+def iota(*, iota_dimension: Int, result: Shape) -> Array:
+    """Indices along one dimension, converted as `convert` does: narrow integers wrap, narrow floats round."""
+    if 0 in result.dimensions:
+        # The dimension along which it counts may be longer than any memory.
+        return np.empty(result.dimensions, NUMPY_TYPES[result.element_type])
+    indices = converted(np.arange(result.dimensions[iota_dimension], dtype=np.int64), NUMBERS[result.element_type])
+    sizes = [1] * result.rank
+    sizes[iota_dimension] = len(indices)
+    return np.broadcast_to(indices.reshape(sizes), result.dimensions)
+
+
+# ---- the same elements elsewhere --------------------------------------------------------------------------------------
+
+
+@kernel("transpose", lanes=unchanged)
+def transpose(operand: Array, *, dimensions: Dims) -> Array:
+    return operand.transpose(dimensions)
+
+
+@kernel("reverse", lanes=unchanged)
+def reverse(operand: Array, *, dimensions: Dims) -> Array:
+    return np.flip(operand, dimensions)
+
+
+@kernel("slice", lanes=unchanged)
+def slice_(operand: Array, *, slice: SliceRanges) -> Array:
+    return operand[tuple([np.s_[r.start : r.limit : r.stride] for r in slice])]
+
+
+kernel("copy", lanes="same")(unchanged)
+
+# ---- sizes ------------------------------------------------------------------------------------------------------------
+
+
+@kernel("get-dimension-size")
+def get_dimension_size(operand: Array, *, dimensions: FirstDim) -> Array:
+    return np.array(operand.shape[dimensions[0]], NUMPY_TYPES["s32"])
+
+
+@kernel("set-dimension-size")
+def set_dimension_size(operand: Array, size: Array, *, dimensions: FirstDim, result: Shape) -> Array:
+    """The elements below the new size: an array is held without what lies beyond its actual size.
+
+    Where the result is not written as dynamic, XLA:CPU changes nothing.
+    """
+    if not (result.dynamic and result.dynamic[dimensions[0]]):
+        return operand
+    if not 0 <= int(size) <= operand.shape[dimensions[0]]:
+        raise Violation("R004", "operand 1", f"size {int(size)} is not within the {operand.shape[dimensions[0]]} elements that the operand has")
+    return np.take(operand, range(int(size)), axis=dimensions[0])

@@ -1,0 +1,22 @@
+"""Kernels of opcodes that group values: tuple and get-tuple-element.
+
+Parameters and constants have none: they are values before the first step.
+"""
+
+from __future__ import annotations
+
+from hlotool.interp.kernels.base import kernel
+from hlotool.interp.values import Value
+from hlotool.opdefs.kinds import Int
+
+__all__: list[str] = []
+
+
+@kernel("tuple", lanes="same")
+def tuple_(*operands: Value) -> Value:
+    return operands
+
+
+@kernel("get-tuple-element", lanes="same")
+def get_tuple_element(operand: Value, *, index: Int) -> Value:
+    return operand[index]

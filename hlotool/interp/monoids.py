@@ -1,0 +1,80 @@
+"""Recognises computations that only apply one associative operation to their two parameters.
+
+What is not recognised is run as it is written; a monoid is a shortcut, never a meaning of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hlotool.interp.dtypes import NUMBERS, Array, number_type
+from hlotool.ir.model import Computation
+from hlotool.record import Record
+
+__all__ = ["Monoid", "monoid_of"]
+
+
+class Monoid(Record):
+    """An operation for which NumPy has a reduction: one ufunc for numbers, one for pred.
+
+    `winning_zero` is the sign bit of the zero that wins over the other where the operation compares, None where it does not.
+    """
+
+    numbers: Any
+    preds: Any
+    winning_zero: bool | None = None
+
+    def reduced(self, x: Array, init: Array, axes: tuple[int, ...]) -> Array:
+        """init combined with all elements along the axes, in the type that both are held in.
+
+        Narrow floats are combined in f32 and rounded once at the end, as on XLA:CPU.
+        """
+        number = number_type(x)
+        wide, start = x.astype(number.computed, copy=False), init.astype(number.computed, copy=False)
+        ufunc = self.preds if number.kind == "pred" else self.numbers
+        # Without a type NumPy sums small integers in 64 bits.
+        found = np.asarray(ufunc.reduce(wide, axis=axes, dtype=number.computed, initial=start[()]))
+        if number.kind == "float" and self.winning_zero is not None and (found == 0).any():
+            found = self._with_signs(found, wide, start, axes)
+        return found.astype(number.held, copy=False)
+
+    def _with_signs(self, found: Array, x: Array, init: Array, axes: tuple[int, ...]) -> Array:
+        """Zeros that NumPy has picked in any order get the sign of the one that wins."""
+
+        def wins(part: Array) -> Array:
+            return np.asarray((part == 0) & (np.signbit(part) == self.winning_zero))
+
+        sign = found.dtype.type(-1.0 if self.winning_zero else 1.0)
+        won = wins(x).any(axis=axes) | wins(init)
+        return np.where(found == 0, np.copysign(found, np.where(won, sign, -sign)), found)
+
+
+_MONOIDS = {
+    "add": Monoid(np.add, np.logical_or),
+    "multiply": Monoid(np.multiply, np.logical_and),
+    "maximum": Monoid(np.maximum, np.logical_or, winning_zero=False),
+    "minimum": Monoid(np.minimum, np.logical_and, winning_zero=True),
+    "and": Monoid(np.bitwise_and, np.logical_and),
+    "or": Monoid(np.bitwise_or, np.logical_or),
+    "xor": Monoid(np.bitwise_xor, np.logical_xor),
+}
+
+
+def monoid_of(computation: Computation) -> Monoid | None:
+    """The monoid of a computation `{ a, b -> op(a, b) }`, None for every other.
+
+    >>> import hlotool
+    >>> text = "f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(b, a) } ENTRY e { ROOT p = f32[] parameter(0) }"
+    >>> monoid_of(hlotool.parse(text).computations[0]).numbers
+    <ufunc 'add'>
+    """
+    root = computation.root
+    monoid = _MONOIDS.get(root.opcode)
+    if monoid is None or {x.parameter_number for x in root.operands} != {0, 1} or len(computation.parameters) != 2:
+        return None
+    # Between operands of different types it would convert, and the order of complex numbers is not HLO's.
+    types = {x.shape.element_type for x in (root, *root.operands)}
+    compares_complex = monoid.winning_zero is not None and NUMBERS[root.shape.element_type].kind == "complex"
+    return monoid if len(types) == 1 and not compares_complex else None

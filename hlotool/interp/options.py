@@ -1,0 +1,26 @@
+"""The options of a run."""
+
+from __future__ import annotations
+
+from hlotool.record import Record
+
+__all__ = ["ELIDED_MODES", "RunOptions"]
+
+ELIDED_MODES = ("zeros", "ones", "iota", "random")
+"""What may stand in for constants that a text leaves out."""
+
+
+class RunOptions(Record):
+    """What a run may assume and how long it may take.
+
+    `elided`, one of ELIDED_MODES, is put in place of constants written `{...}`; None makes them errors. `seed` is for whatever is
+    random. `max_iterations` limits the rounds of each while loop, `timeout_seconds` the whole run; None means no limit.
+
+    >>> RunOptions(elided="zeros").seed
+    0
+    """
+
+    elided: str | None = None
+    seed: int = 0
+    max_iterations: int | None = None
+    timeout_seconds: float | None = None

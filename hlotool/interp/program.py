@@ -1,0 +1,154 @@
+"""Computations prepared for the evaluator: which kernel runs when, on which slots, and what can be forgotten afterwards.
+
+Runs nothing; finds before a run what cannot be run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from hlotool.errors import Diagnostic
+from hlotool.interp.dtypes import NUMPY_TYPES
+from hlotool.interp.failures import diagnostic_at
+from hlotool.interp.kernels.base import FACTS, Kernel, default_of
+from hlotool.interp.kernels.table import OPS
+from hlotool.interp.literal import literal_value
+from hlotool.interp.options import ELIDED_MODES, RunOptions
+from hlotool.interp.values import Value
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.shapes.shape import Shape
+
+__all__ = ["Program", "Step", "obstacles", "works_on_lanes"]
+
+
+class Step:
+    """One instruction: `function(*operands, **keywords)` goes to slot `target`, then the slots `dead` are emptied.
+
+    Results must be of NumPy type `dtype` and have `dimensions`; None where nobody can say, as for tuples and dynamic shapes.
+    """
+
+    __slots__ = ("dead", "dimensions", "dtype", "function", "instruction", "keywords", "operands", "suspends", "target")
+
+    def __init__(self, instruction: Instruction, target: int, operands: tuple[int, ...], options: RunOptions, lanes: tuple[int, ...] | None) -> None:
+        kernel: Kernel = instruction.op.kernel
+        self.instruction = instruction
+        self.target = target
+        self.operands = operands
+        self.dead: tuple[int, ...] = ()
+        self.function: Callable[..., Any] = kernel.function
+        self.suspends = kernel.suspends
+        wanted = kernel.wanted
+        if lanes is not None:
+            assert kernel.lanes is not None, "computations that do not work on lanes are run one by one"
+            self.function, self.suspends, wanted = kernel.lanes, kernel.lanes_suspend, kernel.lanes_wanted
+        self.keywords = {name: _keyword(instruction, name, options, lanes) for name in wanted}
+        shape = instruction.shape
+        self.dtype: np.dtype[Any] | None = NUMPY_TYPES.get(shape.element_type)
+        self.dimensions = shape.dimensions if self.dtype is not None and lanes is None and not shape.dynamic else None
+
+
+def _keyword(x: Instruction, name: str, options: RunOptions, lanes: tuple[int, ...] | None) -> Any:
+    if name in FACTS:
+        facts = {"result": x.shape, "operand_shapes": tuple(o.shape for o in x.operands), "options": options, "lanes": lanes}
+        return facts[name]
+    return x.attributes[name] if name in x.attributes else default_of(x.opcode, name)
+
+
+class Program:
+    """A computation as a list of steps over numbered slots; `lanes` as in Invoke."""
+
+    __slots__ = ("initial", "parameters", "result", "steps")
+
+    def __init__(self, computation: Computation, options: RunOptions, lanes: tuple[int, ...] | None = None) -> None:
+        instructions = computation.instructions
+        slots = {x: k for k, x in enumerate(instructions)}
+        self.initial: list[Value] = [None] * len(instructions)
+        self.parameters = [slots[x] for x in computation.parameters]
+        self.result = slots[computation.root]
+        self.steps: list[Step] = []
+        for slot, x in enumerate(_in_order(computation)):
+            if x.literal is not None:
+                self.initial[slots[x]] = literal_value(x.literal, options, slot)
+            elif x.parameter_number is None:
+                self.steps.append(Step(x, slots[x], tuple([slots[operand] for operand in x.operands]), options, lanes))
+        self._forget_early()
+
+    def _forget_early(self) -> None:
+        """Notes for each step which values nobody reads after it; constants, which belong to the program, cost nothing to keep."""
+        last = {self.result: -1}
+        for step in reversed(self.steps):
+            dead = [slot for slot in dict.fromkeys((*step.operands, step.target)) if slot not in last and self.initial[slot] is None]
+            last.update(dict.fromkeys(dead, 0))
+            step.dead = tuple(dead)
+
+
+def _in_order(computation: Computation) -> list[Instruction]:
+    """The instructions with operands before users: the text's own order, unless it refers forward."""
+    seen: set[Instruction] = set()
+    for x in computation.instructions:
+        if not all(operand in seen for operand in x.operands):
+            return _sorted(computation)
+        seen.add(x)
+    return computation.instructions
+
+
+def _sorted(computation: Computation) -> list[Instruction]:
+    done: dict[Instruction, None] = {}
+    for start in computation.instructions:
+        stack = [start]
+        while stack:
+            missing = [operand for operand in stack[-1].operands if operand not in done]
+            if missing:
+                stack += missing
+            else:
+                done.setdefault(stack.pop())
+    return list(done)
+
+
+# ---- what can be told before a run ------------------------------------------------------------------------------------
+
+
+def works_on_lanes(computation: Computation) -> bool:
+    """Whether every instruction is one of scalars that can be computed for many lanes at once."""
+    return all(_scalar(x.shape) and (x.op.kernel is None or x.op.kernel.lanes is not None) for x in computation.instructions)
+
+
+def _scalar(shape: Shape) -> bool:
+    return all(leaf.is_array and not leaf.dimensions for leaf in shape.leaves())
+
+
+def reachable(module: Module) -> Iterator[Computation]:
+    """The entry computation and all that it calls, each once."""
+    seen, stack = {module.entry}, [module.entry]
+    while stack:
+        computation = stack.pop()
+        yield computation
+        for x in computation.instructions:
+            fresh = [called for called in x.called if called not in seen]
+            seen.update(fresh)
+            stack += fresh
+
+
+_MISSING_HINT = "the opcode is not in hlotool's table"
+_ELIDED_HINT = f"print the module with its large constants, or run it with elided set to one of {', '.join(ELIDED_MODES)}"
+
+
+def obstacles(module: Module, options: RunOptions) -> list[Diagnostic]:
+    """Everything that stands in the way of running the module, in textual order: opcodes without a kernel, elided constants."""
+    found = []
+    for computation in reachable(module):
+        for x in computation.instructions:
+            if x.literal is not None:
+                if x.literal.elided and options.elided is None:
+                    message = f"the values of constant '{x.name}' of shape {x.shape.text_without_layout} are left out of the text"
+                    found.append(diagnostic_at(module, x, "R003", message, _ELIDED_HINT))
+            elif x.op.kernel is None and x.parameter_number is None:
+                message = f"hlotool cannot compute '{x.opcode}' yet"
+                found.append(diagnostic_at(module, x, "R001", message, None if x.opcode in OPS else _MISSING_HINT))
+            elif bad := next((leaf for leaf in x.shape.leaves() if leaf.element_type in ("opaque", "buffer")), None):
+                message = f"'{x.name}' holds a value of type {bad.text_without_layout}, which cannot be computed with"
+                found.append(diagnostic_at(module, x, "R001", message))
+    return sorted(found, key=lambda d: (d.line, d.column))

@@ -1,0 +1,98 @@
+"""Results as text, for people and as JSON.
+
+Computes nothing but what it shows of an array.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from hlotool.interp.dtypes import Array, number_type
+from hlotool.interp.files import output_names
+from hlotool.interp.values import Value, leaves
+from hlotool.shapes.shape import Shape
+
+__all__ = ["as_json", "as_text"]
+
+_SHOWN_IN_FULL = 64
+"""Arrays of more elements are abbreviated as NumPy does, and summed up in numbers."""
+
+
+def as_text(value: Value, shape: Shape, width: int) -> Iterator[str]:
+    """Lines for each array of a result: name, type, and the values; of large arrays the corners and their range.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> print(*as_text(np.array([1, 2], np.int32), array_shape("s32", (2,)), 80), sep="\\n")
+    output  s32[2]  [1 2]
+    """
+    rows = [(name, leaf_shape.text_without_layout, leaf) for (name, leaf_shape), leaf in zip(output_names(shape), leaves(value), strict=True)]
+    names, types = (max((len(row[k]) for row in rows), default=0) for k in range(2))
+    for name, type_text, leaf in rows:
+        head = f"{name:{names}}  {type_text:{types}}  "
+        if not isinstance(leaf, np.ndarray):
+            yield head.rstrip()
+            continue
+        lines = _values(leaf, width - 2)
+        if leaf.size > _SHOWN_IN_FULL:
+            yield head + _range(leaf)
+        elif len(lines) == 1 and len(head) + len(lines[0]) <= width:
+            yield head + lines[0]
+            continue
+        else:
+            yield head.rstrip()
+        yield from (f"  {line}".rstrip() for line in lines)
+
+
+def _plain(array: Array) -> Array:
+    """The array in a type that NumPy prints well."""
+    return array.astype(number_type(array).computed, copy=False)
+
+
+def _values(array: Array, width: int) -> list[str]:
+    if array.ndim == 0:
+        return [str(array[()]).replace("True", "true").replace("False", "false")]
+    return np.array2string(_plain(array), max_line_width=width, threshold=_SHOWN_IN_FULL, edgeitems=3 if array.ndim < 3 else 1, precision=6).split(
+        "\n"
+    )
+
+
+def _range(array: Array) -> str:
+    plain = _plain(array)
+    if plain.dtype.kind == "b":
+        return f"true {int(plain.sum())} of {plain.size}"
+    finite = plain[np.isfinite(plain)]
+    odd = [f"{what} {count}" for what, count in (("nan", int(np.isnan(plain).sum())), ("inf", int(np.isinf(plain).sum()))) if count]
+    if plain.dtype.kind == "c" or not finite.size:
+        return "  ".join([f"{finite.size} finite", *odd])
+    parts = [f"min {finite.min():.6g}", f"max {finite.max():.6g}", f"mean {finite.mean(dtype=np.float64):.6g}"]
+    return "  ".join(parts + odd)
+
+
+def as_json(value: Value, shape: Shape) -> str:
+    """An array of objects: name, type, dimensions, and values as nested lists.
+
+    Complex numbers are pairs; what JSON cannot write as a number is a string: "nan", "inf", "-inf".
+    """
+    rows = []
+    for (name, leaf_shape), leaf in zip(output_names(shape), leaves(value), strict=True):
+        row: dict[str, Any] = {"name": name, "type": leaf_shape.element_type}
+        if isinstance(leaf, np.ndarray):
+            row |= {"dimensions": list(leaf.shape), "values": _nested(leaf)}
+        rows.append(f"  {json.dumps(row)}")
+    return "[\n" + ",\n".join(rows) + "\n]\n"
+
+
+def _nested(array: Array) -> Any:
+    plain = _plain(array)
+    if plain.dtype.kind == "c":
+        plain = np.stack([plain.real, plain.imag], axis=-1)
+    if plain.dtype.kind != "f" or np.isfinite(plain).all():
+        return plain.tolist()
+    named = plain.astype(object)
+    for k in np.argwhere(~np.isfinite(plain)):
+        named[tuple(k)] = str(float(plain[tuple(k)]))
+    return named.tolist()

@@ -1,0 +1,181 @@
+"""Values of a run: arrays, tuples of values, tokens; and how arguments become values.
+
+Nothing is computed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hlotool.errors import Violation
+from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES, Array, NumberType
+from hlotool.shapes.shape import UNBOUNDED, Shape
+
+__all__ = ["Token", "Value", "checked_argument", "leaves", "owned", "with_leaves", "zeros"]
+
+Value: TypeAlias = Any
+"""An Array (rank 0 for scalars), a tuple of values, or a Token."""
+
+
+class Token:
+    """The value of a `token[]`: it orders operations and holds nothing, so all are equal.
+
+    >>> Token() == Token()
+    True
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Token)
+
+    def __hash__(self) -> int:
+        return hash(Token)
+
+    def __repr__(self) -> str:
+        return "Token()"
+
+
+def leaves(value: Value) -> Iterator[Any]:
+    """The arrays and tokens of a value, in order."""
+    # Tuples nest deeper than Python recurses.
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, tuple):
+            stack.extend(reversed(item))
+        else:
+            yield item
+
+
+def with_leaves(shape: Shape, found: Iterable[Any]) -> Value:
+    """The value nested as `shape` is, with these leaves in order.
+
+    >>> from hlotool.shapes.shape import TOKEN, tuple_shape
+    >>> with_leaves(tuple_shape([TOKEN, tuple_shape([TOKEN])]), iter("ab"))
+    ('a', ('b',))
+    """
+    items = iter(found)
+    made: list[Any] = []
+    stack: list[tuple[Shape, bool]] = [(shape, False)]
+    while stack:
+        part, is_complete = stack.pop()
+        if not part.is_tuple:
+            made.append(next(items))
+        elif is_complete:
+            count = len(part.elements)
+            elements = tuple(made[len(made) - count :])
+            del made[len(made) - count :]
+            made.append(elements)
+        else:
+            stack.append((part, True))
+            stack.extend((element, False) for element in reversed(part.elements))
+    return made[0]
+
+
+def zeros(shape: Shape) -> Value:
+    """A value of a shape with all numbers 0, such as a context that nobody looks into."""
+    return with_leaves(shape, (np.zeros(leaf.dimensions, NUMPY_TYPES[leaf.element_type]) if leaf.is_array else Token() for leaf in shape.leaves()))
+
+
+def owned(value: Value, shape: Shape) -> Value:
+    """The value with every array in memory of its own, for those who asked for a result and may write into it."""
+    return with_leaves(shape, (np.array(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves(value)))
+
+
+# ---- arguments --------------------------------------------------------------------------------------------------------
+
+
+def checked_argument(argument: Any, shape: Shape, name: str) -> Value:
+    """The argument as a value of the shape; raises Violation, which names the parameter and what it takes.
+
+    Floats become any float type and integers any integer type that holds them; nothing else is converted.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> checked_argument([1, 2], array_shape("s8", (2,)), "x")
+    array([1, 2], dtype=int8)
+    """
+    found: list[Any] = []
+    stack: list[tuple[Any, Shape, tuple[int, ...]]] = [(argument, shape, ())]
+    while stack:
+        item, part, path = stack.pop()
+        place = f"'{name}'" + (f", element {'.'.join(map(str, path))}," if path else "")
+        if not part.is_tuple:
+            found.append(_checked_leaf(item, part, place))
+            continue
+        if not isinstance(item, tuple | list) or len(item) != len(part.elements):
+            got = f"{len(item)}" if isinstance(item, tuple | list) else f"a {type(item).__name__}"
+            raise Violation("R002", name, f"{place} takes a tuple of {len(part.elements)} values, got {got}")
+        stack.extend((item[k], part.elements[k], (*path, k)) for k in range(len(item) - 1, -1, -1))
+    return with_leaves(shape, found)
+
+
+def _checked_leaf(argument: Any, shape: Shape, place: str) -> Any:
+    wanted = shape.text_without_layout
+    if shape.element_type == "token":
+        if isinstance(argument, Token):
+            return argument
+        raise Violation("R002", place, f"{place} takes a token, got a {type(argument).__name__}", "pass hlotool.Token()")
+    if not shape.is_array:
+        raise Violation("R002", place, f"{place} is {wanted}, which has no values to pass")
+    try:
+        array = np.asarray(argument)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise Violation("R002", place, f"{place} takes {wanted}, got something that is no array: {error}") from None
+    if not _sizes_fit(array.shape, shape):
+        raise Violation("R002", place, f"{place} takes {wanted}, got an array with the dimensions {list(array.shape)}", _shape_hint(array, shape))
+    return _converted(array, NUMBERS[shape.element_type], wanted, place)
+
+
+def _sizes_fit(sizes: Sequence[int], shape: Shape) -> bool:
+    """Whether the sizes are those of the shape, or smaller where it is dynamic."""
+    if len(sizes) != shape.rank:
+        return False
+    dynamic = shape.dynamic or (False,) * shape.rank
+    pairs = zip(sizes, shape.dimensions, dynamic, strict=True)
+    return all(size == bound or (marked and (bound == UNBOUNDED or size < bound)) for size, bound, marked in pairs)
+
+
+def _shape_hint(array: Array, shape: Shape) -> str | None:
+    if sorted(array.shape) == sorted(shape.dimensions):
+        return "its dimensions seem to be in another order"
+    return "reshape it: it has as many elements" if array.size == int(np.prod(shape.dimensions)) else None
+
+
+_FLOAT_NAMES = {"bfloat16", *(row.held.name for row in NUMBERS.values() if row.kind == "float")}
+_INTEGER_NAMES = {row.held.name for row in NUMBERS.values() if row.element.is_integral}
+
+
+def _kind(array: Array) -> str:
+    """Which of HLO's kinds of numbers an array holds: "pred", "integer", "float", "complex" or none."""
+    name = array.dtype.name
+    if name in _INTEGER_NAMES or array.dtype.kind in "iu":
+        return "integer"
+    if name in _FLOAT_NAMES or array.dtype.kind == "f":
+        return "float"
+    return {"b": "pred", "c": "complex"}.get(array.dtype.kind, "")
+
+
+_KINDS = {"signed": "integer", "unsigned": "integer"}
+
+
+def _converted(array: Array, number: NumberType, wanted: str, place: str) -> Array:
+    if array.dtype == number.held:
+        return array
+    kind, wanted_kind = _kind(array), _KINDS.get(number.kind, number.kind)
+    # An empty list is an array of floats to NumPy, whatever it was meant to be.
+    if kind != wanted_kind and array.size:
+        raise Violation("R002", place, f"{place} takes {wanted}, got an array of {array.dtype}", f"convert it: .astype('{number.held.name}')")
+    if wanted_kind == "integer" and array.size:
+        least, most = int(array.min().item()), int(array.max().item())
+        if least < number.element.minimum or most > number.element.maximum:
+            odd = least if least < number.element.minimum else most
+            limits = f"{number.element.minimum} to {number.element.maximum}"
+            raise Violation("R002", place, f"{place} takes {wanted}, which does not hold {odd}", f"{number.element.name} holds {limits}")
+    # Doubles go to 16 bits by way of f32, as HLO's own conversion does.
+    if number.computed == np.float32 and array.dtype == np.float64 and number.bits == 16:
+        array = array.astype(np.float32)
+    return array.astype(number.held)

@@ -1,0 +1,162 @@
+"""`hlotool run`: arguments, results and everything that may be wrong with them."""
+
+from __future__ import annotations
+
+import json
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+SUM = """HloModule m
+
+ENTRY e {
+  left = f32[2,2] parameter(0)
+  right.1 = f32[2,2] parameter(1)
+  ROOT sum = f32[2,2] add(left, right.1)
+}
+"""
+PAIR = """HloModule m
+
+ENTRY e {
+  state = (bf16[2], s4[]) parameter(0)
+  x = bf16[2] get-tuple-element(state), index=0
+  y = bf16[2] add(x, x)
+  k = s4[] get-tuple-element(state), index=1
+  big = f32[100] iota(), iota_dimension=0
+  none = token[] after-all()
+  inner = (s4[], token[]) tuple(k, none)
+  ROOT r = (bf16[2], (s4[], token[]), f32[100]) tuple(y, inner, big)
+}
+"""
+
+
+@pytest.fixture
+def sum_file(tmp_path):
+    path = tmp_path / "sum.hlo"
+    path.write_text(SUM)
+    return path
+
+
+def test_literals_files_and_numbers(cli, sum_file, tmp_path):
+    np.save(tmp_path / "r.npy", np.full((2, 2), 0.5))
+    result = cli("run", sum_file, "--input", "left={{1,2},{3,4}}", "--input", f"1={tmp_path / 'r.npy'}")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == "output  f32[2,2]\n  [[1.5 2.5]\n   [3.5 4.5]]\n"
+
+
+def test_made_up_inputs_are_said(cli, sum_file):
+    result = cli("run", sum_file, "--input", "left=ones")
+    assert result.stderr == "hlotool: random values (seed 0) for right.1\n"
+    assert cli("run", sum_file, "--input", "left=ones").stdout == result.stdout
+    assert cli("run", sum_file, "--input", "left=ones", "--seed", "1").stdout != result.stdout
+    quiet = cli("run", sum_file, "-q")
+    assert (quiet.stdout, quiet.stderr, quiet.exit_code) == ("", "", 0)
+
+
+def test_results_go_to_a_file_and_come_back(cli, tmp_path):
+    stored, again = tmp_path / "out.npz", tmp_path / "again.npz"
+    result = cli("run", "-", "--input", "state.0={1.5,-2}", "--input", "0.1=7", "-o", stored, stdin=PAIR)
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[:4] == [
+        "output.0    bf16[2]   [ 3. -4.]",
+        "output.1.0  s4[]      7",
+        "output.1.1  token[]",
+        "output.2    f32[100]  min 0  max 99  mean 49.5",
+    ]
+    assert lines[4].startswith("  [ 0.  1.  2. ... ")
+    with np.load(stored) as archive:
+        assert sorted(archive.files) == ["output.0", "output.1.0", "output.2"]
+        assert archive["output.0"].view(ml_dtypes.bfloat16).tolist() == [3, -4]
+        np.savez(again, **{"state.0": archive["output.0"], "state.1": archive["output.1.0"], "output.7": np.zeros(1)})
+    result = cli("run", "-", "--inputs", again, stdin=PAIR)
+    assert result.stdout.splitlines()[0].split(maxsplit=2)[2] == "[ 6. -8.]"
+
+
+def test_json_is_for_machines(cli):
+    text = "ENTRY e { c = f32[3] constant({1, nan, -inf}) z = c64[] constant((1, 2)) p = pred[] constant(true) ROOT t = tuple(c, z, p) }"
+    result = cli("run", "-", "--json", stdin=text)
+    assert json.loads(result.stdout) == [
+        {"name": "output.0", "type": "f32", "dimensions": [3], "values": [1.0, "nan", "-inf"]},
+        {"name": "output.1", "type": "c64", "dimensions": [], "values": [1.0, 2.0]},
+        {"name": "output.2", "type": "pred", "dimensions": [], "values": True},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--input", "lefd=ones"], "there is no parameter 'lefd'; did you mean 'left'?"),
+        (["--input", "q=ones"], "there is no parameter 'q'; the parameters are left, right.1"),
+        (["--input", "left={1,2}"], "'left' takes f32[2,2], and '{1,2}' is no such literal: "),
+        (["--input", "left=no.npy"], "cannot read 'no.npy': No such file or directory"),
+        (["--inputs", "no.npz"], "cannot read 'no.npz': No such file or directory"),
+    ],
+)
+def test_mistakes_are_one_line(cli, sum_file, arguments, message):
+    result = cli("run", sum_file, *arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"hlotool: {message}")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.zeros((2, 3), np.float32), "parameter 0 'left' takes f32[2,2], got an array with the dimensions [2, 3]"),
+        (np.zeros(4, np.float32), "got an array with the dimensions [4]; reshape it: it has as many elements"),
+        (np.zeros((2, 2), np.int32), "got an array of int32; convert it: .astype('float32')"),
+        (np.array([["a", "b"], ["c", "d"]]), "got an array of <U1"),
+    ],
+)
+def test_arrays_that_do_not_fit(cli, sum_file, tmp_path, array, message):
+    np.savez(tmp_path / "in.npz", left=array, right=array)
+    result = cli("run", sum_file, "--inputs", tmp_path / "in.npz")
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_an_incomplete_archive_needs_a_seed(cli, sum_file, tmp_path):
+    path = tmp_path / "in.npz"
+    np.savez(path, left=np.zeros((2, 2)))
+    result = cli("run", sum_file, "--inputs", path)
+    assert result.exit_code == 2
+    assert result.stderr == f"hlotool: '{path}' has no value for parameter 'right.1'; give it with --input, or --seed N for random values\n"
+    assert cli("run", sum_file, "--inputs", path, "--seed", "3").exit_code == 0
+
+
+def test_pickles_are_not_loaded(cli, sum_file, tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.array([{}], object), allow_pickle=True)
+    result = cli("run", sum_file, "--input", f"left={path}")
+    assert result.exit_code == 2
+    assert result.stderr == f"hlotool: cannot read '{path}': it is no array file, or holds Python objects, which are not loaded\n"
+
+
+def test_what_cannot_be_run_is_shown_in_the_source(cli):
+    result = cli("run", "-", stdin='ENTRY e { x = f32[] parameter(0) ROOT r = f32[] custom-call(x), custom_call_target="f" }')
+    assert result.exit_code == 2
+    assert result.stderr.startswith("hlotool: random") or "error[R001] not-runnable" in result.stderr
+    assert "<stdin>:1:39" in result.stderr
+
+
+def test_limits(cli):
+    loop = "yes { s = f32[] parameter(0) ROOT t = pred[] constant(true) } f { s = f32[] parameter(0) ROOT t = f32[] add(s, s) }"
+    text = f"HloModule m {loop} ENTRY e {{ x = f32[] parameter(0) ROOT r = f32[] while(x), condition=yes, body=f }}"
+    assert "did not end after 3 iterations" in cli("run", "-", "--max-iterations", "3", stdin=text).stderr
+    assert "took longer than 0.1 seconds" in cli("run", "-", "--timeout", "0.1", stdin=text).stderr
+
+
+def test_elided_constants(cli):
+    text = "ENTRY e { ROOT c = s32[3] constant({...}) }"
+    assert cli("run", "-", stdin=text).exit_code == 2
+    assert cli("run", "-", "--elided", "iota", stdin=text).stdout == "output  s32[3]  [0 1 2]\n"
+
+
+def test_no_other_command_imports_numpy(process, sum_file):
+    for arguments in (["--help"], ["run", "--help"], ["print", sum_file], ["verify", sum_file]):
+        result = process(*arguments, env={"PYTHONPROFILEIMPORTTIME": "1"})
+        assert result.returncode == 0
+        assert "numpy" not in result.stderr

@@ -1,0 +1,43 @@
+"""The samples run, and the training step gives what JAX gave for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hlotool
+from hlotool.interp.files import Arguments, read_npz
+from hlotool.interp.inputs import random_arguments
+from hlotool.interp.values import leaves
+
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+# Needs eight devices.
+RUNNABLE = sorted(path for path in SAMPLES.glob("*.hlo") if path.name != "all_reduce.hlo")
+
+
+@pytest.mark.parametrize("path", RUNNABLE, ids=[path.name for path in RUNNABLE])
+def test_sample_runs(path):
+    module = hlotool.parse_file(path)
+    value = hlotool.evaluate(module, random_arguments(module))
+    assert [leaf.shape for leaf in leaves(value)] == [shape.dimensions for shape in module.entry.root.shape.leaves()]
+
+
+def test_training_step_equals_jax():
+    """Loss, every gradient, every updated parameter and velocity."""
+    module = hlotool.parse_file(SAMPLES / "mlp_train_step.hlo")
+    stored = read_npz(str(SAMPLES / "mlp_train_step.npz"))
+    arguments = Arguments(module)
+    arguments.give_all(stored, "mlp_train_step.npz")
+    assert arguments.missing() == []
+    found = list(leaves(hlotool.evaluate(module, arguments.values_or_random(0))))
+    assert len(found) == 13
+    for k, leaf in enumerate(found):
+        wanted = stored[f"output.{k}"]
+        assert leaf.dtype == wanted.dtype
+        np.testing.assert_allclose(leaf, wanted, rtol=1e-5, atol=1e-6 * float(np.abs(wanted).max()))
+
+
+def test_newton_finds_the_root():
+    assert float(hlotool.evaluate(hlotool.parse_file(SAMPLES / "while_loop.hlo"), [2.0])) == pytest.approx(2**0.5, rel=1e-6)

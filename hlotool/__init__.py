@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from hlotool.errors import Diagnostic as Diagnostic
     from hlotool.errors import HlotoolError as HlotoolError
     from hlotool.errors import ParseError as ParseError
+    from hlotool.opdefs.modes import VerifyModes as VerifyModes
     from hlotool.text import PrintOptions as PrintOptions
     from hlotool.text import parse as parse
     from hlotool.text import parse_all as parse_all
     from hlotool.text import to_text as to_text
     from hlotool.text.files import parse_file as parse_file
+    from hlotool.verify import verify as verify
 
 __version__ = "0.1.0"
 
@@ -29,6 +31,8 @@ _HOMES = {
     "parse_all": "hlotool.text",
     "parse_file": "hlotool.text.files",
     "to_text": "hlotool.text",
+    "VerifyModes": "hlotool.opdefs.modes",
+    "verify": "hlotool.verify",
 }
 __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604
 

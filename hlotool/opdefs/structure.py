@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import op, require
+from hlotool.opdefs.base import LAYOUT_KEPT, MIXED_PRECISION, op, require
 from hlotool.opdefs.inference import count, written_shape_needed
 from hlotool.opdefs.kinds import Int, Replication
 from hlotool.shapes.shape import Shape, tuple_shape
@@ -52,7 +52,7 @@ def _tuple_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: d
         raise Violation("T071", "shape", f"written with {count(len(result.elements), 'element')}, has {count(len(operands), 'operand')}")
 
 
-@op("tuple", parse_rule=_tuple_rule)
+@op("tuple", parse_rule=_tuple_rule, result_code="T071", traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def tuple_(*operands: Shape) -> Shape:
     """Groups values into one.
 
@@ -61,13 +61,13 @@ def tuple_(*operands: Shape) -> Shape:
     return tuple_shape(operands)
 
 
-@op()
+@op(result_code="T070", traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def get_tuple_element(operand: Shape, *, index: Int) -> Shape:
     """One element of a tuple.
 
     r = s32[] get-tuple-element((f32[4], s32[]) x), index=1
     """
-    require(operand.is_tuple, "T069", "operand 0", f"operand is {operand.text_without_layout}, not a tuple")
+    require(operand.is_tuple, "T069", "operands", f"operand is {operand.text_without_layout}, not a tuple")
     elements = operand.elements
     require(0 <= index < len(elements), "T068", "index", f"tuple has {count(len(elements), 'element')}, index {index}")
     return elements[index]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
@@ -18,7 +19,7 @@ from hlotool.text.grammar import load_grammar
 from hlotool.text.lexer import ACTIVE, HloLexer, would_shift
 from hlotool.text.session import Session
 
-__all__ = ["parse_segment", "parse_with_recovery", "the_parser"]
+__all__ = ["parse_segment", "parse_with_recovery", "read_pieces", "the_parser"]
 
 _LOCK = threading.Lock()
 _PARSER: HloParser | None = None
@@ -32,10 +33,14 @@ class HloParser:
         self.lexer = HloLexer(self.grammar)
         self._automaton = _Parser(self.grammar.table, self.grammar.callbacks)
 
-    def start(self, text: str, rule: str) -> Any:
-        """Lark's interactive parser before the first token of `text`."""
+    def start(self, text: str, rule: str, automaton: _Parser | None = None) -> Any:
+        """Lark's interactive parser before the first token of `text`; another automaton has other callbacks for the same rules."""
         thread = LexerThread(self.lexer, LexerState(TextSlice(text, 0, len(text))))
-        return self._automaton.parse(thread, rule, start_interactive=True)
+        return (automaton or self._automaton).parse(thread, rule, start_interactive=True)
+
+    def with_callbacks(self, maker: Callable[[Any], Callable[[list[Any]], Any]]) -> _Parser:
+        """The same automaton, which for each rule calls what `maker` makes of the rule, with everything that was recognised."""
+        return _Parser(self.grammar.table, {rule: maker(rule) for rule in self.grammar.callbacks})
 
 
 def the_parser() -> HloParser:
@@ -68,6 +73,20 @@ def parse_segment(session: Session, rule: str, text: str) -> Any:
         return _feed(the_parser().start(text, rule))
     finally:
         ACTIVE.session, builder.in_segment = outer, False
+
+
+def read_pieces(session: Session, rule: str, maker: Callable[[Any], Callable[[list[Any]], Any]]) -> Any:
+    """What `maker`'s functions make of the session's text by `rule`; nothing is built. Raises UnexpectedInput."""
+    parser = the_parser()
+    previous = getattr(ACTIVE, "session", None)
+    ACTIVE.session = session
+    try:
+        return _feed(parser.start(session.text, rule, parser.with_callbacks(maker)))
+    finally:
+        if previous is not None:
+            ACTIVE.session = previous
+        else:
+            del ACTIVE.session
 
 
 def parse_with_recovery(session: Session, rule: str, max_errors: int) -> None:

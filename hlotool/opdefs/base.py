@@ -16,8 +16,8 @@ from hlotool.record import Record
 from hlotool.shapes.shape import Shape
 
 __all__ = [
-    "ACCUMULATED", "LAYOUT_KEPT", "MIXED_PRECISION", "OPS", "PRECISION_KEPT", "REQUIRED",  "SHAPE_GUESSED", "AttributeSpec", "Constraints", "OpDef", "op", "require",
-    "unknown_op",
+    "ACCUMULATED", "LAYOUT_KEPT", "MIXED_PRECISION", "OPS", "PRECISION_KEPT", "REQUIRED", "ROUNDED", "SHAPE_GUESSED", "AttributeSpec", "Constraints",
+    "OpDef", "op", "require", "unknown_op",
 ]  # fmt: skip
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -34,6 +34,8 @@ LAYOUT_KEPT = "layout-kept"
 """Trait: the result's layout is the inferred one, since nothing is computed that could arrange it anew."""
 PRECISION_KEPT = "precision-kept"
 """Trait: the result's element type is the inferred one even where the verifier allows mixed precision."""
+ROUNDED = "rounded"
+"""Trait: the result may be a float of another type than inferred, as compilers for TPUs write sums that they round at once."""
 ACCUMULATED = "accumulated"
 """Trait: the result may have another element type than the operands, in which products are accumulated."""
 SHAPE_GUESSED = "shape-guessed"

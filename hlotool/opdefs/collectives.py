@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import MIXED_PRECISION, Constraints, op, require
+from hlotool.opdefs.base import MIXED_PRECISION, ROUNDED, Constraints, op, require
 from hlotool.opdefs.constraints import difference, same_shape
 from hlotool.opdefs.inference import (
     bounds,
@@ -156,7 +156,7 @@ def _check_reducer(operands: tuple[Shape, ...], to_apply: ProgramShape) -> None:
     require(given in (2, 2 * len(operands)), "C030", "to_apply", f"the computation has {count(given, 'parameter')}, needs 2")
 
 
-@op(infers=False, parse_rule=_global_ids_need_channel, constraints=_reduced_alike("all-reduce"), traits=(MIXED_PRECISION,))
+@op(infers=False, parse_rule=_global_ids_need_channel, constraints=_reduced_alike("all-reduce"), traits=(MIXED_PRECISION, ROUNDED))
 def all_reduce(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -173,7 +173,7 @@ def all_reduce(
     written_shape_needed("all-reduce")
 
 
-@op(infers=False, parse_rule=_global_ids_need_channel, constraints=_reduced_alike("all-reduce-start"), traits=(MIXED_PRECISION,))
+@op(infers=False, parse_rule=_global_ids_need_channel, constraints=_reduced_alike("all-reduce-start"), traits=(MIXED_PRECISION, ROUNDED))
 def all_reduce_start(
     *operands: Shape,
     channel_id: Int | None = None,

@@ -64,7 +64,7 @@ def _in_flight(buffer: Shape, at: str, opcode: str) -> Shape:
     return made_tuple((buffer, array_shape("u32"), TOKEN), at, opcode)
 
 
-@op(infers=False, shape_ignored=True, constraints=_tokens_at(1), traits=(MIXED_PRECISION,))
+@op(infers=False, shape_ignored=True, traits=(MIXED_PRECISION,))
 def send(operand: Shape, token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Begins to send the operand over a channel; the result holds the buffer, a context and a token.
 

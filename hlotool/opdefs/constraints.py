@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import ACCUMULATED, LAYOUT_KEPT, MIXED_PRECISION, PRECISION_KEPT, OpDef, require
+from hlotool.opdefs.base import ACCUMULATED, LAYOUT_KEPT, MIXED_PRECISION, PRECISION_KEPT, ROUNDED, OpDef, require
 from hlotool.opdefs.inference import kind_of, same_type_up_to_precision
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.record import replace
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape, compatible
 
-__all__ = ["check_precision", "check_result", "difference", "require_same_element_type", "same_shape"]
+__all__ = ["check_precision", "check_result", "difference", "require_same_element_type", "same_order", "same_shape"]
 
 Path = tuple[int, ...]
 
@@ -22,8 +23,27 @@ _TYPE_KEPT = frozenset({LAYOUT_KEPT, PRECISION_KEPT})
 
 
 def same_shape(first: Shape, second: Shape, modes: VerifyModes) -> bool:
-    """Whether two shapes count as equal where a value is passed on unchanged: layouts and dynamic marks matter only if modes say so."""
-    return first == second if modes.layout_sensitive else compatible(first, second)
+    """Whether two shapes count as equal where a computation takes over a value: layouts and dynamic marks matter only if modes say so.
+
+    Memory spaces never do: compilers for TPUs assign them to operands without telling the bodies of fusions.
+    """
+    if not modes.layout_sensitive:
+        return compatible(first, second)
+    return all(_without_memory_space(a) == _without_memory_space(b) for _, a, b in _leaf_pairs(first, second))
+
+
+def _without_memory_space(shape: Shape) -> Shape:
+    layout = shape.layout
+    return shape if layout is None or not layout.memory_space else shape.with_layout(replace(layout, memory_space=0))
+
+
+def same_order(first: Shape, second: Shape, modes: VerifyModes) -> bool:
+    """Whether two shapes may share memory: compatible, and with their dimensions in the same order if modes look at layouts."""
+    if not compatible(first, second):
+        return False
+    return not modes.layout_sensitive or all(
+        a.layout is None or b.layout is None or a.layout.minor_to_major == b.layout.minor_to_major for _, a, b in _leaf_pairs(first, second)
+    )
 
 
 def _leaf_pairs(first: Shape, second: Shape) -> Iterator[tuple[Path, Shape, Shape]]:
@@ -58,7 +78,7 @@ def _agrees(op: OpDef, expected: Shape, result: Shape, modes: VerifyModes) -> bo
         return expected == result
     if compatible(expected, result):
         return True
-    if not modes.allow_mixed_precision or not op.traits.isdisjoint(_TYPE_KEPT):
+    if not (modes.allow_mixed_precision or ROUNDED in op.traits) or not op.traits.isdisjoint(_TYPE_KEPT):
         return False
     return all(
         a.is_array and b.is_array and same_type_up_to_precision(a.element_type, b.element_type) and compatible(a.with_element_type(b.element_type), b)
@@ -69,7 +89,7 @@ def _agrees(op: OpDef, expected: Shape, result: Shape, modes: VerifyModes) -> bo
 def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: Shape, modes: VerifyModes) -> None:
     """Refuses a written result shape that is not the expected one."""
     if ACCUMULATED in op.traits:
-        expected = _accumulated(expected, result, op.name)
+        expected = _accumulated(expected, result, operands, op.name)
     if expected is result or _agrees(op, expected, result, modes):
         return
     where, wanted, written = difference(expected, result)
@@ -100,11 +120,12 @@ def require_same_element_type(result: Shape, operand: Shape, opcode: str, modes:
     require(agree, code, "shape", f"'{opcode}' keeps the element type {given}, written {written}", hint)
 
 
-def _accumulated(inferred: Shape, result: Shape, opcode: str) -> Shape:
+def _accumulated(inferred: Shape, result: Shape, operands: Sequence[Shape], opcode: str) -> Shape:
     """The inferred shape with the result's element type, in which products may be accumulated; integers must not become narrower."""
     given, written = inferred.element_type, result.element_type
     if given == written or not result.is_array:
         return inferred
-    fits = kind_of(given) == "float" or ELEMENT_TYPES[written].bits >= ELEMENT_TYPES[given].bits
+    narrowest = min(ELEMENT_TYPES[operand.element_type].bits for operand in operands if operand.is_array)
+    fits = kind_of(given) == "float" or ELEMENT_TYPES[written].bits >= narrowest
     require(fits, "T003", "shape", f"'{opcode}' of {given} cannot give the narrower type {written}")
     return inferred.with_element_type(written)

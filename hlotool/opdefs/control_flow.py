@@ -10,7 +10,7 @@ from typing import Any
 
 from hlotool.errors import Violation
 from hlotool.opdefs.base import LAYOUT_KEPT, MIXED_PRECISION, op, require
-from hlotool.opdefs.constraints import difference, same_shape
+from hlotool.opdefs.constraints import difference, same_order, same_shape
 from hlotool.opdefs.inference import (
     bare,
     bounds,
@@ -231,7 +231,7 @@ def _check_aliases(result: Shape, operands: tuple[Shape, ...], pairs: tuple[Alia
         output, operand = _part(result, pair.output_index), _part(operands[pair.number], pair.index)
         if output is None or operand is None:
             raise Violation("C036", at, f"{_text(pair.output_index if output is None else pair.index)} is no part of the {_side(output)} shape")
-        fits = same_shape(bare(output), bare(operand), modes)
+        fits = same_order(bare(output), bare(operand), modes)
         message = f"output {_text(pair.output_index)} is {output.text_without_layout}, operand {pair.number} there {operand.text_without_layout}"
         require(fits, "C037", "output_to_operand_aliasing", message)
 

@@ -291,8 +291,6 @@ def _compare_constraints(result: Shape, operands: tuple[Shape, ...], attributes:
     allowed = _COMPARISON_TYPES.get(default or "", (default,))
     written = attributes["type"] or default
     require(written in allowed, "T010", "type", f"compare of {element_type} needs type={default}, not {written}", "drop it to get the default")
-    unordered = kind_of(element_type) == "complex" and attributes["direction"] not in ("EQ", "NE")
-    require(not unordered, "T011", "direction", f"complex numbers have no order: direction={attributes['direction']}", "only EQ and NE compare them")
 
 
 @op(parse_rule=_check_compare, constraints=_compare_constraints, result_code="T009", operand_defaults={"type": lambda operands: default_comparison_type(operands[0])})
@@ -398,11 +396,6 @@ def convert(operand: Shape) -> Shape:
     written_shape_needed("convert")
 
 
-def _bit_width(element_type: str) -> int:
-    """As XLA counts when it compares widths: pred is one bit wide."""
-    return 1 if element_type == "pred" else ELEMENT_TYPES[element_type].bits
-
-
 def _bitcast_convert_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     operand = operands[0]
     require_array(operand, "operand 0", "bitcast-convert")
@@ -410,7 +403,7 @@ def _bitcast_convert_constraints(result: Shape, operands: tuple[Shape, ...], att
     old, new = operand.element_type, result.element_type
     both = (kind_of(old) == "complex") == (kind_of(new) == "complex")
     require(both, "T044", "shape", f"cannot reinterpret {old} as {new}", "use real, imag or complex")
-    widths = _bit_width(old), _bit_width(new)
+    widths = ELEMENT_TYPES[old].bits, ELEMENT_TYPES[new].bits
     ratio, rest = divmod(max(widths), min(widths))
     require(not rest, "T043", "shape", f"cannot reinterpret {old} as {new}: {max(widths)} bits are no multiple of {min(widths)}")
     sizes = bounds(operand)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import MIXED_PRECISION, SHAPE_GUESSED, op, require
+from hlotool.opdefs.base import MIXED_PRECISION, ROUNDED, SHAPE_GUESSED, op, require
 from hlotool.opdefs.inference import (
     ReducerRules,
     array_operand,
@@ -58,7 +58,7 @@ def _reduce_constraints(result: Shape, operands: tuple[Shape, ...], attributes: 
     _types_of_reducer(operands, attributes["to_apply"], "C022", modes)
 
 
-@op(parse_rule=_even_operands, constraints=_reduce_constraints, result_code="T093")
+@op(parse_rule=_even_operands, constraints=_reduce_constraints, result_code="T093", traits=(ROUNDED,))
 def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
     """Combines the elements along the named dimensions with a function, starting from an init value for each input.
 
@@ -159,11 +159,15 @@ def _map_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dic
         raise Violation("T003", "shape", f"'map' gives an array, not {result.text_without_layout}")
 
 
-def _map_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+def _map_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    # Whatever is written, XLA takes all dimensions.
+    rank = max((bare(operand).rank for operand in operands), default=0)
+    inferred = map_(*operands, dimensions=tuple(range(rank)), to_apply=attributes["to_apply"])
     _types_of_reducer(operands, attributes["to_apply"], "C029", modes)
+    return inferred
 
 
-@op("map", parse_rule=_map_rule, constraints=_map_constraints, derived={"dimensions": lambda result: tuple(range(result.rank))})
+@op("map", parse_rule=_map_rule, constraints=_map_constraints, traits=(SHAPE_GUESSED,), derived={"dimensions": lambda result: tuple(range(result.rank))})
 def map_(*operands: Shape, dimensions: Always[Dims] = (), to_apply: Computation) -> Shape:
     """Applies a scalar function at every index, to one element of each operand.
 

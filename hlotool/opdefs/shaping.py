@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
-from hlotool.opdefs.base import LAYOUT_KEPT, SHAPE_GUESSED, Constraints, op, require
+from hlotool.opdefs.base import LAYOUT_KEPT, ROUNDED, SHAPE_GUESSED, Constraints, op, require
 from hlotool.opdefs.constraints import require_same_element_type
 from hlotool.opdefs.inference import (
     Bound,
@@ -219,7 +219,7 @@ def _check_copy(result: Shape | None, operands: tuple[Shape, ...], attributes: d
     require(made is None or made.element_type != "opaque", "T099", "shape", "'copy' cannot give an opaque value")
 
 
-@op(parse_rule=_check_copy, result_code="T081")
+@op(parse_rule=_check_copy, result_code="T081", traits=(ROUNDED,))
 def copy(operand: Shape) -> Shape:
     """The operand, in memory of its own and possibly in another layout.
 

@@ -22,7 +22,10 @@ __all__ = ["MODULE_RULES", "SHAPE_RULES", "Finding", "ModuleRule", "ShapeRule", 
 
 
 class Finding(Record):
-    """What a module rule yields: `at` is a place in the instruction (`text.places`) or, without instruction, an offset into the source."""
+    """What a module rule yields: `at` is a place in the instruction (`text.places`) or, without instruction, an offset into the source.
+
+    `severity` is that of the code unless a mode changes it.
+    """
 
     code: str
     computation: Computation | None
@@ -31,6 +34,7 @@ class Finding(Record):
     message: str
     hint: str | None = None
     notes: tuple[str, ...] = ()
+    severity: str | None = None
 
 
 ShapeCheck = Callable[[Shape, VerifyModes], None]

@@ -45,7 +45,7 @@ class Reporter:
         return Diagnostic(
             finding.code,
             CODE_NAMES[finding.code],
-            severity_of(finding.code),
+            finding.severity or severity_of(finding.code),
             finding.message,
             self.source.filename,
             line,

@@ -3,7 +3,8 @@
 Knows the notation only; what a folder's cases must do is decided in `conftest`.
 
 `// -----` separates cases, `// output` stands before the expected print, `// error: S002` on the line that a diagnostic must point to.
-`// error@-1: S001` points to another line, counted from its own; `~ words` behind the code must occur in the message or hint.
+`// error@-1: S001` points to another line, counted from its own; `:12` behind the code is the column, `~ words` must occur in the message or
+hint. `// modes: reshape_is_bitcast layout_sensitive` switches modes of the verifier on for the case.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Case", "Expected", "expected_errors", "expected_line", "read_bytes_as_text", "read_cases", "write_outputs"]
+__all__ = ["Case", "Expected", "case_modes", "expected_errors", "expected_line", "read_bytes_as_text", "read_cases", "write_outputs"]
 
 _SEPARATOR = "// -----\n"
 _OUTPUT = "// output\n"
-_ERROR = re.compile(r"// error(?:@(?P<shift>[+-][0-9]+))?: (?P<codes>[A-Z][0-9]{3}(?:, [A-Z][0-9]{3})*)(?: ~ (?P<words>[^\n]*))?")
+_ERROR = re.compile(
+    r"// error(?:@(?P<shift>[+-][0-9]+))?: (?P<codes>[A-Z][0-9]{3}(?:, [A-Z][0-9]{3})*)(?::(?P<column>[0-9]+))?(?: ~ (?P<words>[^\n]*))?"
+)
+_MODES = re.compile(r"// modes: ([a-z_ ]+)")
 _XLA_POSITION = re.compile(r"was parsing (\d+):(\d+)")
 
 
@@ -31,11 +35,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Expected:
-    """One expected diagnostic; `words` is empty when any message will do."""
+    """One expected diagnostic; `words` is empty when any message will do, `column` is 0 when any will."""
 
     line: int
     code: str
     words: str
+    column: int = 0
 
 
 def read_bytes_as_text(path: Path) -> str:
@@ -68,8 +73,13 @@ def expected_errors(text: str) -> list[Expected]:
     for number, line in enumerate(text.split("\n"), 1):
         for match in _ERROR.finditer(line):
             for code in match["codes"].split(", "):
-                found.append(Expected(number + int(match["shift"] or 0), code, (match["words"] or "").strip()))
+                found.append(Expected(number + int(match["shift"] or 0), code, (match["words"] or "").strip(), int(match["column"] or 0)))
     return sorted(found, key=lambda e: (e.line, e.code))
+
+
+def case_modes(text: str) -> dict[str, bool]:
+    """The modes that a text switches on."""
+    return {name: True for match in _MODES.finditer(text) for name in match[1].split()}
 
 
 def expected_line(said: str, text: str) -> set[int]:

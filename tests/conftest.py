@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from case_files import (
     Case,
+    case_modes,
     expected_errors,
     expected_line,
     read_bytes_as_text,
@@ -24,9 +25,11 @@ from compare import differences
 
 from hlotool.errors import Diagnostic, ParseError, Source
 from hlotool.ir.model import Module
+from hlotool.opdefs.modes import VerifyModes
 from hlotool.text.parser import parse, parse_source
 from hlotool.text.print_options import PrintOptions
 from hlotool.text.printer import to_text
+from hlotool.verify import verify
 
 HERE = Path(__file__).parent
 XLA = PrintOptions.xla_default()
@@ -176,9 +179,25 @@ def _rejected_like_xla(path: Path, case: Case) -> None:
         raise Mismatch(f"XLA points at line {sorted(allowed)}, found {found[0]}")
 
 
+def _verified(path: Path, case: Case) -> None:
+    module = _parsed(case.text)
+    modes = case_modes(case.text)
+    wanted = expected_errors(case.text)
+    found = sorted(verify(module, VerifyModes(**modes), select=["ALL"]), key=lambda d: (d.line, d.code))
+    shown = "\n  ".join(f"{d} [{d.hint}]" for d in found)
+    if [(d.line, d.code) for d in found] != [(e.line, e.code) for e in wanted]:
+        raise Mismatch(f"wanted {[f'{e.code} on line {e.line}' for e in wanted]}, found\n  {shown}")
+    for expected, diagnostic in zip(wanted, found, strict=True):
+        if expected.words not in f"{diagnostic.message} [{diagnostic.hint}] {diagnostic.notes}":
+            raise Mismatch(f"'{expected.words}' is neither in message, hint nor notes of\n  {diagnostic} [{diagnostic.hint}]")
+        if expected.column and expected.column != diagnostic.column:
+            raise Mismatch(f"points to column {diagnostic.column}, wanted {expected.column}:\n  {diagnostic}")
+
+
 CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "text/syntax": _printed_like_xla,
     "text/errors": _rejected_like_xla,
     "text/accept": _accepted,
     "text/reject": _rejected,
+    "verify": _verified,
 }

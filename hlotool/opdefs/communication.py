@@ -139,7 +139,13 @@ def _outfeed_constraints(result: Shape, operands: tuple[Shape, ...], attributes:
     require(same_shape(operands[0], said, modes), "T080", "outfeed_shape value", message)
 
 
-@op(infers=False, shape_ignored=True, constraints=_outfeed_constraints, traits=(MIXED_PRECISION,), operand_defaults={"outfeed_shape": lambda operands: operands[0]})
+@op(
+    infers=False,
+    shape_ignored=True,
+    constraints=_outfeed_constraints,
+    traits=(MIXED_PRECISION,),
+    operand_defaults={"outfeed_shape": lambda operands: operands[0]},
+)
 def outfeed(operand: Shape, token: Shape, *, outfeed_shape: Always[ShapeValue | None] = None, outfeed_config: Text = "") -> Shape:
     """Puts the operand into the queue that the host empties; outfeed_shape is the operand's shape unless written.
 

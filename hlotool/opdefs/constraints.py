@@ -94,7 +94,11 @@ def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: 
         return
     where, wanted, written = difference(expected, result)
     given = f" of {' and '.join(shape.text_without_layout for shape in operands)}" if 0 < len(operands) < 3 and not where else ""
-    message = f"{where}'{op.name}'{given} gives {wanted}, written {written}" if not where else f"{where}the result of '{op.name}' is {wanted}, written {written}"
+    message = (
+        f"{where}'{op.name}'{given} gives {wanted}, written {written}"
+        if not where
+        else f"{where}the result of '{op.name}' is {wanted}, written {written}"
+    )
     raise Violation(op.result_code, "shape", message, None if where else f"write {wanted}")
 
 

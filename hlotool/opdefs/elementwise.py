@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from hlotool.opdefs.base import MIXED_PRECISION, op, require
-from hlotool.opdefs.constraints import require_same_element_type
 from hlotool.opdefs.inference import (
     Bound,
     array_operand,
@@ -49,7 +48,7 @@ _SIGNED = ("signed", "float", "complex")
 _NUMERIC = ("signed", "unsigned", "float", "complex")
 _ANY = ("pred", "signed", "unsigned", "float", "complex")
 
-_CODES = {_FLOAT: "T005", _FLOAT_OR_COMPLEX: "T005", _INTEGRAL: "T006", _LOGICAL: "T007", _SIGNED: "T008", _NUMERIC: "T002", _ANY: "T002"}
+_CODES = {_FLOAT: "T005", _FLOAT_OR_COMPLEX: "T005", _INTEGRAL: "T006", _LOGICAL: "T007", _SIGNED: "T008", _NUMERIC: "T008", _ANY: "T002"}
 """The rule that an operand of another kind breaks."""
 
 
@@ -153,7 +152,10 @@ def is_finite(operand: Shape) -> Shape:
 
 
 class BinaryRow(Record):
-    """An opcode of two operands of the same shape, which is also the result's: `kinds` as in UnaryRow, `strict_kinds` what the verifier accepts of them."""
+    """An opcode of two operands of the same shape, which is also the result's.
+
+    `kinds` as in UnaryRow; `strict_kinds` are those of them that the verifier accepts, if not all.
+    """
 
     name: str
     kinds: tuple[str, ...]
@@ -293,7 +295,12 @@ def _compare_constraints(result: Shape, operands: tuple[Shape, ...], attributes:
     require(written in allowed, "T010", "type", f"compare of {element_type} needs type={default}, not {written}", "drop it to get the default")
 
 
-@op(parse_rule=_check_compare, constraints=_compare_constraints, result_code="T009", operand_defaults={"type": lambda operands: default_comparison_type(operands[0])})
+@op(
+    parse_rule=_check_compare,
+    constraints=_compare_constraints,
+    result_code="T009",
+    operand_defaults={"type": lambda operands: default_comparison_type(operands[0])},
+)
 def compare(lhs: Shape, rhs: Shape, *, direction: ComparisonDirection, type: ComparisonType | None = None) -> Shape:
     """Comparison of each pair of elements; TOTALORDER also orders NaNs and signed zeros.
 

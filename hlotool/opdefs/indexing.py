@@ -294,7 +294,12 @@ def _sort_constraints(result: Shape, operands: tuple[Shape, ...], attributes: di
     verdict = to_apply.result
     require(compatible(verdict, array_shape("pred")), "C026", "to_apply", f"the comparator returns {verdict.text_without_layout}, needs pred[]")
     given, wanted = len(to_apply.parameters), 2 * len(operands)
-    require(given == wanted, "C025", "to_apply", f"the comparator has {counted(given, 'parameter')}, sort of {counted(len(operands), 'operand')} needs {wanted}")
+    require(
+        given == wanted,
+        "C025",
+        "to_apply",
+        f"the comparator has {counted(given, 'parameter')}, sort of {counted(len(operands), 'operand')} needs {wanted}",
+    )
     for k, parameter in enumerate(to_apply.parameters):
         element_type = array_operand(operands[k // 2], f"operand {k // 2}", "sort").element_type
         fits = is_scalar(parameter) and same_type_up_to_precision(parameter.element_type, element_type)

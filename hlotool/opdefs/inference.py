@@ -311,11 +311,19 @@ def require_reducer(
     for k, (accumulator, init, element) in enumerate(zip(accumulators, inits, elements, strict=True)):
         text = accumulator.text_without_layout
         first, second = parameters[k], parameters[inputs + k]
-        message = f"parameter {k} of {which} is {first.text_without_layout}, the accumulator is {text}"
-        require(compatible(accumulator, first), rules.types, attribute, message)
-        starts = arrays_compatible_up_to_precision(accumulator, init)
-        at = attribute if rules.first_init is None else f"definition of operand {rules.first_init + k}"
-        require(starts, rules.init, at, f"an accumulator of {which} is {text}, its init value {init.text_without_layout}")
+        if not compatible(accumulator, first):
+            # The result is to blame if the parameter is what goes in.
+            fits = arrays_compatible_up_to_precision(first, init)
+            message = f"{which} returns {text}, the accumulator is {first.text_without_layout}"
+            require(not fits, rules.result, attribute, message)
+            raise Violation(rules.types, attribute, f"parameter {k} of {which} is {first.text_without_layout}, the accumulator is {text}")
+        if not arrays_compatible_up_to_precision(accumulator, init):
+            # A scalar of the elements' type is right to start with, so that the computation is wrong.
+            fits = is_scalar(init) and bare(init).element_type == element
+            message = f"parameter {k} of {which} is {first.text_without_layout}, the accumulator is {init.text_without_layout}"
+            require(not fits, rules.types, attribute, message)
+            at = attribute if rules.first_init is None else f"definition of operand {rules.first_init + k}"
+            raise Violation(rules.init, at, f"an accumulator of {which} is {text}, its init value {init.text_without_layout}")
         for expected in (array_shape(element), accumulator):
             message = f"parameter {inputs + k} of {which} is {second.text_without_layout}, needs {expected.text_without_layout}"
             require(arrays_compatible_up_to_precision(expected, second), rules.types, attribute, message)

@@ -87,7 +87,11 @@ def batch_norm_grad(operand: Shape, scale: Shape, mean: Shape, variance: Shape, 
         epsilon=0.001, feature_index=1
     """
     _check_operand("batch-norm-grad", operand, feature_index)
-    for name, at, vector in (("scale", "definition of operand 1", scale), ("mean", "definition of operand 2", mean), ("variance", "definition of operand 3", variance)):
+    for name, at, vector in (
+        ("scale", "definition of operand 1", scale),
+        ("mean", "definition of operand 2", mean),
+        ("variance", "definition of operand 3", variance),
+    ):
         _check_vector(name, at, vector, operand, feature_index)
     require_array(grad_output, "operand 4", "batch-norm-grad")
     require_kind(grad_output, "operand 4", "batch-norm-grad", ("float",), "T074")

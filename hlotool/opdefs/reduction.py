@@ -74,9 +74,7 @@ def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
         same = dimensions_agree(first.dimensions, other.dimensions)
         require(same, "T094", f"operand {k}", f"inputs have dimensions {list(first.dimensions)} and {list(other.dimensions)}")
     require_distinct_dimensions(dimensions, first.rank, "T092", "dimensions", "reduce")
-    require_reducer(
-        to_apply, "to_apply", "reduce", operands[len(inputs) :], [shape.element_type for shape in inputs], _reducer_rules(len(inputs))
-    )
+    require_reducer(to_apply, "to_apply", "reduce", operands[len(inputs) :], [shape.element_type for shape in inputs], _reducer_rules(len(inputs)))
     kept = [bound for k, bound in enumerate(bounds(first)) if k not in dimensions]
     if not to_apply.result.is_tuple:
         return made_array(to_apply.result.element_type, kept, "reduce")
@@ -167,7 +165,13 @@ def _map_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dic
     return inferred
 
 
-@op("map", parse_rule=_map_rule, constraints=_map_constraints, traits=(SHAPE_GUESSED,), derived={"dimensions": lambda result: tuple(range(result.rank))})
+@op(
+    "map",
+    parse_rule=_map_rule,
+    constraints=_map_constraints,
+    traits=(SHAPE_GUESSED,),
+    derived={"dimensions": lambda result: tuple(range(result.rank))},
+)
 def map_(*operands: Shape, dimensions: Always[Dims] = (), to_apply: Computation) -> Shape:
     """Applies a scalar function at every index, to one element of each operand.
 

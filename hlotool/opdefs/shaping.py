@@ -68,7 +68,9 @@ def _broadcast_constraints(result: Shape, operands: tuple[Shape, ...], attribute
         given, made = operand.dimensions[k], result.dimensions[dimension]
         message = f"operand dimension {k} (size {given}) maps to result dimension {dimension} (size {made})"
         require(given == made, "T017", "dimensions", message, _meant_dimensions(operand.dimensions, result.dimensions))
-    require(len(set(dimensions)) == len(dimensions), "T018", "dimensions value", f"dimensions of 'broadcast' names a dimension twice: {list(dimensions)}")
+    require(
+        len(set(dimensions)) == len(dimensions), "T018", "dimensions value", f"dimensions of 'broadcast' names a dimension twice: {list(dimensions)}"
+    )
 
 
 def _meant_dimensions(sizes: tuple[int, ...], result: tuple[int, ...]) -> str | None:

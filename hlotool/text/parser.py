@@ -16,7 +16,7 @@ from hlotool.text.fused import FusedPath
 from hlotool.text.session import Session
 from hlotool.text.unique_names import unique_names
 
-__all__ = ["no_garbage_collection", "parse", "parse_all", "parse_source"]
+__all__ = ["no_garbage_collection", "parse", "parse_all", "parse_each", "parse_source"]
 
 _BLANK = r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
 # As XLA decides: the first token is HloModule or ENTRY, or the second one is a brace.
@@ -43,22 +43,32 @@ def parse(text: str | bytes, filename: str = "<string>", *, strict: bool = True)
 
 def parse_all(text: str | bytes, filename: str = "<string>", *, strict: bool = True) -> list[Module]:
     """The modules of a text that separates them with lines `// -----`; line numbers are those of the whole text."""
+    modules: list[Module] = []
+    faults = []
+    for part in parse_each(text, filename, strict=strict):
+        if isinstance(part, ParseError):
+            faults += part.diagnostics
+        else:
+            modules.append(part)
+    if faults:
+        raise ParseError(faults)
+    return modules
+
+
+def parse_each(text: str | bytes, filename: str = "<string>", *, strict: bool = True) -> Iterator[Module | ParseError]:
+    """As `parse_all`, part by part: a part that does not parse gives its ParseError and stops no other."""
     whole = _decoded(text)
     cuts = [(m.start(), m.end()) for m in _SEPARATOR.finditer(whole)]
     starts = [0, *(end for _, end in cuts)]
     ends = [*(start for start, _ in cuts), len(whole)]
-    modules, faults = [], []
     for start, end in zip(starts, ends, strict=True):
         part = whole[start:end]
         if cuts and not part.strip():
             continue
         try:
-            modules.append(parse_source(Source(part, filename, whole.count("\n", 0, start) + 1), strict=strict))
+            yield parse_source(Source(part, filename, whole.count("\n", 0, start) + 1), strict=strict)
         except ParseError as error:
-            faults += error.diagnostics
-    if faults:
-        raise ParseError(faults)
-    return modules
+            yield error
 
 
 def parse_source(source: Source, *, strict: bool = True, fused: bool = True) -> Module:

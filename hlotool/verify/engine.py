@@ -37,7 +37,7 @@ def verify(
     >>> from hlotool.text.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) }")
     >>> print(*verify(module))
-    <string>:1:46: error[T003] result-shape: 'negate' of f32[4] gives f32[4], written f32[5]
+    <string>:1:44: error[T003] result-shape: 'negate' of f32[4] gives f32[4], written f32[5]
     """
     load_rules()
     selection = Selection(select, ignore)
@@ -81,7 +81,13 @@ class _InstructionRules:
     def _judge(self, x: Instruction) -> Violation | None:
         """The first rule that the instruction breaks; the next one is checked with the shape that this one declares."""
         operands = tuple([operand.shape for operand in x.operands])
-        return self._judge_shape(x.shape) or self._judge_op(x.op, x.shape, operands, x.attributes)
+        fault = self._judge_shape(x.shape)
+        if fault is not None:
+            # What came in with an operand was reported there.
+            given = [self._judge_shape(shape) for shape in operands]
+            if all(other is None or other.code != fault.code for other in given):
+                return fault
+        return self._judge_op(x.op, x.shape, operands, x.attributes)
 
     def _judge_shape(self, shape: Shape) -> Violation | None:
         verdict = self._shapes.get(shape, _UNJUDGED)

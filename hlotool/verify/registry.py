@@ -10,7 +10,6 @@ from functools import lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.record import Record

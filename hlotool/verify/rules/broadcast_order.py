@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from hlotool.verify.facts import Facts
 from hlotool.verify.registry import Finding, module_rule
@@ -22,6 +23,6 @@ def broadcast_order(facts: Facts) -> Iterator[Finding]:
     severity = "error" if facts.modes.broadcast_dimensions_sorted else None
     for computation, x in facts.instructions_of("broadcast"):
         dimensions = x.attributes.get("dimensions", ())
-        if any(a > b for a, b in zip(dimensions, dimensions[1:], strict=False)):
+        if any(a > b for a, b in pairwise(dimensions)):
             message = "dimensions are not sorted; this broadcast hides a transpose"
             yield Finding("T019", computation, x, "dimensions value", message, "split it into transpose and broadcast", severity=severity)

@@ -35,7 +35,9 @@ def fusion_bodies(facts: Facts) -> Iterator[Finding]:
             continue
         first = fusions[0][1]
         for computation, x in fusions[1:]:
-            yield Finding("C017", computation, x, "operands", f"'{called.name}' is already the body of fusion '{first.name}'", "duplicate the computation")
+            yield Finding(
+                "C017", computation, x, "operands", f"'{called.name}' is already the body of fusion '{first.name}'", "duplicate the computation"
+            )
         for computation, x in calls:
             if x.op.name != "fusion":
                 yield Finding("C018", computation, x, _attribute(x, called), f"'{called.name}' is the body of fusion '{first.name}'")

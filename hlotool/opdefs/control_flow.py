@@ -52,8 +52,10 @@ def _call_constraints(result: Shape, operands: tuple[Shape, ...], attributes: di
 def _require_arguments(operands: tuple[Shape, ...], called: ProgramShape, code: str, modes: VerifyModes) -> None:
     """Refuses operands that are not what the parameters of the called computation are."""
     for k, (operand, parameter) in enumerate(zip(operands, called.parameters, strict=False)):
-        where, wanted, given = difference(parameter, operand)
-        require(same_shape(operand, parameter, modes), code, f"operand {k}", f"{where}operand {k} is {given}, {where}parameter {k} is {wanted}")
+        # Messages about tuples are made only when they are needed: loops carry thousands of arrays.
+        if not same_shape(operand, parameter, modes):
+            where, wanted, given = difference(parameter, operand)
+            raise Violation(code, f"operand {k}", f"{where}operand {k} is {given}, {where}parameter {k} is {wanted}")
 
 
 def _check_composite(frontend_attributes: dict[str, str]) -> None:
@@ -77,8 +79,9 @@ def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) ->
     fits = len(parameters) == len(operands)
     require(fits, "C001", "operands", f"the computation has {count(len(parameters), 'parameter')}, got {count(len(operands), 'operand')}")
     for k, (operand, parameter) in enumerate(zip(operands, parameters, strict=True)):
-        message = f"operand {k} is {operand.text_without_layout}, the parameter is {parameter.text_without_layout}"
-        require(compatible(operand, parameter), "C002", f"operand {k}", message)
+        if not compatible(operand, parameter):
+            where, wanted, given = difference(parameter, operand)
+            raise Violation("C002", f"operand {k}", f"{where}operand {k} is {given}, {where}parameter {k} is {wanted}")
     return to_apply.result
 
 
@@ -99,15 +102,17 @@ def while_(init: Shape, *, condition: Computation, body: Computation) -> Shape:
         parameters = len(computation.parameters)
         require(parameters == 1, "C004", name, f"the {name} has {count(parameters, 'parameter')}, while needs 1")
     verdict = condition.result
-    require(compatible(verdict, array_shape("pred")), "C007", "root of condition", f"condition returns {verdict.text_without_layout}, needs pred[]")
+    if not compatible(verdict, array_shape("pred")):
+        raise Violation("C007", "root of condition", f"condition returns {verdict.text_without_layout}, needs pred[]")
     state = body.result
     for code, at, what, shape in (
         ("C006", "root of body", "the parameter of the body", body.parameters[0]),
         ("C005", "condition", "the parameter of the condition", condition.parameters[0]),
         ("C005", "operands", "init", init),
     ):
-        where, given, other = difference(state, shape)
-        require(compatible(state, shape), code, at, f"{where}the body's result is {given}, {where}{what} is {other}")
+        if not compatible(state, shape):
+            where, given, other = difference(state, shape)
+            raise Violation(code, at, f"{where}the body's result is {given}, {where}{what} is {other}")
     return init
 
 
@@ -136,9 +141,9 @@ def _conditional_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
 def _conditional_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     branches = attributes["branch_computations"] or (attributes["true_computation"], attributes["false_computation"])
     for k, (branch, operand) in enumerate(zip(branches, operands[1:], strict=True)):
-        where, wanted, given = difference(branch.parameters[0], operand)
-        message = f"{where}operand {k + 1} is {given}, {where}the parameter of branch {k} is {wanted}"
-        require(same_shape(branch.parameters[0], operand, modes), "C010", f"operand {k + 1}", message)
+        if not same_shape(branch.parameters[0], operand, modes):
+            where, wanted, given = difference(branch.parameters[0], operand)
+            raise Violation("C010", f"operand {k + 1}", f"{where}operand {k + 1} is {given}, {where}the parameter of branch {k} is {wanted}")
 
 
 @op(parse_rule=_conditional_rule, constraints=_conditional_constraints, result_code="C011", traits=(MIXED_PRECISION, LAYOUT_KEPT))
@@ -165,10 +170,12 @@ def conditional(
     for k, (branch, operand) in enumerate(zip(branches, operands, strict=True)):
         at, parameters = f"operand {k + 1}", branch.parameters
         require(len(parameters) == 1, "C010", at, f"branch {k} has {count(len(parameters), 'parameter')}, needs 1")
-        message = f"operand {k + 1} is {operand.text_without_layout}, parameter of branch {k} is {parameters[0].text_without_layout}"
-        require(compatible(parameters[0], operand), "C010", at, message)
-        message = f"branch 0 returns {branches[0].result.text_without_layout}, branch {k} {branch.result.text_without_layout}"
-        require(compatible(branches[0].result, branch.result), "C011", "shape", message)
+        if not compatible(parameters[0], operand):
+            where, wanted, given = difference(parameters[0], operand)
+            raise Violation("C010", at, f"{where}operand {k + 1} is {given}, {where}parameter of branch {k} is {wanted}")
+        if not compatible(branches[0].result, branch.result):
+            where, wanted, given = difference(branches[0].result, branch.result)
+            raise Violation("C011", "shape", f"{where}the result of branch 0 is {wanted}, of branch {k} {given}")
     return _dynamic_where_any([branch.result for branch in branches])
 
 

@@ -67,7 +67,8 @@ def get_tuple_element(operand: Shape, *, index: Int) -> Shape:
 
     r = s32[] get-tuple-element((f32[4], s32[]) x), index=1
     """
-    require(operand.is_tuple, "T069", "operands", f"operand is {operand.text_without_layout}, not a tuple")
+    if not operand.is_tuple:
+        raise Violation("T069", "operands", f"operand is {operand.text_without_layout}, not a tuple")
     elements = operand.elements
     require(0 <= index < len(elements), "T068", "index", f"tuple has {count(len(elements), 'element')}, index {index}")
     return elements[index]

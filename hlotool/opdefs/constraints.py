@@ -90,7 +90,10 @@ def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: 
     """Refuses a written result shape that is not the expected one."""
     if ACCUMULATED in op.traits:
         expected = _accumulated(expected, result, operands, op.name)
-    if expected is result or _agrees(op, expected, result, modes):
+    if expected is result:
+        return
+    if _agrees(op, expected, result, modes):
+        _check_dynamic(op, expected, result)
         return
     where, wanted, written = difference(expected, result)
     given = f" of {' and '.join(shape.text_without_layout for shape in operands)}" if 0 < len(operands) < 3 and not where else ""
@@ -100,6 +103,18 @@ def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: 
         else f"{where}the result of '{op.name}' is {wanted}, written {written}"
     )
     raise Violation(op.result_code, "shape", message, None if where else f"write {wanted}")
+
+
+def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
+    """Refuses a result that is not dynamic where the operands make it so, or the other way round; XLA does not look at this."""
+    for path, a, b in _leaf_pairs(expected, result):
+        if a.dynamic == b.dynamic:
+            continue
+        marks = zip(a.dimensions, a.dynamic or (False,) * a.rank, b.dynamic or (False,) * b.rank, strict=True)
+        k, size, wanted = next((k, size, wanted) for k, (size, wanted, written) in enumerate(marks) if wanted != written)
+        where = f" of element {{{','.join(map(str, path))}}}" if path else ""
+        kinds = (f"dynamic (<={size})", "static") if wanted else ("static", f"dynamic (<={size})")
+        raise Violation("T082", "shape", f"result dimension {k}{where} of '{op.name}' is {kinds[0]}, written {kinds[1]}")
 
 
 def check_precision(op: OpDef, operands: Sequence[Shape], modes: VerifyModes) -> None:

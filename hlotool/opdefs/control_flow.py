@@ -11,6 +11,7 @@ from typing import Any
 from hlotool.errors import Violation
 from hlotool.opdefs.base import LAYOUT_KEPT, MIXED_PRECISION, op, require
 from hlotool.opdefs.constraints import difference, same_order, same_shape
+from hlotool.opdefs.custom_call_targets import check_buffers, check_target
 from hlotool.opdefs.inference import (
     bare,
     bounds,
@@ -107,8 +108,8 @@ def while_(init: Shape, *, condition: Computation, body: Computation) -> Shape:
     state = body.result
     for code, at, what, shape in (
         ("C006", "root of body", "the parameter of the body", body.parameters[0]),
-        ("C005", "condition", "the parameter of the condition", condition.parameters[0]),
         ("C005", "operands", "init", init),
+        ("C005", "condition", "the parameter of the condition", condition.parameters[0]),
     ):
         if not compatible(state, shape):
             where, given, other = difference(state, shape)
@@ -275,11 +276,10 @@ def _custom_call_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
 
 
 def _custom_call_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
-    _check_aliases(result, operands, attributes["output_to_operand_aliasing"], modes)
-    if attributes["custom_call_target"] == "GetRngSeed":
-        require(not operands, "C041", "operands", f"GetRngSeed takes no operands, got {len(operands)}")
-        fits = is_scalar(result) and result.element_type == "u64"
-        require(fits, "C041", "shape", f"GetRngSeed gives u64[], written {result.text_without_layout}")
+    pairs = attributes["output_to_operand_aliasing"]
+    check_target(attributes["custom_call_target"], result, operands, pairs)
+    _check_aliases(result, operands, pairs, modes)
+    check_buffers(result, operands, pairs)
 
 
 @op(infers=False, parse_rule=_custom_call_rule, constraints=_custom_call_constraints, traits=(MIXED_PRECISION, LAYOUT_KEPT))

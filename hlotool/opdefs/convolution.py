@@ -61,7 +61,7 @@ def convolution(
     _check_features(lhs, rhs, dim_labels, feature_group_count, batch_group_count, sparsity_config)
     kernel_sizes = [rhs.dimensions[k] for k in dim_labels.kernel_spatial]
     window_sizes = [dimension.size for dimension in window]
-    require(kernel_sizes == window_sizes, "T053", "window", f"window sizes {window_sizes} differ from kernel spatial sizes {kernel_sizes}")
+    require(kernel_sizes == window_sizes, "T053", "window[size]", f"window sizes {window_sizes} differ from kernel spatial sizes {kernel_sizes}")
     positions = window_result([lhs.dimensions[k] for k in dim_labels.input_spatial], window)
 
     lhs_bounds, rhs_bounds = bounds(lhs), bounds(rhs)

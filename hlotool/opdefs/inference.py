@@ -60,6 +60,7 @@ Bound = tuple[int, bool]
 """Size of a dimension and whether it is dynamic; the size is UNBOUNDED for `?`."""
 
 _INT64_MAX = (1 << 63) - 1
+_WINDOW_KEYS = {"base_dilation": "lhs_dilate", "window_dilation": "rhs_dilate"}
 _COMPONENTS = {"c64": "f32", "c128": "f64"}
 
 
@@ -345,7 +346,8 @@ def window_result(sizes: Sequence[int], window: Sequence[WindowDimension]) -> li
 def _window_positions(size: int, dimension: WindowDimension) -> int:
     for name in ("size", "stride", "base_dilation", "window_dilation"):
         value = getattr(dimension, name)
-        require(value > 0, "T054", "window", f"window {name.replace('_', ' ')} must be positive, got {value}")
+        at = f"window[{_WINDOW_KEYS.get(name, name)}]"
+        require(value > 0, "T054", at, f"window {name.replace('_', ' ')} must be positive, got {value}")
     if size == UNBOUNDED:
         return UNBOUNDED
     padded = dimension.padding_low + _dilated(size, dimension.base_dilation) + dimension.padding_high

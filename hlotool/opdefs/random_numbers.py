@@ -49,7 +49,7 @@ def _rng_bit_generator_constraints(result: Shape, operands: tuple[Shape, ...], a
         return
     require(len(result.elements) == 2, "T060", "shape", f"'rng-bit-generator' gives (state, bits), written {result.text_without_layout}")
     given, made = operands[0].text_without_layout, result.elements[0].text_without_layout
-    require(compatible(operands[0], result.elements[0]), "T060", "shape", f"the state in the result is {made}, the operand is {given}")
+    require(compatible(operands[0], result.elements[0]), "T060", "shape[0]", f"the state in the result is {made}, the operand is {given}")
 
 
 @op(infers=False, constraints=_rng_bit_generator_constraints)

@@ -158,9 +158,10 @@ def _map_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dic
 
 
 def _map_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    # Whatever is written, XLA takes all dimensions.
+    # Whatever is written, XLA takes all dimensions; nothing written is as good as all.
     rank = max((bare(operand).rank for operand in operands), default=0)
-    inferred = map_(*operands, dimensions=tuple(range(rank)), to_apply=attributes["to_apply"])
+    dimensions = attributes["dimensions"] or tuple(range(rank))
+    inferred = map_(*operands, dimensions=dimensions, to_apply=attributes["to_apply"])
     _types_of_reducer(operands, attributes["to_apply"], "C029", modes)
     return inferred
 

@@ -5,6 +5,7 @@ The fused path calls the same functions for every distinct text that it meets.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
@@ -138,7 +139,7 @@ def add_instruction(
         instruction = _make(builder, name, parts, start, end)
     except Violation as violation:
         if violation.code:
-            builder.report_violation(violation, _blamed(violation.at, parts))
+            builder.report_violation(violation, _blamed(builder, violation.at, position, parts))
         scope.broken.add(name)
         return None
     scope.names[name] = instruction
@@ -146,11 +147,18 @@ def add_instruction(
     return instruction
 
 
-def _blamed(at: str | int, parts: InstructionParts) -> int:
+# From an instruction's name to what stands behind the equals sign.
+_TO_SHAPE = re.compile(r"[^=\n]*=[ \t]*")
+
+
+def _blamed(builder: ModuleBuilder, at: str | int, position: int, parts: InstructionParts) -> int:
     """Where a violation's `at` stands: an attribute, an operand (also when its definition is to blame), or the opcode for everything else."""
     if isinstance(at, int):
         return at
     place = parse_place(at)
+    if place.word == "shape" and parts.shape is not None and position < parts.position:
+        match = _TO_SHAPE.match(builder.source.text, position)
+        return match.end() if match is not None and match.end() < parts.position else parts.position
     if place.number is not None and place.number < len(parts.operands):
         return getattr(parts.operands[place.number], "position", parts.position)
     return next((attribute.position for attribute in parts.attributes if attribute.name == place.word), parts.position)

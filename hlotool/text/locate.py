@@ -110,6 +110,8 @@ def _span(whole: Piece, place: Place) -> tuple[int, int]:
         part: Any = instruction.find("name")
     elif place.word == "shape":
         part = right.find("shape")
+        if part is not None and place.entry is not None:
+            part = _entry(part.find("tuple_shape") or part, place.entry)
     elif place.number is not None:
         part = _operand(call, place.number)
     else:
@@ -131,6 +133,14 @@ def _attribute(right: Piece, place: Place) -> Any:
         if not (place.is_value or place.entry is not None) or len(part.parts) < 2:
             return part
         value = part.parts[1]
-        entries = value.entries() if isinstance(value, Piece) and place.entry is not None else []
-        return entries[place.entry] if place.entry is not None and place.entry < len(entries) else value
+        return _entry(value, place.entry) if place.entry is not None else value
     return None
+
+
+def _entry(value: Any, entry: str) -> Any:
+    """One entry of a value, by its number or by the key that it begins with; the whole value where there is no such entry."""
+    entries = value.entries() if isinstance(value, Piece) else []
+    if entry.isdigit():
+        return entries[int(entry)] if int(entry) < len(entries) else value
+    keyed = (part for part in entries if isinstance(part, Piece) and str(part.parts[0]) == f"{entry}=")
+    return next(keyed, value)

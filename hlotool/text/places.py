@@ -9,7 +9,8 @@ Finding the part in the text is not done here: `text.instructions` knows its par
 | `operand 1` | one operand |
 | `dimensions` | an attribute, from its name |
 | `dimensions value` | its value |
-| `slice[1]` | one entry of its value |
+| `slice[1]`, `window[stride]` | one entry of its value, by number or by its key |
+| `shape[0]` | one element of a tuple's shape |
 | `definition of operand 1` | the instruction that defines the operand |
 | `root of body` | the root of the computation that the attribute names |
 """
@@ -22,27 +23,27 @@ from hlotool.record import Record
 
 __all__ = ["Place", "parse_place"]
 
-_PLACE = re.compile(r"(?:(definition|root) of )?([^\s\[]+)(?: ([0-9]+)| (value))?(?:\[([0-9]+)\])?")
+_PLACE = re.compile(r"(?:(definition|root) of )?([^\s\[]+)(?: ([0-9]+)| (value))?(?:\[([0-9]+|[a-z_]+)\])?")
 
 
 class Place(Record):
-    """`of` is "definition" or "root" when another instruction is meant; `number` counts operands, `entry` entries of an attribute's value."""
+    """`of` is "definition" or "root" when another instruction is meant; `number` counts operands, `entry` entries of a value."""
 
     word: str
     of: str | None = None
     number: int | None = None
     is_value: bool = False
-    entry: int | None = None
+    entry: str | None = None
 
 
 def parse_place(at: str) -> Place:
     """Takes a violation's `at` apart.
 
     >>> parse_place("definition of operand 2").number, parse_place("slice[1]").entry
-    (2, 1)
+    (2, '1')
     """
     match = _PLACE.fullmatch(at)
     if match is None:
         raise ValueError(f"no place is called {at!r}")
     of, word, number, value, entry = match.groups()
-    return Place(word, of, int(number) if number else None, value is not None, int(entry) if entry else None)
+    return Place(word, of, int(number) if number else None, value is not None, entry)

@@ -50,10 +50,11 @@ def _attribute(x: Instruction, called: Computation) -> str:
 
 
 def _unused(facts: Facts, body: Computation) -> Iterator[Finding]:
-    users = facts.users(body)
+    users, root = facts.users(body), body.root
+    if root in users:
+        # What uses the root is not in the fusion's result: no further finding.
+        yield Finding("C016", body, root, "instruction", f"fused ROOT '{root.name}' is used by '{users[root][0].name}'")
+        return
     for x in body.instructions:
-        if x is body.root:
-            if x in users:
-                yield Finding("C016", body, x, "instruction", f"fused ROOT '{x.name}' is used by '{users[x][0].name}'")
-        elif x not in users and x.op.name != "parameter" and x.op.name not in _SIDE_EFFECTS:
+        if x is not root and x not in users and x.op.name != "parameter" and x.op.name not in _SIDE_EFFECTS:
             yield Finding("C015", body, x, "name", f"'{x.name}' has no users inside fused computation '{body.name}'", "remove it")

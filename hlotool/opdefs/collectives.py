@@ -17,6 +17,7 @@ from hlotool.opdefs.inference import (
     made_array,
     require_array,
     require_dimension,
+    require_kind,
     written_shape_needed,
 )
 from hlotool.opdefs.kinds import (
@@ -33,7 +34,7 @@ from hlotool.opdefs.kinds import (
     SliceSizeLists,
 )
 from hlotool.opdefs.modes import VerifyModes
-from hlotool.shapes.shape import UNBOUNDED, ProgramShape, Shape, array_shape, tuple_shape
+from hlotool.shapes.shape import UNBOUNDED, ProgramShape, Shape, array_shape, compatible, tuple_shape
 
 __all__ = [
     "all_gather",
@@ -199,7 +200,7 @@ def _reduce_scatter_constraints(result: Shape, operands: tuple[Shape, ...], attr
         require_dimension(dimension, min(operand.rank, made.rank), "P009", "dimensions", "reduce-scatter")
         whole, size = operand.dimensions[dimension], made.dimensions[dimension]
         fits = UNBOUNDED in (whole, size) or (whole == size == 0) or (size > 0 and whole % size == 0)
-        require(fits, "P010", "shape", f"'reduce-scatter' cannot cut size {whole} of dimension {dimension} into parts of size {size}")
+        require(fits, "P010", "definition of operand 0", f"'reduce-scatter' cannot cut size {whole} of dimension {dimension} into parts of size {size}")
         parts.append(_rescaled(operand, dimension, size))
     _check_reducer(operands, attributes["to_apply"])
     return _as_result(parts)
@@ -254,7 +255,24 @@ def all_to_all(
     written_shape_needed("all-to-all")
 
 
-@op(infers=False, traits=(MIXED_PRECISION,))
+_RAGGED_OPERANDS = ("the input", "the output", "input offsets", "send sizes", "output offsets", "receive sizes")
+
+
+def _ragged_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    """The result is the second operand, overwritten in parts; the others say which."""
+    wanted = len(_RAGGED_OPERANDS)
+    require(len(operands) == wanted, "P017", "operands", f"'ragged-all-to-all' takes {wanted} operands, got {len(operands)}")
+    first = operands[2]
+    for k, operand in enumerate(operands[2:], 2):
+        at, name = f"definition of operand {k}", _RAGGED_OPERANDS[k]
+        require_kind(operand, at, "ragged-all-to-all", ("signed", "unsigned"), "P017")
+        require(operand.rank in (1, 2), "P017", at, f"{name} must have rank 1 or 2, got {operand.text_without_layout}")
+        same = compatible(first, operand)
+        require(same, "P017", at, f"{name} are {operand.text_without_layout}, input offsets {first.text_without_layout}")
+    return operands[1]
+
+
+@op(infers=False, constraints=_ragged_constraints, traits=(MIXED_PRECISION,))
 def ragged_all_to_all(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -299,8 +317,18 @@ def _permute_rule(result: Shape | None, operands: tuple[Shape, ...], attributes:
 
 def _permute_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     require(operands, "S013", "operands", "'collective-permute' takes at least one operand")
+    sliced = attributes["slice_sizes"]
+    grouped = len(operands) == 1 or sliced or result.is_tuple
+    require(grouped, "P016", "operands", f"the form in place takes 4 operands and slice_sizes, got {count(len(operands), 'operand')}")
+    for k in (0, 1) if sliced else ():
+        # A tuple of arrays has a list of offsets for each.
+        buffers, offsets = operands[k], operands[k + 2]
+        matches = operands[0].is_tuple == buffers.is_tuple and len(operands[0].elements) == len(buffers.elements)
+        require(matches, "P016", f"operand {k}", "input and output must be arrays, or tuples of as many")
+        matches = not buffers.is_tuple or len(buffers.elements) == len(offsets.elements)
+        require(matches, "P016", f"operand {k + 2}", f"{count(len(buffers.elements), 'array')}, but offsets for {len(offsets.elements)}")
     # The form in place gives operand 1, into which the slices are copied.
-    return operands[1] if attributes["slice_sizes"] else _as_result(operands)
+    return operands[1] if sliced else _as_result(operands)
 
 
 @op(infers=False, parse_rule=_permute_rule, constraints=_permute_constraints, result_code="T105", traits=(MIXED_PRECISION,))

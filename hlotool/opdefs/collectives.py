@@ -200,7 +200,9 @@ def _reduce_scatter_constraints(result: Shape, operands: tuple[Shape, ...], attr
         require_dimension(dimension, min(operand.rank, made.rank), "P009", "dimensions", "reduce-scatter")
         whole, size = operand.dimensions[dimension], made.dimensions[dimension]
         fits = UNBOUNDED in (whole, size) or (whole == size == 0) or (size > 0 and whole % size == 0)
-        require(fits, "P010", "definition of operand 0", f"'reduce-scatter' cannot cut size {whole} of dimension {dimension} into parts of size {size}")
+        require(
+            fits, "P010", "definition of operand 0", f"'reduce-scatter' cannot cut size {whole} of dimension {dimension} into parts of size {size}"
+        )
         parts.append(_rescaled(operand, dimension, size))
     _check_reducer(operands, attributes["to_apply"])
     return _as_result(parts)

@@ -156,7 +156,7 @@ def _check_updates(at: str, update: Shape, limits: Sequence[int], indices: Seque
 _SCATTER_RULES = ReducerRules("C023", "C023", "C023", "C023")
 
 
-@op(parse_rule=_check_scatter)
+@op(parse_rule=_check_scatter, traits=(MIXED_PRECISION,))
 def scatter(
     *operands: Shape,
     update_window_dims: Dims,

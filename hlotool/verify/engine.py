@@ -64,6 +64,7 @@ class _InstructionRules:
         self.facts = facts
         self.modes = facts.modes
         self._shapes: dict[Shape, Violation | None] = {}
+        self._defaults: dict[OpDef, dict[str, Any]] = {}
 
     def findings(self) -> Iterator[Finding]:
         # Identities tell shapes and attributes apart, since the module keeps them alive; hashing them would cost more than judging.
@@ -104,18 +105,26 @@ class _InstructionRules:
         return None
 
     def _judge_op(self, op: OpDef, result: Shape, operands: tuple[Shape, ...], written: AttributeSet) -> Violation | None:
-        attributes = {name: seen_by_ops(value, self.facts.program_shape) for name, value in written.items()}
+        attributes: dict[str, Any] = written
+        if written.called:
+            attributes = {name: seen_by_ops(value, self.facts.program_shape) for name, value in written.items()}
         try:
             expected = None
             if op.infers and SHAPE_GUESSED not in op.traits:
                 arguments = {name: attributes[name] for name in op.attributes if name in attributes}
                 expected = op.infer(*operands, **arguments)
             if op.constraints is not None:
-                defaults = {name: spec.default for name, spec in op.attributes.items() if spec.default is not REQUIRED}
-                expected = op.constraints(result, operands, {**defaults, **attributes}, self.modes) or expected
+                expected = op.constraints(result, operands, {**self._defaults_of(op), **attributes}, self.modes) or expected
             check_precision(op, operands, self.modes)
             if expected is not None:
                 check_result(op, operands, expected, result, self.modes)
         except Violation as violation:
             return violation
         return None
+
+    def _defaults_of(self, op: OpDef) -> dict[str, Any]:
+        found = self._defaults.get(op)
+        if found is None:
+            found = {name: spec.default for name, spec in op.attributes.items() if spec.default is not REQUIRED}
+            self._defaults[op] = found
+        return found

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.custom_call_targets import Path, buffer_paths
+from hlotool.shapes.shape import Shape
 from hlotool.verify.facts import Facts
 from hlotool.verify.registry import Finding, module_rule
 
@@ -30,17 +31,26 @@ def buffers(facts: Facts) -> Iterator[Finding]:
     Bad: two custom calls that take `b0`, or one that takes `b0` and a root that gives it back
     Good: the second custom call takes what the first one gives
     """
+    held_by: dict[int, bool] = {}
     for computation in facts.module.computations:
-        if not any(next(buffer_paths(shape), None) is not None for shape in {x.shape for x in computation.instructions}):
+        if not any(_holds(x.shape, held_by) for x in computation.instructions):
             continue
         is_entry = computation is facts.module.entry
         for x in computation.instructions:
-            held = any(next(buffer_paths(y.shape), None) is not None for y in (x, *x.operands))
+            held = any(_holds(y.shape, held_by) for y in (x, *x.operands))
             if is_entry and x.op.name == "parameter" and held:
                 yield Finding("T101", computation, x, "name", "buffer types are not allowed in entry parameters", "pin an array instead")
             elif held and x.op.name not in _MAY_HOLD_BUFFERS:
                 yield Finding("T101", computation, x, "opcode", f"'{x.op.name}' cannot work on buffers", "unpin the buffer first")
         yield from _writers(computation)
+
+
+def _holds(shape: Shape, known: dict[int, bool]) -> bool:
+    """Whether there is a buffer in the shape; by identity, since a module's instructions share their shapes and keep them alive."""
+    found = known.get(id(shape))
+    if found is None:
+        found = known[id(shape)] = any(leaf.element_type == "buffer" for leaf in shape.leaves())
+    return found
 
 
 def _writers(computation: Computation) -> Iterator[Finding]:

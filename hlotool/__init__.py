@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hlotool.interp import RunOptions as RunOptions
     from hlotool.interp import Token as Token
     from hlotool.interp import evaluate as evaluate
+    from hlotool.opdefs.modes import VerifyModes as VerifyModes
     from hlotool.text import PrintOptions as PrintOptions
     from hlotool.text import parse as parse
     from hlotool.text import parse_all as parse_all
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from hlotool.text.files import parse_file as parse_file
     from hlotool.text.formatting.formatter import format_text as format_text
     from hlotool.text.formatting.style import FormatStyle as FormatStyle
+    from hlotool.verify import verify as verify
 
 __version__ = "0.1.0"
 
@@ -41,6 +43,8 @@ _HOMES = {
     "parse_all": "hlotool.text",
     "parse_file": "hlotool.text.files",
     "to_text": "hlotool.text",
+    "VerifyModes": "hlotool.opdefs.modes",
+    "verify": "hlotool.verify",
 }
 __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604
 

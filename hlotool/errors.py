@@ -126,7 +126,8 @@ class InternalError(HlotoolError):
 class Violation(Exception):
     """A rule is broken: raised by op definitions and value codecs, turned into a Diagnostic by whoever knows the place.
 
-    `at` names what is to blame: an attribute ("slice_sizes"), "operand 1", "shape", "opcode", or a character offset.
+    `at` names what is to blame, in the words that `text.places` lists: an attribute ("slice_sizes"), "operand 1", "shape", "opcode", or a
+    character offset.
     """
 
     def __init__(self, code: str, at: str | int, message: str, hint: str | None = None) -> None:

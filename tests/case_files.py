@@ -3,7 +3,8 @@
 Knows the notation only; what a folder's cases must do is decided in `conftest`.
 
 `// -----` separates cases, `// output` stands before the expected print, `// error: S002` on the line that a diagnostic must point to.
-`// error@-1: S001` points to another line, counted from its own; `~ words` behind the code must occur in the message or hint.
+`// error@-1: S001` points to another line, counted from its own; `:12` behind the code is the column, `~ words` must occur in the message or
+hint. `// modes: reshape_is_bitcast layout_sensitive` switches modes of the verifier on for the case.
 `// expect: {1, 2}` is the value of the entry computation, one line for each leaf of a tuple; `// expect about:` allows for rounding.
 """
 
@@ -17,6 +18,7 @@ __all__ = [
     "Case",
     "Expected",
     "ExpectedValue",
+    "case_modes",
     "expected_errors",
     "expected_line",
     "expected_values",
@@ -27,8 +29,11 @@ __all__ = [
 
 _SEPARATOR = "// -----\n"
 _OUTPUT = "// output\n"
-_ERROR = re.compile(r"// error(?:@(?P<shift>[+-][0-9]+))?: (?P<codes>[A-Z][0-9]{3}(?:, [A-Z][0-9]{3})*)(?: ~ (?P<words>[^\n]*))?")
+_ERROR = re.compile(
+    r"// error(?:@(?P<shift>[+-][0-9]+))?: (?P<codes>[A-Z][0-9]{3}(?:, [A-Z][0-9]{3})*)(?::(?P<column>[0-9]+))?(?: ~ (?P<words>[^\n]*))?"
+)
 _VALUE = re.compile(r"^// expect(?P<about> about)?: (?P<literal>[^\n]*)$", re.MULTILINE)
+_MODES = re.compile(r"// modes: ([a-z_ ]+)")
 _XLA_POSITION = re.compile(r"was parsing (\d+):(\d+)")
 
 
@@ -43,11 +48,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Expected:
-    """One expected diagnostic; `words` is empty when any message will do."""
+    """One expected diagnostic; `words` is empty when any message will do, `column` is 0 when any will."""
 
     line: int
     code: str
     words: str
+    column: int = 0
 
 
 @dataclass(frozen=True)
@@ -88,13 +94,18 @@ def expected_errors(text: str) -> list[Expected]:
     for number, line in enumerate(text.split("\n"), 1):
         for match in _ERROR.finditer(line):
             for code in match["codes"].split(", "):
-                found.append(Expected(number + int(match["shift"] or 0), code, (match["words"] or "").strip()))
+                found.append(Expected(number + int(match["shift"] or 0), code, (match["words"] or "").strip(), int(match["column"] or 0)))
     return sorted(found, key=lambda e: (e.line, e.code))
 
 
 def expected_values(text: str) -> list[ExpectedValue]:
     """The values that a text announces, leaf by leaf."""
     return [ExpectedValue(match["literal"], match["about"] is None) for match in _VALUE.finditer(text)]
+
+
+def case_modes(text: str) -> dict[str, bool]:
+    """The modes that a text switches on."""
+    return {name: True for match in _MODES.finditer(text) for name in match[1].split()}
 
 
 def expected_line(said: str, text: str) -> set[int]:

@@ -16,6 +16,7 @@ import pytest
 from case_files import (
     Case,
     ExpectedValue,
+    case_modes,
     expected_errors,
     expected_line,
     expected_values,
@@ -30,11 +31,13 @@ from hlotool.errors import Diagnostic, EvaluationError, ParseError, Source
 from hlotool.interp.literal import literal_array
 from hlotool.interp.values import leaves
 from hlotool.ir.model import Module
+from hlotool.opdefs.modes import VerifyModes
 from hlotool.shapes.shape import Shape
 from hlotool.text.literal import parse_literal
 from hlotool.text.parser import parse, parse_source
 from hlotool.text.print_options import PrintOptions
 from hlotool.text.printer import to_text
+from hlotool.verify import verify
 
 HERE = Path(__file__).parent
 XLA = PrintOptions.xla_default()
@@ -220,10 +223,26 @@ def _same_values(shape: Shape, found: Any, line: ExpectedValue) -> None:
         raise Mismatch(f"the value is\n  {found.tolist()}, wanted\n  {wanted.tolist()}")
 
 
+def _verified(path: Path, case: Case) -> None:
+    module = _parsed(case.text)
+    modes = case_modes(case.text)
+    wanted = expected_errors(case.text)
+    found = sorted(verify(module, VerifyModes(**modes), select=["ALL"]), key=lambda d: (d.line, d.code))
+    shown = "\n  ".join(f"{d} [{d.hint}]" for d in found)
+    if [(d.line, d.code) for d in found] != [(e.line, e.code) for e in wanted]:
+        raise Mismatch(f"wanted {[f'{e.code} on line {e.line}' for e in wanted]}, found\n  {shown}")
+    for expected, diagnostic in zip(wanted, found, strict=True):
+        if expected.words not in f"{diagnostic.message} [{diagnostic.hint}] {diagnostic.notes}":
+            raise Mismatch(f"'{expected.words}' is neither in message, hint nor notes of\n  {diagnostic} [{diagnostic.hint}]")
+        if expected.column and expected.column != diagnostic.column:
+            raise Mismatch(f"points to column {diagnostic.column}, wanted {expected.column}:\n  {diagnostic}")
+
+
 CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "text/syntax": _printed_like_xla,
     "text/errors": _rejected_like_xla,
     "text/accept": _accepted,
     "text/reject": _rejected,
     "ops": _evaluated,
+    "verify": _verified,
 }

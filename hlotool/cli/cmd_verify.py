@@ -25,9 +25,13 @@ _HELP = """Report what is wrong with HLO texts.
 FILE may be compressed (.gz, .xz, .zst), `-` is standard input, and a folder stands for the *.hlo files in it and the *.txt files that begin
 with HloModule. Every module of a file is read.
 
+CODES are codes, their beginnings or their names, separated by commas: T003, T, result-shape; ALL is every rule. Without --select, all errors
+and a few warnings are reported; the longest match decides between --select and --ignore. What does not parse is always reported.
+
 \b
 Examples:
   hlotool verify module.hlo
+  hlotool verify --select T,C --ignore T085 module.hlo
   hlotool verify --output-format concise dumps/
   hlotool print module.hlo | hlotool verify
 
@@ -40,9 +44,11 @@ Exit codes:
 class Report:
     """One run: yields findings while it counts them."""
 
-    def __init__(self, outcome: Outcome, stdin_filename: str) -> None:
+    def __init__(self, outcome: Outcome, stdin_filename: str, select: Sequence[str] | None, ignore: Sequence[str]) -> None:
         self.outcome = outcome
         self.stdin_filename = stdin_filename
+        self.select = select
+        self.ignore = ignore
         self.files = 0
         self.files_with_findings = 0
         self.severities: Counter[str] = Counter()
@@ -54,7 +60,7 @@ class Report:
                 name, text = read_input(file, self.stdin_filename)
                 self.files += 1
                 source = Source(text, name)
-                found = [Finding(d, source.line_text(d.line)) for d in _diagnostics(text, name)]
+                found = [Finding(d, source.line_text(d.line)) for d in self._diagnostics(text, name)]
             self._count(found)
             yield from found
 
@@ -64,6 +70,15 @@ class Report:
         self.files_with_findings += bool(found)
         if severities["error"] or severities["warning"]:
             self.outcome.at_least(1)
+
+    def _diagnostics(self, text: str, name: str) -> list[Diagnostic]:
+        # --help imports this module, and shall not wait for the parser.
+        from hlotool.text.parser import parse_each  # noqa: PLC0415
+
+        found: list[Diagnostic] = []
+        for part in parse_each(text, name):
+            found += part.diagnostics if isinstance(part, ParseError) else hlotool.verify(part, select=self.select, ignore=self.ignore)
+        return sorted(found, key=lambda d: (d.line, d.column, d.code))
 
     def summary(self) -> str:
         """For example: 3 files checked, 2 errors in 1 file."""
@@ -78,14 +93,16 @@ class Report:
         return ", ".join(parts)
 
 
-def _diagnostics(text: str, name: str) -> list[Diagnostic]:
+def _codes(values: Sequence[str]) -> list[str]:
+    """The codes of a repeated option; a usage error when one names no rule."""
+    from hlotool.verify.selection import Selection, SelectionError  # noqa: PLC0415  # as above
+
+    codes = [code.strip() for value in values for code in value.split(",") if code.strip()]
     try:
-        modules = hlotool.parse_all(text, name)
-    except ParseError as error:
-        found = error.diagnostics
-    else:
-        found = [d for module in modules for d in module.diagnostics]
-    return sorted(found, key=lambda d: (d.line, d.column, d.code))
+        Selection(codes)
+    except SelectionError as error:
+        raise click.UsageError(str(error)) from None
+    return codes
 
 
 def _count_of(number: int, noun: str) -> str:
@@ -95,13 +112,17 @@ def _count_of(number: int, noun: str) -> str:
 @click.command("verify", help=_HELP, short_help="Report what is wrong with HLO texts.")
 @files_argument
 @click.option("--output-format", type=click.Choice(list(FORMATS)), default="text", help="How findings are written.")
+@click.option("--select", multiple=True, metavar="CODES", help="Report these only.")
+@click.option("--ignore", multiple=True, metavar="CODES", help="Do not report these.")
 @color_option
 @click.option("-q", "--quiet", count=True, help="No summary; -qq: nothing but the exit code.")
 @stdin_filename_option
-def command(files: tuple[str, ...], output_format: str, color: str, quiet: int, stdin_filename: str) -> None:
+def command(
+    files: tuple[str, ...], output_format: str, select: tuple[str, ...], ignore: tuple[str, ...], color: str, quiet: int, stdin_filename: str
+) -> None:
     silent = quiet > 1
     outcome = Outcome(silent=silent)
-    report = Report(outcome, stdin_filename)
+    report = Report(outcome, stdin_filename, _codes(select) or None, _codes(ignore))
     for piece in FORMATS[output_format](report.findings(files_or_stdin(files)), style_for(color, sys.stdout)):
         if not silent:
             write_out(piece)

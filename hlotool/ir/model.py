@@ -5,7 +5,7 @@ Instructions are made by `text.builder` (and later by the builder and rewriter p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from hlotool.errors import Diagnostic, Source
@@ -20,7 +20,7 @@ from hlotool.shapes.metadata import (
 )
 from hlotool.shapes.shape import ProgramShape, Shape
 
-__all__ = ["NO_ATTRIBUTES", "AttributeSet", "Computation", "Instruction", "Module", "as_authored"]
+__all__ = ["NO_ATTRIBUTES", "AttributeSet", "Computation", "Instruction", "Module", "as_authored", "seen_by_ops"]
 
 
 class AttributeSet(dict[str, Any]):
@@ -145,6 +145,15 @@ class Computation:
 
     def __repr__(self) -> str:
         return f"<computation {self.name} with {len(self.instructions)} instructions>"
+
+
+def seen_by_ops(value: Any, program_shape: Callable[[Computation], ProgramShape]) -> Any:
+    """An attribute's value as op definitions may see it: called computations become their program shapes."""
+    if isinstance(value, Computation):
+        return program_shape(value)
+    if isinstance(value, tuple) and value and isinstance(value[0], Computation):
+        return tuple(map(program_shape, value))
+    return value
 
 
 class Module:

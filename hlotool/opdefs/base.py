@@ -1,7 +1,8 @@
 """The op decorator: a function's signature is the declaration of an opcode.
 
 Positional parameters are operands (`*operands` takes any number), keyword-only parameters are attributes in XLA's print order;
-their annotations name a codec of `opdefs.codecs`, their defaults make them optional.
+their annotations name a codec of `opdefs.codecs`, their defaults make them optional. The body is XLA's lenient inference; what the
+verifier demands beyond it stands beside the function and is given to the decorator as `constraints`.
 """
 
 from __future__ import annotations
@@ -10,17 +11,35 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from hlotool.errors import Violation
+from hlotool.opdefs.modes import VerifyModes
 from hlotool.record import Record
 from hlotool.shapes.shape import Shape
 
-__all__ = ["OPS", "REQUIRED", "AttributeSpec", "OpDef", "op", "require", "unknown_op"]
+__all__ = [
+    "ACCUMULATED", "LAYOUT_KEPT", "MIXED_PRECISION", "OPS", "PRECISION_KEPT", "REQUIRED", "ROUNDED", "SHAPE_GUESSED", "AttributeSpec", "Constraints",
+    "OpDef", "op", "require", "unknown_op",
+]  # fmt: skip
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 OperandDefault = Callable[[tuple[Shape, ...]], Any]
 ParseRule = Callable[[Shape | None, tuple[Shape, ...], dict[str, Any]], Shape | None]
+Constraints = Callable[[Shape, tuple[Shape, ...], dict[str, Any], VerifyModes], Shape | None]
 
 REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
 """Default of an attribute that must be written."""
+
+MIXED_PRECISION = "mixed-precision"
+"""Trait: operands may be floats of different types even where the verifier allows no mixed precision elsewhere."""
+LAYOUT_KEPT = "layout-kept"
+"""Trait: the result's layout is the inferred one, since nothing is computed that could arrange it anew."""
+PRECISION_KEPT = "precision-kept"
+"""Trait: the result's element type is the inferred one even where the verifier allows mixed precision."""
+ROUNDED = "rounded"
+"""Trait: the result may be a float of another type than inferred, as compilers for TPUs write sums that they round at once."""
+ACCUMULATED = "accumulated"
+"""Trait: the result may have another element type than the operands, in which products are accumulated."""
+SHAPE_GUESSED = "shape-guessed"
+"""Trait: what the parser infers where the shape is omitted is not what the verifier demands of a written one."""
 
 
 def require(holds: object, code: str, at: str, message: str, hint: str | None = None) -> None:
@@ -47,12 +66,15 @@ class OpDef:
     `derived` gives attributes that XLA computes from the result shape, whatever is written.
     `parse_rule(result or None, operand_shapes, attributes)` refuses what XLA's parser refuses even with a written shape; it may
     return the shape that XLA puts in place of the written one.
+    `constraints(result, operand_shapes, attributes, modes)` refuses what the verifier refuses and inference lets pass; `attributes` has the
+    defaults of those that are not written. It returns the shape that the result must have where that is not the inferred one.
+    `result_code` is the rule that another result breaks.
     `kernel` computes its values: None until the interpreter, which alone fills and reads it, is imported.
     """
 
     __slots__ = (
-        "arity", "attributes", "derived", "doc", "infer", "infers", "kernel", "name", "operand_defaults", "operands", "parse_rule",
-        "required", "shape_ignored", "variadic",
+        "arity", "attributes", "constraints", "derived", "doc", "infer", "infers", "kernel", "name", "operand_defaults", "operands", "parse_rule",
+        "required", "result_code", "shape_ignored", "traits", "variadic",
     )  # fmt: skip
 
     def __init__(
@@ -65,6 +87,9 @@ class OpDef:
         parse_rule: ParseRule | None = None,
         operand_defaults: dict[str, OperandDefault] | None = None,
         derived: dict[str, Callable[[Shape], Any]] | None = None,
+        constraints: Constraints | None = None,
+        result_code: str = "T003",
+        traits: tuple[str, ...] = (),
         doc: str = "",
     ) -> None:
         self.name = name
@@ -75,6 +100,9 @@ class OpDef:
         self.parse_rule = parse_rule
         self.operand_defaults = operand_defaults or {}
         self.derived = derived or {}
+        self.constraints = constraints
+        self.result_code = result_code
+        self.traits = frozenset(traits)
         self.doc = doc
         self.kernel: Any = None
         self.arity = -1 if self.variadic else len(self.operands)
@@ -96,6 +124,9 @@ def op(
     parse_rule: ParseRule | None = None,
     operand_defaults: dict[str, OperandDefault] | None = None,
     derived: dict[str, Callable[[Shape], Any]] | None = None,
+    constraints: Constraints | None = None,
+    result_code: str = "T003",
+    traits: tuple[str, ...] = (),
     doc: str | None = None,
 ) -> Callable[[Function], Function]:
     """Enters the decorated function into OPS.
@@ -119,6 +150,9 @@ def op(
             parse_rule=parse_rule,
             operand_defaults=operand_defaults,
             derived=derived,
+            constraints=constraints,
+            result_code=result_code,
+            traits=traits,
             doc=(doc or function.__doc__ or "").strip(),
         )
         return function

@@ -5,12 +5,21 @@ Their result shapes depend on group sizes, which XLA's parser does not use: all 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import op
-from hlotool.opdefs.inference import count, written_shape_needed
+from hlotool.opdefs.base import MIXED_PRECISION, ROUNDED, Constraints, op, require
+from hlotool.opdefs.constraints import difference, same_shape
+from hlotool.opdefs.inference import (
+    bounds,
+    count,
+    made_array,
+    require_array,
+    require_dimension,
+    require_kind,
+    written_shape_needed,
+)
 from hlotool.opdefs.kinds import (
     Always,
     Bool,
@@ -24,7 +33,8 @@ from hlotool.opdefs.kinds import (
     SingleDim,
     SliceSizeLists,
 )
-from hlotool.shapes.shape import Shape, array_shape
+from hlotool.opdefs.modes import VerifyModes
+from hlotool.shapes.shape import UNBOUNDED, ProgramShape, Shape, array_shape, compatible, tuple_shape
 
 __all__ = [
     "all_gather",
@@ -40,7 +50,59 @@ __all__ = [
 ]
 
 
-@op(infers=False)
+def _results(result: Shape, operands: tuple[Shape, ...], opcode: str) -> tuple[Shape, ...]:
+    """The part of the result that belongs to each operand: the whole for one operand, else the elements of a tuple."""
+    for k, operand in enumerate(operands):
+        require_array(operand, f"operand {k}", opcode)
+    if len(operands) == 1:
+        require_array(result, "shape", opcode)
+        return (result,)
+    fits = result.is_tuple and len(result.elements) == len(operands)
+    wanted = f"'{opcode}' of {len(operands)} operands gives a tuple of as many arrays"
+    require(fits, "T003", "shape", f"{wanted}, written {result.text_without_layout}")
+    return result.elements
+
+
+def _as_result(parts: Sequence[Shape]) -> Shape:
+    return parts[0] if len(parts) == 1 else tuple_shape(parts)
+
+
+def _like_operands(opcode: str) -> Constraints:
+    """The constraint that each part of the result has the shape of its operand."""
+
+    def constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+        _results(result, operands, opcode)
+        return _as_result(operands)
+
+    return constraints
+
+
+def _rescaled(operand: Shape, dimension: int, size: int) -> Shape:
+    sizes = [(size if k == dimension else bound, dynamic) for k, (bound, dynamic) in enumerate(bounds(operand))]
+    return made_array(operand.element_type, sizes, "collective")
+
+
+def _gathered(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], opcode: str) -> Shape:
+    """Each operand grows along one dimension, all by the same factor."""
+    parts, dimension, factors = [], attributes["dimensions"][0], set()
+    for operand, made in zip(operands, _results(result, operands, opcode), strict=True):
+        require_array(made, "shape", opcode)
+        require_dimension(dimension, min(operand.rank, made.rank), "P009", "dimensions", opcode)
+        given, grown = operand.dimensions[dimension], made.dimensions[dimension]
+        whole = UNBOUNDED in (given, grown) or (grown == given == 0) or (given > 0 and grown % given == 0)
+        require(whole, "P008", "shape", f"'{opcode}' cannot give size {grown} in dimension {dimension} from parts of size {given}")
+        factors.add(grown // given if given > 0 else 1)
+        parts.append(_rescaled(operand, dimension, grown))
+    require(len(factors) == 1, "P008", "shape", f"'{opcode}' makes its operands grow by different factors: {sorted(factors)}")
+    return _as_result(parts)
+
+
+def _all_gather_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    require(operands, "S013", "operands", "'all-gather' takes at least one operand")
+    return _gathered(result, operands, attributes, "all-gather")
+
+
+@op(infers=False, constraints=_all_gather_constraints, traits=(MIXED_PRECISION,))
 def all_gather(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -56,7 +118,7 @@ def all_gather(
     written_shape_needed("all-gather")
 
 
-@op(infers=False)
+@op(infers=False, traits=(MIXED_PRECISION,))
 def all_gather_start(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -78,7 +140,24 @@ def _global_ids_need_channel(result: Shape | None, operands: tuple[Shape, ...], 
         raise Violation("P007", "use_global_device_ids", "use_global_device_ids needs channel_id")
 
 
-@op(infers=False, parse_rule=_global_ids_need_channel)
+def _reduced_alike(opcode: str) -> Constraints:
+    """The constraint of an all-reduce: operands' shapes, and a computation that combines two scalars of each operand's type."""
+    same_shapes = _like_operands(opcode)
+
+    def constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
+        _check_reducer(operands, attributes["to_apply"])
+        return same_shapes(result, operands, attributes, modes)
+
+    return constraints
+
+
+def _check_reducer(operands: tuple[Shape, ...], to_apply: ProgramShape) -> None:
+    """A function of two values for each operand, or of two scalars for all of them; backends only look at its root."""
+    given = len(to_apply.parameters)
+    require(given in (2, 2 * len(operands)), "C030", "to_apply", f"the computation has {count(given, 'parameter')}, needs 2")
+
+
+@op(infers=False, parse_rule=_global_ids_need_channel, constraints=_reduced_alike("all-reduce"), traits=(MIXED_PRECISION, ROUNDED))
 def all_reduce(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -95,7 +174,7 @@ def all_reduce(
     written_shape_needed("all-reduce")
 
 
-@op(infers=False, parse_rule=_global_ids_need_channel)
+@op(infers=False, parse_rule=_global_ids_need_channel, constraints=_reduced_alike("all-reduce-start"), traits=(MIXED_PRECISION, ROUNDED))
 def all_reduce_start(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -112,7 +191,24 @@ def all_reduce_start(
     written_shape_needed("all-reduce-start")
 
 
-@op(infers=False, parse_rule=_global_ids_need_channel)
+def _reduce_scatter_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    """Each operand is cut along one dimension into as many parts as a group has members."""
+    require(operands, "S013", "operands", "'reduce-scatter' takes at least one operand")
+    parts, dimension = [], attributes["dimensions"][0]
+    for operand, made in zip(operands, _results(result, operands, "reduce-scatter"), strict=True):
+        require_array(made, "shape", "reduce-scatter")
+        require_dimension(dimension, min(operand.rank, made.rank), "P009", "dimensions", "reduce-scatter")
+        whole, size = operand.dimensions[dimension], made.dimensions[dimension]
+        fits = UNBOUNDED in (whole, size) or (whole == size == 0) or (size > 0 and whole % size == 0)
+        require(
+            fits, "P010", "definition of operand 0", f"'reduce-scatter' cannot cut size {whole} of dimension {dimension} into parts of size {size}"
+        )
+        parts.append(_rescaled(operand, dimension, size))
+    _check_reducer(operands, attributes["to_apply"])
+    return _as_result(parts)
+
+
+@op(infers=False, parse_rule=_global_ids_need_channel, constraints=_reduce_scatter_constraints, traits=(MIXED_PRECISION,))
 def reduce_scatter(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -130,7 +226,21 @@ def reduce_scatter(
     written_shape_needed("reduce-scatter")
 
 
-@op(infers=False)
+def _all_to_all_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
+    """With a dimension the result is like the operand; without one there is a part for each operand, all of one shape."""
+    require(operands, "S013", "operands", "'all-to-all' takes at least one operand")
+    if attributes["dimensions"] is not None:
+        require_array(operands[0], "operand 0", "all-to-all")
+        require_dimension(attributes["dimensions"][0], operands[0].rank, "P009", "dimensions", "all-to-all")
+        return operands[0]
+    for k, operand in enumerate(operands):
+        same = same_shape(operands[0], operand, modes)
+        _, first, other = difference(operands[0], operand)
+        require(same, "P012", f"operand {k}", f"operands of 'all-to-all' must have one shape, got {first} and {other}")
+    return tuple_shape(operands)
+
+
+@op(infers=False, constraints=_all_to_all_constraints, traits=(MIXED_PRECISION,))
 def all_to_all(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -147,7 +257,24 @@ def all_to_all(
     written_shape_needed("all-to-all")
 
 
-@op(infers=False)
+_RAGGED_OPERANDS = ("the input", "the output", "input offsets", "send sizes", "output offsets", "receive sizes")
+
+
+def _ragged_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    """The result is the second operand, overwritten in parts; the others say which."""
+    wanted = len(_RAGGED_OPERANDS)
+    require(len(operands) == wanted, "P017", "operands", f"'ragged-all-to-all' takes {wanted} operands, got {len(operands)}")
+    first = operands[2]
+    for k, operand in enumerate(operands[2:], 2):
+        at, name = f"definition of operand {k}", _RAGGED_OPERANDS[k]
+        require_kind(operand, at, "ragged-all-to-all", ("signed", "unsigned"), "P017")
+        require(operand.rank in (1, 2), "P017", at, f"{name} must have rank 1 or 2, got {operand.text_without_layout}")
+        same = compatible(first, operand)
+        require(same, "P017", at, f"{name} are {operand.text_without_layout}, input offsets {first.text_without_layout}")
+    return operands[1]
+
+
+@op(infers=False, constraints=_ragged_constraints, traits=(MIXED_PRECISION,))
 def ragged_all_to_all(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -161,7 +288,14 @@ def ragged_all_to_all(
     written_shape_needed("ragged-all-to-all")
 
 
-@op(infers=False)
+def _broadcast_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    # The last operand of the dynamic form is the root's number.
+    data = operands[:-1] if attributes["has_dynamic_root"] else operands
+    require(data, "S013", "operands", "'collective-broadcast' takes at least one operand")
+    return _as_result(data)
+
+
+@op(infers=False, constraints=_broadcast_constraints, result_code="T105", traits=(MIXED_PRECISION,))
 def collective_broadcast(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -183,7 +317,23 @@ def _permute_rule(result: Shape | None, operands: tuple[Shape, ...], attributes:
         raise Violation("P016", "operands", f"in-place form takes 4 operands, got {count(len(operands), 'operand')}")
 
 
-@op(infers=False, parse_rule=_permute_rule)
+def _permute_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    require(operands, "S013", "operands", "'collective-permute' takes at least one operand")
+    sliced = attributes["slice_sizes"]
+    grouped = len(operands) == 1 or sliced or result.is_tuple
+    require(grouped, "P016", "operands", f"the form in place takes 4 operands and slice_sizes, got {count(len(operands), 'operand')}")
+    for k in (0, 1) if sliced else ():
+        # A tuple of arrays has a list of offsets for each.
+        buffers, offsets = operands[k], operands[k + 2]
+        matches = operands[0].is_tuple == buffers.is_tuple and len(operands[0].elements) == len(buffers.elements)
+        require(matches, "P016", f"operand {k}", "input and output must be arrays, or tuples of as many")
+        matches = not buffers.is_tuple or len(buffers.elements) == len(offsets.elements)
+        require(matches, "P016", f"operand {k + 2}", f"{count(len(buffers.elements), 'array')}, but offsets for {len(offsets.elements)}")
+    # The form in place gives operand 1, into which the slices are copied.
+    return operands[1] if sliced else _as_result(operands)
+
+
+@op(infers=False, parse_rule=_permute_rule, constraints=_permute_constraints, result_code="T105", traits=(MIXED_PRECISION,))
 def collective_permute(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
     """Sends the operand from each source to its target; a device that is nobody's target gets zeros.
 
@@ -194,7 +344,7 @@ def collective_permute(*operands: Shape, channel_id: Int | None = None, source_t
     written_shape_needed("collective-permute")
 
 
-@op(infers=False, parse_rule=_permute_rule)
+@op(infers=False, parse_rule=_permute_rule, traits=(MIXED_PRECISION,))
 def collective_permute_start(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
     """Begins a collective-permute; the result holds operand, eventual result and contexts.
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import op
+from hlotool.opdefs.base import LAYOUT_KEPT, MIXED_PRECISION, Constraints, op, require
+from hlotool.opdefs.constraints import difference, same_shape
 from hlotool.opdefs.inference import made_tuple, written_shape_needed
 from hlotool.opdefs.kinds import Always, Bool, Domain, Int, ShapeValue, Text
+from hlotool.opdefs.modes import VerifyModes
 from hlotool.shapes.shape import TOKEN, Shape, array_shape
 
 __all__ = [
@@ -29,7 +31,18 @@ __all__ = [
 ]
 
 
-@op(shape_ignored=True)
+def _tokens_at(*places: int) -> Constraints:
+    """The constraint that these operands are tokens; None stands for all."""
+
+    def constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+        for k, operand in enumerate(operands):
+            wrong = (k in places or not places) and operand.element_type != "token"
+            require(not wrong, "T078", f"operand {k}", f"operand {k} must be token[], got {operand.text_without_layout}")
+
+    return constraints
+
+
+@op(shape_ignored=True, constraints=_tokens_at())
 def after_all(*operands: Shape) -> Shape:
     """A token that comes after all its operands.
 
@@ -38,7 +51,7 @@ def after_all(*operands: Shape) -> Shape:
     return TOKEN
 
 
-@op(shape_ignored=True)
+@op(shape_ignored=True, constraints=_tokens_at(1), traits=(MIXED_PRECISION,))
 def add_dependency(operand: Shape, token: Shape) -> Shape:
     """The operand itself, not before the token.
 
@@ -51,7 +64,7 @@ def _in_flight(buffer: Shape, at: str, opcode: str) -> Shape:
     return made_tuple((buffer, array_shape("u32"), TOKEN), at, opcode)
 
 
-@op(infers=False, shape_ignored=True)
+@op(infers=False, shape_ignored=True, traits=(MIXED_PRECISION,))
 def send(operand: Shape, token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Begins to send the operand over a channel; the result holds the buffer, a context and a token.
 
@@ -78,7 +91,7 @@ def _recv_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: di
     return _in_flight(result.elements[0], "shape", "recv")
 
 
-@op(infers=False, parse_rule=_recv_rule)
+@op(infers=False, parse_rule=_recv_rule, constraints=_tokens_at(0))
 def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Begins to receive from a channel; the result holds the buffer, a context and a token.
 
@@ -107,7 +120,7 @@ def _infeed_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: 
     return made_tuple((result.elements[0], TOKEN), "shape", "infeed")
 
 
-@op(infers=False, parse_rule=_infeed_rule)
+@op(infers=False, parse_rule=_infeed_rule, constraints=_tokens_at(0), result_code="T079")
 def infeed(token: Shape, *, infeed_config: Text = "") -> Shape:
     """Takes an item from the queue that the host fills.
 
@@ -116,7 +129,23 @@ def infeed(token: Shape, *, infeed_config: Text = "") -> Shape:
     written_shape_needed("infeed")
 
 
-@op(infers=False, shape_ignored=True, operand_defaults={"outfeed_shape": lambda operands: operands[0]})
+def _outfeed_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    _tokens_at(1)(result, operands, attributes, modes)
+    said = attributes["outfeed_shape"]
+    if said is None:
+        return
+    where, given, written = difference(operands[0], said)
+    message = f"{where}outfeed_shape is {written}, {where}the operand is {given}"
+    require(same_shape(operands[0], said, modes), "T080", "outfeed_shape value", message)
+
+
+@op(
+    infers=False,
+    shape_ignored=True,
+    constraints=_outfeed_constraints,
+    traits=(MIXED_PRECISION,),
+    operand_defaults={"outfeed_shape": lambda operands: operands[0]},
+)
 def outfeed(operand: Shape, token: Shape, *, outfeed_shape: Always[ShapeValue | None] = None, outfeed_config: Text = "") -> Shape:
     """Puts the operand into the queue that the host empties; outfeed_shape is the operand's shape unless written.
 
@@ -143,7 +172,11 @@ def copy_done(operand: Shape) -> Shape:
     written_shape_needed("copy-done")
 
 
-@op(infers=False)
+def _like_operand(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    return operands[0]
+
+
+@op(infers=False, constraints=_like_operand, result_code="T081", traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def opt_barrier(operand: Shape) -> Shape:
     """The operand itself, across which compilers may not move anything.
 
@@ -152,7 +185,7 @@ def opt_barrier(operand: Shape) -> Shape:
     written_shape_needed("opt-barrier")
 
 
-@op("domain")
+@op("domain", result_code="T081", traits=(MIXED_PRECISION,))
 def domain(operand: Shape, *, domain: Domain) -> Shape:
     """The operand itself, at the border between two shardings.
 

@@ -6,8 +6,9 @@ Knows dimension numbers only; blocking, accumulation and precision are the inter
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from hlotool.opdefs.base import op, require
+from hlotool.opdefs.base import ACCUMULATED, MIXED_PRECISION, SHAPE_GUESSED, op, require
 from hlotool.opdefs.inference import (
     Bound,
     bounds,
@@ -20,8 +21,9 @@ from hlotool.opdefs.inference import (
     sizes_agree,
 )
 from hlotool.opdefs.kinds import Always, Dims, OperandPrecision, PrecisionAlgorithm
+from hlotool.opdefs.modes import VerifyModes
 from hlotool.record import Record
-from hlotool.shapes.shape import Shape
+from hlotool.shapes.shape import UNBOUNDED, Shape
 
 __all__ = ["DotDimensions", "dot", "ragged_dot", "scaled_dot"]
 
@@ -74,7 +76,7 @@ def _check_pairs(lhs: Shape, rhs: Shape, role: str, code: str, lhs_dims: Dims, r
         require(
             sizes_agree(lhs.dimensions[i], rhs.dimensions[j]),
             code,
-            "operands",
+            "operands" if role == "contracting" else "lhs_batch_dims",
             f"lhs {role} dimension {i} has size {lhs.dimensions[i]}, rhs dimension {j} has size {rhs.dimensions[j]}",
         )
 
@@ -85,7 +87,7 @@ def _dot_result(opcode: str, lhs: Shape, rhs: Shape, numbers: DotDimensions) -> 
     return made_array(higher_precision(lhs.element_type, rhs.element_type, opcode), numbers.result(lhs, rhs), opcode)
 
 
-@op()
+@op(result_code="T049", traits=(MIXED_PRECISION, ACCUMULATED))
 def dot(
     lhs: Shape,
     rhs: Shape,
@@ -104,7 +106,7 @@ def dot(
     return _dot_result("dot", lhs, rhs, DotDimensions(lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims))
 
 
-@op()
+@op(result_code="T087", traits=(MIXED_PRECISION, ACCUMULATED))
 def ragged_dot(
     lhs: Shape,
     rhs: Shape,
@@ -143,7 +145,7 @@ def ragged_dot(
     else:
         require(len(rhs_group_dims) == 1, "T087", "rhs_group_dims", f"needs one group dimension, got {len(rhs_group_dims)}")
         size = rhs.dimensions[rhs_group_dims[0]]
-        require(sizes_agree(groups, size), "T087", "operands", f"{count(groups, 'group size')}, rhs group dimension has size {size}")
+        require(sizes_agree(groups, size), "T087", "definition of operand 2", f"{count(groups, 'group size')}, rhs group dimension has size {size}")
     dimensions = numbers.result(lhs, rhs, rhs_group_dims)
     if ragged not in lhs_batch_dims and ragged in lhs_contracting_dims:
         dimensions.insert(0, bounds(group_sizes)[-1])
@@ -175,7 +177,26 @@ def _before(dimensions: Sequence[int], ragged: int) -> Sequence[int]:
     return dimensions[: dimensions.index(ragged)]
 
 
-@op()
+def _scaled_dot_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    """Each scale covers a block of its operand; a scalar scale stands for none."""
+    require_arrays(operands, "scaled-dot")
+    numbers = DotDimensions(*[attributes[f"{side}_{role}_dims"] for side in ("lhs", "rhs") for role in ("batch", "contracting")])
+    require(operands[2].rank or operands[3].rank, "T088", "operands", "lhs_scale and rhs_scale cannot both be scalars")
+    for k in (0, 1):
+        operand, scale, at = operands[k], operands[k + 2], f"definition of operand {k + 2}"
+        if not scale.rank:
+            continue
+        same = operand.rank == scale.rank
+        require(same, "T088", at, f"the scale has rank {scale.rank}, operand {k} has rank {operand.rank}")
+        for size, blocks in zip(operand.dimensions, scale.dimensions, strict=True):
+            fits = UNBOUNDED in (size, blocks) or (blocks > 0 and size % blocks == 0) or size == blocks
+            require(fits, "T088", at, f"operand dimension {size} is no multiple of scale dimension {blocks}")
+    contracted = len(numbers.lhs_contracting)
+    require(contracted == 1, "T088", "lhs_contracting_dims", f"'scaled-dot' needs one contracting dimension, got {contracted}")
+    return _dot_result("scaled-dot", operands[0], operands[1], numbers)
+
+
+@op(constraints=_scaled_dot_constraints, traits=(SHAPE_GUESSED, MIXED_PRECISION, ACCUMULATED))
 def scaled_dot(
     lhs: Shape,
     rhs: Shape,

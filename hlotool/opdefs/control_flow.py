@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import op, require
+from hlotool.opdefs.base import LAYOUT_KEPT, MIXED_PRECISION, op, require
+from hlotool.opdefs.constraints import difference, same_order, same_shape
+from hlotool.opdefs.custom_call_targets import check_buffers, check_target
 from hlotool.opdefs.inference import (
     bare,
     bounds,
@@ -35,12 +37,40 @@ from hlotool.opdefs.kinds import (
     TypedLiteral,
     Window,
 )
-from hlotool.shapes.shape import Shape, array_shape, compatible, tuple_shape
+from hlotool.opdefs.modes import VerifyModes
+from hlotool.shapes.shape import ProgramShape, Shape, array_shape, compatible, tuple_shape
+from hlotool.shapes.values import AliasPair
 
 __all__ = ["async_done", "async_start", "async_update", "call", "conditional", "custom_call", "fusion", "while_"]
 
 
-@op()
+def _call_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    _require_arguments(operands, attributes["to_apply"], "C002", modes)
+    if attributes["is_composite"]:
+        _check_composite(attributes.get("frontend_attributes") or {})
+
+
+def _require_arguments(operands: tuple[Shape, ...], called: ProgramShape, code: str, modes: VerifyModes) -> None:
+    """Refuses operands that are not what the parameters of the called computation are."""
+    for k, (operand, parameter) in enumerate(zip(operands, called.parameters, strict=False)):
+        # Messages about tuples are made only when they are needed: loops carry thousands of arrays.
+        if not same_shape(operand, parameter, modes):
+            where, wanted, given = difference(parameter, operand)
+            raise Violation(code, f"operand {k}", f"{where}operand {k} is {given}, {where}parameter {k} is {wanted}")
+
+
+def _check_composite(frontend_attributes: dict[str, str]) -> None:
+    """A composite says in its frontend attributes which operation it is."""
+    values = {key: value.strip('"') for key, value in frontend_attributes.items()}
+    require(values.get("composite.name"), "C034", "is_composite", "frontend attribute composite.name is missing or empty")
+    if "composite.attributes" in values:
+        require(values["composite.attributes"], "C034", "is_composite", "frontend attribute composite.attributes is empty")
+    version = values.get("composite.version")
+    is_number = version is None or (version.isascii() and version.isdigit())
+    require(is_number, "C034", "is_composite", f"composite.version must be an integer of 0 or more, got '{version}'")
+
+
+@op(constraints=_call_constraints, result_code="C003", traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) -> Shape:
     """Runs a computation on the operands; a composite call names an operation whose meaning the computation spells out.
 
@@ -50,12 +80,20 @@ def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) ->
     fits = len(parameters) == len(operands)
     require(fits, "C001", "operands", f"the computation has {count(len(parameters), 'parameter')}, got {count(len(operands), 'operand')}")
     for k, (operand, parameter) in enumerate(zip(operands, parameters, strict=True)):
-        message = f"operand {k} is {operand.text_without_layout}, the parameter is {parameter.text_without_layout}"
-        require(compatible(operand, parameter), "C002", f"operand {k}", message)
+        if not compatible(operand, parameter):
+            where, wanted, given = difference(parameter, operand)
+            raise Violation("C002", f"operand {k}", f"{where}operand {k} is {given}, {where}parameter {k} is {wanted}")
     return to_apply.result
 
 
-@op()
+def _while_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    body: ProgramShape = attributes["body"]
+    _require_arguments(operands, body, "C005", modes)
+    _require_arguments(operands, attributes["condition"], "C005", modes)
+    return body.result
+
+
+@op(constraints=_while_constraints, result_code="C006", traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def while_(init: Shape, *, condition: Computation, body: Computation) -> Shape:
     """Replaces the loop state by the body's result for as long as the condition holds.
 
@@ -65,14 +103,17 @@ def while_(init: Shape, *, condition: Computation, body: Computation) -> Shape:
         parameters = len(computation.parameters)
         require(parameters == 1, "C004", name, f"the {name} has {count(parameters, 'parameter')}, while needs 1")
     verdict = condition.result
-    require(compatible(verdict, array_shape("pred")), "C007", "condition", f"condition returns {verdict.text_without_layout}, needs pred[]")
+    if not compatible(verdict, array_shape("pred")):
+        raise Violation("C007", "root of condition", f"condition returns {verdict.text_without_layout}, needs pred[]")
     state = body.result
     for code, at, what, shape in (
+        ("C006", "root of body", "the parameter of the body", body.parameters[0]),
+        ("C005", "operands", "init", init),
         ("C005", "condition", "the parameter of the condition", condition.parameters[0]),
-        ("C006", "body", "the parameter of the body", body.parameters[0]),
-        ("C005", "operand 0", "init", init),
     ):
-        require(compatible(state, shape), code, at, f"the body returns {state.text_without_layout}, {what} is {shape.text_without_layout}")
+        if not compatible(state, shape):
+            where, given, other = difference(state, shape)
+            raise Violation(code, at, f"{where}the body's result is {given}, {where}{what} is {other}")
     return init
 
 
@@ -98,7 +139,15 @@ def _conditional_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
         raise Violation("C009", "operands", f"{branches} branches need {count(branches + 1, 'operand')}, got {len(operands)}")
 
 
-@op(parse_rule=_conditional_rule)
+def _conditional_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    branches = attributes["branch_computations"] or (attributes["true_computation"], attributes["false_computation"])
+    for k, (branch, operand) in enumerate(zip(branches, operands[1:], strict=True)):
+        if not same_shape(branch.parameters[0], operand, modes):
+            where, wanted, given = difference(branch.parameters[0], operand)
+            raise Violation("C010", f"operand {k + 1}", f"{where}operand {k + 1} is {given}, {where}the parameter of branch {k} is {wanted}")
+
+
+@op(parse_rule=_conditional_rule, constraints=_conditional_constraints, result_code="C011", traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def conditional(
     selector: Shape,
     *operands: Shape,
@@ -122,10 +171,12 @@ def conditional(
     for k, (branch, operand) in enumerate(zip(branches, operands, strict=True)):
         at, parameters = f"operand {k + 1}", branch.parameters
         require(len(parameters) == 1, "C010", at, f"branch {k} has {count(len(parameters), 'parameter')}, needs 1")
-        message = f"operand {k + 1} is {operand.text_without_layout}, parameter of branch {k} is {parameters[0].text_without_layout}"
-        require(compatible(parameters[0], operand), "C010", at, message)
-        message = f"branch 0 returns {branches[0].result.text_without_layout}, branch {k} {branch.result.text_without_layout}"
-        require(compatible(branches[0].result, branch.result), "C011", "shape", message)
+        if not compatible(parameters[0], operand):
+            where, wanted, given = difference(parameters[0], operand)
+            raise Violation("C010", at, f"{where}operand {k + 1} is {given}, {where}parameter of branch {k} is {wanted}")
+        if not compatible(branches[0].result, branch.result):
+            where, wanted, given = difference(branches[0].result, branch.result)
+            raise Violation("C011", "shape", f"{where}the result of branch 0 is {wanted}, of branch {k} {given}")
     return _dynamic_where_any([branch.result for branch in branches])
 
 
@@ -161,7 +212,47 @@ def _with_leaves(shape: Shape, leaves: Iterator[Shape]) -> Shape:
             done.append(next(leaves))
 
 
-@op(infers=False)
+def _fusion_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    called: ProgramShape = attributes["calls"]
+    parameters = len(called.parameters)
+    message = f"the computation has {count(parameters, 'parameter')}, got {count(len(operands), 'operand')}"
+    require(parameters == len(operands), "C012", "operands", message)
+    _require_arguments(operands, called, "C013", modes)
+    _check_aliases(result, operands, attributes["output_to_operand_aliasing"], modes)
+    return called.result
+
+
+def _part(shape: Shape, index: tuple[int, ...]) -> Shape | None:
+    for k in index:
+        if not shape.is_tuple or not 0 <= k < len(shape.elements):
+            return None
+        shape = shape.elements[k]
+    return shape
+
+
+def _check_aliases(result: Shape, operands: tuple[Shape, ...], pairs: tuple[AliasPair, ...], modes: VerifyModes) -> None:
+    """An output that shares memory with an operand has the operand's shape."""
+    for pair in pairs:
+        at = "output_to_operand_aliasing value"
+        known = 0 <= pair.number < len(operands)
+        require(known, "C036", at, f"operand {pair.number} does not exist ({count(len(operands), 'operand')})")
+        output, operand = _part(result, pair.output_index), _part(operands[pair.number], pair.index)
+        if output is None or operand is None:
+            raise Violation("C036", at, f"{_text(pair.output_index if output is None else pair.index)} is no part of the {_side(output)} shape")
+        fits = same_order(bare(output), bare(operand), modes)
+        message = f"output {_text(pair.output_index)} is {output.text_without_layout}, operand {pair.number} there {operand.text_without_layout}"
+        require(fits, "C037", "output_to_operand_aliasing", message)
+
+
+def _text(index: tuple[int, ...]) -> str:
+    return f"{{{','.join(map(str, index))}}}"
+
+
+def _side(output: Shape | None) -> str:
+    return "result's" if output is None else "operand's"
+
+
+@op(infers=False, constraints=_fusion_constraints, result_code="C014", traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def fusion(*operands: Shape, kind: FusionKind, output_to_operand_aliasing: OutputAliases = (), calls: Computation) -> Shape:
     """Runs a computation that a compiler has chosen to emit as one kernel.
 
@@ -184,7 +275,14 @@ def _custom_call_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
             raise Violation("L020", "operand_layout_constraints", message)
 
 
-@op(infers=False, parse_rule=_custom_call_rule)
+def _custom_call_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    pairs = attributes["output_to_operand_aliasing"]
+    check_target(attributes["custom_call_target"], result, operands, pairs)
+    _check_aliases(result, operands, pairs, modes)
+    check_buffers(result, operands, pairs)
+
+
+@op(infers=False, parse_rule=_custom_call_rule, constraints=_custom_call_constraints, traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def custom_call(
     *operands: Shape,
     window: Window | None = None,
@@ -217,7 +315,7 @@ def _async_start_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
         raise Violation("A004", "shape", "async shape must be ((operands...), result, ...)", "((f32[4]), f32[4], u32[])")
 
 
-@op(infers=False, parse_rule=_async_start_rule)
+@op(infers=False, parse_rule=_async_start_rule, traits=(MIXED_PRECISION,))
 def async_start(*operands: Shape, async_execution_thread: Text = "main", output_to_operand_aliasing: OutputAliases = (), calls: Computation) -> Shape:
     """Begins to run a computation on another thread; the result holds operands, eventual result and contexts.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import op, require
+from hlotool.opdefs.base import ACCUMULATED, MIXED_PRECISION, op, require
 from hlotool.opdefs.inference import (
     Bound,
     bounds,
@@ -36,7 +36,7 @@ def _needs_two_operands(result: Shape | None, operands: tuple[Shape, ...], attri
         raise Violation("S013", "operands", f"'convolution' takes at least 2 operands, got {len(operands)}")
 
 
-@op(parse_rule=_needs_two_operands)
+@op(parse_rule=_needs_two_operands, traits=(MIXED_PRECISION, ACCUMULATED))
 def convolution(
     lhs: Shape,
     rhs: Shape,
@@ -61,7 +61,7 @@ def convolution(
     _check_features(lhs, rhs, dim_labels, feature_group_count, batch_group_count, sparsity_config)
     kernel_sizes = [rhs.dimensions[k] for k in dim_labels.kernel_spatial]
     window_sizes = [dimension.size for dimension in window]
-    require(kernel_sizes == window_sizes, "T053", "window", f"window sizes {window_sizes} differ from kernel spatial sizes {kernel_sizes}")
+    require(kernel_sizes == window_sizes, "T053", "window[size]", f"window sizes {window_sizes} differ from kernel spatial sizes {kernel_sizes}")
     positions = window_result([lhs.dimensions[k] for k in dim_labels.input_spatial], window)
 
     lhs_bounds, rhs_bounds = bounds(lhs), bounds(rhs)
@@ -113,7 +113,7 @@ def _check_features(
     # XLA compares the sizes themselves here: an unbounded feature dimension fits only another one, and only ungrouped.
     fits = kernel_features == features if UNBOUNDED in (features, kernel_features) else kernel_features * feature_groups == features
     fits = fits and (features != UNBOUNDED or feature_groups == 1)
-    require(fits, "T051", "operand 1", f"lhs has {features} features, kernel expects {kernel_features * feature_groups}")
+    require(fits, "T051", "operands", f"lhs has {features} features, kernel expects {kernel_features * feature_groups}")
     for at, groups in (("feature_group_count", feature_groups), ("batch_group_count", batch_groups)):
         require(kernel_outputs % groups == 0, "T052", at, f"{kernel_outputs} output features are not divisible by {groups} groups")
     divisible = batch == UNBOUNDED or batch % batch_groups == 0

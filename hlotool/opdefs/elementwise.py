@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hlotool.opdefs.base import op, require
+from hlotool.opdefs.base import MIXED_PRECISION, op, require
 from hlotool.opdefs.inference import (
     Bound,
     array_operand,
@@ -33,8 +33,10 @@ from hlotool.opdefs.kinds import (
     Int32,
     ResultAccuracy,
 )
+from hlotool.opdefs.modes import VerifyModes
 from hlotool.record import Record, replace
-from hlotool.shapes.shape import UNBOUNDED, Shape
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape
 
 __all__ = ["BINARY", "UNARY", "BinaryRow", "UnaryRow", "default_comparison_type"]
 
@@ -46,7 +48,7 @@ _SIGNED = ("signed", "float", "complex")
 _NUMERIC = ("signed", "unsigned", "float", "complex")
 _ANY = ("pred", "signed", "unsigned", "float", "complex")
 
-_CODES = {_FLOAT: "T005", _FLOAT_OR_COMPLEX: "T005", _INTEGRAL: "T006", _LOGICAL: "T007", _SIGNED: "T008", _NUMERIC: "T002", _ANY: "T002"}
+_CODES = {_FLOAT: "T005", _FLOAT_OR_COMPLEX: "T005", _INTEGRAL: "T006", _LOGICAL: "T007", _SIGNED: "T008", _NUMERIC: "T008", _ANY: "T002"}
 """The rule that an operand of another kind breaks."""
 
 
@@ -105,7 +107,7 @@ UNARY: tuple[UnaryRow, ...] = (
 
 def _unary_shape(row: UnaryRow, operand: Shape) -> Shape:
     require_array(operand, "operand 0", row.name)
-    require_kind(operand, "operand 0", row.name, row.kinds, _CODES[row.kinds])
+    require_kind(operand, "operands", row.name, row.kinds, _CODES[row.kinds])
     if row.to_component and kind_of(operand.element_type) == "complex":
         return change_element_type(operand, component_type(operand.element_type))
     return operand
@@ -135,14 +137,14 @@ for _unary in UNARY:
     _define_unary(_unary)
 
 
-@op()
+@op(result_code="T009")
 def is_finite(operand: Shape) -> Shape:
     """Whether each number is neither infinite nor NaN.
 
     r = pred[4] is-finite(x)
     """
     require_array(operand, "operand 0", "is-finite")
-    require_kind(operand, "operand 0", "is-finite", _FLOAT, "T005")
+    require_kind(operand, "operands", "is-finite", _FLOAT, "T005")
     return change_element_type(operand, "pred")
 
 
@@ -150,11 +152,15 @@ def is_finite(operand: Shape) -> Shape:
 
 
 class BinaryRow(Record):
-    """An opcode of two operands of the same shape, which is also the result's: `kinds` as in UnaryRow."""
+    """An opcode of two operands of the same shape, which is also the result's.
+
+    `kinds` as in UnaryRow; `strict_kinds` are those of them that the verifier accepts, if not all.
+    """
 
     name: str
     kinds: tuple[str, ...]
     doc: str
+    strict_kinds: tuple[str, ...] = ()
 
 
 BINARY: tuple[BinaryRow, ...] = (
@@ -169,9 +175,9 @@ BINARY: tuple[BinaryRow, ...] = (
     BinaryRow("or", _LOGICAL, "Disjunction: logical for pred, of every bit for integers."),
     BinaryRow("power", _NUMERIC, "lhs to the power of rhs."),
     BinaryRow("remainder", _NUMERIC, "Remainder of the truncated division; has the sign of lhs."),
-    BinaryRow("shift-left", _NUMERIC, "lhs shifted left by rhs bits; 0 when rhs is not smaller than the width."),
-    BinaryRow("shift-right-arithmetic", _NUMERIC, "lhs shifted right by rhs bits, filled with copies of its top bit."),
-    BinaryRow("shift-right-logical", _NUMERIC, "lhs shifted right by rhs bits, filled with zeros."),
+    BinaryRow("shift-left", _NUMERIC, "lhs shifted left by rhs bits; 0 when rhs is not smaller than the width.", strict_kinds=_INTEGRAL),
+    BinaryRow("shift-right-arithmetic", _NUMERIC, "lhs shifted right by rhs bits, filled with copies of its top bit.", strict_kinds=_INTEGRAL),
+    BinaryRow("shift-right-logical", _NUMERIC, "lhs shifted right by rhs bits, filled with zeros.", strict_kinds=_INTEGRAL),
     BinaryRow("subtract", _NUMERIC, "Difference; integers wrap."),
     BinaryRow("xor", _LOGICAL, "Exclusive or: logical for pred, of every bit for integers."),
 )
@@ -214,11 +220,26 @@ def _binary_shape(opcode: str, lhs: Shape, rhs: Shape) -> Shape:
 
 def _require_operands(opcode: str, lhs: Shape, rhs: Shape, kinds: tuple[str, ...]) -> None:
     require_arrays((lhs, rhs), opcode)
-    require_kind(lhs, "operand 0", opcode, kinds, _CODES[kinds])
+    require_kind(lhs, "operands", opcode, kinds, _CODES[kinds])
+
+
+def _same_sizes(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    """Inference repeats scalars and sizes of 1, as XLA's builder once did; a module must broadcast them itself."""
+    lhs, rhs = operands
+    if dimensions_agree(lhs.dimensions, rhs.dimensions):
+        return
+    k = 0 if (lhs.rank, max(lhs.dimensions, default=0)) < (rhs.rank, max(rhs.dimensions, default=0)) else 1
+    message = f"operand {k} is {operands[k].text_without_layout}, needs {operands[1 - k].text_without_layout}"
+    require(False, "T004", "operands", message, "HLO never broadcasts implicitly; add a broadcast")
 
 
 def _define_binary(row: BinaryRow) -> None:
-    @op(row.name, doc=row.doc + _example(row.name, "x, y", row.kinds))
+    def constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+        _same_sizes(result, operands, attributes, modes)
+        if row.strict_kinds:
+            require_kind(operands[0], "operands", row.name, row.strict_kinds, "T007")
+
+    @op(row.name, doc=row.doc + _example(row.name, "x, y", row.kinds), constraints=constraints)
     def infer(lhs: Shape, rhs: Shape) -> Shape:
         _require_operands(row.name, lhs, rhs, row.kinds)
         return _binary_shape(row.name, lhs, rhs)
@@ -228,16 +249,16 @@ for _binary in BINARY:
     _define_binary(_binary)
 
 
-@op()
+@op(constraints=_same_sizes)
 def complex_(lhs: Shape, rhs: Shape) -> Shape:
     """Complex numbers from their real parts (lhs) and imaginary parts (rhs).
 
     r = c64[4] complex(x, y)
     """
-    _require_operands("complex", lhs, rhs, _FLOAT)
-    shape = _binary_shape("complex", lhs, rhs)
+    require_arrays((lhs, rhs), "complex")
     known = lhs.element_type == rhs.element_type and lhs.element_type in ("f32", "f64")
-    require(known, "T012", "operands", f"no complex type has parts of the types {lhs.element_type} and {rhs.element_type}")
+    require(known, "T012", "operands", f"'complex' needs f32 or f64 parts of one type, got {lhs.element_type} and {rhs.element_type}")
+    shape = _binary_shape("complex", lhs, rhs)
     return change_element_type(shape, "c64" if lhs.element_type == "f32" else "c128")
 
 
@@ -261,7 +282,25 @@ def _check_compare(result: Shape | None, operands: tuple[Shape, ...], attributes
         array_operand(operands[0], "operand 0", "compare")
 
 
-@op(parse_rule=_check_compare, operand_defaults={"type": lambda operands: default_comparison_type(operands[0])})
+_COMPARISON_TYPES = {"FLOAT": ("FLOAT", "TOTALORDER")}
+"""What `type` may be where the default is not the only choice."""
+
+
+def _compare_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    _same_sizes(result, operands, attributes, modes)
+    element_type = operands[0].element_type
+    default = default_comparison_type(operands[0])
+    allowed = _COMPARISON_TYPES.get(default or "", (default,))
+    written = attributes["type"] or default
+    require(written in allowed, "T010", "type", f"compare of {element_type} needs type={default}, not {written}", "drop it to get the default")
+
+
+@op(
+    parse_rule=_check_compare,
+    constraints=_compare_constraints,
+    result_code="T009",
+    operand_defaults={"type": lambda operands: default_comparison_type(operands[0])},
+)
 def compare(lhs: Shape, rhs: Shape, *, direction: ComparisonDirection, type: ComparisonType | None = None) -> Shape:
     """Comparison of each pair of elements; TOTALORDER also orders NaNs and signed zeros.
 
@@ -271,7 +310,21 @@ def compare(lhs: Shape, rhs: Shape, *, direction: ComparisonDirection, type: Com
     return change_element_type(_binary_shape("compare", lhs, rhs), "pred")
 
 
-@op(infers=False)
+def _stochastic_convert_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    operand, random = operands
+    require_arrays(operands, "stochastic-convert")
+    require_array(result, "shape", "stochastic-convert")
+    at = "definition of operand 1"
+    require_kind(operand, "definition of operand 0", "stochastic-convert", _FLOAT, "T089")
+    require_kind(random, at, "stochastic-convert", ("unsigned",), "T089")
+    bits = ELEMENT_TYPES[random.element_type].bits, ELEMENT_TYPES[operand.element_type].bits
+    require(bits[0] == bits[1], "T089", at, f"the random operand has {bits[0]} bits, the operand has {bits[1]}")
+    agree = dimensions_agree(random.dimensions, operand.dimensions)
+    require(agree, "T089", at, f"the random operand is {random.text_without_layout}, the operand {operand.text_without_layout}")
+    return array_shape(result.element_type, operand.dimensions, operand.dynamic)
+
+
+@op(infers=False, constraints=_stochastic_convert_constraints)
 def stochastic_convert(operand: Shape, random: Shape) -> Shape:
     """Conversion of floats to a narrower type, rounding up or down as the random bits decide.
 
@@ -300,10 +353,10 @@ def select(pred: Shape, on_true: Shape, on_false: Shape) -> Shape:
     same_type = same_type_up_to_precision(on_true.element_type, on_false.element_type)
     fits = same_type and dimensions_agree(on_true.dimensions, on_false.dimensions)
     require(fits, "T014", "operands", f"'select' cannot choose between {on_true.text_without_layout} and {on_false.text_without_layout}")
-    require(pred.element_type == "pred", "T013", "operand 0", f"operand 0 of 'select' must be pred, got {pred.text_without_layout}")
+    require(pred.element_type == "pred", "T013", "operands", f"operand 0 of 'select' must be pred, got {pred.text_without_layout}")
     whole = on_true if not pred.dimensions else pred
     fits = whole is on_true or dimensions_agree(pred.dimensions, on_true.dimensions)
-    require(fits, "T013", "operand 0", f"'select' cannot choose elements of {on_true.text_without_layout} by {pred.text_without_layout}")
+    require(fits, "T013", "operands", f"'select' cannot choose elements of {on_true.text_without_layout} by {pred.text_without_layout}")
     element_type = higher_precision(on_true.element_type, on_false.element_type, "select")
     triples = zip(bounds(whole), bounds(on_true), bounds(on_false), strict=True)
     merged = [_select_bound(*triple) for triple in triples]
@@ -323,9 +376,9 @@ def clamp(minimum: Shape, operand: Shape, maximum: Shape) -> Shape:
     require_arrays(operands, "clamp")
     for k in (0, 2):
         agree = same_type_up_to_precision(operands[k].element_type, operand.element_type)
-        require(agree, "T015", f"operand {k}", f"'clamp' cannot limit {operand.element_type} by {operands[k].element_type}")
+        require(agree, "T015", "operands", f"'clamp' cannot limit {operand.element_type} by {operands[k].element_type}")
         fits = is_scalar(operands[k]) or dimensions_agree(operands[k].dimensions, operand.dimensions)
-        require(fits, "T015", f"operand {k}", f"'clamp' cannot limit {operand.text_without_layout} by {operands[k].text_without_layout}")
+        require(fits, "T015", "operands", f"'clamp' cannot limit {operand.text_without_layout} by {operands[k].text_without_layout}")
     fits = is_scalar(minimum) or is_scalar(maximum) or dimensions_agree(minimum.dimensions, maximum.dimensions)
     require(fits, "T015", "operands", f"'clamp' cannot limit by both {minimum.text_without_layout} and {maximum.text_without_layout}")
     return operand
@@ -334,7 +387,14 @@ def clamp(minimum: Shape, operand: Shape, maximum: Shape) -> Shape:
 # Conversions
 
 
-@op(infers=False)
+def _convert_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    operand = operands[0]
+    require_array(operand, "operand 0", "convert")
+    require_array(result, "shape", "convert")
+    return array_shape(result.element_type, operand.dimensions, operand.dynamic)
+
+
+@op(infers=False, constraints=_convert_constraints, result_code="T100")
 def convert(operand: Shape) -> Shape:
     """Conversion of each value to the result's element type.
 
@@ -343,7 +403,27 @@ def convert(operand: Shape) -> Shape:
     written_shape_needed("convert")
 
 
-@op(infers=False)
+def _bitcast_convert_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    operand = operands[0]
+    require_array(operand, "operand 0", "bitcast-convert")
+    require_array(result, "shape", "bitcast-convert")
+    old, new = operand.element_type, result.element_type
+    both = (kind_of(old) == "complex") == (kind_of(new) == "complex")
+    require(both, "T044", "shape", f"cannot reinterpret {old} as {new}", "use real, imag or complex")
+    widths = ELEMENT_TYPES[old].bits, ELEMENT_TYPES[new].bits
+    ratio, rest = divmod(max(widths), min(widths))
+    require(not rest, "T043", "shape", f"cannot reinterpret {old} as {new}: {max(widths)} bits are no multiple of {min(widths)}")
+    sizes = bounds(operand)
+    if widths[0] > widths[1]:
+        sizes.append((ratio, False))
+    elif widths[0] < widths[1]:
+        fits = bool(sizes) and sizes[-1][0] in (ratio, UNBOUNDED)
+        require(fits, "T043", "shape", f"{operand.text_without_layout} needs a last dimension of size {ratio} to be reinterpreted as {new}")
+        sizes.pop()
+    return made_array(new, sizes, "bitcast-convert")
+
+
+@op(infers=False, constraints=_bitcast_convert_constraints, result_code="T043")
 def bitcast_convert(operand: Shape) -> Shape:
     """The bits of the operand read as elements of another type; a wider type swallows the last dimension, a narrower one adds it.
 
@@ -352,7 +432,15 @@ def bitcast_convert(operand: Shape) -> Shape:
     written_shape_needed("bitcast-convert")
 
 
-@op(infers=False)
+def _reduce_precision_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    require_array(operands[0], "operand 0", "reduce-precision")
+    require_kind(operands[0], "operands", "reduce-precision", _FLOAT, "T097")
+    for name, least in (("exponent_bits", 1), ("mantissa_bits", 0)):
+        require(attributes[name] >= least, "T097", name, f"{name} must be at least {least}, got {attributes[name]}")
+    return operands[0]
+
+
+@op(infers=False, constraints=_reduce_precision_constraints, traits=(MIXED_PRECISION,))
 def reduce_precision(operand: Shape, *, exponent_bits: Int32, mantissa_bits: Int32) -> Shape:
     """Floats rounded to what a format with so many exponent and mantissa bits can hold, in their own type.
 

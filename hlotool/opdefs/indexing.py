@@ -8,25 +8,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hlotool.opdefs.base import op, require
+from hlotool.opdefs.base import MIXED_PRECISION, PRECISION_KEPT, op, require
+from hlotool.opdefs.constraints import require_same_element_type
 from hlotool.opdefs.inference import (
     Bound,
+    ReducerRules,
     array_operand,
     bare,
     bounds,
     dimensions_agree,
     has_dimensions,
+    is_scalar,
+    kind_of,
     made_array,
     made_tuple,
     require_array,
     require_arrays,
     require_ascending_dimensions,
+    require_dimension,
     require_distinct_dimensions,
     require_kind,
     require_reducer,
+    same_type_up_to_precision,
     sizes_agree,
     written_shape_needed,
 )
+from hlotool.opdefs.inference import count as counted
 from hlotool.opdefs.kinds import (
     Always,
     Bool,
@@ -36,7 +43,8 @@ from hlotool.opdefs.kinds import (
     SingleDim,
     SliceSizes,
 )
-from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, tuple_shape
+from hlotool.opdefs.modes import VerifyModes
+from hlotool.shapes.shape import UNBOUNDED, ProgramShape, Shape, array_shape, compatible, tuple_shape
 
 __all__: list[str] = []
 
@@ -48,9 +56,9 @@ _INTEGRAL = ("signed", "unsigned")
 
 def _index_bounds(opcode: str, at: str, indices: Shape, index_vector_dim: int) -> list[Bound]:
     """Dimensions of the indices, with one of size 1 appended when index_vector_dim is just behind the last."""
-    require_kind(indices, at, opcode, _INTEGRAL, "T006")
+    code = "T064" if opcode == "gather" else "T067"
+    require_kind(indices, at, opcode, _INTEGRAL, code)
     rank = indices.rank
-    code = "T062" if opcode == "gather" else "T065"
     known = 0 <= index_vector_dim <= rank
     require(known, code, "index_vector_dim", f"index_vector_dim of '{opcode}' must be in 0..{rank}, got {index_vector_dim}")
     expanded = bounds(indices)
@@ -77,9 +85,9 @@ def _check_batching(opcode: str, names: tuple[str, str], dims: tuple[Dims, Dims]
 def _check_slice_sizes(operand: Shape, slice_sizes: Dims, dropped: Sequence[int]) -> None:
     for k, (size, bound) in enumerate(zip(slice_sizes, operand.dimensions, strict=True)):
         fits = bound == UNBOUNDED or 0 <= size <= bound
-        require(fits, "T063", "slice_sizes", f"slice size {size} does not fit dimension {k} of {operand.text_without_layout}")
+        require(fits, "T063", "slice_sizes value", f"slice size {size} does not fit dimension {k} of {operand.text_without_layout}")
     small = all(slice_sizes[dimension] <= 1 for dimension in dropped)
-    require(small, "T063", "slice_sizes", "collapsed and batching dimensions of 'gather' must have slice sizes of at most 1")
+    require(small, "T063", "slice_sizes value", "collapsed and batching dimensions of 'gather' must have slice sizes of at most 1")
 
 
 @op()
@@ -130,22 +138,25 @@ def _check_scatter(result: Shape | None, operands: tuple[Shape, ...], attributes
     require(odd, "S013", "operands", f"'scatter' takes n operands, the indices and n updates, got {len(operands)}")
 
 
-def _check_updates(update: Shape, limits: Sequence[int], indices: Sequence[Bound], window_dims: Dims, index_vector_dim: int) -> None:
+def _check_updates(at: str, update: Shape, limits: Sequence[int], indices: Sequence[Bound], window_dims: Dims, index_vector_dim: int) -> None:
     """The window dimensions of the updates fit the operand's, the others are those of the indices."""
     # There are more limits than window dimensions when a dimension is both inserted and batching.
     for dimension, limit in zip(window_dims, limits, strict=False):
         # XLA compares unbounded sizes as the least integer, so they fit anything and nothing fits them.
         size = update.dimensions[dimension]
         fits = size == UNBOUNDED or (limit != UNBOUNDED and size <= limit)
-        require(fits, "T066", "operands", f"updates of 'scatter' have size {size} in window dimension {dimension}, the operand has {limit}")
+        require(fits, "T066", at, f"updates of 'scatter' have size {size} in window dimension {dimension}, the operand has {limit}")
     batch = [bound for k, bound in enumerate(indices) if k != index_vector_dim]
     places = [k for k in range(update.rank) if k not in window_dims]
     for dimension, (size, _) in zip(places, batch, strict=True):
         agree = sizes_agree(update.dimensions[dimension], size)
-        require(agree, "T066", "operands", f"updates of 'scatter' have size {update.dimensions[dimension]} where the indices have {size}")
+        require(agree, "T066", at, f"updates of 'scatter' have size {update.dimensions[dimension]} where the indices have {size}")
 
 
-@op(parse_rule=_check_scatter)
+_SCATTER_RULES = ReducerRules("C023", "C023", "C023", "C023")
+
+
+@op(parse_rule=_check_scatter, traits=(MIXED_PRECISION,))
 def scatter(
     *operands: Shape,
     update_window_dims: Dims,
@@ -169,11 +180,12 @@ def scatter(
     require_arrays(operands, "scatter")
     indices = _index_bounds("scatter", f"operand {count}", scatter_indices, index_vector_dim)
     inits = [array_shape(x.element_type) for x in inputs]
-    require_reducer(to_apply, "to_apply", "scatter", inits, [x.element_type for x in updates], ("C022", "to_apply"))
+    require_reducer(to_apply, "to_apply", "scatter", inits, [x.element_type for x in updates], _SCATTER_RULES)
     names = ("input_batching_dims", "scatter_indices_batching_dims")
-    for operand, update in zip(inputs, updates, strict=True):
+    for k, (operand, update) in enumerate(zip(inputs, updates, strict=True)):
+        at = f"definition of operand {count + 1 + k}"
         rank = len(indices) - 1 + len(update_window_dims)
-        require(update.rank == rank, "T066", "operands", f"updates of 'scatter' must have rank {rank}, got {update.text_without_layout}")
+        require(update.rank == rank, "T066", at, f"updates of 'scatter' must have rank {rank}, got {update.text_without_layout}")
         require_ascending_dimensions(update_window_dims, rank, "T065", "update_window_dims", "scatter")
         require_ascending_dimensions(inserted_window_dims, operand.rank, "T065", "inserted_window_dims", "scatter")
         _check_batching("scatter", names, (input_batching_dims, scatter_indices_batching_dims), operand, indices)
@@ -182,7 +194,7 @@ def scatter(
         require(whole, "T065", "update_window_dims", f"not each dimension of {operand.text_without_layout} is windowed, inserted or batching")
         _check_index_map("scatter", "scatter_dims_to_operand_dims", scatter_dims_to_operand_dims, operand.rank, indices[index_vector_dim])
         limits = [size for k, size in enumerate(operand.dimensions) if k not in dropped]
-        _check_updates(update, limits, indices, update_window_dims, index_vector_dim)
+        _check_updates(at, update, limits, indices, update_window_dims, index_vector_dim)
     return inputs[0] if count == 1 else made_tuple(inputs, "operands", "scatter")
 
 
@@ -205,7 +217,40 @@ def _check_dynamic_slice(result: Shape | None, operands: tuple[Shape, ...], attr
     _check_start_indices("dynamic-slice", operands, 1)
 
 
-@op(infers=False, parse_rule=_check_dynamic_slice)
+def _check_index_types(opcode: str, operands: tuple[Shape, ...], fixed: int) -> None:
+    """Start indices are integral scalars of one type, or one integral vector with an element for each dimension."""
+    starts = operands[fixed:]
+    for k, start in enumerate(starts, fixed):
+        at = f"operand {k}"
+        require_array(start, at, opcode)
+        require(kind_of(start.element_type) in _INTEGRAL, "T029", at, f"start index must be integral, got {start.text_without_layout}")
+        same = start.element_type == starts[0].element_type
+        require(same, "T029", at, f"start indices have the types {starts[0].element_type} and {start.element_type}")
+    if len(starts) == 1 and starts[0].rank == 1:
+        size, rank = starts[0].dimensions[0], operands[0].rank
+        require(sizes_agree(size, rank), "T028", f"operand {fixed}", f"the index vector has {size} elements, operand 0 has rank {rank}")
+        return
+    for k, start in enumerate(starts, fixed):
+        require(not start.rank, "T029", f"operand {k}", f"start index must be a scalar, got {start.text_without_layout}")
+
+
+def _dynamic_slice_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    operand, sizes = operands[0], attributes["dynamic_slice_sizes"]
+    require_array(operand, "operand 0", "dynamic-slice")
+    _check_index_types("dynamic-slice", operands, 1)
+    if result.is_array:
+        require_same_element_type(result, operand, "dynamic-slice", modes)
+    at = "dynamic_slice_sizes value"
+    require(len(sizes) == operand.rank, "T030", at, f"the operand has rank {operand.rank}, dynamic_slice_sizes has {len(sizes)} sizes")
+    made: list[Bound] = []
+    for k, (size, (bound, dynamic)) in enumerate(zip(sizes, bounds(operand), strict=True)):
+        require(size >= 0, "T030", at, f"slice size {size} of dimension {k} is negative")
+        require(size <= bound or bound == UNBOUNDED, "T030", at, f"slice size {size} exceeds dimension {k} of size {bound}")
+        made.append((size, dynamic and size == bound))
+    return made_array(operand.element_type, made, "dynamic-slice")
+
+
+@op(infers=False, parse_rule=_check_dynamic_slice, constraints=_dynamic_slice_constraints)
 def dynamic_slice(*operands: Shape, dynamic_slice_sizes: Dims) -> Shape:
     """A slice of the first operand that starts where the other operands say, moved so that it fits.
 
@@ -218,7 +263,20 @@ def _check_dynamic_update_slice(result: Shape | None, operands: tuple[Shape, ...
     _check_start_indices("dynamic-update-slice", operands, 2)
 
 
-@op(infers=False, parse_rule=_check_dynamic_update_slice)
+def _update_slice_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    operand, update = array_operand(operands[0], "operand 0", "dynamic-update-slice"), array_operand(operands[1], "operand 1", "dynamic-update-slice")
+    _check_index_types("dynamic-update-slice", operands, 2)
+    fits = operand.rank == update.rank
+    require(fits, "T031", "operand 1", f"the update has rank {update.rank}, the operand has rank {operand.rank}")
+    same = same_type_up_to_precision(operand.element_type, update.element_type)
+    require(same, "T032", "operand 1", f"update is {update.element_type}, operand is {operand.element_type}")
+    for k, (size, bound) in enumerate(zip(update.dimensions, operand.dimensions, strict=True)):
+        fits = UNBOUNDED in (size, bound) or size <= bound
+        require(fits, "T031", "operand 1", f"update size {size} exceeds dimension {k} of size {bound}")
+    return operands[0]
+
+
+@op(infers=False, parse_rule=_check_dynamic_update_slice, constraints=_update_slice_constraints, traits=(PRECISION_KEPT,))
 def dynamic_update_slice(*operands: Shape) -> Shape:
     """The first operand with the second written over it where the other operands say, moved so that it fits.
 
@@ -230,7 +288,27 @@ def dynamic_update_slice(*operands: Shape) -> Shape:
 # Order
 
 
-@op()
+def _sort_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    require(operands, "S013", "operands", "'sort' takes at least one operand")
+    to_apply: ProgramShape = attributes["to_apply"]
+    verdict = to_apply.result
+    require(compatible(verdict, array_shape("pred")), "C026", "to_apply", f"the comparator returns {verdict.text_without_layout}, needs pred[]")
+    given, wanted = len(to_apply.parameters), 2 * len(operands)
+    require(
+        given == wanted,
+        "C025",
+        "to_apply",
+        f"the comparator has {counted(given, 'parameter')}, sort of {counted(len(operands), 'operand')} needs {wanted}",
+    )
+    for k, parameter in enumerate(to_apply.parameters):
+        element_type = array_operand(operands[k // 2], f"operand {k // 2}", "sort").element_type
+        fits = is_scalar(parameter) and same_type_up_to_precision(parameter.element_type, element_type)
+        message = f"parameter {k} of the comparator is {parameter.text_without_layout}, the elements of operand {k // 2} are {element_type}"
+        require(fits, "C027", "to_apply", message)
+    require_dimension(attributes["dimensions"][0], bare(operands[0]).rank, "T076", "dimensions", "sort")
+
+
+@op(constraints=_sort_constraints, traits=(MIXED_PRECISION,))
 def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_apply: Computation) -> Shape:
     """The operands, all reordered alike along one dimension so that to_apply, a comparison, holds between neighbours.
 
@@ -240,11 +318,11 @@ def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_ap
         return operands[0]
     for k, operand in enumerate(operands):
         sizes, first = array_operand(operand, f"operand {k}", "sort").dimensions, bare(operands[0]).dimensions
-        require(dimensions_agree(first, sizes), "T001", f"operand {k}", "operands of 'sort' must have the same dimensions")
+        require(dimensions_agree(first, sizes), "T076", f"operand {k}", f"operands of 'sort' have dimensions {list(first)} and {list(sizes)}")
     return made_tuple(operands, "operands", "sort")
 
 
-@op()
+@op(traits=(MIXED_PRECISION,))
 def topk(operand: Shape, *, k: Int, largest: Always[Bool] = True, is_stable: Bool = True) -> Shape:
     """The k largest (or smallest) elements along the last dimension, in order, and their indices.
 

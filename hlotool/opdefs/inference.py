@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from hlotool.errors import Violation
 from hlotool.opdefs.base import require
-from hlotool.record import replace
+from hlotool.record import Record, replace
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.layout import is_valid_layout
 from hlotool.shapes.shape import (
@@ -26,6 +26,7 @@ from hlotool.shapes.values import WindowDimension
 
 __all__ = [
     "Bound",
+    "ReducerRules",
     "array_operand",
     "arrays_compatible_up_to_precision",
     "bare",
@@ -59,6 +60,7 @@ Bound = tuple[int, bool]
 """Size of a dimension and whether it is dynamic; the size is UNBOUNDED for `?`."""
 
 _INT64_MAX = (1 << 63) - 1
+_WINDOW_KEYS = {"base_dilation": "lhs_dilate", "window_dilation": "rhs_dilate"}
 _COMPONENTS = {"c64": "f32", "c128": "f64"}
 
 
@@ -128,7 +130,8 @@ def kind_of(element_type: str) -> str:
 def require_kind(shape: Shape, at: str, opcode: str, kinds: Sequence[str], code: str) -> None:
     """Refuses an array whose element type is of none of `kinds`."""
     if kind_of(shape.element_type) not in kinds:
-        raise Violation(code, at, f"{at} of '{opcode}' must be {' or '.join(kinds)}, got {shape.text_without_layout}")
+        what = at.removeprefix("definition of ")
+        raise Violation(code, at, f"{what} of '{opcode}' must be {' or '.join(kinds)}, got {shape.text_without_layout}")
 
 
 def component_type(element_type: str) -> str:
@@ -213,14 +216,16 @@ def arrays_compatible_up_to_precision(first: Shape, second: Shape) -> bool:
 
 def require_dimension(dimension: int, rank: int, code: str, at: str, opcode: str) -> None:
     """Refuses the number of a dimension that an array of this rank does not have."""
-    require(0 <= dimension < rank, code, at, f"{at} of '{opcode}' names dimension {dimension}, which is out of range for rank {rank}")
+    name = at.removesuffix(" value")
+    require(0 <= dimension < rank, code, at, f"{name} of '{opcode}' names dimension {dimension}, which is out of range for rank {rank}")
 
 
 def require_distinct_dimensions(dimensions: Sequence[int], rank: int, code: str, at: str, opcode: str) -> None:
     """Refuses a list that names a dimension out of range, or one twice."""
     for dimension in dimensions:
         require_dimension(dimension, rank, code, at, opcode)
-    require(len(set(dimensions)) == len(dimensions), code, at, f"{at} of '{opcode}' names a dimension twice: {list(dimensions)}")
+    name = at.removesuffix(" value")
+    require(len(set(dimensions)) == len(dimensions), code, at, f"{name} of '{opcode}' names a dimension twice: {list(dimensions)}")
 
 
 def require_ascending_dimensions(dimensions: Sequence[int], rank: int, code: str, at: str, opcode: str) -> None:
@@ -279,32 +284,50 @@ def _require_countable(element_type: str, sizes: Iterable[int], at: str, opcode:
 # Called computations
 
 
+class ReducerRules(Record):
+    """The codes that a reducer of the wrong form breaks, and what its init values are: operands from `first_init` on, or the reduced arrays."""
+
+    parameters: str
+    result: str
+    types: str
+    init: str
+    first_init: int | None = None
+
+
 def require_reducer(
-    computation: ProgramShape, attribute: str, opcode: str, inits: Sequence[Shape], elements: Sequence[str], init_blame: tuple[str, str]
+    computation: ProgramShape, attribute: str, opcode: str, inits: Sequence[Shape], elements: Sequence[str], rules: ReducerRules
 ) -> None:
     """Refuses a computation that does not fold `elements` (element types, one for each input) into accumulators that start as `inits`.
 
     It takes the accumulators, then the elements, all scalars, and gives the accumulators: bare when there is one, or as a tuple.
-    `init_blame` is the code and the place of an accumulator that does not start as its init.
     """
     inputs = len(inits)
     result, parameters = computation.result, computation.parameters
     which = f"{attribute} of '{opcode}'"
     message = f"{which} has {count(len(parameters), 'parameter')}, {count(inputs, 'input')} need {2 * inputs}"
-    require(len(parameters) == 2 * inputs, "C020", attribute, message)
+    require(len(parameters) == 2 * inputs, rules.parameters, attribute, message)
     accumulators = result.elements if result.is_tuple else (result,)
     fits = (result.is_tuple or result.is_array) and len(accumulators) == inputs and all(map(is_scalar, accumulators))
-    require(fits, "C021", attribute, f"{which} returns {result.text_without_layout}, needs {count(inputs, 'scalar')}")
+    require(fits, rules.result, attribute, f"{which} returns {result.text_without_layout}, needs {count(inputs, 'scalar')}")
     for k, (accumulator, init, element) in enumerate(zip(accumulators, inits, elements, strict=True)):
         text = accumulator.text_without_layout
         first, second = parameters[k], parameters[inputs + k]
-        message = f"parameter {k} of {which} is {first.text_without_layout}, the accumulator is {text}"
-        require(compatible(accumulator, first), "C022", attribute, message)
-        starts = arrays_compatible_up_to_precision(accumulator, init)
-        require(starts, *init_blame, f"an accumulator of {which} is {text}, its init value {init.text_without_layout}")
+        if not compatible(accumulator, first):
+            # The result is to blame if the parameter is what goes in.
+            fits = arrays_compatible_up_to_precision(first, init)
+            message = f"{which} returns {text}, the accumulator is {first.text_without_layout}"
+            require(not fits, rules.result, attribute, message)
+            raise Violation(rules.types, attribute, f"parameter {k} of {which} is {first.text_without_layout}, the accumulator is {text}")
+        if not arrays_compatible_up_to_precision(accumulator, init):
+            # A scalar of the elements' type is right to start with, so that the computation is wrong.
+            fits = is_scalar(init) and bare(init).element_type == element
+            message = f"parameter {k} of {which} is {first.text_without_layout}, the accumulator is {init.text_without_layout}"
+            require(not fits, rules.types, attribute, message)
+            at = attribute if rules.first_init is None else f"definition of operand {rules.first_init + k}"
+            raise Violation(rules.init, at, f"an accumulator of {which} is {text}, its init value {init.text_without_layout}")
         for expected in (array_shape(element), accumulator):
             message = f"parameter {inputs + k} of {which} is {second.text_without_layout}, needs {expected.text_without_layout}"
-            require(arrays_compatible_up_to_precision(expected, second), "C022", attribute, message)
+            require(arrays_compatible_up_to_precision(expected, second), rules.types, attribute, message)
 
 
 # Windows
@@ -323,7 +346,8 @@ def window_result(sizes: Sequence[int], window: Sequence[WindowDimension]) -> li
 def _window_positions(size: int, dimension: WindowDimension) -> int:
     for name in ("size", "stride", "base_dilation", "window_dilation"):
         value = getattr(dimension, name)
-        require(value > 0, "T054", "window", f"window {name.replace('_', ' ')} must be positive, got {value}")
+        at = f"window[{_WINDOW_KEYS.get(name, name)}]"
+        require(value > 0, "T054", at, f"window {name.replace('_', ' ')} must be positive, got {value}")
     if size == UNBOUNDED:
         return UNBOUNDED
     padded = dimension.padding_low + _dilated(size, dimension.base_dilation) + dimension.padding_high

@@ -5,17 +5,22 @@ Infers result shapes only; the numerical algorithms live with the interpreter.
 
 from __future__ import annotations
 
+from typing import Any
+
 from hlotool.opdefs.base import op, require
 from hlotool.opdefs.inference import (
     array_operand,
     bounds,
     change_element_type,
+    dimensions_agree,
+    kind_of,
     require_array,
     require_kind,
     sizes_agree,
     with_bounds,
 )
 from hlotool.opdefs.kinds import Bool, Dims, FftType, TransposeOption
+from hlotool.opdefs.modes import VerifyModes
 from hlotool.shapes.shape import UNBOUNDED, Shape
 
 __all__ = ["cholesky", "fft", "triangular_solve"]
@@ -28,10 +33,10 @@ def cholesky(a: Shape, *, lower: Bool = False) -> Shape:
     r = f32[4,4] cholesky(f32[4,4] a), lower=true
     """
     array = array_operand(a, "operand 0", "cholesky")
-    require_kind(array, "operand 0", "cholesky", ("float", "complex"), "T058")
-    require(array.rank >= 2, "T058", "operand 0", f"cholesky needs rank 2 or more, got {a.text_without_layout}")
+    require_kind(array, "operands", "cholesky", ("float", "complex"), "T058")
+    require(array.rank >= 2, "T058", "operands", f"cholesky needs rank 2 or more, got {a.text_without_layout}")
     minor = array.dimensions[-2:]
-    require(sizes_agree(*minor), "T058", "operand 0", f"minor dimensions must be equal, got {list(minor)}")
+    require(sizes_agree(*minor), "T058", "operands", f"minor dimensions must be equal, got {list(minor)}")
     return a
 
 
@@ -50,22 +55,30 @@ def triangular_solve(
     r = f32[4,2] triangular-solve(f32[4,4] a, f32[4,2] b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE
     """
     matrix, other = array_operand(a, "operand 0", "triangular-solve"), array_operand(b, "operand 1", "triangular-solve")
-    require_kind(matrix, "operand 0", "triangular-solve", ("float", "complex"), "T057")
+    require_kind(matrix, "operands", "triangular-solve", ("float", "complex"), "T057")
     same_type = other.element_type == matrix.element_type
-    require(same_type, "T057", "operand 1", f"a is {a.text_without_layout}, b is {b.text_without_layout}: element types differ")
-    require(matrix.rank >= 2, "T057", "operand 0", f"a must have rank 2 or more, got {a.text_without_layout}")
-    require(other.rank == matrix.rank, "T057", "operand 1", f"a has rank {matrix.rank}, b has rank {other.rank}")
+    require(same_type, "T057", "operands", f"a is {a.text_without_layout}, b is {b.text_without_layout}: element types differ")
+    require(matrix.rank >= 2, "T057", "operands", f"a must have rank 2 or more, got {a.text_without_layout}")
+    require(other.rank == matrix.rank, "T057", "operands", f"a has rank {matrix.rank}, b has rank {other.rank}")
     minor = matrix.dimensions[-2:]
-    require(sizes_agree(*minor), "T057", "operand 0", f"a must be square, got {list(minor)}")
+    require(sizes_agree(*minor), "T057", "operands", f"a must be square, got {list(minor)}")
     shared = other.dimensions[-2 if left_side else -1]
-    require(sizes_agree(minor[1], shared), "T057", "operand 1", f"a has size {minor[1]}, the shared dimension of b has size {shared}")
-    require(matrix.dimensions[:-2] == other.dimensions[:-2], "T057", "operand 1", "the batch dimensions of a and b differ")
+    require(sizes_agree(minor[1], shared), "T057", "operands", f"a has size {minor[1]}, the shared dimension of b has size {shared}")
+    require(matrix.dimensions[:-2] == other.dimensions[:-2], "T057", "operands", "the batch dimensions of a and b differ")
     # XLA's default for an unwritten transpose_a is the invalid one, so inference works only where it is written.
     require(transpose_a != "TRANSPOSE_INVALID", "T057", "transpose_a", "transpose_a must be written to infer the result shape")
     return b
 
 
-@op()
+def _fft_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    """XLA does not compare the lengths of a complex transform, and backends fail on others."""
+    lengths = attributes["fft_length"]
+    inner = array_operand(operands[0], "operand 0", "fft").dimensions[-len(lengths) :]
+    fits = attributes["fft_type"] not in ("FFT", "IFFT") or dimensions_agree(inner, lengths)
+    require(fits, "T055", "fft_length value", f"fft_length {list(lengths)} does not match the innermost dimensions {list(inner)}")
+
+
+@op(constraints=_fft_constraints)
 def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
     """Discrete Fourier transform over the innermost dimensions, as many as fft_length has entries (one to three).
 
@@ -78,9 +91,10 @@ def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
     array = array_operand(operand, "operand 0", "fft")
     element_type = array.element_type
     if fft_type == "RFFT":
-        require(element_type in ("f32", "f64"), "T056", "operand 0", f"RFFT needs an f32 or f64 operand, got {element_type}")
+        require(element_type in ("f32", "f64"), "T056", "fft_type", f"RFFT needs an f32 or f64 operand, got {element_type}")
     else:
-        require_kind(array, "operand 0", fft_type, ("complex",), "T056")
+        complex_operand = kind_of(element_type) == "complex"
+        require(complex_operand, "T056", "fft_type", f"{fft_type} needs a complex operand, got {element_type}", "RFFT takes real numbers")
     require(array.rank >= rank, "T055", "fft_length", f"fft_length has {rank} entries, the operand has rank {array.rank}")
     if fft_type in ("FFT", "IFFT"):
         return operand

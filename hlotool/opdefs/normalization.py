@@ -60,7 +60,7 @@ def batch_norm_training(operand: Shape, scale: Shape, offset: Shape, *, epsilon:
     r = (f32[8,3], f32[3], f32[3]) batch-norm-training(f32[8,3] x, f32[3] s, f32[3] o), epsilon=0.001, feature_index=1
     """
     _check_operand("batch-norm-training", operand, feature_index)
-    for name, at, vector in (("scale", "operand 1", scale), ("offset", "operand 2", offset)):
+    for name, at, vector in (("scale", "definition of operand 1", scale), ("offset", "definition of operand 2", offset)):
         _check_vector(name, at, vector, operand, feature_index)
     return _with_statistics(operand, feature_index, "batch-norm-training")
 
@@ -72,9 +72,9 @@ def batch_norm_inference(operand: Shape, scale: Shape, offset: Shape, mean: Shap
     r = f32[8,3] batch-norm-inference(f32[8,3] x, f32[3] s, f32[3] o, f32[3] m, f32[3] v), epsilon=0.001, feature_index=1
     """
     _check_operand("batch-norm-inference", operand, feature_index)
-    for name, at, vector in (("scale", "operand 1", scale), ("offset", "operand 2", offset)):
+    for name, at, vector in (("scale", "definition of operand 1", scale), ("offset", "definition of operand 2", offset)):
         _check_vector(name, at, vector, operand, feature_index)
-    for name, at, vector in (("mean", "operand 3", mean), ("variance", "operand 4", variance)):
+    for name, at, vector in (("mean", "definition of operand 3", mean), ("variance", "definition of operand 4", variance)):
         _check_vector(name, at, vector, operand, feature_index, exact_rank=False)
     return operand
 
@@ -87,7 +87,11 @@ def batch_norm_grad(operand: Shape, scale: Shape, mean: Shape, variance: Shape, 
         epsilon=0.001, feature_index=1
     """
     _check_operand("batch-norm-grad", operand, feature_index)
-    for name, at, vector in (("scale", "operand 1", scale), ("mean", "operand 2", mean), ("variance", "operand 3", variance)):
+    for name, at, vector in (
+        ("scale", "definition of operand 1", scale),
+        ("mean", "definition of operand 2", mean),
+        ("variance", "definition of operand 3", variance),
+    ):
         _check_vector(name, at, vector, operand, feature_index)
     require_array(grad_output, "operand 4", "batch-norm-grad")
     require_kind(grad_output, "operand 4", "batch-norm-grad", ("float",), "T074")

@@ -5,15 +5,36 @@ Says what each draws and from what state; draws nothing itself.
 
 from __future__ import annotations
 
-from hlotool.opdefs.base import op
-from hlotool.opdefs.inference import written_shape_needed
+from typing import Any
+
+from hlotool.opdefs.base import op, require
+from hlotool.opdefs.inference import (
+    is_scalar,
+    require_array,
+    require_kind,
+    same_type_up_to_precision,
+    written_shape_needed,
+)
 from hlotool.opdefs.kinds import Int, RandomAlgorithm, RandomDistribution
-from hlotool.shapes.shape import Shape
+from hlotool.opdefs.modes import VerifyModes
+from hlotool.shapes.shape import Shape, array_shape, compatible
 
 __all__: list[str] = []
 
 
-@op(infers=False)
+def _rng_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    require(len(operands) == 2, "T059", "operands", f"'rng' takes two operands, got {len(operands)}")
+    require_array(result, "shape", "rng")
+    for k, operand in enumerate(operands):
+        require(is_scalar(operand), "T059", "operands", f"operand {k} must be a scalar, got {operand.text_without_layout}")
+    first, second, made = operands[0].element_type, operands[1].element_type, result.element_type
+    agree = first == second and (first == made or (modes.allow_mixed_precision and same_type_up_to_precision(first, made)))
+    require(agree, "T059", "operands", f"operands of the types {first} and {second} cannot give {made}")
+    kinds = ("float",) if attributes["distribution"] == "rng_normal" else ("pred", "signed", "unsigned", "float")
+    require_kind(operands[0], "operands", f"{attributes['distribution']}", kinds, "T059")
+
+
+@op(infers=False, constraints=_rng_constraints)
 def rng(*operands: Shape, distribution: RandomDistribution) -> Shape:
     """Random numbers: rng_uniform between two bounds, or rng_normal with a mean and a standard deviation; which ones is unspecified.
 
@@ -22,7 +43,16 @@ def rng(*operands: Shape, distribution: RandomDistribution) -> Shape:
     written_shape_needed("rng")
 
 
-@op(infers=False)
+def _rng_bit_generator_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    # XLA also takes the bits alone.
+    if not result.is_tuple:
+        return
+    require(len(result.elements) == 2, "T060", "shape", f"'rng-bit-generator' gives (state, bits), written {result.text_without_layout}")
+    given, made = operands[0].text_without_layout, result.elements[0].text_without_layout
+    require(compatible(operands[0], result.elements[0]), "T060", "shape[0]", f"the state in the result is {made}, the operand is {given}")
+
+
+@op(infers=False, constraints=_rng_bit_generator_constraints)
 def rng_bit_generator(state: Shape, *, algorithm: RandomAlgorithm) -> Shape:
     """Random bits computed from a state by a named algorithm; gives the next state and the bits.
 
@@ -31,7 +61,11 @@ def rng_bit_generator(state: Shape, *, algorithm: RandomAlgorithm) -> Shape:
     written_shape_needed("rng-bit-generator")
 
 
-@op(infers=False)
+def _state(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    return array_shape("u64", (2,))
+
+
+@op(infers=False, constraints=_state, result_code="T061")
 def rng_get_and_update_state(*, delta: Int) -> Shape:
     """The device's 128-bit random state, to which delta is added afterwards.
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import op, require
+from hlotool.opdefs.base import MIXED_PRECISION, ROUNDED, SHAPE_GUESSED, op, require
 from hlotool.opdefs.inference import (
+    ReducerRules,
     array_operand,
     arrays_compatible_up_to_precision,
     bare,
@@ -20,6 +21,7 @@ from hlotool.opdefs.inference import (
     is_scalar,
     made_array,
     require_array,
+    require_arrays,
     require_dimension,
     require_distinct_dimensions,
     require_reducer,
@@ -27,13 +29,24 @@ from hlotool.opdefs.inference import (
     window_result,
 )
 from hlotool.opdefs.kinds import Always, Bool, Computation, Dims, Int, SingleDim, Window
+from hlotool.opdefs.modes import VerifyModes
 from hlotool.shapes.layout import Layout, is_valid_layout
-from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, compatible, tuple_shape
+from hlotool.shapes.shape import UNBOUNDED, ProgramShape, Shape, array_shape, compatible, tuple_shape
 
 __all__ = ["map_", "reduce", "reduce_window", "scan", "select_and_scatter"]
 
-_INIT_BLAME = ("T094", "operands")
-"""Code and place of an init value that does not fit its reducer."""
+
+def _reducer_rules(first_init: int) -> ReducerRules:
+    return ReducerRules("C020", "C021", "C022", "T094", first_init)
+
+
+def _types_of_reducer(operands: tuple[Shape, ...], computation: ProgramShape, code: str, modes: VerifyModes) -> None:
+    """Refuses parameters of other floating-point types than the operands at their places, which inference lets pass."""
+    if modes.allow_mixed_precision:
+        return
+    for k, (operand, parameter) in enumerate(zip(operands, computation.parameters, strict=False)):
+        given, taken = bare(operand).element_type, bare(parameter).element_type
+        require(given == taken, code, "to_apply", f"parameter {k} of the computation is {taken}, operand {k} is {given}")
 
 
 def _even_operands(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
@@ -41,7 +54,11 @@ def _even_operands(result: Shape | None, operands: tuple[Shape, ...], attributes
         raise Violation("S013", "operands", f"needs an init value for each input, got {count(len(operands), 'operand')}")
 
 
-@op(parse_rule=_even_operands)
+def _reduce_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    _types_of_reducer(operands, attributes["to_apply"], "C022", modes)
+
+
+@op(parse_rule=_even_operands, constraints=_reduce_constraints, result_code="T093", traits=(ROUNDED,))
 def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
     """Combines the elements along the named dimensions with a function, starting from an init value for each input.
 
@@ -57,14 +74,33 @@ def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
         same = dimensions_agree(first.dimensions, other.dimensions)
         require(same, "T094", f"operand {k}", f"inputs have dimensions {list(first.dimensions)} and {list(other.dimensions)}")
     require_distinct_dimensions(dimensions, first.rank, "T092", "dimensions", "reduce")
-    require_reducer(to_apply, "to_apply", "reduce", operands[len(inputs) :], [shape.element_type for shape in inputs], _INIT_BLAME)
+    require_reducer(to_apply, "to_apply", "reduce", operands[len(inputs) :], [shape.element_type for shape in inputs], _reducer_rules(len(inputs)))
     kept = [bound for k, bound in enumerate(bounds(first)) if k not in dimensions]
     if not to_apply.result.is_tuple:
         return made_array(to_apply.result.element_type, kept, "reduce")
     return tuple_shape(made_array(bare(accumulator).element_type, kept, "reduce") for accumulator in to_apply.result.elements)
 
 
-@op(parse_rule=_even_operands)
+def _reduce_window_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    require(operands, "T094", "operands", "'reduce-window' takes at least 2 operands, got 0")
+    inputs, inits = operands[: len(operands) // 2], operands[len(operands) // 2 :]
+    window, to_apply = attributes["window"], attributes["to_apply"]
+    require_arrays(inputs, "reduce-window")
+    for k, other in enumerate(inputs):
+        same = dimensions_agree(inputs[0].dimensions, other.dimensions)
+        require(same, "T094", f"operand {k}", f"inputs have dimensions {list(inputs[0].dimensions)} and {list(other.dimensions)}")
+    require_reducer(to_apply, "to_apply", "reduce-window", inits, [shape.element_type for shape in inputs], _reducer_rules(len(inputs)))
+    _types_of_reducer(inputs, to_apply, "C022", modes)
+    made = [_windowed(bare(init).element_type, operand, window, "reduce-window") for operand, init in zip(inputs, inits, strict=True)]
+    return tuple_shape(made) if to_apply.result.is_tuple else made[0]
+
+
+@op(
+    parse_rule=_even_operands,
+    constraints=_reduce_window_constraints,
+    result_code="T095",
+    traits=(SHAPE_GUESSED, MIXED_PRECISION),
+)
 def reduce_window(*operands: Shape, window: Window = (), to_apply: Computation) -> Shape:
     """Combines the elements inside each position of a window; padding and holes contribute nothing.
 
@@ -75,7 +111,7 @@ def reduce_window(*operands: Shape, window: Window = (), to_apply: Computation) 
     # XLA infers from operands 0 and 1 also where there are several inputs: a variadic reduce-window needs its shape written.
     operand, init = operands[:2]
     array = array_operand(operand, "operand 0", "reduce-window")
-    require_reducer(to_apply, "to_apply", "reduce-window", (init,), (array.element_type,), _INIT_BLAME)
+    require_reducer(to_apply, "to_apply", "reduce-window", (init,), (array.element_type,), _reducer_rules(1))
     require_array(operand, "operand 0", "reduce-window")
     return _windowed(bare(init).element_type, operand, window, "reduce-window")
 
@@ -84,6 +120,9 @@ def _windowed(element_type: str, operand: Shape, window: Window, opcode: str) ->
     """An array with an element for each position of the window, dynamic where the operand is."""
     sizes = window_result(operand.dimensions, window)
     return made_array(element_type, [(size, dynamic) for size, (_, dynamic) in zip(sizes, bounds(operand), strict=True)], opcode)
+
+
+_SCATTER_RULES = ReducerRules("C024", "C024", "C024", "T094", 2)
 
 
 @op()
@@ -102,10 +141,10 @@ def select_and_scatter(operand: Shape, source: Shape, init_value: Shape, *, wind
         matches = arrays_compatible_up_to_precision(element, parameter)
         require(matches, "C024", "select", f"parameter {k} is {parameter.text_without_layout}, elements are {operand.element_type}")
     array = array_operand(source, "operand 1", "select-and-scatter")
-    require_reducer(scatter, "scatter", "select-and-scatter", (init_value,), (array.element_type,), _INIT_BLAME)
+    require_reducer(scatter, "scatter", "select-and-scatter", (init_value,), (array.element_type,), _SCATTER_RULES)
     positions = _windowed(operand.element_type, operand, window, "select-and-scatter")
     matches = arrays_compatible_up_to_precision(source, positions)
-    require(matches, "T091", "operand 1", f"window gives {positions.text_without_layout}, source is {source.text_without_layout}")
+    require(matches, "T091", "definition of operand 1", f"window gives {positions.text_without_layout}, source is {source.text_without_layout}")
     return operand
 
 
@@ -118,7 +157,22 @@ def _map_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dic
         raise Violation("T003", "shape", f"'map' gives an array, not {result.text_without_layout}")
 
 
-@op("map", parse_rule=_map_rule, derived={"dimensions": lambda result: tuple(range(result.rank))})
+def _map_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    # Whatever is written, XLA takes all dimensions; nothing written is as good as all.
+    rank = max((bare(operand).rank for operand in operands), default=0)
+    dimensions = attributes["dimensions"] or tuple(range(rank))
+    inferred = map_(*operands, dimensions=dimensions, to_apply=attributes["to_apply"])
+    _types_of_reducer(operands, attributes["to_apply"], "C029", modes)
+    return inferred
+
+
+@op(
+    "map",
+    parse_rule=_map_rule,
+    constraints=_map_constraints,
+    traits=(SHAPE_GUESSED,),
+    derived={"dimensions": lambda result: tuple(range(result.rank))},
+)
 def map_(*operands: Shape, dimensions: Always[Dims] = (), to_apply: Computation) -> Shape:
     """Applies a scalar function at every index, to one element of each operand.
 
@@ -159,7 +213,7 @@ def _scan_carries(result: Shape | None, operands: tuple[Shape, ...], attributes:
         raise Violation("T104", "num_carries", f"num_carries is {carries}, there are {count(len(operands), 'operand')}")
 
 
-@op(parse_rule=_scan_carries)
+@op(parse_rule=_scan_carries, result_code="T104", traits=(MIXED_PRECISION,))
 def scan(
     *operands: Shape,
     dimensions: SingleDim,

@@ -9,14 +9,17 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
-from hlotool.opdefs.base import op, require
+from hlotool.opdefs.base import LAYOUT_KEPT, ROUNDED, SHAPE_GUESSED, Constraints, op, require
+from hlotool.opdefs.constraints import require_same_element_type
 from hlotool.opdefs.inference import (
     Bound,
     array_operand,
     bare,
     bounds,
+    count,
     higher_precision,
     is_scalar,
+    kind_of,
     made_array,
     require_array,
     require_dimension,
@@ -35,6 +38,7 @@ from hlotool.opdefs.kinds import (
     SingleDim,
     SliceRanges,
 )
+from hlotool.opdefs.modes import VerifyModes
 from hlotool.record import replace
 from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, buffer_shape
 
@@ -52,7 +56,31 @@ def _check_broadcast(result: Shape | None, operands: tuple[Shape, ...], attribut
     require(not needed, "S014", "dimensions", "'broadcast' needs attribute 'dimensions' unless its operand is a scalar")
 
 
-@op(parse_rule=_check_broadcast)
+def _broadcast_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    operand, dimensions = operands[0], attributes["dimensions"]
+    require_array(operand, "operand 0", "broadcast")
+    require_array(result, "shape", "broadcast")
+    require_same_element_type(result, operand, "broadcast", modes)
+    fits = operand.rank == len(dimensions)
+    require(fits, "T016", "dimensions", f"the operand has rank {operand.rank}, dimensions names {len(dimensions)}")
+    for k, dimension in enumerate(dimensions):
+        require_dimension(dimension, result.rank, "T017", "dimensions", "broadcast")
+        given, made = operand.dimensions[k], result.dimensions[dimension]
+        message = f"operand dimension {k} (size {given}) maps to result dimension {dimension} (size {made})"
+        require(given == made, "T017", "dimensions", message, _meant_dimensions(operand.dimensions, result.dimensions))
+    require(
+        len(set(dimensions)) == len(dimensions), "T018", "dimensions value", f"dimensions of 'broadcast' names a dimension twice: {list(dimensions)}"
+    )
+
+
+def _meant_dimensions(sizes: tuple[int, ...], result: tuple[int, ...]) -> str | None:
+    """A hint, where the operand's sizes stand in the result in order and in one place only."""
+    found = [result.index(size) for size in sizes if result.count(size) == 1]
+    ordered = len(found) == len(sizes) and found == sorted(set(found))
+    return f"did you mean dimensions={{{','.join(map(str, found))}}}?" if ordered else None
+
+
+@op(parse_rule=_check_broadcast, constraints=_broadcast_constraints, traits=(SHAPE_GUESSED,))
 def broadcast(operand: Shape, *, dimensions: Always[Dims] = ()) -> Shape:
     """The operand repeated along new dimensions; dimension k of the operand becomes dimension dimensions[k] of the result.
 
@@ -91,7 +119,13 @@ def _check_reshape(result: Shape | None, operands: tuple[Shape, ...], attributes
     _require_same_count("reshape", result, operands[0])
 
 
-@op(infers=False, parse_rule=_check_reshape)
+def _reshape_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    require_array(operands[0], "operand 0", "reshape")
+    require_array(result, "shape", "reshape")
+    require_same_element_type(result, operands[0], "reshape", modes, "T022")
+
+
+@op(infers=False, parse_rule=_check_reshape, constraints=_reshape_constraints)
 def reshape(operand: Shape, *, inferred_dimension: Int = -1) -> Shape:
     """The same elements in row-major order with other dimensions.
 
@@ -110,7 +144,14 @@ def _check_dynamic_reshape(result: Shape | None, operands: tuple[Shape, ...], at
     _require_same_count("dynamic-reshape", result, operands[0])
 
 
-@op(infers=False, parse_rule=_check_dynamic_reshape)
+def _dynamic_reshape_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    require_same_element_type(result, operands[0], "dynamic-reshape", modes, "T090")
+    for k, size in enumerate(operands[1:], 1):
+        fits = is_scalar(size) and size.element_type == "s32"
+        require(fits, "T090", f"definition of operand {k}", f"size operand {k} must be s32[], got {size.text_without_layout}")
+
+
+@op(infers=False, parse_rule=_check_dynamic_reshape, constraints=_dynamic_reshape_constraints)
 def dynamic_reshape(*operands: Shape) -> Shape:
     """The elements of the first operand with dimensions whose actual sizes the other operands give, one scalar for each.
 
@@ -119,7 +160,7 @@ def dynamic_reshape(*operands: Shape) -> Shape:
     written_shape_needed("dynamic-reshape")
 
 
-@op(infers=False)
+@op(infers=False, traits=(LAYOUT_KEPT,))
 def bitcast(operand: Shape) -> Shape:
     """The operand's memory read as an array of another shape, layout or element type; no bytes move.
 
@@ -131,7 +172,17 @@ def bitcast(operand: Shape) -> Shape:
 # Order of elements
 
 
-@op()
+def _keeps_element_type(opcode: str) -> Constraints:
+    """The constraint of an op that moves elements and says nothing else that inference does not."""
+
+    def constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+        if result.is_array:
+            require_same_element_type(result, operands[0], opcode, modes)
+
+    return constraints
+
+
+@op(constraints=_keeps_element_type("transpose"), result_code="T024")
 def transpose(operand: Shape, *, dimensions: Dims) -> Shape:
     """The dimensions in another order: dimension k of the result is dimension dimensions[k] of the operand.
 
@@ -140,7 +191,7 @@ def transpose(operand: Shape, *, dimensions: Dims) -> Shape:
     require_array(operand, "operand 0", "transpose")
     rank = operand.rank
     permutes = sorted(dimensions) == list(range(rank))
-    require(permutes, "T023", "dimensions", f"'transpose' needs a permutation of the {rank} dimensions of {operand.text_without_layout}")
+    require(permutes, "T023", "dimensions value", f"'transpose' needs a permutation of the {rank} dimensions of {operand.text_without_layout}")
     sizes = bounds(operand)
     shape = with_bounds(operand, [sizes[dimension] for dimension in dimensions])
     if operand.layout is None:
@@ -153,14 +204,14 @@ def transpose(operand: Shape, *, dimensions: Dims) -> Shape:
     return shape.with_layout(replace(operand.layout, minor_to_major=tuple(place[dimension] for dimension in order)))
 
 
-@op()
+@op(constraints=_keeps_element_type("reverse"))
 def reverse(operand: Shape, *, dimensions: Dims) -> Shape:
     """The elements in opposite order along the given dimensions.
 
     r = f32[2,3] reverse(x), dimensions={1}
     """
     require_array(operand, "operand 0", "reverse")
-    require_distinct_dimensions(dimensions, operand.rank, "T040", "dimensions", "reverse")
+    require_distinct_dimensions(dimensions, operand.rank, "T040", "dimensions value", "reverse")
     return operand
 
 
@@ -170,7 +221,7 @@ def _check_copy(result: Shape | None, operands: tuple[Shape, ...], attributes: d
     require(made is None or made.element_type != "opaque", "T099", "shape", "'copy' cannot give an opaque value")
 
 
-@op(parse_rule=_check_copy)
+@op(parse_rule=_check_copy, result_code="T081", traits=(ROUNDED,))
 def copy(operand: Shape) -> Shape:
     """The operand, in memory of its own and possibly in another layout.
 
@@ -183,7 +234,25 @@ def copy(operand: Shape) -> Shape:
 # Parts, surroundings and sequences
 
 
-@op(infers=False)
+def _slice_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    operand, ranges = operands[0], attributes["slice"]
+    require_array(operand, "operand 0", "slice")
+    require_array(result, "shape", "slice")
+    require_same_element_type(result, operand, "slice", modes)
+    fits = operand.rank == len(ranges)
+    require(fits, "T025", "slice value", f"the operand has rank {operand.rank}, slice has {count(len(ranges), 'range')}")
+    made: list[Bound] = []
+    for k, ((size, dynamic), part) in enumerate(zip(bounds(operand), ranges, strict=True)):
+        at = f"slice[{k}]"
+        require(part.start >= 0, "T026", at, f"start {part.start} of dimension {k} is negative")
+        require(part.limit <= size or size == UNBOUNDED, "T026", at, f"limit {part.limit} exceeds dimension {k} of size {size}")
+        require(part.start <= part.limit, "T026", at, f"start {part.start} of dimension {k} lies behind limit {part.limit}")
+        require(part.stride > 0, "T027", at, f"stride of dimension {k} must be positive, got {part.stride}")
+        made.append((-(-(part.limit - part.start) // part.stride), dynamic))
+    return made_array(operand.element_type, made, "slice")
+
+
+@op(infers=False, constraints=_slice_constraints)
 def slice_(operand: Shape, *, slice: SliceRanges) -> Shape:
     """In each dimension the elements from start to before limit, every stride-th.
 
@@ -197,19 +266,19 @@ def _in_int64(value: int) -> int:
     return (value - _INT64_MIN) % (1 << 64) + _INT64_MIN
 
 
-@op()
+@op(constraints=_keeps_element_type("pad"))
 def pad(operand: Shape, padding_value: Shape, *, padding: Padding) -> Shape:
     """The operand with the padding value around it and between its elements; negative amounts cut elements off.
 
     r = f32[7] pad(x, zero), padding=1_2
     """
     require_array(operand, "operand 0", "pad")
-    require(is_scalar(padding_value), "T037", "operand 1", f"the padding value must be a scalar, got {padding_value.text_without_layout}")
+    require(is_scalar(padding_value), "T037", "operands", f"the padding value must be a scalar, got {padding_value.text_without_layout}")
     fits = operand.rank == len(padding)
     require(fits, "T036", "padding", f"'pad' needs {operand.rank} paddings for {operand.text_without_layout}, got {len(padding)}")
     value_type = bare(padding_value).element_type
     agree = same_type_up_to_precision(operand.element_type, value_type)
-    require(agree, "T037", "operand 1", f"'pad' cannot surround {operand.element_type} with {value_type}")
+    require(agree, "T037", "operands", f"'pad' cannot surround {operand.element_type} with {value_type}")
     padded: list[Bound] = []
     for (size, dynamic), amount in zip(bounds(operand), padding, strict=True):
         require(amount.interior >= 0, "T038", "padding", "interior padding cannot be negative")
@@ -219,7 +288,7 @@ def pad(operand: Shape, padding_value: Shape, *, padding: Padding) -> Shape:
         between = max(size - 1, 0) * amount.interior
         require(between == _in_int64(between), "T084", "padding", "the padded size does not fit 64 bits")
         padded_size = _in_int64(size + amount.low + amount.high + between)
-        require(padded_size >= 0, "T039", "padding", f"padding leaves a dimension of size {padded_size}")
+        require(padded_size >= 0, "T039", "padding value", f"padding leaves a dimension of size {padded_size}")
         padded.append((padded_size, dynamic))
     return made_array(higher_precision(operand.element_type, value_type, "pad"), padded, "pad")
 
@@ -252,8 +321,8 @@ def concatenate(*operands: Shape, dimensions: SingleDim) -> Shape:
     for k, operand in enumerate(operands):
         require_array(operand, f"operand {k}", "concatenate")
         agree = same_type_up_to_precision(first.element_type, operand.element_type)
-        require(agree, "T034", f"operand {k}", f"'concatenate' cannot join {first.element_type} and {operand.element_type}")
-        require(first.rank == operand.rank, "T033", f"operand {k}", "'concatenate' joins arrays of the same rank only")
+        require(agree, "T034", "operands", f"'concatenate' cannot join {first.element_type} and {operand.element_type}")
+        require(first.rank == operand.rank, "T033", "operands", "'concatenate' joins arrays of the same rank only")
     require_dimension(dimension, first.rank, "T035", "dimensions", "concatenate")
     columns = list(zip(*map(bounds, operands), strict=True))
     for k, parts in enumerate(columns):
@@ -268,7 +337,14 @@ def concatenate(*operands: Shape, dimensions: SingleDim) -> Shape:
 # Numbers and sizes
 
 
-@op(infers=False)
+def _iota_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    require_array(result, "shape", "iota")
+    require(result.rank > 0, "T041", "shape", "iota cannot give a scalar", "write constant(0)")
+    require_dimension(attributes["iota_dimension"], result.rank, "T041", "iota_dimension", "iota")
+    require(kind_of(result.element_type) != "pred", "T042", "shape", "iota cannot count in pred")
+
+
+@op(infers=False, constraints=_iota_constraints)
 def iota(*, iota_dimension: Int) -> Shape:
     """Each element is its own index along one dimension.
 
@@ -285,12 +361,12 @@ def _check_one_dimension(result: Shape | None, operands: tuple[Shape, ...], attr
 def _require_sized(opcode: str, operand: Shape, dimension: int) -> Shape:
     array = array_operand(operand, "operand 0", opcode)
     code = "T073" if opcode.startswith("set") else "T072"
-    require_dimension(dimension, array.rank, code, "dimensions", opcode)
+    require_dimension(dimension, array.rank, code, "dimensions value", opcode)
     require(array.dimensions[dimension] <= _INT32_MAX, code, "dimensions", f"the size of dimension {dimension} does not fit s32")
     return array
 
 
-@op(parse_rule=_check_one_dimension)
+@op(parse_rule=_check_one_dimension, result_code="T072")
 def get_dimension_size(operand: Shape, *, dimensions: FirstDim) -> Shape:
     """The actual size of one dimension.
 
@@ -301,7 +377,7 @@ def get_dimension_size(operand: Shape, *, dimensions: FirstDim) -> Shape:
     return array_shape("s32")
 
 
-@op(parse_rule=_check_one_dimension)
+@op(parse_rule=_check_one_dimension, result_code="T073")
 def set_dimension_size(operand: Shape, size: Shape, *, dimensions: FirstDim) -> Shape:
     """The operand with the actual size of one dimension set; its bound stays.
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import op, require
+from hlotool.opdefs.base import LAYOUT_KEPT, MIXED_PRECISION, op, require
+from hlotool.opdefs.constraints import difference
 from hlotool.opdefs.inference import count, written_shape_needed
 from hlotool.opdefs.kinds import Int, Replication
-from hlotool.shapes.shape import Shape, tuple_shape
+from hlotool.opdefs.modes import VerifyModes
+from hlotool.shapes.shape import Shape, compatible, tuple_shape
 
 __all__ = ["constant", "get_tuple_element", "parameter", "tuple_"]
 
@@ -49,10 +51,10 @@ def _tuple_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: d
     if not result.is_tuple:
         raise Violation("T071", "shape", f"'tuple' gives a tuple, not {result.text_without_layout}")
     if len(result.elements) != len(operands):
-        raise Violation("T071", "shape", f"written with {count(len(result.elements), 'element')}, has {count(len(operands), 'operand')}")
+        raise Violation("T071", "operands", f"written with {count(len(result.elements), 'element')}, has {count(len(operands), 'operand')}")
 
 
-@op("tuple", parse_rule=_tuple_rule)
+@op("tuple", parse_rule=_tuple_rule, result_code="T071", traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def tuple_(*operands: Shape) -> Shape:
     """Groups values into one.
 
@@ -61,13 +63,23 @@ def tuple_(*operands: Shape) -> Shape:
     return tuple_shape(operands)
 
 
-@op()
+def _element_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    elements, index = operands[0].elements, attributes["index"]
+    if not compatible(elements[index], result):
+        meant = [k for k, element in enumerate(elements) if compatible(element, result)]
+        hint = f"did you mean index={meant[0]}?" if len(meant) == 1 else None
+        where, wanted, written = difference(elements[index], result)
+        raise Violation("T070", "shape", f"{where}element {index} of the tuple is {wanted}, written {written}", hint)
+
+
+@op(constraints=_element_constraints, result_code="T070", traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def get_tuple_element(operand: Shape, *, index: Int) -> Shape:
     """One element of a tuple.
 
     r = s32[] get-tuple-element((f32[4], s32[]) x), index=1
     """
-    require(operand.is_tuple, "T069", "operand 0", f"operand is {operand.text_without_layout}, not a tuple")
+    if not operand.is_tuple:
+        raise Violation("T069", "operands", f"operand is {operand.text_without_layout}, not a tuple")
     elements = operand.elements
     require(0 <= index < len(elements), "T068", "index", f"tuple has {count(len(elements), 'element')}, index {index}")
     return elements[index]

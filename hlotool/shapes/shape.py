@@ -46,6 +46,7 @@ class Shape(Record):
     layout: Layout | None = None
     elements: tuple[Shape, ...] = ()
     _text: str = ""
+    _plain_text: str = ""
     _hash: int = 0
 
     @property
@@ -74,7 +75,11 @@ class Shape(Record):
     @property
     def text_without_layout(self) -> str:
         """XLA's print without layouts, as signatures show it: `f32[2,3]`."""
-        return _text(self, layouts=False)
+        if self.elements or self._plain_text:
+            return self._plain_text or _text(self, layouts=False)
+        # Kept for arrays, of which messages are made before it is known whether anybody wants them.
+        object.__setattr__(self, "_plain_text", _text(self, layouts=False))
+        return self._plain_text
 
     def __str__(self) -> str:
         return self.text

@@ -34,6 +34,10 @@ class Attribute:
 _STORED_FIRST = "body"
 
 
+# Rules about attributes that only some opcodes take, or that some cannot do without.
+_MISPLACED = {"result_accuracy": "T098", "to_apply": "C039", "calls": "C039", "output_to_operand_aliasing": "C035"}
+_MISSING = {"kind": "C019", "custom_call_target": "C044"}
+
 # What depends on the instruction and not on the attribute's text alone.
 _PENDING = frozenset({"control-predecessors", "sharding", "parameter_replication"})
 
@@ -58,7 +62,7 @@ def make_attributes(builder: ModuleBuilder, op: OpDef, attributes: Sequence[Attr
         values[name] = converted(spec, attribute)
     for name in op.required:
         if name not in values:
-            raise Violation("S014", position, f"'{op.name}' needs the attribute '{name}'", f"add {name}=...")
+            raise Violation(_MISSING.get(name, "S014"), position, f"'{op.name}' needs the attribute '{name}'", f"add {name}=...")
     if "to_apply" in values and "called_computations" in op.attributes:
         # A custom call keeps both spellings in one list.
         values["called_computations"] = (values.pop("to_apply"),)
@@ -87,7 +91,8 @@ def unknown_attribute(op: OpDef, attribute: Attribute) -> Violation:
     allowed = [*op.attributes, *COMMON_ATTRIBUTES]
     meant = nearest(attribute.name, allowed)
     hint = f"did you mean '{meant}'?" if meant else f"'{op.name}' takes: {', '.join(sorted(allowed))}"
-    return Violation("S015", attribute.position, f"'{op.name}' has no attribute '{attribute.name}'", hint)
+    code = _MISPLACED.get(attribute.name, "S015")
+    return Violation(code, attribute.position, f"'{op.name}' has no attribute '{attribute.name}'", hint)
 
 
 def _called(op: OpDef, values: dict[str, Any]) -> tuple[Computation, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
@@ -19,8 +19,10 @@ from hlotool.text.grammar import load_grammar
 from hlotool.text.lexer import ACTIVE, HloLexer, would_shift
 from hlotool.text.session import Session
 
-__all__ = ["HloParser", "parse_segment", "parse_with_recovery", "run_rules", "the_parser"]
+__all__ = ["Maker", "parse_segment", "parse_with_recovery", "read_pieces", "the_parser"]
 
+# From a rule of the grammar to the function that takes what it recognised.
+Maker = Callable[[Any], Callable[[list[Any]], Any]]
 _LOCK = threading.Lock()
 _PARSER: HloParser | None = None
 
@@ -32,15 +34,19 @@ class HloParser:
         self.grammar = load_grammar(callbacks())
         self.lexer = HloLexer(self.grammar)
         self._automaton = _Parser(self.grammar.table, self.grammar.callbacks)
+        self._others: dict[Maker, _Parser] = {}
 
-    def start(self, text: str, rule: str, automaton: Any = None) -> Any:
-        """Lark's interactive parser before the first token of `text`."""
+    def start(self, text: str, rule: str, automaton: _Parser | None = None) -> Any:
+        """Lark's interactive parser before the first token of `text`; another automaton has other callbacks for the same rules."""
         thread = LexerThread(self.lexer, LexerState(TextSlice(text, 0, len(text))))
         return (automaton or self._automaton).parse(thread, rule, start_interactive=True)
 
-    def automaton(self, make: Callable[[Iterable[Any]], dict[Any, Callable[[list[Any]], Any]]]) -> Any:
-        """The same automaton with other callbacks, which `make` gives for the rules of the grammar."""
-        return _Parser(self.grammar.table, make(self.grammar.callbacks))
+    def with_callbacks(self, maker: Maker) -> _Parser:
+        """The same automaton, which for each rule calls what `maker` makes of the rule, with everything that was recognised."""
+        found = self._others.get(maker)
+        if found is None:
+            found = self._others[maker] = _Parser(self.grammar.table, {rule: maker(rule) for rule in self.grammar.callbacks})
+        return found
 
 
 def the_parser() -> HloParser:
@@ -64,19 +70,6 @@ def _feed(interactive: Any) -> Any:
     return state.feed_token(end, True)
 
 
-def run_rules(session: Any, rule: str, text: str, automaton: Any) -> Any:
-    """The value of a text that is known to be right, by the callbacks of `automaton`; raises UnexpectedInput if it is wrong after all."""
-    outer = getattr(ACTIVE, "session", None)
-    ACTIVE.session = session
-    try:
-        return _feed(the_parser().start(text, rule, automaton))
-    finally:
-        if outer is not None:
-            ACTIVE.session = outer
-        else:
-            del ACTIVE.session
-
-
 def parse_segment(session: Session, rule: str, text: str) -> Any:
     """The value of one piece of text by its start rule; raises UnexpectedInput or Violation when it is wrong."""
     builder = session.builder
@@ -86,6 +79,20 @@ def parse_segment(session: Session, rule: str, text: str) -> Any:
         return _feed(the_parser().start(text, rule))
     finally:
         ACTIVE.session, builder.in_segment = outer, False
+
+
+def read_pieces(session: Any, rule: str, maker: Maker) -> Any:
+    """What `maker`'s functions make of the session's text by `rule`; no module is built. Raises UnexpectedInput."""
+    parser = the_parser()
+    previous = getattr(ACTIVE, "session", None)
+    ACTIVE.session = session
+    try:
+        return _feed(parser.start(session.text, rule, parser.with_callbacks(maker)))
+    finally:
+        if previous is not None:
+            ACTIVE.session = previous
+        else:
+            del ACTIVE.session
 
 
 def parse_with_recovery(session: Session, rule: str, max_errors: int) -> None:

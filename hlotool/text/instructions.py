@@ -5,11 +5,13 @@ The fused path calls the same functions for every distinct text that it meets.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.ir.model import AttributeSet, Computation, Instruction
+from hlotool.ir.model import AttributeSet, Computation, Instruction, seen_by_ops
 from hlotool.opdefs.base import OpDef, unknown_op
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.shape import Shape, compatible
@@ -22,8 +24,11 @@ from hlotool.text.attributes import (
 )
 from hlotool.text.builder import ModuleBuilder, free_name, is_legal_name
 from hlotool.text.literal import parse_literal
+from hlotool.text.places import parse_place
 
 __all__ = ["InstructionParts", "Reference", "add_instruction", "checked_shape", "literal_at"]
+
+_program_shape = attrgetter("program_shape")
 
 
 class Reference:
@@ -114,16 +119,8 @@ def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction
         return shape
     if shape is None and not op.infers:
         raise Violation("S037", "shape", f"the result shape of '{op.name}' cannot be inferred", f"write it before '{op.name}'")
-    arguments = {name: _for_inference(attributes[name]) for name in op.attributes if name in attributes}
+    arguments = {name: seen_by_ops(attributes[name], _program_shape) for name in op.attributes if name in attributes}
     return op.infer(*operand_shapes, **arguments)
-
-
-def _for_inference(value: Any) -> Any:
-    if isinstance(value, Computation):
-        return value.program_shape
-    if isinstance(value, tuple) and value and isinstance(value[0], Computation):
-        return tuple(computation.program_shape for computation in value)
-    return value
 
 
 # ---- one instruction --------------------------------------------------------------------------------------------------
@@ -142,7 +139,7 @@ def add_instruction(
         instruction = _make(builder, name, parts, start, end)
     except Violation as violation:
         if violation.code:
-            builder.report_violation(violation, _blamed(violation.at, parts))
+            builder.report_violation(violation, _blamed(builder, violation.at, position, parts))
         scope.broken.add(name)
         return None
     scope.names[name] = instruction
@@ -150,14 +147,21 @@ def add_instruction(
     return instruction
 
 
-def _blamed(at: str | int, parts: InstructionParts) -> int:
-    """Where a violation's `at` stands: an attribute's name, "operand 1", or the opcode for everything else."""
+# From an instruction's name to what stands behind the equals sign.
+_TO_SHAPE = re.compile(r"[^=\n]*=[ \t]*")
+
+
+def _blamed(builder: ModuleBuilder, at: str | int, position: int, parts: InstructionParts) -> int:
+    """Where a violation's `at` stands: an attribute, an operand (also when its definition is to blame), or the opcode for everything else."""
     if isinstance(at, int):
         return at
-    word, _, number = at.partition(" ")
-    if word == "operand" and number.isdigit() and int(number) < len(parts.operands):
-        return getattr(parts.operands[int(number)], "position", parts.position)
-    return next((attribute.position for attribute in parts.attributes if attribute.name == at), parts.position)
+    place = parse_place(at)
+    if place.word == "shape" and parts.shape is not None and position < parts.position:
+        match = _TO_SHAPE.match(builder.source.text, position)
+        return match.end() if match is not None and match.end() < parts.position else parts.position
+    if place.number is not None and place.number < len(parts.operands):
+        return getattr(parts.operands[place.number], "position", parts.position)
+    return next((attribute.position for attribute in parts.attributes if attribute.name == place.word), parts.position)
 
 
 def _check_name(builder: ModuleBuilder, name: str, position: int) -> None:

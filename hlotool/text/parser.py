@@ -17,7 +17,19 @@ from hlotool.text.fused import FusedPath
 from hlotool.text.session import Session
 from hlotool.text.unique_names import unique_names
 
-__all__ = ["Part", "decoded", "form_of", "has_log_prefixes", "no_garbage_collection", "parse", "parse_all", "parse_source", "parts_of", "read_source"]
+__all__ = [
+    "Part",
+    "decoded",
+    "form_of",
+    "has_log_prefixes",
+    "no_garbage_collection",
+    "parse",
+    "parse_all",
+    "parse_each",
+    "parse_source",
+    "parts_of",
+    "read_source",
+]
 
 _BLANK = r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
 # As XLA decides: the first token is HloModule or ENTRY, or the second one is a brace.
@@ -44,17 +56,27 @@ def parse(text: str | bytes, filename: str = "<string>", *, strict: bool = True)
 
 def parse_all(text: str | bytes, filename: str = "<string>", *, strict: bool = True) -> list[Module]:
     """The modules of a text that separates them with lines `// -----`; line numbers are those of the whole text."""
-    modules, faults = [], []
+    modules: list[Module] = []
+    faults = []
+    for part in parse_each(text, filename, strict=strict):
+        if isinstance(part, ParseError):
+            faults += part.diagnostics
+        else:
+            modules.append(part)
+    if faults:
+        raise ParseError(faults)
+    return modules
+
+
+def parse_each(text: str | bytes, filename: str = "<string>", *, strict: bool = True) -> Iterator[Module | ParseError]:
+    """As `parse_all`, part by part: a part that does not parse gives its ParseError and stops no other."""
     for part in parts_of(decoded(text), filename):
         if part.is_separator:
             continue
         try:
-            modules.append(parse_source(part.source, strict=strict))
+            yield parse_source(part.source, strict=strict)
         except ParseError as error:
-            faults += error.diagnostics
-    if faults:
-        raise ParseError(faults)
-    return modules
+            yield error
 
 
 class Part(NamedTuple):

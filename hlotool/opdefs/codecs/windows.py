@@ -109,13 +109,13 @@ def _places(word: str, names: str, side: str, at: int) -> tuple[int, int, tuple[
     """Where the two named letters and the digits of one word stand."""
     letters = word.replace("?", "")
     if len(set(letters)) != len(letters):
-        raise Violation("S017", at, f"a label occurs twice in the {side} dimensions {word}")
+        raise Violation("T050", at, f"a label occurs twice in the {side} dimensions {word}")
     digits = sorted(c for c in letters if c.isdigit())
     for c in letters:
         if not c.isdigit() and c not in names:
-            raise Violation("S017", at, f"'{c}' cannot label a dimension of the {side}; expected {names[0]}, {names[1]}, ? or a digit")
+            raise Violation("T050", at, f"'{c}' cannot label a dimension of the {side}; expected {names[0]}, {names[1]}, ? or a digit")
     if digits != [str(k) for k in range(len(digits))]:
-        raise Violation("S017", at, f"the spatial dimensions of the {side} {word} are not numbered 0 to {len(digits) - 1}")
+        raise Violation("T050", at, f"the spatial dimensions of the {side} {word} are not numbered 0 to {len(digits) - 1}")
     return max(0, word.find(names[0])), max(0, word.find(names[1])), tuple(word.index(d) for d in digits)
 
 
@@ -127,9 +127,9 @@ def build_dim_labels(children: list[Any]) -> ConvolutionDimensions:
     rhs, out = rest.split("->")
     inputs, kernel, output = _places(lhs, "bf", "lhs", at), _places(rhs, "io", "kernel", at), _places(out, "bf", "output", at)
     if not len(inputs[2]) == len(kernel[2]) == len(output[2]):
-        raise Violation("S017", at, f"lhs, kernel and output of {token} do not have the same number of spatial dimensions")
+        raise Violation("T050", at, f"lhs, kernel and output of {token} do not have the same number of spatial dimensions")
     if len(inputs[2]) > _MAX_SPATIAL:
-        raise Violation("S017", at, f"at most {_MAX_SPATIAL} spatial dimensions can be labelled")
+        raise Violation("T050", at, f"at most {_MAX_SPATIAL} spatial dimensions can be labelled")
     spelled = f"{_spelled(inputs, 'bf')}_{_spelled(kernel, 'io')}->{_spelled(output, 'bf')}"
     return ConvolutionDimensions(*inputs, *kernel, *output, spelled)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ from hlotool.text.formatting.attribute_order import HEADER_ORDER, UNKNOWN, attri
 from hlotool.text.formatting.pieces import Piece, flat
 from hlotool.text.formatting.session import current
 
-__all__ = ["callbacks"]
+__all__ = ["callback"]
 
 Children = list[Any]
 Handler = Callable[[str, Children], Any]
@@ -27,15 +27,13 @@ def _rule(*names: str) -> Callable[[Handler], Handler]:
     return wrap
 
 
-def callbacks(rules: Iterable[Any]) -> dict[Any, Callable[[Children], Any]]:
-    """The function of each rule of the grammar, for Lark's automaton."""
-    found: dict[Any, Callable[[Children], Any]] = {}
-    for rule in rules:
-        name = str(rule.alias or rule.origin.name)
-        # Axes are written with a blank in shardings and without in replica groups: their parent joins them.
-        inline = name.startswith("_") or name == "axis_list"
-        found[rule] = _inlined if inline else partial(_HANDLERS.get(name, _joined), name)
-    return found
+def callback(rule: Any) -> Callable[[Children], Any]:
+    """The function of a rule of the grammar, for Lark's automaton."""
+    name = str(rule.alias or rule.origin.name)
+    # Axes are written with a blank in shardings and without in replica groups: their parent joins them.
+    if name.startswith("_") or name == "axis_list":
+        return _inlined
+    return partial(_HANDLERS.get(name, _joined), name)
 
 
 def _inlined(children: Children) -> list[Piece]:

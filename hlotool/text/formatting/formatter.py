@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import Any
 
 from hlotool.errors import ParseError, Source
 from hlotool.ir.model import Module
-from hlotool.text.driver import run_rules, the_parser
-from hlotool.text.formatting.callbacks import callbacks
+from hlotool.text.driver import read_pieces
+from hlotool.text.formatting.callbacks import callback
 from hlotool.text.formatting.kept import kept_text
 from hlotool.text.formatting.lines import FormattedLines
 from hlotool.text.formatting.pieces import Joiner
@@ -83,16 +81,10 @@ def _selected(source: Source, module: Module, lines: tuple[int, int]) -> tuple[i
 def _formatted(text: str, path: FusedPath, style: FormatStyle, selected: tuple[int, int] | None) -> str:
     joiner = Joiner(text, _marks(text))
     session = FormatSession(joiner, Writer(joiner, kept_text(text, selected), style.width), path)
-    automaton = _automaton()
-    session.fused = FormattedLines(session, automaton)
+    session.fused = FormattedLines(session, callback)
     with no_garbage_collection():
-        run_rules(session, form_of(text), text, automaton)
+        read_pieces(session, form_of(text), callback)
         return session.writer.finish()
-
-
-@lru_cache(maxsize=1)
-def _automaton() -> Any:
-    return the_parser().automaton(callbacks)
 
 
 def _marks(text: str) -> frozenset[str]:

@@ -14,7 +14,7 @@ from hlotool.opdefs.codecs.base import CODECS, Style
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import OPS
-from hlotool.text.driver import run_rules
+from hlotool.text.driver import Maker, read_pieces
 from hlotool.text.formatting.attribute_order import HEADER_ORDER, attribute_order
 from hlotool.text.formatting.kept import KeptText
 from hlotool.text.formatting.pieces import Joiner
@@ -34,11 +34,11 @@ _STYLE = Style()
 
 
 class FormattedLines:
-    """The line formatter of one run; `automaton` formats pieces of lines by the grammar."""
+    """The line formatter of one run; `callback` is what formats pieces of lines by the rules of the grammar."""
 
-    def __init__(self, session: FormatSession, automaton: Any) -> None:
+    def __init__(self, session: FormatSession, callback: Maker) -> None:
         self.session = session
-        self.automaton = automaton
+        self.callback = callback
         self.writer = session.writer
         self.patterns = patterns()
         self.path = session.path
@@ -312,7 +312,7 @@ class FormattedLines:
         joiner = Joiner(text, self.session.joiner.marks)
         inner = FormatSession(joiner, Writer(joiner, KeptText([]), None), self.path)
         try:
-            made = run_rules(inner, rule, text, self.automaton)
+            made = read_pieces(inner, rule, self.callback)
         except UnexpectedInput:
             raise Stop from None
         if joiner.hoisted or made is None or "\n" in made.text:

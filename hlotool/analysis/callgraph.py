@@ -1,0 +1,29 @@
+"""Who calls whom: the instructions that name each computation.
+
+Orders of computations are `ir.walk`'s; nothing here judges a call.
+"""
+
+from __future__ import annotations
+
+from hlotool.ir.model import Computation, Instruction, Module
+
+__all__ = ["Call", "callers"]
+
+Call = tuple[Computation, Instruction]
+"""A calling instruction and the computation that it stands in."""
+
+
+def callers(module: Module) -> dict[Computation, list[Call]]:
+    """For each computation that is called, the calls in textual order.
+
+    >>> from hlotool.text.parser import parse
+    >>> module = parse("f { ROOT x = f32[] parameter(0) }  ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")
+    >>> [(computation.name, x.name) for computation, x in callers(module)[module.computations[0]]]
+    [('e', 'c')]
+    """
+    found: dict[Computation, list[Call]] = {}
+    for computation in module.computations:
+        for x in computation.instructions:
+            for called in x.called:
+                found.setdefault(called, []).append((computation, x))
+    return found

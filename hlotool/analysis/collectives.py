@@ -1,0 +1,50 @@
+"""Which devices a collective groups, and how many take part together: XLA's group modes.
+
+Facts of one instruction and its module's header; nothing here judges them.
+"""
+
+from __future__ import annotations
+
+from hlotool.ir.model import Instruction, Module
+from hlotool.shapes.replica_groups import NO_GROUPS, ReplicaGroups
+
+__all__ = ["group_mode", "group_size", "groups_of", "ids_of_mode"]
+
+CROSS_REPLICA, CROSS_PARTITION, CROSS_BOTH, FLATTENED = "replicas", "partitions", "replicas of all partitions", "devices"
+
+
+def groups_of(x: Instruction) -> ReplicaGroups:
+    """The written groups, `{}` where there are none."""
+    groups = x.attributes.get("replica_groups")
+    return groups if isinstance(groups, ReplicaGroups) else NO_GROUPS
+
+
+def group_mode(x: Instruction) -> str:
+    """What the ids of its groups number: replicas, partitions, replicas of all partitions together, or devices.
+
+    >>> from hlotool.text.parser import parse
+    >>> group_mode(parse("ENTRY e { p = f32[4] parameter(0) ROOT r = f32[4] all-to-all(p), channel_id=1, dimensions={0} }").entry.root)
+    'partitions'
+    """
+    has_channel = x.attributes.get("channel_id") is not None
+    if "use_global_device_ids" not in x.op.attributes:
+        return CROSS_PARTITION if has_channel else CROSS_REPLICA
+    if x.attributes.get("use_global_device_ids"):
+        return FLATTENED
+    return CROSS_BOTH if has_channel else CROSS_REPLICA
+
+
+def ids_of_mode(mode: str, module: Module) -> int:
+    """How many ids there are in a mode, as far as the header says: it leaves counts that nobody set at 1."""
+    counts = {CROSS_PARTITION: module.num_partitions, FLATTENED: module.replica_count * module.num_partitions}
+    return int(counts.get(mode, module.replica_count))
+
+
+def group_size(x: Instruction, module: Module) -> int:
+    """How many devices exchange data with each other; 1 also where the header does not say."""
+    mode, groups = group_mode(x), groups_of(x)
+    first = groups.device_count // groups.group_count if groups.tile is not None or groups.mesh is not None else 0
+    if groups.lists:
+        first = len(groups.lists[0])
+    size = first or ids_of_mode(mode, module)
+    return size * int(module.num_partitions) if mode == CROSS_BOTH else size

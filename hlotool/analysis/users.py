@@ -1,0 +1,25 @@
+"""Who uses whom: the instructions of a computation that take another one as operand.
+
+Control predecessors are no operands and not counted.
+"""
+
+from __future__ import annotations
+
+from hlotool.ir.model import Computation, Instruction
+
+__all__ = ["users"]
+
+
+def users(computation: Computation) -> dict[Instruction, list[Instruction]]:
+    """For each instruction that is used, its users in textual order, each once.
+
+    >>> from hlotool.text.parser import parse
+    >>> entry = parse("ENTRY e { p = f32[] parameter(0) ROOT c = f32[] add(p, p) }").entry
+    >>> [x.name for x in users(entry)[entry.instructions[0]]]
+    ['c']
+    """
+    found: dict[Instruction, list[Instruction]] = {}
+    for x in computation.instructions:
+        for operand in dict.fromkeys(x.operands):
+            found.setdefault(operand, []).append(x)
+    return found

@@ -1,0 +1,150 @@
+"""What the verifier demands of every op, and helpers that the constraints of several families share.
+
+The constraints of one opcode stand beside its definition; nothing here infers a shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hlotool.errors import Violation
+from hlotool.opdefs.base import ACCUMULATED, LAYOUT_KEPT, MIXED_PRECISION, PRECISION_KEPT, ROUNDED, OpDef, require
+from hlotool.opdefs.inference import kind_of, same_type_up_to_precision
+from hlotool.opdefs.modes import VerifyModes
+from hlotool.record import replace
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.shape import Shape, compatible
+
+__all__ = ["check_precision", "check_result", "difference", "require_same_element_type", "same_order", "same_shape"]
+
+Path = tuple[int, ...]
+
+_TYPE_KEPT = frozenset({LAYOUT_KEPT, PRECISION_KEPT})
+
+
+def same_shape(first: Shape, second: Shape, modes: VerifyModes) -> bool:
+    """Whether two shapes count as equal where a computation takes over a value: layouts and dynamic marks matter only if modes say so.
+
+    Memory spaces never do: compilers for TPUs assign them to operands without telling the bodies of fusions.
+    """
+    if not modes.layout_sensitive:
+        return compatible(first, second)
+    return all(_without_memory_space(a) == _without_memory_space(b) for _, a, b in _leaf_pairs(first, second))
+
+
+def _without_memory_space(shape: Shape) -> Shape:
+    layout = shape.layout
+    return shape if layout is None or not layout.memory_space else shape.with_layout(replace(layout, memory_space=0))
+
+
+def same_order(first: Shape, second: Shape, modes: VerifyModes) -> bool:
+    """Whether two shapes may share memory: compatible, and with their dimensions in the same order if modes look at layouts."""
+    if not compatible(first, second):
+        return False
+    return not modes.layout_sensitive or all(
+        a.layout is None or b.layout is None or a.layout.minor_to_major == b.layout.minor_to_major for _, a, b in _leaf_pairs(first, second)
+    )
+
+
+def _leaf_pairs(first: Shape, second: Shape) -> Iterator[tuple[Path, Shape, Shape]]:
+    """Parts that stand at the same place, down to where the structure differs; with an explicit stack, since tuples nest deep."""
+    stack: list[tuple[Path, Shape, Shape]] = [((), first, second)]
+    while stack:
+        path, a, b = stack.pop()
+        if a is b:
+            continue
+        if a.is_tuple and b.is_tuple and len(a.elements) == len(b.elements):
+            stack += [((*path, k), a.elements[k], b.elements[k]) for k in range(len(a.elements) - 1, -1, -1)]
+        else:
+            yield path, a, b
+
+
+def difference(expected: Shape, found: Shape) -> tuple[str, str, str]:
+    """The first part in which two shapes differ: where, what is expected, what is found; with layouts if these alone differ.
+
+    >>> from hlotool.shapes.shape import array_shape, tuple_shape
+    >>> difference(tuple_shape([array_shape("f32")]), tuple_shape([array_shape("s32")]))
+    ('element {0} of ', 'f32[]', 's32[]')
+    """
+    pairs = [(path, a, b) for path, a, b in _leaf_pairs(expected, found) if a != b]
+    path, a, b = next((pair for pair in pairs if not compatible(pair[1], pair[2])), pairs[0] if pairs else ((), expected, found))
+    where = f"element {{{','.join(map(str, path))}}} of " if path else ""
+    texts = a.text_without_layout, b.text_without_layout
+    return (where, *texts) if texts[0] != texts[1] else (where, a.text, b.text)
+
+
+def _agrees(op: OpDef, expected: Shape, result: Shape, modes: VerifyModes) -> bool:
+    if modes.layout_sensitive and LAYOUT_KEPT in op.traits:
+        return expected == result
+    if compatible(expected, result):
+        return True
+    if not (modes.allow_mixed_precision or ROUNDED in op.traits) or not op.traits.isdisjoint(_TYPE_KEPT):
+        return False
+    return all(
+        a.is_array and b.is_array and same_type_up_to_precision(a.element_type, b.element_type) and compatible(a.with_element_type(b.element_type), b)
+        for _, a, b in _leaf_pairs(expected, result)
+    )
+
+
+def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: Shape, modes: VerifyModes) -> None:
+    """Refuses a written result shape that is not the expected one."""
+    if ACCUMULATED in op.traits:
+        expected = _accumulated(expected, result, operands, op.name)
+    if expected is result:
+        return
+    if _agrees(op, expected, result, modes):
+        _check_dynamic(op, expected, result)
+        return
+    where, wanted, written = difference(expected, result)
+    given = f" of {' and '.join(shape.text_without_layout for shape in operands)}" if 0 < len(operands) < 3 and not where else ""
+    message = (
+        f"{where}'{op.name}'{given} gives {wanted}, written {written}"
+        if not where
+        else f"{where}the result of '{op.name}' is {wanted}, written {written}"
+    )
+    raise Violation(op.result_code, "shape", message, None if where else f"write {wanted}")
+
+
+def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
+    """Refuses a result that is not dynamic where the operands make it so, or the other way round; XLA does not look at this."""
+    for path, a, b in _leaf_pairs(expected, result):
+        if a.dynamic == b.dynamic:
+            continue
+        marks = zip(a.dimensions, a.dynamic or (False,) * a.rank, b.dynamic or (False,) * b.rank, strict=True)
+        k, size, wanted = next((k, size, wanted) for k, (size, wanted, written) in enumerate(marks) if wanted != written)
+        where = f" of element {{{','.join(map(str, path))}}}" if path else ""
+        kinds = (f"dynamic (<={size})", "static") if wanted else ("static", f"dynamic (<={size})")
+        raise Violation("T082", "shape", f"result dimension {k}{where} of '{op.name}' is {kinds[0]}, written {kinds[1]}")
+
+
+def check_precision(op: OpDef, operands: Sequence[Shape], modes: VerifyModes) -> None:
+    """Refuses floating-point operands of different types, but for ops that pass values on or accumulate in their own type."""
+    if modes.allow_mixed_precision or len(operands) < 2 or MIXED_PRECISION in op.traits:
+        return
+    seen = ""
+    for operand in operands:
+        for leaf in operand.leaves():
+            if leaf.element_type == seen or kind_of(leaf.element_type) != "float":
+                continue
+            message = f"operands of '{op.name}' have precisions {seen} and {leaf.element_type}"
+            require(not seen, "T085", "operands", message, "convert one side, or allow mixed precision")
+            seen = leaf.element_type
+
+
+def require_same_element_type(result: Shape, operand: Shape, opcode: str, modes: VerifyModes, code: str = "T020") -> None:
+    """Refuses a result of another element type, where the op only moves elements."""
+    given, written = operand.element_type, result.element_type
+    agree = same_type_up_to_precision(given, written) if modes.allow_mixed_precision else given == written
+    hint = "add a convert" if kind_of(given) == "float" == kind_of(written) else "convert changes values, bitcast-convert reinterprets bits"
+    require(agree, code, "shape", f"'{opcode}' keeps the element type {given}, written {written}", hint)
+
+
+def _accumulated(inferred: Shape, result: Shape, operands: Sequence[Shape], opcode: str) -> Shape:
+    """The inferred shape with the result's element type, in which products may be accumulated; integers must not become narrower."""
+    given, written = inferred.element_type, result.element_type
+    if given == written or not result.is_array:
+        return inferred
+    narrowest = min(ELEMENT_TYPES[operand.element_type].bits for operand in operands if operand.is_array)
+    fits = kind_of(given) == "float" or ELEMENT_TYPES[written].bits >= narrowest
+    require(fits, "T003", "shape", f"'{opcode}' of {given} cannot give the narrower type {written}")
+    return inferred.with_element_type(written)

@@ -1,0 +1,85 @@
+"""Custom calls whose targets XLA itself knows: their operands, results and aliases.
+
+Other targets are the backends' business; the opcode is defined in `opdefs.control_flow`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from hlotool.opdefs.base import require
+from hlotool.opdefs.inference import count, is_scalar
+from hlotool.shapes.shape import Shape
+from hlotool.shapes.values import AliasPair
+
+__all__ = ["Path", "buffer_paths", "check_buffers", "check_target"]
+
+Path = tuple[int, ...]
+TargetCheck = Callable[[Shape, tuple[Shape, ...], Sequence[AliasPair]], None]
+
+_ALIASES = "output_to_operand_aliasing={{}: (0, {})}"
+
+
+def buffer_paths(shape: Shape) -> Iterator[Path]:
+    """Where in a shape buffers are; with an explicit stack, since tuples nest deep.
+
+    >>> from hlotool.shapes.shape import array_shape, buffer_shape, tuple_shape
+    >>> list(buffer_paths(tuple_shape([array_shape("f32"), buffer_shape(array_shape("f32"))])))
+    [(1,)]
+    """
+    stack: list[tuple[Path, Shape]] = [((), shape)]
+    while stack:
+        path, part = stack.pop()
+        if part.element_type == "buffer":
+            yield path
+        elif part.is_tuple:
+            stack += [((*path, k), part.elements[k]) for k in range(len(part.elements) - 1, -1, -1)]
+
+
+def check_buffers(result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:
+    """A buffer that goes in comes out, once: whoever takes it writes it."""
+    for k, operand in enumerate(operands):
+        for path in buffer_paths(operand):
+            outputs = sum(pair.number == k and pair.index == path for pair in pairs)
+            message = f"the buffer in operand {k} is given back {count(outputs, 'time')}, needs 1: {operand.text_without_layout}"
+            require(outputs == 1, "T102" if outputs else "T101", f"operand {k}", message, "name it in output_to_operand_aliasing")
+
+
+def _check_seed(result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:
+    require(not operands, "C041", "operands", f"GetRngSeed takes no operands, got {len(operands)}")
+    fits = is_scalar(result) and result.element_type == "u64"
+    require(fits, "C041", "shape", f"GetRngSeed gives u64[], written {result.text_without_layout}")
+
+
+def _converts(target: str, taken: str, given: str) -> TargetCheck:
+    """The check of a call that turns an array into a buffer of the same memory or back; None stands for no operand."""
+
+    def check(result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:
+        wanted = 1 if taken else 0
+        require(len(operands) == wanted, "T103", "operands", f"{target} takes {count(wanted, 'operand')}, got {len(operands)}")
+        for operand in operands:
+            require(_form(operand) == taken, "T103", "operand 0", f"{target} takes {taken}, got {operand.text_without_layout}")
+        require(_form(result) == given, "T103", "shape", f"{target} gives {given}, written {result.text_without_layout}")
+        aliased = len(pairs) == wanted and all(not pair.output_index and not pair.index for pair in pairs)
+        require(aliased, "T103", "custom_call_target", f"{target} needs {_ALIASES if wanted else 'no output_to_operand_aliasing'}")
+
+    return check
+
+
+def _form(shape: Shape) -> str:
+    return "an array" if shape.is_array else "a buffer" if shape.element_type == "buffer" else "neither"
+
+
+_TARGETS: dict[str, TargetCheck] = {
+    "GetRngSeed": _check_seed,
+    "Pin": _converts("Pin", "an array", "a buffer"),
+    "Unpin": _converts("Unpin", "a buffer", "an array"),
+    "CreateBuffer": _converts("CreateBuffer", "", "a buffer"),
+}
+
+
+def check_target(target: str, result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:
+    """Checks the call if its target is known."""
+    check = _TARGETS.get(target)
+    if check is not None:
+        check(result, operands, pairs)

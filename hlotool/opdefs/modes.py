@@ -1,0 +1,35 @@
+"""What a verification is asked to assume: the switches of XLA's verifier under the names of `hlotool.VerifyModes`.
+
+Knows no rule; op definitions and module-level rules read the switches.
+"""
+
+from __future__ import annotations
+
+from hlotool.record import Record
+
+__all__ = ["VerifyModes"]
+
+
+class VerifyModes(Record):
+    """The options of a verification.
+
+    `layout_sensitive` also compares layouts; None does so for scheduled modules. `stage` and `target` name the compiler's stage and backend
+    for rules that depend on them, `devices` overrides the number of devices that the module's header gives.
+
+    >>> VerifyModes(allow_mixed_precision=True).allow_mixed_precision
+    True
+    """
+
+    layout_sensitive: bool | None = None
+    allow_mixed_precision: bool = False
+    reshape_is_bitcast: bool = False
+    no_host_memory: bool = False
+    nested_thread_names: bool = False
+    broadcast_dimensions_sorted: bool = False
+    bitcast_may_differ_in_size: bool = False
+    unbounded_dynamic: bool = False
+    collective_deadlocks: bool = False
+    check_replica_groups: bool = True
+    stage: str = "auto"
+    target: str = "generic"
+    devices: int | None = None

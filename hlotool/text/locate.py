@@ -1,0 +1,146 @@
+"""Exact places inside an instruction, found by reading its text once more with the grammar.
+
+Instructions carry only two offsets, so that parsing pays for nothing that most files never need; this is called when a diagnostic is made.
+It builds nothing and reports nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from lark.exceptions import UnexpectedInput
+
+from hlotool.errors import Source
+from hlotool.text.builder import ModuleBuilder
+from hlotool.text.driver import read_pieces
+from hlotool.text.places import Place
+from hlotool.text.session import Session
+
+__all__ = ["Piece", "locate"]
+
+_BETWEEN = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
+_FIRST_WORD = re.compile(r"[A-Za-z0-9_.%\-]++")
+_PUNCTUATION = frozenset("{}()[],:=")
+
+
+class Piece:
+    """What one rule of the grammar recognised: its name and its parts, which are pieces and tokens."""
+
+    __slots__ = ("end_pos", "parts", "rule", "start_pos")
+
+    def __init__(self, rule: str, parts: list[Any]) -> None:
+        self.rule = rule
+        self.parts = [part for part in parts if part.start_pos >= 0]
+        self.start_pos: int = self.parts[0].start_pos if self.parts else -1
+        self.end_pos: int = self.parts[-1].end_pos if self.parts else -1
+
+    def find(self, *rules: str) -> Piece | None:
+        """The first direct part that one of these rules recognised."""
+        return next((part for part in self.parts if isinstance(part, Piece) and part.rule in rules), None)
+
+    def entries(self) -> list[Any]:
+        """The parts without brackets, commas and the like."""
+        return [part for part in self.parts if isinstance(part, Piece) or str(part) not in _PUNCTUATION]
+
+
+def _piece_maker(rule: Any) -> Callable[[list[Any]], Any]:
+    """What Lark calls for a rule; helpers, whose names begin with an underscore, dissolve into the rule that uses them."""
+    name = str(rule.alias or rule.origin.name)
+
+    def make(parts: list[Any]) -> Any:
+        # The first is the list of what came before: extended, not copied, so that long lists take linear time.
+        flat: list[Any] = parts[0] if parts and isinstance(parts[0], list) else parts[:1]
+        for part in parts[1:]:
+            if isinstance(part, list):
+                flat.extend(part)
+            else:
+                flat.append(part)
+        return flat if name.startswith("_") else Piece(name, flat)
+
+    return make
+
+
+@lru_cache(maxsize=64)
+def _pieces(text: str) -> Piece | None:
+    """An instruction's text as pieces; None for what cannot stand alone, like an instruction nested in another's operands."""
+    session = Session(ModuleBuilder(Source(text)), None, text)
+    try:
+        found = read_pieces(session, "single_instruction", _piece_maker)
+    except UnexpectedInput:
+        return None
+    return found if isinstance(found, Piece) else None
+
+
+def locate(text: str, start: int, end: int, place: Place) -> tuple[int, int]:
+    """Start and end of a part of the instruction that stands at text[start:end], which may begin with blanks and comments.
+
+    A part that the text leaves out stands at the opcode, and what cannot be found at the instruction's first word.
+
+    >>> from hlotool.text.places import parse_place
+    >>> line = "  r = f32[2] slice(x), metadata={op_name=\\"slice={\\"}, slice={[0:2]}"
+    >>> first, last = locate(line, 0, len(line), parse_place("slice[0]"))
+    >>> line[first:last]
+    '[0:2]'
+    """
+    blank = _BETWEEN.match(text, start)
+    first = blank.end() if blank is not None else start
+    whole = _pieces(text[first:end])
+    if whole is None:
+        word = _FIRST_WORD.match(text, first)
+        return first, word.end() if word is not None else first + 1
+    found_start, found_end = _span(whole, place)
+    return first + found_start, first + found_end
+
+
+def _span(whole: Piece, place: Place) -> tuple[int, int]:
+    instruction = whole.find("instruction", "anonymous_instruction") or whole
+    if place.word == "instruction":
+        return instruction.start_pos, instruction.end_pos
+    right = instruction.find("right_hand_side") or instruction
+    call = right.find("call", "parameter_call", "constant_call")
+    if call is None:
+        return instruction.start_pos, instruction.end_pos
+    opcode = call.parts[0]
+    if place.word == "operands":
+        return opcode.start_pos, call.end_pos
+    if place.word == "name":
+        part: Any = instruction.find("name")
+    elif place.word == "shape":
+        part = right.find("shape")
+        if part is not None and place.entry is not None:
+            part = _entry(part.find("tuple_shape") or part, place.entry)
+    elif place.number is not None:
+        part = _operand(call, place.number)
+    else:
+        part = _attribute(right, place)
+    part = part or opcode
+    return part.start_pos, part.end_pos
+
+
+def _operand(call: Piece, number: int) -> Any:
+    operands = call.find("operands")
+    entries = operands.entries() if operands is not None else []
+    return entries[number] if number < len(entries) else None
+
+
+def _attribute(right: Piece, place: Place) -> Any:
+    for part in right.parts:
+        if not isinstance(part, Piece) or part.rule != "instruction_attribute" or str(part.parts[0])[:-1] != place.word:
+            continue
+        if not (place.is_value or place.entry is not None) or len(part.parts) < 2:
+            return part
+        value = part.parts[1]
+        return _entry(value, place.entry) if place.entry is not None else value
+    return None
+
+
+def _entry(value: Any, entry: str) -> Any:
+    """One entry of a value, by its number or by the key that it begins with; the whole value where there is no such entry."""
+    entries = value.entries() if isinstance(value, Piece) else []
+    if entry.isdigit():
+        return entries[int(entry)] if int(entry) < len(entries) else value
+    keyed = (part for part in entries if isinstance(part, Piece) and str(part.parts[0]) == f"{entry}=")
+    return next(keyed, value)

@@ -1,0 +1,130 @@
+"""Runs all rules over a module: inference and constraints of every instruction, then the rules of the folder `rules`.
+
+It knows no opcode and no rule; what it finds, `verify.report` turns into diagnostics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from hlotool.errors import Diagnostic, Violation
+from hlotool.ir.model import AttributeSet, Instruction, Module, seen_by_ops
+from hlotool.opdefs.base import REQUIRED, SHAPE_GUESSED, OpDef
+from hlotool.opdefs.constraints import check_precision, check_result
+from hlotool.opdefs.modes import VerifyModes
+from hlotool.record import replace
+from hlotool.shapes.shape import Shape
+from hlotool.verify.facts import Facts
+from hlotool.verify.registry import MODULE_RULES, SHAPE_RULES, Finding, load_rules
+from hlotool.verify.report import Reporter
+from hlotool.verify.selection import Selection
+
+__all__ = ["verify"]
+
+_DEFAULT_MODES = VerifyModes()
+_UNJUDGED: Any = object()
+
+
+def verify(
+    module: Module, modes: VerifyModes = _DEFAULT_MODES, *, select: Sequence[str] | None = None, ignore: Sequence[str] | None = None
+) -> list[Diagnostic]:
+    """Everything that is wrong with a module, by place: what a tolerant parse found, then what the rules find.
+
+    `select` and `ignore` take codes and beginnings of codes; without `select` the errors and a few warnings are reported, ["ALL"] gives
+    every rule. Errors of the parse are always reported.
+
+    >>> from hlotool.text.parser import parse
+    >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) }")
+    >>> print(*verify(module))
+    <string>:1:44: error[T003] result-shape: 'negate' of f32[4] gives f32[4], written f32[5]
+    """
+    load_rules()
+    selection = Selection(select, ignore)
+    if modes.layout_sensitive is None:
+        modes = replace(modes, layout_sensitive=module.is_scheduled)
+    facts = Facts(module, modes)
+    reporter = Reporter(facts)
+    found = [d for d in module.diagnostics if d.severity == "error" or selection.has(d.code)]
+    is_whole = not any(d.severity == "error" for d in found)
+    findings = _InstructionRules(facts).findings()
+    found += [reporter.diagnostic(finding) for finding in findings if selection.has(finding.code)]
+    if is_whole:
+        # In a module with holes, what is missing may be what a rule would look for.
+        for rule in MODULE_RULES:
+            if not selection.codes.isdisjoint(rule.codes):
+                found += [reporter.diagnostic(finding) for finding in rule.check(facts) if selection.has(finding.code)]
+    return sorted(found, key=lambda d: (d.line, d.column, d.code))
+
+
+class _InstructionRules:
+    """Judges each instruction by its op's definition; instructions that are equal but for their names are judged once."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.modes = facts.modes
+        self._shapes: dict[Shape, Violation | None] = {}
+        self._defaults: dict[OpDef, dict[str, Any]] = {}
+
+    def findings(self) -> Iterator[Finding]:
+        # Identities tell shapes and attributes apart, since the module keeps them alive; hashing them would cost more than judging.
+        verdicts: dict[tuple[int, ...], Violation | None] = {}
+        get, judge = verdicts.get, self._judge
+        for computation in self.facts.module.computations:
+            for x in computation.instructions:
+                key = (id(x.op), id(x.attributes), id(x.shape), *[id(operand.shape) for operand in x.operands])
+                verdict = get(key, _UNJUDGED)
+                if verdict is _UNJUDGED:
+                    verdict = verdicts[key] = judge(x)
+                if verdict is not None:
+                    yield Finding(verdict.code, computation, x, verdict.at, verdict.message, verdict.hint)
+
+    def _judge(self, x: Instruction) -> Violation | None:
+        """The first rule that the instruction breaks; the next one is checked with the shape that this one declares."""
+        operands = tuple([operand.shape for operand in x.operands])
+        fault = self._judge_shape(x.shape)
+        if fault is not None:
+            # What came in with an operand was reported there.
+            given = [self._judge_shape(shape) for shape in operands]
+            if all(other is None or other.code != fault.code for other in given):
+                return fault
+        return self._judge_op(x.op, x.shape, operands, x.attributes)
+
+    def _judge_shape(self, shape: Shape) -> Violation | None:
+        verdict = self._shapes.get(shape, _UNJUDGED)
+        if verdict is _UNJUDGED:
+            verdict = self._shapes[shape] = self._first_violation(shape)
+        return verdict  # type: ignore[no-any-return]
+
+    def _first_violation(self, shape: Shape) -> Violation | None:
+        try:
+            for rule in SHAPE_RULES:
+                rule.check(shape, self.modes)
+        except Violation as violation:
+            return violation
+        return None
+
+    def _judge_op(self, op: OpDef, result: Shape, operands: tuple[Shape, ...], written: AttributeSet) -> Violation | None:
+        attributes: dict[str, Any] = written
+        if written.called:
+            attributes = {name: seen_by_ops(value, self.facts.program_shape) for name, value in written.items()}
+        try:
+            expected = None
+            if op.infers and SHAPE_GUESSED not in op.traits:
+                arguments = {name: attributes[name] for name in op.attributes if name in attributes}
+                expected = op.infer(*operands, **arguments)
+            if op.constraints is not None:
+                expected = op.constraints(result, operands, {**self._defaults_of(op), **attributes}, self.modes) or expected
+            check_precision(op, operands, self.modes)
+            if expected is not None:
+                check_result(op, operands, expected, result, self.modes)
+        except Violation as violation:
+            return violation
+        return None
+
+    def _defaults_of(self, op: OpDef) -> dict[str, Any]:
+        found = self._defaults.get(op)
+        if found is None:
+            found = {name: spec.default for name, spec in op.attributes.items() if spec.default is not REQUIRED}
+            self._defaults[op] = found
+        return found

@@ -1,0 +1,58 @@
+"""What rules ask about a module, each answer computed when it is first wanted and kept for the run.
+
+Judges nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from hlotool.analysis.callgraph import Call, callers
+from hlotool.analysis.users import users
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.opdefs.modes import VerifyModes
+from hlotool.shapes.shape import ProgramShape
+
+__all__ = ["Facts"]
+
+
+class Facts:
+    """Answers about one module under one set of modes."""
+
+    def __init__(self, module: Module, modes: VerifyModes) -> None:
+        self.module = module
+        self.modes = modes
+        self._program_shapes: dict[Computation, ProgramShape] = {}
+        self._users: dict[Computation, dict[Instruction, list[Instruction]]] = {}
+
+    def program_shape(self, computation: Computation) -> ProgramShape:
+        """Parameter and result shapes of a computation."""
+        found = self._program_shapes.get(computation)
+        if found is None:
+            found = self._program_shapes[computation] = computation.program_shape
+        return found
+
+    def users(self, computation: Computation) -> dict[Instruction, list[Instruction]]:
+        """The users of each instruction of a computation that has any."""
+        found = self._users.get(computation)
+        if found is None:
+            found = self._users[computation] = users(computation)
+        return found
+
+    @cached_property
+    def callers(self) -> dict[Computation, list[Call]]:
+        """The calls of each computation that is called."""
+        return callers(self.module)
+
+    @cached_property
+    def _by_opcode(self) -> dict[str, list[Call]]:
+        found: dict[str, list[Call]] = {}
+        for computation in self.module.computations:
+            for x in computation.instructions:
+                found.setdefault(x.op.name, []).append((computation, x))
+        return found
+
+    def instructions_of(self, *opcodes: str) -> Sequence[Call]:
+        """The instructions of these opcodes with their computations, opcode by opcode in textual order."""
+        return [pair for opcode in opcodes for pair in self._by_opcode.get(opcode, ())]

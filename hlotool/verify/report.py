@@ -1,0 +1,105 @@
+"""Findings to diagnostics: exact places, where operands are defined, and where in a program the instruction comes from.
+
+It decides nothing about what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.codes import CODE_NAMES, severity_of
+from hlotool.errors import Diagnostic, Source
+from hlotool.ir.model import Computation, Instruction
+from hlotool.text.locate import locate
+from hlotool.text.places import Place, parse_place
+from hlotool.verify.facts import Facts
+from hlotool.verify.registry import Finding
+
+__all__ = ["Reporter"]
+
+_WHOLE = Place("instruction")
+_NAME = Place("name")
+# More notes than these say less.
+_MOST_DEFINITIONS = 3
+
+
+class Reporter:
+    """Makes the diagnostics of one module."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.source = facts.module.source or Source("")
+
+    def diagnostic(self, finding: Finding) -> Diagnostic:
+        """The finding with its place and notes."""
+        x, computation = finding.instruction, finding.computation
+        if x is None or isinstance(finding.at, int):
+            start = finding.at if isinstance(finding.at, int) else (computation.start if computation is not None else 0)
+            start, end, notes = max(0, start), max(0, start) + 1, finding.notes
+        else:
+            place = parse_place(finding.at)
+            start, end = self._span(x, computation, place)
+            notes = (*finding.notes, *self._definitions(x, place), *_origin(x))
+        line, column = self.source.line_column(start)
+        end_line, end_column = self.source.line_column(end)
+        return Diagnostic(
+            finding.code,
+            CODE_NAMES[finding.code],
+            finding.severity or severity_of(finding.code),
+            finding.message,
+            self.source.filename,
+            line,
+            column,
+            end_line,
+            end_column,
+            finding.hint,
+            notes,
+            computation.name if computation is not None else None,
+            x.name if x is not None else None,
+        )
+
+    def _span(self, x: Instruction, computation: Computation | None, place: Place) -> tuple[int, int]:
+        """Offsets of the part; what is not in the text stands where it comes from."""
+        if place.of == "definition" and place.number is not None and place.number < len(x.operands) and x.operands[place.number].start >= 0:
+            x, place = x.operands[place.number], _NAME
+        elif place.of == "root":
+            called = x.attributes.get(place.word)
+            if isinstance(called, Computation) and called.root.start >= 0:
+                x, place = called.root, _WHOLE
+        if x.start < 0:
+            calls = self.facts.callers.get(computation, ()) if computation is not None else ()
+            caller = next((caller for _, caller in calls if caller.start >= 0), None)
+            if caller is None:
+                at = max(0, computation.start if computation is not None else 0)
+                return at, at + 1
+            x, place = caller, _WHOLE
+        return locate(self.source.text, x.start, x.end, place)
+
+    def _definitions(self, x: Instruction, place: Place) -> Iterator[str]:
+        """Where what is to blame is defined: operands with their shapes, called computations with theirs."""
+        called = x.attributes.get(place.word)
+        if isinstance(called, Computation) and called.start >= 0:
+            parameters = ", ".join(p.text_without_layout for p in self.facts.program_shape(called).parameters)
+            yield f"'{called.name}' is defined at {self._at(called.start)} as ({parameters}) -> {called.root.shape.text_without_layout}"
+        chosen = list(dict.fromkeys(x.operands)) if place.word == "operands" else []
+        if place.number is not None:
+            chosen = [operand for k, operand in enumerate(x.operands) if k == place.number]
+        for operand in chosen[:_MOST_DEFINITIONS]:
+            if operand.start >= 0:
+                start, _ = locate(self.source.text, operand.start, operand.end, _NAME)
+                yield f"'{operand.name}' is defined at {self._at(start)} as {operand.shape.text_without_layout}"
+
+    def _at(self, offset: int) -> str:
+        line, column = self.source.line_column(offset)
+        return f"{line}:{column}"
+
+
+def _origin(x: Instruction) -> Iterator[str]:
+    """The line of the program that the instruction was made from, which its author knows better than its name."""
+    metadata = x.metadata
+    if metadata is None:
+        return
+    place = f"{metadata.source_file}:{metadata.source_line}" if metadata.source_file else ""
+    said = [part for part in (f"'{metadata.op_name}'" if metadata.op_name else "", f"at {place}" if place else "") if part]
+    if said:
+        yield f"it comes from {' '.join(said)}"

@@ -1,0 +1,66 @@
+"""P001 to P006: groups of devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.analysis.collectives import group_mode, groups_of, ids_of_mode
+from hlotool.shapes.replica_groups import ReplicaGroups
+from hlotool.verify.facts import Facts
+from hlotool.verify.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+# Whether all groups must have one size.
+_UNIFORM = {
+    "all-gather": True, "all-gather-start": True, "reduce-scatter": True, "all-to-all": True, "all-reduce": False, "all-reduce-start": False,
+    "collective-broadcast": False, "ragged-all-to-all": False,
+}  # fmt: skip
+_AT = "replica_groups value"
+
+
+@module_rule("P001", "P002", "P003", "P004", "P005", "P006", stage="module")
+def replica_groups(facts: Facts) -> Iterator[Finding]:
+    """The groups of a collective name each id once.
+
+    Checks: no group is empty (P001), no id occurs twice (P002) or is missing (P003), their number is that of the header (P004, not where
+    the header leaves it at 1), groups have one size where the op needs it (P005), and ids of devices come with groups (P006).
+    Why: a device that is in no group, or in two, waits forever.
+    Bad: `replica_groups={{0,1},{1,2}}`
+    Good: `replica_groups={{0,1},{2,3}}`
+    """
+    if not facts.modes.check_replica_groups:
+        return
+    for computation, x in facts.instructions_of(*_UNIFORM):
+        groups, mode = groups_of(x), group_mode(x)
+        if not groups:
+            if mode == "devices":
+                message = "ids of devices need explicit replica_groups"
+                yield Finding("P006", computation, x, "replica_groups", message, "list the groups, or drop use_global_device_ids")
+            continue
+        found = _first_fault(groups)
+        given, wanted = groups.device_count, ids_of_mode(mode, facts.module)
+        if found is None and wanted not in (1, given):
+            found = "P004", f"groups name {given} ids, the module has {wanted} {mode}"
+        sizes = sorted({len(group) for group in groups.lists})
+        if found is None and _UNIFORM[x.op.name] and len(sizes) > 1:
+            found = "P005", f"groups of '{x.op.name}' have the sizes {' and '.join(map(str, sizes))}"
+        if found is not None:
+            yield Finding(found[0], computation, x, _AT, found[1])
+
+
+def _first_fault(groups: ReplicaGroups) -> tuple[str, str] | None:
+    """What is wrong with written lists; the other forms name each id once by what they are."""
+    seen: dict[int, int] = {}
+    for number, group in enumerate(groups.lists):
+        if not group:
+            return "P001", f"group {number} is empty"
+        for device in group:
+            if device in seen:
+                return "P002", f"id {device} is in groups {seen[device]} and {number}"
+            seen[device] = number
+    outside = [device for device in seen if not 0 <= device < len(seen)]
+    if outside:
+        missing = next(device for device in range(len(seen)) if device not in seen)
+        return "P003", f"id {outside[0]} is out of range [0,{len(seen)}); id {missing} is missing"
+    return None

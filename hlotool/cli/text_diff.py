@@ -62,12 +62,16 @@ def _next_equal(first: Sequence[str], second: Sequence[str], i: int, j: int) -> 
     for distance in range(1, 2 * _REACH):
         for x in range(max(0, distance - _REACH), min(distance, _REACH) + 1):
             a, b = i + x, j + distance - x
-            # Blank lines and braces are alike everywhere.
-            if a < len(first) and b < len(second) and first[a] == second[b] and len(first[a]) > 3:
+            if a < len(first) and b < len(second) and first[a] == second[b] and _goes_on(first, second, a, b):
                 return a, b
         if i + distance >= len(first) and j + distance >= len(second):
             return len(first), len(second)
     return min(i + _REACH, len(first)), min(j + _REACH, len(second))
+
+
+def _goes_on(first: Sequence[str], second: Sequence[str], a: int, b: int) -> bool:
+    """Whether equal lines are worth to go on from: blank lines and braces are alike everywhere, unless what follows is too."""
+    return len(first[a]) > 3 or first[a + 1 : a + 2] == second[b + 1 : b + 2]
 
 
 def _groups(changes: Iterator[_Change]) -> Iterator[list[_Change]]:

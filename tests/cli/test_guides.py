@@ -81,10 +81,18 @@ def test_console(name, environment, tmp_path):
         assert result.stdout == shown, command
 
 
+def strings(value: object) -> list[str]:
+    """All the strings in a value of JSON."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [found for item in value for found in strings(item)] if isinstance(value, list) else [value] if isinstance(value, str) else []
+
+
 def command_lines(name: str) -> list[str]:
-    """What follows `hlotool` wherever a block, or a name in the text, has it."""
-    text = TEXTS[name].replace('\\"', '"').replace("\\ ", " ")
-    code = [found[1] for found in BLOCK.findall(text)] + re.findall(r"(?<!`)`(hlotool [^`\n]+)`", BLOCK.sub("", text))
+    """What follows `hlotool` in the blocks for shells and their like, and in the text between blocks."""
+    code = [text for language in ("console", "sh", "yaml", "make") for text in blocks(name, language)]
+    code += [text for block in blocks(name, "json") for text in strings(json.loads(block))]
+    code += re.findall(r"`(hlotool [^`\n]+)`", BLOCK.sub("", TEXTS[name]))
     line = r"\bhlotool ((?:fmt|verify|print)\b(?:[^\n|;&<>\"']|\"[^\"\n]*\"|'[^'\n]*')*)"
     return [found.strip() for part in code for found in re.findall(line, part)]
 
@@ -99,11 +107,12 @@ def test_options_exist(name):
         command_of(words[0]).make_context(words[0], words[1:])
 
 
-def test_options_in_lists_exist():
-    """Recipes in Lua, Lisp, TOML and JSON name options as strings of their own."""
+def test_options_in_recipes_exist():
+    """Recipes in the languages of editors make command lines of pieces."""
     known = {option for name in ("fmt", "verify") for parameter in command_of(name).params for option in parameter.opts}
-    found = {option for _, text in BLOCK.findall(TEXTS["editors.md"]) for option in re.findall(r"[\"'](--?[a-z][a-z-]*)[\"']", text)}
-    assert found
+    code = [text for language in ("vim", "lua", "elisp", "toml", "json") for text in blocks("editors.md", language)]
+    found = {option for text in code for option in re.findall(r"(?<![\w-])(--[a-z][a-z-]*|(?<=[\"' ])-[a-z](?=[\"' ]))", text)}
+    assert {"--range", "--stdin-filename", "-q"} <= found
     assert found <= known
 
 

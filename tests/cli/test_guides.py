@@ -51,6 +51,12 @@ def command_of(name: str) -> click.Command:
     return command
 
 
+def parse(words: list[str]) -> None:
+    """Raises UsageError unless these are the words of a command line."""
+    # Commands remember with which settings they were first parsed.
+    command_of(words[0]).make_context(words[0], words[1:], parent=click.Context(COMMANDS, **COMMANDS.context_settings))
+
+
 # ---- commands ---------------------------------------------------------------------------------------------------------
 
 
@@ -104,7 +110,7 @@ def test_options_exist(name):
     for line in lines:
         words = shlex.split(re.sub(r"\d>.*|\|\||\{\} \+|%:S", "", line))
         words = ["10:20" if word == "FIRST:LAST" else "80" if word == "N" else word for word in words]
-        command_of(words[0]).make_context(words[0], words[1:])
+        parse(words)
 
 
 def test_options_in_recipes_exist():
@@ -149,7 +155,7 @@ def test_hooks():
         assert [bool(pattern.search(file)) for file in ("a.hlo", "b/a.hlo.txt", "a.txt", "a.hlo.py", "ahlo")] == [True, True, False, False, False]
         program, subcommand, *options = hook["entry"].split()
         assert program == "hlotool"
-        command_of(subcommand).make_context(subcommand, [*options, "a.hlo", "b.hlo"])
+        parse([subcommand, *options, "a.hlo", "b.hlo"])
 
 
 def test_guides_name_hooks_that_exist():

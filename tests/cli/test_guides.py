@@ -1,0 +1,259 @@
+"""The guides tell the truth: their commands print what they show, their options exist, and their recipes work where the editor is installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+
+from hlotool.cli.main import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = ("editors.md", "ci.md", "formatter-style.md")
+TEXTS = {name: (ROOT / "docs" / name).read_text(encoding="utf-8") for name in NAMES}
+BLOCK = re.compile(r"^```(\w+)\n((?s:.*?))^```$", re.MULTILINE)
+MESSY = 'HloModule demo\nENTRY e{\n  p = f32[ 2 ]{0} parameter( 0 )  // in\n\n   ROOT r = f32[2] negate( p ),metadata={op_name="x"}\n}\n'
+CLEAN = 'HloModule demo\n\nENTRY e {\n  p = f32[2]{0} parameter(0) // in\n\n  ROOT r = f32[2] negate(p), metadata={op_name="x"}\n}\n'
+BROKEN = "HloModule demo\nENTRY e{\n  p = f32[ 2 parameter( 0 )\n}\n"
+
+
+def blocks(name: str, language: str) -> list[str]:
+    return [text for found, text in BLOCK.findall(TEXTS[name]) if found == language]
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """Of processes that find `hlotool`, and no settings of whoever runs the tests."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    script = folder / "hlotool"
+    script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hlotool "$@"\n')
+    script.chmod(0o755)
+    home = tmp_path / "home"
+    home.mkdir()
+    # Whoever starts the tests from a hook of git's must not have the guide's commands work on their repository.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "XDG_"))}
+    return {**kept, "PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "HOME": str(home), "TERM": "dumb"}
+
+
+def command_of(name: str) -> click.Command:
+    command = COMMANDS.get_command(click.Context(COMMANDS), name)
+    assert command is not None, name
+    return command
+
+
+def parse(words: list[str]) -> None:
+    """Raises UsageError unless these are the words of a command line."""
+    # Commands remember with which settings they were first parsed.
+    command_of(words[0]).make_context(words[0], words[1:], parent=click.Context(COMMANDS, **COMMANDS.context_settings))
+
+
+# ---- commands ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_console(name, environment, tmp_path):
+    """In one folder for each guide; `cat` of a file that is not there yet makes it, as it is shown."""
+    folder = tmp_path / "guide"
+    shutil.copytree(ROOT / "samples", folder / "samples")
+    commands = [found for text in blocks(name, "console") for found in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE)]
+    assert commands
+    for command, shown in commands:
+        made = re.fullmatch(r"cat (\S+)", command)
+        if made and not (folder / made[1]).exists():
+            (folder / made[1]).parent.mkdir(exist_ok=True)
+            (folder / made[1]).write_text(shown)
+            continue
+        result = subprocess.run(
+            command,
+            shell=True,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert result.stdout == shown, command
+
+
+def strings(value: object) -> list[str]:
+    """All the strings in a value of JSON."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [found for item in value for found in strings(item)] if isinstance(value, list) else [value] if isinstance(value, str) else []
+
+
+def command_lines(name: str) -> list[str]:
+    """What follows `hlotool` in the blocks for shells and their like, and in the text between blocks."""
+    code = [text for language in ("console", "sh", "yaml", "make") for text in blocks(name, language)]
+    code += [text for block in blocks(name, "json") for text in strings(json.loads(block))]
+    code += re.findall(r"`(hlotool [^`\n]+)`", BLOCK.sub("", TEXTS[name]))
+    line = r"\bhlotool ((?:fmt|verify|print)\b(?:[^\n|;&<>\"']|\"[^\"\n]*\"|'[^'\n]*')*)"
+    return [found.strip() for part in code for found in re.findall(line, part)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_options_exist(name):
+    lines = command_lines(name)
+    assert lines
+    for line in lines:
+        words = shlex.split(re.sub(r"\d>.*|\|\||\{\} \+|%:S", "", line))
+        words = ["10:20" if word == "FIRST:LAST" else "80" if word == "N" else word for word in words]
+        parse(words)
+
+
+def test_options_in_recipes_exist():
+    """Recipes in the languages of editors make command lines of pieces."""
+    known = {option for name in ("fmt", "verify") for parameter in command_of(name).params for option in parameter.opts}
+    code = [text for language in ("vim", "lua", "elisp", "toml", "json") for text in blocks("editors.md", language)]
+    found = {option for text in code for option in re.findall(r"(?<![\w-])(--[a-z][a-z-]*|(?<=[\"' ])-[a-z](?=[\"' ]))", text)}
+    assert {"--range", "--stdin-filename", "-q"} <= found
+    assert found <= known
+
+
+# ---- files that are shown ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_data_can_be_read(name):
+    for text in blocks(name, "json"):
+        json.loads(text)
+    for text in blocks(name, "toml"):
+        tomllib.loads(text)
+
+
+def hooks() -> list[dict[str, str]]:
+    """The file of hooks: a list of flat tables of plain values, of which no more than that is read."""
+    found: list[dict[str, str]] = []
+    for line in (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8").splitlines():
+        item = re.fullmatch(r"(- |  )([a-z_]+): (\S.*)", line)
+        assert item or not line, line
+        if item and item[1] == "- ":
+            found.append({})
+        if item:
+            assert item[2] not in found[-1], line
+            found[-1][item[2]] = item[3]
+    return found
+
+
+def test_hooks():
+    for hook in hooks():
+        assert {"id", "name", "description", "entry", "language", "files", "types", "minimum_pre_commit_version"} <= hook.keys()
+        assert (hook["language"], hook["types"], hook["pass_filenames"]) == ("python", "[text]", "true")
+        pattern = re.compile(hook["files"])
+        assert [bool(pattern.search(file)) for file in ("a.hlo", "b/a.hlo.txt", "a.txt", "a.hlo.py", "ahlo")] == [True, True, False, False, False]
+        program, subcommand, *options = hook["entry"].split()
+        assert program == "hlotool"
+        parse([subcommand, *options, "a.hlo", "b.hlo"])
+
+
+def test_guides_name_hooks_that_exist():
+    ids = {hook["id"] for hook in hooks()}
+    named = set(re.findall(r"\bid: (hlotool\S*)", TEXTS["ci.md"])) | set(re.findall(r"^\| `(hlotool-\S+)`", TEXTS["ci.md"], re.MULTILINE))
+    assert named == ids
+
+
+def test_patterns_of_messages():
+    """What VS Code's task and Vim's errorformat read is what is printed."""
+    (pattern,) = [task["problemMatcher"]["pattern"] for text in blocks("editors.md", "json") for task in json.loads(text).get("tasks", ())]
+    found = re.fullmatch(pattern["regexp"], "dir/a b.hlo:1:51: error[S012] unknown-opcode: unknown opcode 'negat'")
+    assert found
+    assert found.groups() == ("dir/a b.hlo", "1", "51", "error", "S012", "unknown-opcode: unknown opcode 'negat'")
+
+
+# ---- recipes for editors ----------------------------------------------------------------------------------------------
+
+
+def recipe(language: str, part: str) -> str:
+    (found,) = [text for text in blocks("editors.md", language) if part in text]
+    return found
+
+
+def vim(tmp_path: Path) -> list[str]:
+    (tmp_path / "ftdetect").mkdir()
+    (tmp_path / "ftdetect" / "hlo.vim").write_text(recipe("vim", "BufNewFile"))
+    (tmp_path / "ftplugin").mkdir()
+    (tmp_path / "ftplugin" / "hlo.vim").write_text(recipe("vim", "s:Format"))
+    (tmp_path / "vimrc").write_text(f"set nocompatible\nset runtimepath^={tmp_path}\nfiletype plugin on\n")
+    return ["vim", "-N", "-n", "-i", "NONE", "-u", str(tmp_path / "vimrc"), "-es", "--not-a-term"]
+
+
+def neovim(tmp_path: Path) -> list[str]:
+    (tmp_path / "init.lua").write_text(recipe("lua", "vim.filetype.add"))
+    return ["nvim", "--headless", "-n", "-i", "NONE", "-u", str(tmp_path / "init.lua")]
+
+
+def run(command: list[str], folder: Path, environment) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
+
+
+def works(command: list[str], expected: str) -> bool:
+    """Whether there is such an editor, and it has what the recipe needs."""
+    if shutil.which(command[0]) is None:
+        return False
+    result = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
+    return re.search(expected, result.stdout) is not None
+
+
+def test_vim_and_neovim(environment, tmp_path):
+    if works(["vim", "--version"], r"\+eval\b"):
+        try_recipe(vim, tmp_path / "vim", environment)
+    if works(["nvim", "--version"], r"NVIM v(0\.[89]|0\.\d\d|[1-9])"):
+        try_recipe(neovim, tmp_path / "neovim", environment)
+
+
+def try_recipe(editor, folder: Path, environment) -> None:
+    folder.mkdir()
+    command = editor(folder)
+
+    def edit(name: str, text: str, *actions: str) -> str:
+        (folder / name).write_text(text, newline="")
+        does = [word for action in (*actions, "qall!") for word in ("-c", action)]
+        run([*command, name, *does], folder, environment)
+        return (folder / name).read_bytes().decode()
+
+    assert edit("good.hlo", MESSY, "write") == CLEAN
+    assert edit("dump.txt", MESSY, "write") == CLEAN
+    assert edit("crlf.hlo", MESSY.replace("\n", "\r\n"), "write") == CLEAN.replace("\n", "\r\n")
+    assert edit("as_xla.hlo", CLEAN + "\n", "write") == CLEAN + "\n"
+    assert edit("broken.hlo", BROKEN, "write") == BROKEN
+    one_line = MESSY.replace("f32[ 2 ]{0} parameter( 0 )  //", "f32[2]{0} parameter(0) //")
+    assert edit("range.hlo", MESSY, "normal 3Ggqq", "noautocmd write") == one_line
+    assert edit("range.hlo", BROKEN, "normal 1GgqG", "noautocmd write") == BROKEN
+    edit("broken.hlo", BROKEN, "make!", "call writefile(map(getqflist(), {_, d -> join([d.lnum, d.col, d.type])}), 'found')")
+    assert (folder / "found").read_text() == "3 14 e\n"
+
+
+def test_emacs(environment, tmp_path):
+    if not works(["emacs", "--version"], r"GNU Emacs (2[6-9]|[3-9]\d)"):
+        return
+    (tmp_path / "hlotool.el").write_text(recipe("elisp", "define-derived-mode"))
+    (tmp_path / "test.el").write_text("""
+(load (expand-file-name "hlotool.el"))
+(dolist (name '("good.hlo" "dump.txt" "broken.hlo" "crlf.hlo"))
+  (find-file name)
+  (goto-char (point-min))
+  (search-forward "parameter")
+  (set-buffer-modified-p t)
+  (save-buffer)
+  (princ (format "%s %s\\n" major-mode (looking-back "parameter" (point-min)))))
+""")
+    texts = {"good.hlo": MESSY, "dump.txt": MESSY, "broken.hlo": BROKEN, "crlf.hlo": MESSY.replace("\n", "\r\n")}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, newline="")
+    result = run(["emacs", "-Q", "--batch", "-l", "test.el"], tmp_path, environment)
+    assert result.stdout == "hlo-mode t\n" * 4, result.stderr
+    assert (tmp_path / "good.hlo").read_text() == (tmp_path / "dump.txt").read_text() == CLEAN
+    assert (tmp_path / "broken.hlo").read_text() == BROKEN
+    assert (tmp_path / "crlf.hlo").read_bytes().decode() == CLEAN.replace("\n", "\r\n")

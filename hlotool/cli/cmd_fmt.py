@@ -15,9 +15,10 @@ from typing import NamedTuple
 import click
 
 import hlotool
-from hlotool.cli.config import Settings, settings_for
-from hlotool.cli.inputs import STDIN, Outcome, Selection, files_or_stdin, one_by_one, read_input, walk
-from hlotool.cli.options import color_option, config_options, files_argument, selection_options
+from hlotool.cli.config import Settings
+from hlotool.cli.file_choice import FileChoice, file_choice_options
+from hlotool.cli.inputs import STDIN, Outcome, files_or_stdin, one_by_one, read_input
+from hlotool.cli.options import color_option, files_argument
 from hlotool.cli.output import complain, replace_file, write_out
 from hlotool.cli.progress import progress
 from hlotool.cli.render import render_to_stderr, wants_color
@@ -223,29 +224,21 @@ def _workers(jobs: int, files: Sequence[str]) -> int:
 @click.option("-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Work in N processes; 0: as many as are worth it.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if --check or --diff found something to do.")
 @click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="What messages call standard input; its folder is searched for settings.")
-@selection_options
-@config_options
+@file_choice_options
 @color_option
 @click.option("-q", "--quiet", count=True, help="Report failures only; -qq: nothing but the exit code.")
 @click.option("-v", "--verbose", count=True, help="Name the files that are left as they are.")
 def command(
     files: tuple[str, ...], check: bool, diff: bool, stdout: bool, width: int | None, lines: tuple[int, int] | None, jobs: int, exit_zero: bool,
-    stdin_filename: str, include: tuple[str, ...], exclude: tuple[str, ...], respect_gitignore: bool | None, config: str | None, isolated: bool,
-    color: str, quiet: int, verbose: int,
+    stdin_filename: str, color: str, quiet: int, verbose: int, choice: FileChoice,
 ) -> None:  # fmt: skip
     outcome = Outcome(silent=quiet > 1)
     job = Job(check, diff, stdout, lines, width, wants_color(color, sys.stdout), stdin_filename)
-    selection = Selection(include, exclude, respect_gitignore)
-
-    def settings_of(name: str) -> Settings:
-        place = Path(stdin_filename) if name == STDIN else Path(name)
-        return settings_for(place if name != STDIN and place.is_dir() else place.parent, config=config, isolated=isolated)
-
-    found = list(walk(files_or_stdin(files), outcome, selection, settings_of))
+    found = list(choice.files(files_or_stdin(files), outcome))
     if lines is not None and len(found) > 1:
         raise click.UsageError("--range is for one file")
     report = Report(outcome, job, quiet=quiet, verbose=verbose, color=color)
-    work = [(name, settings_of(name)) for name in found]
+    work = [(name, choice.settings_of(name)) for name in found]
     with progress(len(work), "Formatting", quiet=bool(quiet)) as advance:
         for result in _results(work, job, _workers(jobs, found)):
             advance(result.name)

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 import click
 
 import hlotool
-from hlotool.cli.inputs import Outcome, files_or_stdin, one_by_one, read_input, walk
+from hlotool.cli.file_choice import FileChoice, file_choice_options
+from hlotool.cli.inputs import Outcome, files_or_stdin, one_by_one, read_input
 from hlotool.cli.options import color_option, files_argument, stdin_filename_option
 from hlotool.cli.output import complain, write_out
 from hlotool.cli.render import FORMATS, Finding, style_for
@@ -44,9 +45,9 @@ Exit codes:
 class Report:
     """One run: yields findings while it counts them."""
 
-    def __init__(self, outcome: Outcome, stdin_filename: str, select: Sequence[str] | None, ignore: Sequence[str]) -> None:
+    def __init__(self, outcome: Outcome, choice: FileChoice, select: Sequence[str] | None, ignore: Sequence[str]) -> None:
         self.outcome = outcome
-        self.stdin_filename = stdin_filename
+        self.choice = choice
         self.select = select
         self.ignore = ignore
         self.files = 0
@@ -54,10 +55,10 @@ class Report:
         self.severities: Counter[str] = Counter()
 
     def findings(self, files: Sequence[str]) -> Iterator[Finding]:
-        for file in one_by_one(walk(files, self.outcome)):
+        for file in one_by_one(self.choice.files(files, self.outcome)):
             found: list[Finding] = []
             with self.outcome.file(file):
-                name, text = read_input(file, self.stdin_filename)
+                name, text = read_input(file, self.choice.stdin_filename)
                 self.files += 1
                 source = Source(text, name)
                 found = [Finding(d, source.line_text(d.line)) for d in self._diagnostics(text, name)]
@@ -117,12 +118,14 @@ def _count_of(number: int, noun: str) -> str:
 @color_option
 @click.option("-q", "--quiet", count=True, help="No summary; -qq: nothing but the exit code.")
 @stdin_filename_option
+@file_choice_options
 def command(
-    files: tuple[str, ...], output_format: str, select: tuple[str, ...], ignore: tuple[str, ...], color: str, quiet: int, stdin_filename: str
-) -> None:
+    files: tuple[str, ...], output_format: str, select: tuple[str, ...], ignore: tuple[str, ...], color: str, quiet: int, stdin_filename: str,
+    choice: FileChoice,
+) -> None:  # fmt: skip
     silent = quiet > 1
     outcome = Outcome(silent=silent)
-    report = Report(outcome, stdin_filename, _codes(select) or None, _codes(ignore))
+    report = Report(outcome, choice, _codes(select) or None, _codes(ignore))
     for piece in FORMATS[output_format](report.findings(files_or_stdin(files)), style_for(color, sys.stdout)):
         if not silent:
             write_out(piece)

@@ -45,6 +45,9 @@ def format_text(
     }
     """
     whole = decoded(text)
+    if not whole.strip():
+        # A file that has just been made is saved, too.
+        return ""
     out = []
     for part in parts_of(whole, filename):
         out.append(part.source.text if part.is_separator else _format_part(part.source, style, lines, proved=proved))

@@ -1,0 +1,161 @@
+"""Which files a command works on: what the command line names, with folders replaced by the HLO files in them, and the settings for each."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from functools import wraps
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from hlotool.cli.config import Settings, settings_for
+from hlotool.cli.inputs import STDIN, Outcome
+from hlotool.cli.output import complain
+from hlotool.errors import HlotoolError
+
+__all__ = ["FileChoice", "file_choice_options"]
+
+_COMPRESSED = (".gz", ".xz", ".zst")
+# Dumps are recognised in this much of a file.
+_SNIFFED = 1 << 16
+_HLO = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+(?:[IWEF]\d{4} [^\]\n]*+\] ?)?+HloModule[\s,]")
+
+
+class FileChoice(NamedTuple):
+    """What the options say; where they say nothing, the settings of each file or folder do.
+
+    Patterns are those of the shell, and match names, or paths from the folder that is given.
+    """
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    force_exclude: bool = False
+    respect_gitignore: bool | None = None
+    config: str | None = None
+    isolated: bool = False
+    stdin_filename: str = STDIN
+
+    def settings_of(self, name: str) -> Settings:
+        """The settings for a file, or for the files of a folder; raises ClickException when they are wrong."""
+        path = Path(self.stdin_filename if name == STDIN else name)
+        return settings_for(path if name != STDIN and _is_folder(name) else path.parent, config=self.config, isolated=self.isolated)
+
+    def files(self, names: Sequence[str], outcome: Outcome) -> Iterator[str]:
+        """The names, with folders replaced by the HLO files in them.
+
+        These are `*.hlo`, and `*.txt` that begin with a module; also compressed. Hidden folders and what git ignores are left out.
+        """
+        for name in names:
+            if name == STDIN:
+                yield name
+            elif _is_folder(name):
+                yield from self._of_folder(name, outcome)
+            elif not (self.force_exclude and _matches(".", os.path.normpath(name), self._excluded(name))):
+                yield name
+
+    def _excluded(self, name: str) -> tuple[str, ...]:
+        return (*self.exclude, *(self.settings_of(name).get("", "exclude") or ()))
+
+    def _of_folder(self, folder: str, outcome: Outcome) -> Iterator[str]:
+        settings = self.settings_of(folder)
+        include = self.include or tuple(settings.get("", "include") or ())
+        respects = self.respect_gitignore if self.respect_gitignore is not None else settings.get("", "respect-gitignore")
+        paths = list(_files_below(folder, outcome, include, self._excluded(folder)))
+        ignored = set() if respects is False else _ignored_by_git(folder, paths)
+        found = [path for path in paths if path not in ignored and (include or _is_hlo(path, outcome))]
+        yield from found
+        if not found and not outcome.silent:
+            complain(f"no HLO files in '{folder}'" + (f"; git ignores {len(ignored)} files there (--no-respect-gitignore)" if ignored else ""))
+
+
+def file_choice_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that become one argument `choice`; the command's own `--stdin-filename` is part of it."""
+
+    @wraps(function)
+    def with_choice(**values: Any) -> Any:
+        own = {name: values.pop(name) for name in FileChoice._fields if name in values and name != "stdin_filename"}
+        return function(**values, choice=FileChoice(**own, stdin_filename=values.get("stdin_filename", STDIN)))
+
+    options = [
+        click.option("--include", multiple=True, metavar="PATTERN", help="Take the files of folders that match, instead of *.hlo and HLO dumps."),
+        click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out files and folders of folders that match."),
+        click.option("--force-exclude", is_flag=True, help="Leave out files that match also where they are named."),
+        click.option("--respect-gitignore/--no-respect-gitignore", default=None, help="Leave out what git ignores; the default."),
+        click.option("--config", metavar="FILE", type=click.Path(), help="Take the settings from FILE, not from the nearest one."),
+        click.option("--isolated", is_flag=True, help="Ignore all settings in files."),
+    ]
+    decorated: Callable[..., Any] = with_choice
+    for option in reversed(options):
+        decorated = option(decorated)
+    return decorated
+
+
+def _is_folder(name: str) -> bool:
+    return os.path.isdir(name)  # noqa: PTH112  # raises nothing on impossible names
+
+
+def _files_below(folder: str, outcome: Outcome, include: Sequence[str], exclude: Sequence[str]) -> Iterator[str]:
+    """Files in sorted order; hidden folders are left out."""
+
+    def failed(error: OSError) -> None:
+        outcome.failed(f"cannot read folder '{error.filename}': {error.strerror}")
+
+    for at, folders, files in os.walk(folder, onerror=failed):
+        below = os.path.relpath(at, folder)
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and not _matches(below, f, exclude))
+        for file in sorted(files):
+            if not _matches(below, file, exclude) and (not include or _matches(below, file, include)):
+                yield str(Path(at, file))
+
+
+def _matches(below: str, name: str, patterns: Sequence[str]) -> bool:
+    path = name if below == "." else f"{below}/{name}"
+    base = name.rpartition("/")[2]
+    return any(fnmatchcase(base, pattern) or fnmatchcase(path, pattern.rstrip("/")) for pattern in patterns)
+
+
+def _ignored_by_git(folder: str, paths: Sequence[str]) -> set[str]:
+    """What git ignores, as git itself says; nothing where there is no repository or no git, or where the folder itself is ignored."""
+    at = Path(folder).absolute()
+    if not paths or not any((parent / ".git").exists() for parent in (at, *at.parents)):
+        return set()
+    # Relative to the folder, because git knows no other.
+    names = {os.path.relpath(path, folder): path for path in paths}
+    if _ask_git(at.parent, [at.name]):
+        return set()
+    return {names[name] for name in _ask_git(at, list(names)) if name in names}
+
+
+def _ask_git(folder: Path, names: Sequence[str]) -> list[str]:
+    """Those of the names that git ignores."""
+    subprocess = import_module("subprocess")
+    question = "\0".join(names).encode("utf-8", "surrogateescape")
+    try:
+        answer = subprocess.run(["git", "check-ignore", "-z", "--stdin"], cwd=folder, input=question, capture_output=True, check=False, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    listed: list[str] = answer.stdout.decode("utf-8", "surrogateescape").split("\0")
+    return [name for name in listed if name]
+
+
+def _is_hlo(path: str, outcome: Outcome) -> bool:
+    plain = path
+    for suffix in _COMPRESSED:
+        plain = plain.removesuffix(suffix)
+    if plain.endswith(".hlo"):
+        return True
+    if not plain.endswith(".txt"):
+        return False
+    # --help imports the commands, and shall not wait for the parser, which comes with this.
+    from hlotool.text.files import read_beginning  # noqa: PLC0415
+
+    try:
+        return _HLO.match(read_beginning(path, _SNIFFED)) is not None
+    except HlotoolError as error:
+        outcome.failed(str(error))
+        return False

@@ -32,6 +32,7 @@ class HloParser:
         self.grammar = load_grammar(callbacks())
         self.lexer = HloLexer(self.grammar)
         self._automaton = _Parser(self.grammar.table, self.grammar.callbacks)
+        self._others: dict[Any, _Parser] = {}
 
     def start(self, text: str, rule: str, automaton: _Parser | None = None) -> Any:
         """Lark's interactive parser before the first token of `text`; another automaton has other callbacks for the same rules."""
@@ -40,7 +41,10 @@ class HloParser:
 
     def with_callbacks(self, maker: Callable[[Any], Callable[[list[Any]], Any]]) -> _Parser:
         """The same automaton, which for each rule calls what `maker` makes of the rule, with everything that was recognised."""
-        return _Parser(self.grammar.table, {rule: maker(rule) for rule in self.grammar.callbacks})
+        found = self._others.get(maker)
+        if found is None:
+            found = self._others[maker] = _Parser(self.grammar.table, {rule: maker(rule) for rule in self.grammar.callbacks})
+        return found
 
 
 def the_parser() -> HloParser:

@@ -10,7 +10,7 @@ from typing import Any
 
 from hlotool.errors import Violation
 from hlotool.opdefs.base import ACCUMULATED, LAYOUT_KEPT, MIXED_PRECISION, PRECISION_KEPT, ROUNDED, OpDef, require
-from hlotool.opdefs.inference import kind_of, same_type_up_to_precision
+from hlotool.opdefs.inference import arrays_compatible_up_to_precision, kind_of, same_type_up_to_precision
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.record import replace
 from hlotool.shapes.dtype import ELEMENT_TYPES
@@ -23,6 +23,7 @@ Path = tuple[Any, int] | None
 
 # A longer path, or one of a shape of which nobody reads the end, is cut.
 _SHOWN_PATH = 12
+_MOST_OPERANDS_SHOWN = 2
 
 _TYPE_KEPT = frozenset({LAYOUT_KEPT, PRECISION_KEPT})
 
@@ -94,10 +95,7 @@ def _agrees(op: OpDef, expected: Shape, result: Shape, modes: VerifyModes) -> bo
         return True
     if not (modes.allow_mixed_precision or ROUNDED in op.traits) or not op.traits.isdisjoint(_TYPE_KEPT):
         return False
-    return all(
-        a.is_array and b.is_array and same_type_up_to_precision(a.element_type, b.element_type) and compatible(a.with_element_type(b.element_type), b)
-        for _, a, b in _leaf_pairs(expected, result)
-    )
+    return all(compatible(a, b) or arrays_compatible_up_to_precision(a, b) for _, a, b in _leaf_pairs(expected, result))
 
 
 def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: Shape, modes: VerifyModes) -> None:
@@ -110,13 +108,10 @@ def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: 
         _check_dynamic(op, expected, result)
         return
     where, wanted, written = difference(expected, result)
-    given = f" of {' and '.join(shape.text_without_layout for shape in operands)}" if 0 < len(operands) < 3 and not where else ""
-    message = (
-        f"{where}'{op.name}'{given} gives {wanted}, written {written}"
-        if not where
-        else f"{where}the result of '{op.name}' is {wanted}, written {written}"
-    )
-    raise Violation(op.result_code, "shape", message, None if where else f"write {wanted}")
+    if where:
+        raise Violation(op.result_code, "shape", f"{where}the result of '{op.name}' is {wanted}, written {written}")
+    given = f" of {' and '.join(shape.text_without_layout for shape in operands)}" if 0 < len(operands) <= _MOST_OPERANDS_SHOWN else ""
+    raise Violation(op.result_code, "shape", f"'{op.name}'{given} gives {wanted}, written {written}", f"write {wanted}")
 
 
 def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:

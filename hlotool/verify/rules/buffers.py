@@ -33,7 +33,8 @@ def buffers(facts: Facts) -> Iterator[Finding]:
     """
     held_by: dict[int, bool] = {}
     for computation in facts.module.computations:
-        if not any(_holds(x.shape, held_by) for x in computation.instructions):
+        distinct = {id(x.shape): x.shape for x in computation.instructions}
+        if not any(_holds(shape, held_by) for shape in distinct.values()):
             continue
         is_entry = computation is facts.module.entry
         for x in computation.instructions:

@@ -15,6 +15,7 @@ from hlotool.opdefs.constraints import check_precision, check_result
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.record import replace
 from hlotool.shapes.shape import Shape
+from hlotool.text.parser import no_garbage_collection
 from hlotool.verify.facts import Facts
 from hlotool.verify.registry import MODULE_RULES, SHAPE_RULES, Finding, load_rules
 from hlotool.verify.report import Reporter
@@ -47,14 +48,21 @@ def verify(
     reporter = Reporter(facts)
     found = [d for d in module.diagnostics if d.severity == "error" or selection.has(d.code)]
     is_whole = not any(d.severity == "error" for d in found)
-    findings = _InstructionRules(facts).findings()
-    found += [reporter.diagnostic(finding) for finding in findings if selection.has(finding.code)]
-    if is_whole:
-        # In a module with holes, what is missing may be what a rule would look for.
-        for rule in MODULE_RULES:
-            if not selection.codes.isdisjoint(rule.codes):
-                found += [reporter.diagnostic(finding) for finding in rule.check(facts) if selection.has(finding.code)]
+    with no_garbage_collection():
+        for finding in _findings(facts, selection, is_whole=is_whole):
+            if selection.has(finding.code):
+                found.append(reporter.diagnostic(finding))
     return sorted(found, key=lambda d: (d.line, d.column, d.code))
+
+
+def _findings(facts: Facts, selection: Selection, *, is_whole: bool) -> Iterator[Finding]:
+    yield from _InstructionRules(facts).findings()
+    if not is_whole:
+        # In a module with holes, what is missing may be what a rule would look for.
+        return
+    for rule in MODULE_RULES:
+        if not selection.codes.isdisjoint(rule.codes):
+            yield from rule.check(facts)
 
 
 class _InstructionRules:

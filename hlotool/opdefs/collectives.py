@@ -118,7 +118,15 @@ def all_gather(
     written_shape_needed("all-gather")
 
 
-@op(infers=False, traits=(MIXED_PRECISION,))
+def _all_gather_start_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    require(operands, "S013", "operands", "'all-gather-start' takes at least one operand")
+    fits = result.is_tuple and len(result.elements) >= 2
+    require(fits, "A017", "instruction", f"'all-gather-start' gives (operand, result), written {result.text_without_layout}")
+    gathered = _gathered(result.elements[1], operands, attributes, "all-gather-start")
+    return tuple_shape((_as_result(operands), gathered, *result.elements[2:]))
+
+
+@op(infers=False, constraints=_all_gather_start_constraints, result_code="A017", traits=(MIXED_PRECISION,))
 def all_gather_start(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -344,7 +352,16 @@ def collective_permute(*operands: Shape, channel_id: Int | None = None, source_t
     written_shape_needed("collective-permute")
 
 
-@op(infers=False, parse_rule=_permute_rule, traits=(MIXED_PRECISION,))
+def _permute_start_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    fits = result.is_tuple and len(result.elements) >= 2
+    require(fits, "A017", "instruction", f"'collective-permute-start' gives (operand, result, contexts...), written {result.text_without_layout}")
+    moved = _permute_constraints(result.elements[1], operands, attributes, modes)
+    # In place both elements are buffers that exist already.
+    given = operands[0] if attributes["slice_sizes"] else _as_result(operands)
+    return tuple_shape((given, moved, *result.elements[2:]))
+
+
+@op(infers=False, parse_rule=_permute_rule, constraints=_permute_start_constraints, result_code="A017", traits=(MIXED_PRECISION,))
 def collective_permute_start(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
     """Begins a collective-permute; the result holds operand, eventual result and contexts.
 
@@ -398,7 +415,17 @@ def _device_id() -> Shape:
     return array_shape("u32")
 
 
+def _whole(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    return operands[0]
+
+
+def _second(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
+    # What follows something else than a start is reported by the rule of pairs.
+    return operands[0].elements[1] if operands[0].is_tuple and len(operands[0].elements) > 1 else None
+
+
+_AWAITED: dict[str, Constraints] = {"all-gather-done": _second, "all-reduce-done": _whole, "collective-permute-done": _second}
 for _opcode, _doc in _DONES.items():
-    op(_opcode, infers=False, doc=_doc)(_done(_opcode))
+    op(_opcode, infers=False, constraints=_AWAITED[_opcode], result_code="A016", traits=(MIXED_PRECISION, ROUNDED), doc=_doc)(_done(_opcode))
 for _opcode, _doc in _IDS.items():
     op(_opcode, parse_rule=_is_id, doc=_doc)(_device_id)

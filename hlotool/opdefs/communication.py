@@ -13,7 +13,7 @@ from hlotool.opdefs.constraints import difference, same_shape
 from hlotool.opdefs.inference import made_tuple, written_shape_needed
 from hlotool.opdefs.kinds import Always, Bool, Domain, Int, ShapeValue, Text
 from hlotool.opdefs.modes import VerifyModes
-from hlotool.shapes.shape import TOKEN, Shape, array_shape
+from hlotool.shapes.shape import TOKEN, Shape, array_shape, tuple_shape
 
 __all__ = [
     "add_dependency",
@@ -154,7 +154,12 @@ def outfeed(operand: Shape, token: Shape, *, outfeed_shape: Always[ShapeValue | 
     return TOKEN
 
 
-@op(infers=False)
+def _copy_start_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    """Destination, source and a context; the destination may lie elsewhere in memory."""
+    return tuple_shape((operands[0], operands[0], array_shape("u32")))
+
+
+@op(infers=False, constraints=_copy_start_constraints, result_code="A018", traits=(MIXED_PRECISION,))
 def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = None) -> Shape:
     """Begins to copy the operand, usually to another memory space; the result holds destination, source and a context.
 
@@ -163,7 +168,12 @@ def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = Non
     written_shape_needed("copy-start")
 
 
-@op(infers=False)
+def _copy_done_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
+    # What follows something else than a copy-start is reported by the rule of pairs.
+    return operands[0].elements[0] if operands[0].is_tuple and operands[0].elements else None
+
+
+@op(infers=False, constraints=_copy_done_constraints, result_code="A019", traits=(MIXED_PRECISION,))
 def copy_done(operand: Shape) -> Shape:
     """Waits for a copy and gives the destination.
 

@@ -6,10 +6,11 @@ The constraints of one opcode stand beside its definition; nothing here infers a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from hlotool.errors import Violation
 from hlotool.opdefs.base import ACCUMULATED, LAYOUT_KEPT, MIXED_PRECISION, PRECISION_KEPT, ROUNDED, OpDef, require
-from hlotool.opdefs.inference import kind_of, same_type_up_to_precision
+from hlotool.opdefs.inference import arrays_compatible_up_to_precision, kind_of, same_type_up_to_precision
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.record import replace
 from hlotool.shapes.dtype import ELEMENT_TYPES
@@ -17,7 +18,12 @@ from hlotool.shapes.shape import Shape, compatible
 
 __all__ = ["check_precision", "check_result", "difference", "require_same_element_type", "same_order", "same_shape"]
 
-Path = tuple[int, ...]
+Path = tuple[Any, int] | None
+"""Place in a tuple, as the path of the tuple and the index there: shared, since written out they would take quadratic room in deep tuples."""
+
+# A longer path, or one of a shape of which nobody reads the end, is cut.
+_SHOWN_PATH = 12
+_MOST_OPERANDS_SHOWN = 2
 
 _TYPE_KEPT = frozenset({LAYOUT_KEPT, PRECISION_KEPT})
 
@@ -48,15 +54,24 @@ def same_order(first: Shape, second: Shape, modes: VerifyModes) -> bool:
 
 def _leaf_pairs(first: Shape, second: Shape) -> Iterator[tuple[Path, Shape, Shape]]:
     """Parts that stand at the same place, down to where the structure differs; with an explicit stack, since tuples nest deep."""
-    stack: list[tuple[Path, Shape, Shape]] = [((), first, second)]
+    stack: list[tuple[Path, Shape, Shape]] = [(None, first, second)]
     while stack:
         path, a, b = stack.pop()
         if a is b:
             continue
         if a.is_tuple and b.is_tuple and len(a.elements) == len(b.elements):
-            stack += [((*path, k), a.elements[k], b.elements[k]) for k in range(len(a.elements) - 1, -1, -1)]
+            stack += [((path, k), a.elements[k], b.elements[k]) for k in range(len(a.elements) - 1, -1, -1)]
         else:
             yield path, a, b
+
+
+def _path_text(path: Path) -> str:
+    """For example {1,0}; the beginning of a long path is left out."""
+    indices: list[str] = []
+    while path is not None and len(indices) < _SHOWN_PATH:
+        indices.append(str(path[1]))
+        path = path[0]
+    return "{" + ("...," if path is not None else "") + ",".join(reversed(indices)) + "}"
 
 
 def difference(expected: Shape, found: Shape) -> tuple[str, str, str]:
@@ -67,8 +82,8 @@ def difference(expected: Shape, found: Shape) -> tuple[str, str, str]:
     ('element {0} of ', 'f32[]', 's32[]')
     """
     pairs = [(path, a, b) for path, a, b in _leaf_pairs(expected, found) if a != b]
-    path, a, b = next((pair for pair in pairs if not compatible(pair[1], pair[2])), pairs[0] if pairs else ((), expected, found))
-    where = f"element {{{','.join(map(str, path))}}} of " if path else ""
+    path, a, b = next((pair for pair in pairs if not compatible(pair[1], pair[2])), pairs[0] if pairs else (None, expected, found))
+    where = f"element {_path_text(path)} of " if path else ""
     texts = a.text_without_layout, b.text_without_layout
     return (where, *texts) if texts[0] != texts[1] else (where, a.text, b.text)
 
@@ -80,10 +95,7 @@ def _agrees(op: OpDef, expected: Shape, result: Shape, modes: VerifyModes) -> bo
         return True
     if not (modes.allow_mixed_precision or ROUNDED in op.traits) or not op.traits.isdisjoint(_TYPE_KEPT):
         return False
-    return all(
-        a.is_array and b.is_array and same_type_up_to_precision(a.element_type, b.element_type) and compatible(a.with_element_type(b.element_type), b)
-        for _, a, b in _leaf_pairs(expected, result)
-    )
+    return all(compatible(a, b) or arrays_compatible_up_to_precision(a, b) for _, a, b in _leaf_pairs(expected, result))
 
 
 def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: Shape, modes: VerifyModes) -> None:
@@ -96,13 +108,10 @@ def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: 
         _check_dynamic(op, expected, result)
         return
     where, wanted, written = difference(expected, result)
-    given = f" of {' and '.join(shape.text_without_layout for shape in operands)}" if 0 < len(operands) < 3 and not where else ""
-    message = (
-        f"{where}'{op.name}'{given} gives {wanted}, written {written}"
-        if not where
-        else f"{where}the result of '{op.name}' is {wanted}, written {written}"
-    )
-    raise Violation(op.result_code, "shape", message, None if where else f"write {wanted}")
+    if where:
+        raise Violation(op.result_code, "shape", f"{where}the result of '{op.name}' is {wanted}, written {written}")
+    given = f" of {' and '.join(shape.text_without_layout for shape in operands)}" if 0 < len(operands) <= _MOST_OPERANDS_SHOWN else ""
+    raise Violation(op.result_code, "shape", f"'{op.name}'{given} gives {wanted}, written {written}", f"write {wanted}")
 
 
 def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
@@ -112,7 +121,7 @@ def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
             continue
         marks = zip(a.dimensions, a.dynamic or (False,) * a.rank, b.dynamic or (False,) * b.rank, strict=True)
         k, size, wanted = next((k, size, wanted) for k, (size, wanted, written) in enumerate(marks) if wanted != written)
-        where = f" of element {{{','.join(map(str, path))}}}" if path else ""
+        where = f" of element {_path_text(path)}" if path else ""
         kinds = (f"dynamic (<={size})", "static") if wanted else ("static", f"dynamic (<={size})")
         raise Violation("T082", "shape", f"result dimension {k}{where} of '{op.name}' is {kinds[0]}, written {kinds[1]}")
 

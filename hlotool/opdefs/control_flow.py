@@ -38,7 +38,7 @@ from hlotool.opdefs.kinds import (
     Window,
 )
 from hlotool.opdefs.modes import VerifyModes
-from hlotool.shapes.shape import ProgramShape, Shape, array_shape, compatible, tuple_shape
+from hlotool.shapes.shape import ProgramShape, Shape, array_shape, compatible, subshape, tuple_shape
 from hlotool.shapes.values import AliasPair
 
 __all__ = ["async_done", "async_start", "async_update", "call", "conditional", "custom_call", "fusion", "while_"]
@@ -222,26 +222,20 @@ def _fusion_constraints(result: Shape, operands: tuple[Shape, ...], attributes: 
     return called.result
 
 
-def _part(shape: Shape, index: tuple[int, ...]) -> Shape | None:
-    for k in index:
-        if not shape.is_tuple or not 0 <= k < len(shape.elements):
-            return None
-        shape = shape.elements[k]
-    return shape
-
-
-def _check_aliases(result: Shape, operands: tuple[Shape, ...], pairs: tuple[AliasPair, ...], modes: VerifyModes) -> None:
-    """An output that shares memory with an operand has the operand's shape."""
+def _check_aliases(
+    result: Shape, operands: tuple[Shape, ...], pairs: tuple[AliasPair, ...], modes: VerifyModes, codes: tuple[str, str] = ("C036", "C037")
+) -> None:
+    """An output that shares memory with an operand has the operand's shape; `codes` are for places that do not exist and for shapes."""
     for pair in pairs:
         at = "output_to_operand_aliasing value"
         known = 0 <= pair.number < len(operands)
-        require(known, "C036", at, f"operand {pair.number} does not exist ({count(len(operands), 'operand')})")
-        output, operand = _part(result, pair.output_index), _part(operands[pair.number], pair.index)
+        require(known, codes[0], at, f"operand {pair.number} does not exist ({count(len(operands), 'operand')})")
+        output, operand = subshape(result, pair.output_index), subshape(operands[pair.number], pair.index)
         if output is None or operand is None:
-            raise Violation("C036", at, f"{_text(pair.output_index if output is None else pair.index)} is no part of the {_side(output)} shape")
+            raise Violation(codes[0], at, f"{_text(pair.output_index if output is None else pair.index)} is no part of the {_side(output)} shape")
         fits = same_order(bare(output), bare(operand), modes)
         message = f"output {_text(pair.output_index)} is {output.text_without_layout}, operand {pair.number} there {operand.text_without_layout}"
-        require(fits, "C037", "output_to_operand_aliasing", message)
+        require(fits, codes[1], "output_to_operand_aliasing", message)
 
 
 def _text(index: tuple[int, ...]) -> str:
@@ -315,7 +309,34 @@ def _async_start_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
         raise Violation("A004", "shape", "async shape must be ((operands...), result, ...)", "((f32[4]), f32[4], u32[])")
 
 
-@op(infers=False, parse_rule=_async_start_rule, traits=(MIXED_PRECISION,))
+def _async_start_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    """The first element holds the operands, which are the first parameters; the second what the computation will give, or the first parts of it."""
+    called: ProgramShape = attributes["calls"]
+    bound, promised = result.elements[:2]
+    fits = len(bound.elements) == len(operands) <= len(called.parameters)
+    message = f"the shape holds {count(len(bound.elements), 'operand')}, {len(operands)} are given, the computation takes {len(called.parameters)}"
+    require(fits, "A005", "shape", message)
+    for k, (operand, held, parameter) in enumerate(zip(operands, bound.elements, called.parameters, strict=False)):
+        for other, name in ((held, "in the shape"), (parameter, "as parameter")):
+            if not same_shape(operand, other, modes):
+                where, given, wanted = difference(operand, other)
+                raise Violation("A005", "shape", f"{where}operand {k} is {given}, {name} {wanted}")
+    if not _is_beginning(promised, called.result, modes):
+        where, wanted, written = difference(called.result, promised)
+        raise Violation("A006", "shape", f"{where}the computation's result is {wanted}, the shape promises {written}")
+    pairs = attributes["output_to_operand_aliasing"]
+    require(all(pair.output_index for pair in pairs), "A031", "output_to_operand_aliasing value", "the output's index must not be empty")
+    _check_aliases(result, operands, pairs, modes, ("A031", "A031"))
+
+
+def _is_beginning(part: Shape, whole: Shape, modes: VerifyModes) -> bool:
+    """Whether a shape is another one, or a tuple of its first elements."""
+    if not (part.is_tuple and whole.is_tuple):
+        return (part.is_tuple and not part.elements) or same_shape(part, whole, modes)
+    return len(part.elements) <= len(whole.elements) and all(same_shape(a, b, modes) for a, b in zip(part.elements, whole.elements, strict=False))
+
+
+@op(infers=False, parse_rule=_async_start_rule, constraints=_async_start_constraints, traits=(MIXED_PRECISION,))
 def async_start(*operands: Shape, async_execution_thread: Text = "main", output_to_operand_aliasing: OutputAliases = (), calls: Computation) -> Shape:
     """Begins to run a computation on another thread; the result holds operands, eventual result and contexts.
 
@@ -338,7 +359,11 @@ def async_update(previous: Shape, *, async_execution_thread: Text | None = None,
     written_shape_needed("async-update")
 
 
-@op(infers=False)
+def _async_done_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    return operands[0].elements[1]
+
+
+@op(infers=False, constraints=_async_done_constraints, result_code="A006", traits=(MIXED_PRECISION,))
 def async_done(previous: Shape, *, async_execution_thread: Text | None = None, calls: Computation | None = None) -> Shape:
     """Waits for an asynchronous operation and gives its result; the attributes only repeat what the async-start says.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hlotool.errors import Violation
 from hlotool.opdefs.base import MIXED_PRECISION, op, require
 from hlotool.opdefs.inference import (
     Bound,
@@ -187,7 +188,10 @@ The kinds are those of XLA's inference, which lets shifts of floats and maxima o
 """
 
 
-def _merged_bound(a: Bound, b: Bound, opcode: str) -> Bound:
+_NO_BROADCAST = "HLO never broadcasts implicitly; add a broadcast"
+
+
+def _merged_bound(a: Bound, b: Bound, opcode: str, texts: str) -> Bound:
     """Size and mark of one result dimension when one operand may be repeated along it."""
     if a[0] == b[0] != 1:
         return a[0], a[1] or b[1]
@@ -196,9 +200,7 @@ def _merged_bound(a: Bound, b: Bound, opcode: str) -> Bound:
         return b
     if b[0] == 1 or b[0] == UNBOUNDED:
         return a
-    message = f"operands of '{opcode}' have sizes {a[0]} and {b[0]} in one dimension"
-    require(False, "T001", "operands", message, "HLO never broadcasts implicitly; add a broadcast")
-    return a
+    raise Violation("T001", "operands", f"operands of '{opcode}' have different dimensions: {texts}", _NO_BROADCAST)
 
 
 def _binary_shape(opcode: str, lhs: Shape, rhs: Shape) -> Shape:
@@ -215,7 +217,7 @@ def _binary_shape(opcode: str, lhs: Shape, rhs: Shape) -> Shape:
         # Only here the layout of the first operand survives.
         marks = tuple(a or b for (_, a), (_, b) in zip(bounds(lhs), bounds(rhs), strict=True))
         return with_bounds(change_element_type(lhs, element_type), list(zip(lhs.dimensions, marks, strict=True)))
-    return made_array(element_type, [_merged_bound(a, b, opcode) for a, b in zip(bounds(lhs), bounds(rhs), strict=True)], opcode)
+    return made_array(element_type, [_merged_bound(a, b, opcode, texts) for a, b in zip(bounds(lhs), bounds(rhs), strict=True)], opcode)
 
 
 def _require_operands(opcode: str, lhs: Shape, rhs: Shape, kinds: tuple[str, ...]) -> None:
@@ -230,7 +232,7 @@ def _same_sizes(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
         return
     k = 0 if (lhs.rank, max(lhs.dimensions, default=0)) < (rhs.rank, max(rhs.dimensions, default=0)) else 1
     message = f"operand {k} is {operands[k].text_without_layout}, needs {operands[1 - k].text_without_layout}"
-    require(False, "T004", "operands", message, "HLO never broadcasts implicitly; add a broadcast")
+    raise Violation("T004", "operands", message, _NO_BROADCAST)
 
 
 def _define_binary(row: BinaryRow) -> None:

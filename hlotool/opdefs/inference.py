@@ -98,7 +98,9 @@ def is_scalar(shape: Shape) -> bool:
 
 def require_array(shape: Shape, at: str, opcode: str) -> None:
     """Refuses tuples, tokens, opaque values and buffers."""
-    require(shape.is_array, "T099", at, f"{at} of '{opcode}' must be an array, got {shape.text_without_layout}")
+    # Here and below, messages are made only when they are needed: the verifier asks for every operand of every instruction.
+    if not shape.is_array:
+        raise Violation("T099", at, f"{at} of '{opcode}' must be an array, got {shape.text_without_layout}")
 
 
 def require_arrays(operands: Iterable[Shape], opcode: str) -> None:
@@ -216,16 +218,18 @@ def arrays_compatible_up_to_precision(first: Shape, second: Shape) -> bool:
 
 def require_dimension(dimension: int, rank: int, code: str, at: str, opcode: str) -> None:
     """Refuses the number of a dimension that an array of this rank does not have."""
-    name = at.removesuffix(" value")
-    require(0 <= dimension < rank, code, at, f"{name} of '{opcode}' names dimension {dimension}, which is out of range for rank {rank}")
+    if not 0 <= dimension < rank:
+        name = at.removesuffix(" value")
+        raise Violation(code, at, f"{name} of '{opcode}' names dimension {dimension}, which is out of range for rank {rank}")
 
 
 def require_distinct_dimensions(dimensions: Sequence[int], rank: int, code: str, at: str, opcode: str) -> None:
     """Refuses a list that names a dimension out of range, or one twice."""
     for dimension in dimensions:
         require_dimension(dimension, rank, code, at, opcode)
-    name = at.removesuffix(" value")
-    require(len(set(dimensions)) == len(dimensions), code, at, f"{name} of '{opcode}' names a dimension twice: {list(dimensions)}")
+    if len(set(dimensions)) != len(dimensions):
+        name = at.removesuffix(" value")
+        raise Violation(code, at, f"{name} of '{opcode}' names a dimension twice: {list(dimensions)}")
 
 
 def require_ascending_dimensions(dimensions: Sequence[int], rank: int, code: str, at: str, opcode: str) -> None:
@@ -242,7 +246,8 @@ def made_array(element_type: str, dimensions: Iterable[Bound], opcode: str) -> S
     sizes: list[int] = []
     marks: list[bool] = []
     for size, dynamic in dimensions:
-        require(size >= 0 or size == UNBOUNDED, "T003", "shape", f"the result of '{opcode}' would have a dimension of size {size}")
+        if size < 0 and size != UNBOUNDED:
+            raise Violation("T003", "shape", f"the result of '{opcode}' would have a dimension of size {size}")
         sizes.append(size)
         marks.append(dynamic)
     _require_countable(element_type, sizes, "shape", opcode)
@@ -278,7 +283,8 @@ def _require_countable(element_type: str, sizes: Iterable[int], at: str, opcode:
     extent = max(1, ELEMENT_TYPES[element_type].bits // 8)
     for size in sizes:
         extent *= 1 if size == UNBOUNDED else size
-        require(extent <= _INT64_MAX, "T084", at, f"{element_type}{list(sizes)} in '{opcode}' has more bytes than 64 bits can count")
+        if extent > _INT64_MAX:
+            raise Violation("T084", at, f"{element_type}{list(sizes)} in '{opcode}' has more bytes than 64 bits can count")
 
 
 # Called computations
@@ -304,11 +310,13 @@ def require_reducer(
     inputs = len(inits)
     result, parameters = computation.result, computation.parameters
     which = f"{attribute} of '{opcode}'"
-    message = f"{which} has {count(len(parameters), 'parameter')}, {count(inputs, 'input')} need {2 * inputs}"
-    require(len(parameters) == 2 * inputs, rules.parameters, attribute, message)
+    if len(parameters) != 2 * inputs:
+        message = f"{which} has {count(len(parameters), 'parameter')}, {count(inputs, 'input')} need {2 * inputs}"
+        raise Violation(rules.parameters, attribute, message)
     accumulators = result.elements if result.is_tuple else (result,)
     fits = (result.is_tuple or result.is_array) and len(accumulators) == inputs and all(map(is_scalar, accumulators))
-    require(fits, rules.result, attribute, f"{which} returns {result.text_without_layout}, needs {count(inputs, 'scalar')}")
+    if not fits:
+        raise Violation(rules.result, attribute, f"{which} returns {result.text_without_layout}, needs {count(inputs, 'scalar')}")
     for k, (accumulator, init, element) in enumerate(zip(accumulators, inits, elements, strict=True)):
         text = accumulator.text_without_layout
         first, second = parameters[k], parameters[inputs + k]
@@ -326,8 +334,9 @@ def require_reducer(
             at = attribute if rules.first_init is None else f"definition of operand {rules.first_init + k}"
             raise Violation(rules.init, at, f"an accumulator of {which} is {text}, its init value {init.text_without_layout}")
         for expected in (array_shape(element), accumulator):
-            message = f"parameter {inputs + k} of {which} is {second.text_without_layout}, needs {expected.text_without_layout}"
-            require(arrays_compatible_up_to_precision(expected, second), rules.types, attribute, message)
+            if not arrays_compatible_up_to_precision(expected, second):
+                message = f"parameter {inputs + k} of {which} is {second.text_without_layout}, needs {expected.text_without_layout}"
+                raise Violation(rules.types, attribute, message)
 
 
 # Windows

@@ -63,10 +63,14 @@ def tuple_(*operands: Shape) -> Shape:
     return tuple_shape(operands)
 
 
+# Looking for the meant element in long tuples, once for each of their users, would take quadratic time.
+_MOST_GUESSED = 64
+
+
 def _element_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     elements, index = operands[0].elements, attributes["index"]
     if not compatible(elements[index], result):
-        meant = [k for k, element in enumerate(elements) if compatible(element, result)]
+        meant = [k for k, element in enumerate(elements[:_MOST_GUESSED]) if compatible(element, result)]
         hint = f"did you mean index={meant[0]}?" if len(meant) == 1 else None
         where, wanted, written = difference(elements[index], result)
         raise Violation("T070", "shape", f"{where}element {index} of the tuple is {wanted}, written {written}", hint)

@@ -17,6 +17,7 @@ __all__ = [
     "buffer_shape",
     "compatible",
     "join_elements",
+    "subshape",
     "tuple_shape",
     "with_default_order",
 ]
@@ -206,6 +207,15 @@ def compatible(first: Shape, second: Shape) -> bool:
 def _sizes_match(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
     """Equal sizes, where an unbounded one equals any."""
     return len(first) == len(second) and all(x == y or UNBOUNDED in (x, y) for x, y in zip(first, second, strict=True))
+
+
+def subshape(shape: Shape, index: tuple[int, ...]) -> Shape | None:
+    """The part of a tuple shape at `index`, None when there is none."""
+    for k in index:
+        if not shape.is_tuple or not 0 <= k < len(shape.elements):
+            return None
+        shape = shape.elements[k]
+    return shape
 
 
 def with_default_order(root: Shape) -> Shape:

@@ -16,9 +16,9 @@ from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS
 from hlotool.shapes.dtype import ELEMENT_TYPES
-from hlotool.shapes.shape import Shape, compatible
+from hlotool.shapes.shape import Shape, compatible, subshape
 
-__all__ = ["MAX_DIAGNOSTICS", "ModuleBuilder", "Scope", "free_name", "is_legal_name", "subshape"]
+__all__ = ["MAX_DIAGNOSTICS", "ModuleBuilder", "Scope", "free_name", "is_legal_name"]
 
 # What a message about one place underlines.
 _WORD = re.compile(r"[A-Za-z0-9_.%\-]++")
@@ -42,15 +42,6 @@ def free_name(name: str, taken: Container[str], counters: dict[str, int]) -> str
         free = f"{name}.{k}"
     counters[name] = k
     return free
-
-
-def subshape(shape: Shape, index: tuple[int, ...]) -> Shape | None:
-    """The part of a tuple shape at `index`, None when there is none."""
-    for k in index:
-        if not shape.is_tuple or not 0 <= k < len(shape.elements):
-            return None
-        shape = shape.elements[k]
-    return shape
 
 
 class Scope:

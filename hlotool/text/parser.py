@@ -204,7 +204,7 @@ def _bytes_of_surrogate(match: re.Match[str]) -> str:
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Parsing makes no cyclic garbage worth collecting, and collections would take a third of its time."""
+    """Parsing and verifying make no cyclic garbage worth collecting, and collections would take a third of their time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

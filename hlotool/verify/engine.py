@@ -15,6 +15,7 @@ from hlotool.opdefs.constraints import check_precision, check_result
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.record import replace
 from hlotool.shapes.shape import Shape
+from hlotool.text.parser import no_garbage_collection
 from hlotool.verify.facts import Facts
 from hlotool.verify.registry import MODULE_RULES, SHAPE_RULES, Finding, load_rules
 from hlotool.verify.report import Reporter
@@ -47,14 +48,21 @@ def verify(
     reporter = Reporter(facts)
     found = [d for d in module.diagnostics if d.severity == "error" or selection.has(d.code)]
     is_whole = not any(d.severity == "error" for d in found)
-    findings = _InstructionRules(facts).findings()
-    found += [reporter.diagnostic(finding) for finding in findings if selection.has(finding.code)]
-    if is_whole:
-        # In a module with holes, what is missing may be what a rule would look for.
-        for rule in MODULE_RULES:
-            if not selection.codes.isdisjoint(rule.codes):
-                found += [reporter.diagnostic(finding) for finding in rule.check(facts) if selection.has(finding.code)]
+    with no_garbage_collection():
+        for finding in _findings(facts, selection, is_whole=is_whole):
+            if selection.has(finding.code):
+                found.append(reporter.diagnostic(finding))
     return sorted(found, key=lambda d: (d.line, d.column, d.code))
+
+
+def _findings(facts: Facts, selection: Selection, *, is_whole: bool) -> Iterator[Finding]:
+    yield from _InstructionRules(facts).findings()
+    if not is_whole:
+        # In a module with holes, what is missing may be what a rule would look for.
+        return
+    for rule in MODULE_RULES:
+        if not selection.codes.isdisjoint(rule.codes):
+            yield from rule.check(facts)
 
 
 class _InstructionRules:
@@ -64,7 +72,7 @@ class _InstructionRules:
         self.facts = facts
         self.modes = facts.modes
         self._shapes: dict[Shape, Violation | None] = {}
-        self._defaults: dict[OpDef, dict[str, Any]] = {}
+        self._plans: dict[OpDef, _Plan] = {}
 
     def findings(self) -> Iterator[Finding]:
         # Identities tell shapes and attributes apart, since the module keeps them alive; hashing them would cost more than judging.
@@ -108,23 +116,34 @@ class _InstructionRules:
         attributes: dict[str, Any] = written
         if written.called:
             attributes = {name: seen_by_ops(value, self.facts.program_shape) for name, value in written.items()}
+        plan = self._plans.get(op)
+        if plan is None:
+            plan = self._plans[op] = _Plan(op)
         try:
             expected = None
-            if op.infers and SHAPE_GUESSED not in op.traits:
-                arguments = {name: attributes[name] for name in op.attributes if name in attributes}
-                expected = op.infer(*operands, **arguments)
-            if op.constraints is not None:
-                expected = op.constraints(result, operands, {**self._defaults_of(op), **attributes}, self.modes) or expected
-            check_precision(op, operands, self.modes)
-            if expected is not None:
+            if plan.infer is not None:
+                names = plan.names
+                # Attributes that every instruction may have are no parameters of inference.
+                arguments = attributes if attributes.keys() <= names else {name: value for name, value in attributes.items() if name in names}
+                expected = plan.infer(*operands, **arguments)
+            if plan.constraints is not None:
+                expected = plan.constraints(result, operands, {**plan.defaults, **attributes}, self.modes) or expected
+            if len(operands) > 1:
+                check_precision(op, operands, self.modes)
+            if expected is not None and expected is not result:
                 check_result(op, operands, expected, result, self.modes)
         except Violation as violation:
             return violation
         return None
 
-    def _defaults_of(self, op: OpDef) -> dict[str, Any]:
-        found = self._defaults.get(op)
-        if found is None:
-            found = {name: spec.default for name, spec in op.attributes.items() if spec.default is not REQUIRED}
-            self._defaults[op] = found
-        return found
+
+class _Plan:
+    """What the engine asks an op for each time, found out once."""
+
+    __slots__ = ("constraints", "defaults", "infer", "names")
+
+    def __init__(self, op: OpDef) -> None:
+        self.infer = op.infer if op.infers and SHAPE_GUESSED not in op.traits else None
+        self.constraints = op.constraints
+        self.names = op.attributes.keys()
+        self.defaults = {name: spec.default for name, spec in op.attributes.items() if spec.default is not REQUIRED}

@@ -211,3 +211,37 @@ def test_width_follows_columns(cli, monkeypatch, tmp_path):
     path.write_text(FAULTY.replace("negate(q)", "negate(q), metadata={op_name=" + '"' + "x" * 500 + '"}'))
     monkeypatch.setenv("COLUMNS", "70")
     assert max(map(len, cli("verify", path).stdout.splitlines()[2:])) <= 70
+
+
+WRONG = "ENTRY e {\n  p = f32[4] parameter(0)\n  a = f32[5] negate(p)\n  ROOT b = s32[3] convert(p)\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ((), ["T003", "T100"]),
+        (("--select", "T1,C"), ["T100"]),
+        (("--select", "T003", "--select", "T100"), ["T003", "T100"]),
+        (("--ignore", "result-shape"), ["T100"]),
+        (("--select", "C"), []),
+    ],
+)
+def test_rules_are_selected(cli, tmp_path, options, found):
+    path = tmp_path / "wrong.hlo"
+    path.write_text(WRONG)
+    result = cli("verify", "--output-format", "json", *options, path)
+    assert [d["code"] for d in json.loads(result.stdout)] == found
+    assert result.exit_code == bool(found)
+
+
+def test_unknown_codes_are_usage_errors(cli, good):
+    result = cli("verify", "--select", "T999", good)
+    assert result.exit_code == 2
+    assert "no rule is called 'T999'" in result.stderr
+
+
+def test_a_faulty_module_does_not_hide_the_others(cli, tmp_path):
+    path = tmp_path / "both.hlo"
+    path.write_text(FAULTY + "// -----\n" + WRONG)
+    result = cli("verify", "--output-format", "concise", path)
+    assert [line.split(":")[1] for line in result.stdout.splitlines()] == ["5", "10", "11"]

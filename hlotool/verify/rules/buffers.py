@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlotool.ir.model import Computation, Instruction
-from hlotool.opdefs.custom_call_targets import Path, buffer_paths
+from hlotool.opdefs.custom_call_targets import Path, buffer_paths, holds_buffers
 from hlotool.shapes.shape import Shape
 from hlotool.verify.facts import Facts
 from hlotool.verify.registry import Finding, module_rule
@@ -33,7 +33,8 @@ def buffers(facts: Facts) -> Iterator[Finding]:
     """
     held_by: dict[int, bool] = {}
     for computation in facts.module.computations:
-        if not any(_holds(x.shape, held_by) for x in computation.instructions):
+        distinct = {id(x.shape): x.shape for x in computation.instructions}
+        if not any(_holds(shape, held_by) for shape in distinct.values()):
             continue
         is_entry = computation is facts.module.entry
         for x in computation.instructions:
@@ -49,7 +50,7 @@ def _holds(shape: Shape, known: dict[int, bool]) -> bool:
     """Whether there is a buffer in the shape; by identity, since a module's instructions share their shapes and keep them alive."""
     found = known.get(id(shape))
     if found is None:
-        found = known[id(shape)] = any(leaf.element_type == "buffer" for leaf in shape.leaves())
+        found = known[id(shape)] = holds_buffers(shape)
     return found
 
 

@@ -4,6 +4,7 @@ Knows the notation only; what a folder's cases must do is decided in `conftest`.
 
 `// -----` separates cases, `// output` stands before the expected print, `// error: S002` on the line that a diagnostic must point to.
 `// error@-1: S001` points to another line, counted from its own; `~ words` behind the code must occur in the message or hint.
+`// style: width=80, lines=3:4` on the first line of a text is what it is to be formatted with; the line is part of the text.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Case", "Expected", "expected_errors", "expected_line", "read_bytes_as_text", "read_cases", "write_outputs"]
+__all__ = ["Case", "Expected", "expected_errors", "expected_line", "read_bytes_as_text", "read_cases", "style_of", "write_outputs"]
 
 _SEPARATOR = "// -----\n"
 _OUTPUT = "// output\n"
 _ERROR = re.compile(r"// error(?:@(?P<shift>[+-][0-9]+))?: (?P<codes>[A-Z][0-9]{3}(?:, [A-Z][0-9]{3})*)(?: ~ (?P<words>[^\n]*))?")
+_STYLE = re.compile(r"// style:(?: width=(?P<width>[0-9]+),?)?(?: lines=(?P<first>[0-9]+):(?P<last>[0-9]+))?\r?\n")
 _XLA_POSITION = re.compile(r"was parsing (\d+):(\d+)")
 
 
@@ -60,6 +62,18 @@ def write_outputs(path: Path, outputs: list[str | None]) -> None:
         if mark and output is not None:
             parts[k] = text + _OUTPUT + output
     path.write_bytes(_SEPARATOR.join(parts).encode("utf-8", "surrogateescape"))
+
+
+def style_of(text: str) -> tuple[int | None, tuple[int, int] | None]:
+    """The width and the range of lines that a text asks for.
+
+    >>> style_of("// style: width=80, lines=3:4\\n")
+    (80, (3, 4))
+    """
+    style = _STYLE.match(text)
+    if style is None:
+        return None, None
+    return (int(style["width"]) if style["width"] else None), ((int(style["first"]), int(style["last"])) if style["first"] else None)
 
 
 def expected_errors(text: str) -> list[Expected]:

@@ -18,13 +18,19 @@ from case_files import (
     expected_line,
     read_bytes_as_text,
     read_cases,
+    style_of,
     write_outputs,
 )
 from compare import differences
 
-from hlotool.errors import Diagnostic, ParseError, Source
+from hlotool.errors import Diagnostic, HlotoolError, ParseError, Source
+from hlotool.ir.equal import differences as different
 from hlotool.ir.model import Module
-from hlotool.text.parser import parse, parse_source
+from hlotool.text.formatting import formatter
+from hlotool.text.formatting.formatter import format_text
+from hlotool.text.formatting.session import NoLines
+from hlotool.text.formatting.style import FormatStyle
+from hlotool.text.parser import parse, parse_all, parse_source
 from hlotool.text.print_options import PrintOptions
 from hlotool.text.printer import to_text
 
@@ -60,9 +66,11 @@ class CaseFile(pytest.File):
     """One `.hlo` file: a test for each of its cases."""
 
     def collect(self) -> Iterable[pytest.Item]:
-        check = CHECKS[self.path.parent.relative_to(HERE).as_posix()]
+        folder = self.path.parent.relative_to(HERE).as_posix()
+        check = CHECKS[folder]
         if self.config.getoption("--update"):
-            write_outputs(self.path, [_printed(case) for case in read_cases(self.path)])
+            made = OUTPUTS.get(folder, _printed)
+            write_outputs(self.path, [made(case) for case in read_cases(self.path)])
         for number, case in enumerate(read_cases(self.path), 1):
             yield CaseItem.from_parent(self, name=f"case{number}", case=case, check=check)
 
@@ -176,9 +184,49 @@ def _rejected_like_xla(path: Path, case: Case) -> None:
         raise Mismatch(f"XLA points at line {sorted(allowed)}, found {found[0]}")
 
 
+def _formatted(case: Case) -> str:
+    width, lines = style_of(case.text)
+    return format_text(case.text, FormatStyle(width=width), lines=lines)
+
+
+def _formatted_or_none(case: Case) -> str | None:
+    try:
+        return _formatted(case)
+    except HlotoolError:
+        return None
+
+
+def _formatted_by_the_grammar_alone(case: Case) -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(formatter, "FormattedLines", lambda session, automaton: NoLines())
+        return _formatted(case)
+
+
+def _formatted_well(path: Path, case: Case) -> None:
+    try:
+        found = _formatted(case)
+    except ParseError as error:
+        raise Mismatch(f"does not parse: {'; '.join(map(str, error.diagnostics))}") from None
+    wanted = case.text if case.output is None else case.output
+    _same(wanted, found, "the formatted text differs")
+    if wanted != found:
+        raise Mismatch("only blanks at the end differ")
+    before, after = (parse_all(text, strict=False) for text in (case.text, found))
+    for a, b in zip(before, after, strict=True):
+        for difference in different(a, b):
+            raise Mismatch(f"another module: {difference}")
+    # A range names other lines in the new text.
+    if style_of(case.text)[1] is None:
+        _same(found, _formatted(Case(found, 1, None)), "it is no fixed point")
+    _same(found, _formatted_by_the_grammar_alone(case), "line by line and by the grammar it is formatted differently")
+
+
 CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "text/syntax": _printed_like_xla,
     "text/errors": _rejected_like_xla,
     "text/accept": _accepted,
     "text/reject": _rejected,
+    "text/formatting": _formatted_well,
 }
+# What `--update` writes, where it is not XLA's print.
+OUTPUTS: dict[str, Callable[[Case], str | None]] = {"text/formatting": _formatted_or_none}

@@ -168,7 +168,7 @@ class FormattedLines:
     def _run(self, text: str, position: int) -> int:
         """Writes instructions line by line; returns the offset behind the last that it could read, its line end not included."""
         match, heads, writer, newline = self.patterns.line.match, self.heads, self.writer, self.writer.newline
-        is_plain, numbered = self.patterns.operand_names.fullmatch, self.operand_marks
+        is_plain, numbered, configs = self.patterns.operand_names.fullmatch, self.operand_marks, self.path.configs
         ending = "\r" if newline == "\r\n" else ""
         kept: KeptText | None = writer.kept or None
         indent = "  " * writer.block.level
@@ -190,6 +190,9 @@ class FormattedLines:
                 if not is_plain(operands) or (numbered and operands.count(",") >= MARK_INTERVAL):
                     operands = self._operands(opcode, head, references, others)
                 formatted = attributes[attribute_text]
+                if config is not None:
+                    # Other attributes may follow, if it ends before the line does.
+                    _ = configs[config]
             except Stop:
                 break
             stop = line.start(11)
@@ -204,7 +207,7 @@ class FormattedLines:
                 tail = (f", metadata={metadata}" if metadata is not None else "") + (f", backend_config={config}" if config is not None else "")
                 writer.item(start, stop, f"{root or ''}{percent}{name} = {formatted_head}{opening}{formatted}{tail}")
             elif region < 0:
-                joins = writer.separate(start)
+                joins = writer.separate(start, stop)
                 region = start if joins else line.start()
             end, at = stop, line.end()
             if trailing != ending or text[at - 1 : at] != "\n":
@@ -244,7 +247,7 @@ class FormattedLines:
         if opcode == _CONSTANT:
             return self._constant(head, others)
         if opcode == _PARAMETER or not others:
-            return others
+            return self.patterns.index_mark.sub("", others).strip()
         found, at, match = [], 0, self.patterns.typed_operand.match
         while at < len(others):
             piece = match(others, at)
@@ -266,7 +269,7 @@ class FormattedLines:
         known = self.path.literals.get((head, text))
         if known is not None and known.text == text:
             return text
-        formatted = self.session.literal(head.rpartition(" ")[0], text)
+        formatted = self.session.literal(head.rpartition(" ")[0], text, 0)
         if self.session.joiner.hoisted:
             self.session.joiner.hoisted = []
             raise Stop

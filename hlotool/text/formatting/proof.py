@@ -17,7 +17,7 @@ from hlotool.text.formatting.pieces import INDEX_MARK
 from hlotool.text.fused import FusedPath
 from hlotool.text.parser import read_source
 
-__all__ = ["check"]
+__all__ = ["check", "refuse"]
 
 _TOKEN = re.compile(
     r"(?P<comment>//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)|\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'|(?:backend_config|frontend_attributes)=(?P<raw>\{)",
@@ -52,18 +52,19 @@ def check(before: Source, module: Module, after: str, again: Callable[[str, Fuse
     copy, path = read_source(Source(after, before.filename), strict=False)
     errors = [d for d in copy.diagnostics if d.severity == "error"]
     if errors:
-        _refuse(before, f"the formatted text would not parse: {errors[0]}")
+        refuse(before.filename, f"the formatted text would not parse: {errors[0]}")
     difference = next(differences(module, copy), None)
     if difference is not None:
-        _refuse(before, f"formatting would change the module: {difference}")
+        refuse(before.filename, f"formatting would change the module: {difference}")
     lost, made = comments_of(before.text), comments_of(after)
     if lost != made:
         changed = next(iter((lost - made) or (made - lost)))
-        _refuse(before, f"formatting would change the comments: {changed[:80]}")
+        refuse(before.filename, f"formatting would change the comments: {changed[:80]}")
     assert path is not None
     if again(after, path) != after:
-        _refuse(before, "formatting twice would give another text")
+        refuse(before.filename, "formatting twice would give another text")
 
 
-def _refuse(source: Source, reason: str) -> None:
-    raise InternalError(f"{source.filename}: {reason[:500]}. The text is left as it is. This is a bug in hlotool; please report it with the text")
+def refuse(filename: str, reason: str) -> None:
+    """Raises InternalError: the formatter has made what it must not make."""
+    raise InternalError(f"{filename}: {reason[:500]}. The text is left as it is. This is a bug in hlotool; please report it with the text")

@@ -5,6 +5,7 @@ The judgement does not use the formatter's own proof: comments are counted by th
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -13,16 +14,29 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from hlotool.errors import Source
+from generator import Style, random_module
+
+from hlotool.errors import ParseError, Source
 from hlotool.ir.equal import differences
 from hlotool.ir.model import Module
 from hlotool.text.driver import run_rules, the_parser
 from hlotool.text.formatting.formatter import format_text
 from hlotool.text.formatting.style import FormatStyle
-from hlotool.text.parser import form_of, read_source
+from hlotool.text.parser import form_of, parse, read_source
+from hlotool.text.print_options import PrintOptions
+from hlotool.text.printer import to_text
 from hlotool.text.session import attribute_tokens
 
-__all__ = ["Mangled", "Tokens", "fault", "mangled", "shuffled", "tokens_of", "width_fault"]
+__all__ = ["Mangled", "Tokens", "fault", "gentle", "mangled", "random_case", "shuffled", "spelled", "tokens_of", "width_fault"]
+
+_XLA = dataclasses.replace(PrintOptions.xla_default(), print_large_constants=True)
+_SHORT = dataclasses.replace(PrintOptions.short_parsable(), print_large_constants=True)
+_STYLES = (
+    Style(),
+    Style(percent=False, signatures=False),
+    Style(operand_shapes=True),
+    Style(percent=False, operand_shapes=True, newer=True),
+)
 
 _ITEMS = frozenset({"instruction", "anonymous_instruction", "computation_open", "computation_close", "module_header"})
 _ATTRIBUTES = frozenset({"instruction_attribute", "module_attribute"})
@@ -150,6 +164,35 @@ def _gap(gap: str, random: Random, comments: float, blanks: float, inserted: lis
             inserted.append(comment.rstrip())
             gap = gap + comment + random.choice(("", " ", "\n")) if random.random() < 0.5 else random.choice(("", " ", "\n")) + comment + gap
     return gap
+
+
+def gentle(text: str, random: Random) -> Mangled:
+    """With comments, but no other blanks."""
+    return mangled(text, random, comments=random.choice((0.01, 0.03)), blanks=0)
+
+
+def spelled(seed: int, instructions: int = 8, *, shuffle: bool = True) -> str:
+    """A random module as it is generated, or as one of the printers spells it; without `shuffle` always printed."""
+    text = random_module(seed, instructions, _STYLES[seed % 4])
+    kind = seed // 4 % 4
+    if kind == 0 and shuffle:
+        return text
+    module = parse(text)
+    printed = to_text(module) if kind < 2 else to_text(module, _XLA if kind == 2 else _SHORT)
+    try:
+        parse(printed)
+    except ParseError:
+        # What XLA prints does not always read back: computations that are called by nobody move, and some sugar has no meaning.
+        return to_text(module)
+    return printed
+
+
+def random_case(seed: int, instructions: int = 8) -> Mangled:
+    """A module mangled in one of many ways."""
+    random = Random(seed)
+    text = spelled(seed, instructions)
+    comments, blanks = random.choice((0, 0.01, 0.03, 0.1)), random.choice((0, 0.02, 0.2))
+    return mangled(text, random, comments=comments, blanks=blanks, order=random.random() < 0.5, crlf=random.random() < 0.2)
 
 
 # ---- the judgement ----------------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ Marks in the text:
   ...  // hlotool: fmt skip   leave this line
 
 \b
-Settings, in the nearest hlotool.toml, or under [tool.hlotool] in pyproject.toml:
+Settings, in the nearest hlotool.toml or pyproject.toml ([tool.hlotool]):
   include = ["*.hlo"]
   exclude = ["golden/*"]
   [fmt]
@@ -55,8 +55,10 @@ Settings, in the nearest hlotool.toml, or under [tool.hlotool] in pyproject.toml
 
 \b
 Exit codes:
-  0 formatted (or nothing to do); 1 --check or --diff found something to do; 2 a file cannot be read, parsed or written;
-  3 a bug in hlotool: the check failed, and the file is as it was
+  0  formatted, or nothing to do
+  1  --check or --diff found something to do
+  2  a file cannot be read, parsed or written
+  3  a bug in hlotool: the check failed, and the file is as it was
 """
 
 

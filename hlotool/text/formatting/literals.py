@@ -9,11 +9,13 @@ from hlotool.errors import Violation
 from hlotool.shapes.shape import Shape
 from hlotool.text.formatting.pieces import INDEX_MARK, Joiner
 from hlotool.text.literal import parse_literal
+from hlotool.text.literal_print import literal_text
 
 __all__ = ["formatted_literal"]
 
 # Loose literals differ from printed ones in these only.
 _UNIMPORTANT = re.compile(r"[\s,]++|/\*i[0-9]++=[0-9]++\*/")
+_ROW_MARK = re.compile(r"/\*i[0-9]++=[0-9]++\*/ ?")
 _PART = re.compile(r"//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/|[{}(),]|[^\s{}(),/]++")
 
 
@@ -24,11 +26,12 @@ def formatted_literal(shape: Shape | None, text: str, joiner: Joiner, start: int
         text = _PART.sub(lambda part: _left(part, joiner, start), text)
     if shape is not None:
         try:
-            printed = parse_literal(shape, text).text
+            printed = literal_text(parse_literal(shape, text))
         except Violation:
             printed = None
         if printed is not None and (printed == text or _essence(printed) == _essence(text)):
-            return printed
+            # Marks as for lists: anew where there are some, none where there are none.
+            return printed if "/*" in text else _ROW_MARK.sub("", printed)
     return _respaced(text)
 
 

@@ -10,19 +10,22 @@ import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 import hlotool
-from hlotool.cli.config import Settings, settings_for
+from hlotool.cli.config import Settings, settings_for, wrong_setting
 from hlotool.cli.inputs import STDIN, Outcome, Selection, files_or_stdin, one_by_one, read_input, walk
 from hlotool.cli.options import color_option, config_options, files_argument, selection_options
-from hlotool.cli.output import complain, replace_file, write_out
+from hlotool.cli.output import OutputError, bug_message, complain, replace_file, write_out
 from hlotool.cli.progress import progress
 from hlotool.cli.render import render_to_stderr, wants_color
 from hlotool.cli.text_diff import unified_diff
-from hlotool.errors import HlotoolError, ParseError, Source
+from hlotool.errors import HlotoolError, InternalError, ParseError, Source
+
+if TYPE_CHECKING:
+    from hlotool.text.formatting.style import FormatStyle
 
 __all__ = ["command"]
 
@@ -69,7 +72,6 @@ class Job(NamedTuple):
     diff: bool
     stdout: bool
     lines: tuple[int, int] | None
-    width: int | None
     color: bool
     stdin_filename: str
 
@@ -96,14 +98,14 @@ class LineRange(click.ParamType):
         return int(first), int(last)
 
 
-def format_file(file: str, job: Job, settings: Settings) -> Result:
-    """Formats one file by a job; every expected failure is a Result, so that it can come from another process."""
+def format_file(file: str, job: Job, style: FormatStyle) -> Result:
+    """Formats one file by a job; every failure is a Result, so that it can come from another process and stops no other file."""
+    from hlotool.text.files import InputError  # noqa: PLC0415  # as in cli.inputs
+
     name = job.stdin_filename if file == STDIN else file
     text = ""
     try:
         name, text = read_input(file, job.stdin_filename)
-        width = job.width if job.width is not None else settings.get("fmt", "width")
-        style = hlotool.FormatStyle(width=width)
         after = hlotool.format_text(text, style, filename=name, lines=job.lines)
         out = ""
         if job.diff:
@@ -116,6 +118,22 @@ def format_file(file: str, job: Job, settings: Settings) -> Result:
         return Result(name, out, after != text)
     except HlotoolError as error:
         return Result(name, error=error, source=text if isinstance(error, ParseError) else "")
+    except OutputError as error:
+        if error.message is None:
+            raise
+        return Result(name, error=InputError(error.message))
+    except MemoryError:
+        return Result(name, error=InputError(f"not enough memory for '{name}'"))
+    except Exception as error:
+        return Result(name, error=InternalError(bug_message(error, name)))
+
+
+def style_of(width: int | None, settings: Settings) -> FormatStyle:
+    """The style that the command line and a file's settings ask for; raises ClickException."""
+    try:
+        return hlotool.FormatStyle(width=width if width is not None else settings.get("fmt", "width"))
+    except ValueError as error:
+        raise wrong_setting(settings.origin, str(error)) from error
 
 
 def _refuse_to_lose(file: str, text: str) -> None:
@@ -189,15 +207,15 @@ def _files(number: int) -> str:
     return f"{number} file{'' if number == 1 else 's'}"
 
 
-def _results(files: Sequence[tuple[str, Settings]], job: Job, workers: int) -> Iterator[Result]:
+def _results(files: Sequence[tuple[str, FormatStyle]], job: Job, workers: int) -> Iterator[Result]:
     """The results in the order of the files; from several processes when there are enough of them."""
     if workers <= 1 or len(files) <= 1:
-        for file, (_, settings) in zip(one_by_one([name for name, _ in files]), files, strict=True):
-            yield format_file(file, job, settings)
+        for file, (_, style) in zip(one_by_one([name for name, _ in files]), files, strict=True):
+            yield format_file(file, job, style)
         return
     futures = import_module("concurrent.futures")
     with futures.ProcessPoolExecutor(min(workers, len(files))) as pool:
-        yield from pool.map(format_file, *zip(*[(file, job, settings) for file, settings in files], strict=True), chunksize=1)
+        yield from pool.map(format_file, *zip(*[(file, job, style) for file, style in files], strict=True), chunksize=1)
 
 
 def _workers(jobs: int, files: Sequence[str]) -> int:
@@ -234,7 +252,7 @@ def command(
     color: str, quiet: int, verbose: int,
 ) -> None:  # fmt: skip
     outcome = Outcome(silent=quiet > 1)
-    job = Job(check, diff, stdout, lines, width, wants_color(color, sys.stdout), stdin_filename)
+    job = Job(check, diff, stdout, lines, wants_color(color, sys.stdout), stdin_filename)
     selection = Selection(include, exclude, respect_gitignore)
 
     def settings_of(name: str) -> Settings:
@@ -245,7 +263,7 @@ def command(
     if lines is not None and len(found) > 1:
         raise click.UsageError("--range is for one file")
     report = Report(outcome, job, quiet=quiet, verbose=verbose, color=color)
-    work = [(name, settings_of(name)) for name in found]
+    work = [(name, style_of(width, settings_of(name))) for name in found]
     with progress(len(work), "Formatting", quiet=bool(quiet)) as advance:
         for result in _results(work, job, _workers(jobs, found)):
             advance(result.name)

@@ -246,8 +246,13 @@ class FormattedLines:
             return self._marked(bare.split(", %"), ", ", "%")
         if opcode == _CONSTANT:
             return self._constant(head, others)
-        if opcode == _PARAMETER or not others:
-            return self.patterns.index_mark.sub("", others).strip()
+        if opcode == _PARAMETER:
+            number = self.patterns.index_mark.sub("", others).strip()
+            if not self.patterns.integer.fullmatch(number):
+                raise Stop
+            return number
+        if not others:
+            return others
         found, at, match = [], 0, self.patterns.typed_operand.match
         while at < len(others):
             piece = match(others, at)
@@ -267,7 +272,10 @@ class FormattedLines:
 
     def _constant(self, head: str, text: str) -> str:
         known = self.path.literals.get((head, text))
-        if known is not None and known.text == text:
+        if known is None:
+            # Not one literal: the parenthesis that was taken for its end may be that of another instruction.
+            raise Stop
+        if known.text == text:
             return text
         formatted = self.session.literal(head.rpartition(" ")[0], text, 0)
         if self.session.joiner.hoisted:
@@ -305,7 +313,8 @@ class FormattedLines:
 
     def _is_formatted(self, kind: str, text: str) -> bool:
         """Whether a value is certainly spelled as it is printed; what this does not know, the grammar does."""
-        if self.patterns.word.fullmatch(text) or (kind in _NAMES and self.patterns.name_list.fullmatch(text)):
+        # A word is not the whole of any value: a shape begins with one, and may go on in the next line.
+        if kind in _NAMES and (self.patterns.word.fullmatch(text) or self.patterns.name_list.fullmatch(text)):
             return True
         codec = CODECS[kind]
         value = self.path.segments.values.get((codec.rule, text), None)

@@ -43,8 +43,8 @@ _ATTRIBUTES = frozenset({"instruction_attribute", "module_attribute"})
 _HOLDERS = frozenset({"right_hand_side", "anonymous_instruction", "module_header"})
 _MARK = re.compile(r"<[0-9]+>")
 _BLANKS = (" ", "  ", "\t", "\n", "\n\n", " \n\t ", "\n\n\n\n", "\r\n")
-_BLOCKS = ("/*<{}>*/", "/* <{}> */", "/* <{}>\n   more */", "/** \"<{}> */", "/* it's <{}> // */", "/* <{}> metadata={{ */", "/* <{}>, x=1 */")
-_LINES = ("//<{}>\n", "// <{}>\n", "// \"<{}>\n", "// it's <{}> /*\n", "// <{}> backend_config={{ \t\n", "// <{}>  \n\n")
+_BLOCKS = ("/*<{}>*/", "/* <{}> */", "/* <{}>\n   more */", '/** "<{}> */', "/* it's <{}> // */", "/* <{}> metadata={{ */", "/* <{}>, x=1 */")
+_LINES = ("//<{}>\n", "// <{}>\n", '// "<{}>\n', "// it's <{}> /*\n", "// <{}> backend_config={{ \t\n", "// <{}>  \n\n")
 
 
 @dataclass
@@ -202,13 +202,13 @@ def _module(text: str) -> Module:
     return read_source(Source(text), strict=False)[0]
 
 
-def fault(case: Mangled, style: FormatStyle = FormatStyle()) -> str | None:
+def fault(case: Mangled) -> str | None:
     """What is wrong with the formatted text of a mangled one."""
-    after = format_text(case.text, style, proved=False)
+    after = format_text(case.text, proved=False)
     difference = next(differences(_module(case.original), _module(after)), None)
     if difference is not None:
         return f"another module: {difference}"
-    if format_text(after, style, proved=False) != after:
+    if format_text(after, proved=False) != after:
         return "no fixed point"
     for comment in case.comments:
         if after.count(comment) != 1:
@@ -218,7 +218,7 @@ def fault(case: Mangled, style: FormatStyle = FormatStyle()) -> str | None:
         return moved
     if any(line != line.rstrip() for line in after.splitlines() if "<" not in line):
         return "blanks at the end of a line"
-    if not case.comments and _lines(after) != _lines(format_text(case.original, style, proved=False)):
+    if not case.comments and _lines(after) != _lines(format_text(case.original, proved=False)):
         return "blanks made a difference"
     return None
 

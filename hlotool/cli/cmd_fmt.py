@@ -86,16 +86,14 @@ class Result(NamedTuple):
     source: str = ""
 
 
-class LineRange(click.ParamType):
-    """`FIRST:LAST`, both counted from 1."""
-
-    name = "FIRST:LAST"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        first, colon, last = str(value).partition(":")
-        if not (colon and first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last)):
-            self.fail(f"'{value}' is not a range of lines such as 10:20", param, ctx)
-        return int(first), int(last)
+def line_range(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    """The two numbers of `FIRST:LAST`, both counted from 1."""
+    if value is None:
+        return None
+    first, _, last = value.partition(":")
+    if not (first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last)):
+        raise click.BadParameter(f"'{value}' is not a range of lines such as 10:20", ctx, param)
+    return int(first), int(last)
 
 
 def format_file(file: str, job: Job, style: FormatStyle) -> Result:
@@ -237,7 +235,7 @@ def _workers(jobs: int, files: Sequence[str]) -> int:
 @click.option("--diff", is_flag=True, help="Write nothing; print what would change, and exit with 1 if anything would.")
 @click.option("--stdout", is_flag=True, help="Write the formatted texts to standard output instead of the files.")
 @click.option("--width", type=click.IntRange(min=40), metavar="N", help="Break instructions longer than N characters; default: one line each.")
-@click.option("--range", "lines", type=LineRange(), metavar="FIRST:LAST", help="Format only the instructions on these lines, counted from 1.")
+@click.option("--range", "lines", callback=line_range, metavar="FIRST:LAST", help="Format only the instructions on these lines, counted from 1.")
 @click.option("-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Work in N processes; 0: as many as are worth it.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if --check or --diff found something to do.")
 @click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="What messages call standard input; its folder is searched for settings.")

@@ -70,7 +70,7 @@ def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise _failure(f"cannot read '{path}': {error.strerror}") from error
+        raise _SettingsError(f"cannot read '{path}': {error.strerror}") from error
 
 
 @cache
@@ -117,10 +117,10 @@ def _unknown(path: Path, what: str, word: str, known: list[str]) -> click.ClickE
 
 def wrong_setting(path: Path | None, reason: str) -> click.ClickException:
     """The error for a setting that a command cannot use."""
-    return _failure(f"in '{path}': {reason}")
+    return _SettingsError(f"in '{path}': {reason}")
 
 
-def _failure(message: str) -> click.ClickException:
-    error = click.ClickException(message)
-    error.exit_code = 2
-    return error
+class _SettingsError(click.ClickException):
+    """Settings cannot be used, which is bad usage."""
+
+    exit_code = 2

@@ -122,8 +122,11 @@ def no_settings(name: str) -> Settings:
     return Settings({}, None)
 
 
+_EVERYTHING = Selection()
+
+
 def walk(
-    names: Sequence[str], outcome: Outcome, selection: Selection = Selection(), settings_of: Callable[[str], Settings] = no_settings
+    names: Sequence[str], outcome: Outcome, selection: Selection = _EVERYTHING, settings_of: Callable[[str], Settings] = no_settings
 ) -> Iterator[str]:
     """The names, with folders replaced by the HLO files in them.
 

@@ -64,7 +64,7 @@ def test_what_is_printed_is_formatted(seed: int) -> None:
 
 
 def test_tokens_are_those_of_the_text() -> None:
-    text = "HloModule m\n\nENTRY e {\n  ROOT p = f32[2]{0} parameter(0), metadata={op_name=\"a b\"}\n}\n"
+    text = 'HloModule m\n\nENTRY e {\n  ROOT p = f32[2]{0} parameter(0), metadata={op_name="a b"}\n}\n'
     words = [text[start:end] for start, end in tokens_of(text).spans]
     assert " ".join(words) == 'HloModule m ENTRY e { ROOT p = f32 [ 2 ] { 0 } parameter ( 0 ) , metadata= { op_name= "a b" } }'
 

@@ -61,8 +61,8 @@ def _beside_separators(part: Part, text: str) -> str:
 
 def _check_separators(parts: list[Part], made: list[str], filename: str) -> None:
     """Raises InternalError unless the modules are still apart."""
-    again = parts_of("".join(made), filename)
-    if [part.source.text for part in again if not part.is_separator] != [text for part, text in zip(parts, made, strict=True) if not part.is_separator]:
+    wanted = [text for part, text in zip(parts, made, strict=True) if not part.is_separator]
+    if [part.source.text for part in parts_of("".join(made), filename) if not part.is_separator] != wanted:
         refuse(filename, "formatting would join or split modules")
 
 

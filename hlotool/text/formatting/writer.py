@@ -17,9 +17,7 @@ __all__ = ["Writer"]
 
 INDENT = "  "
 # Up to the first line end that is the formatter's to write: comments and strings keep theirs.
-_FIRST_LINE = re.compile(
-    r"(?:[^\n\"'/]++|\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'|/\*(?:[^*]++|\*(?!/))*+\*/|//[^\n]*+|[\"'/])*+\n", re.DOTALL
-)
+_FIRST_LINE = re.compile(r"(?:[^\n\"'/]++|\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'|/\*(?:[^*]++|\*(?!/))*+\*/|//[^\n]*+|[\"'/])*+\n", re.DOTALL)
 
 
 class _Block:

@@ -6,6 +6,7 @@ Knows the notation only; what a folder's cases must do is decided in `conftest`.
 `// error@-1: S001` points to another line, counted from its own; `:12` behind the code is the column, `~ words` must occur in the message or
 hint. `// modes: reshape_is_bitcast layout_sensitive` switches modes of the verifier on for the case.
 `// expect: {1, 2}` is the value of the entry computation, one line for each leaf of a tuple; `// expect about:` allows for rounding.
+`// style: width=80, lines=3:4` on the first line of a text is what it is to be formatted with; the line is part of the text.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ __all__ = [
     "expected_values",
     "read_bytes_as_text",
     "read_cases",
+    "style_of",
     "write_outputs",
 ]
 
@@ -34,6 +36,7 @@ _ERROR = re.compile(
 )
 _VALUE = re.compile(r"^// expect(?P<about> about)?: (?P<literal>[^\n]*)$", re.MULTILINE)
 _MODES = re.compile(r"// modes: ([a-z_ ]+)")
+_STYLE = re.compile(r"// style:(?: width=(?P<width>[0-9]+),?)?(?: lines=(?P<first>[0-9]+):(?P<last>[0-9]+))?\r?\n")
 _XLA_POSITION = re.compile(r"was parsing (\d+):(\d+)")
 
 
@@ -86,6 +89,18 @@ def write_outputs(path: Path, outputs: list[str | None]) -> None:
         if mark and output is not None:
             parts[k] = text + _OUTPUT + output
     path.write_bytes(_SEPARATOR.join(parts).encode("utf-8", "surrogateescape"))
+
+
+def style_of(text: str) -> tuple[int | None, tuple[int, int] | None]:
+    """The width and the range of lines that a text asks for.
+
+    >>> style_of("// style: width=80, lines=3:4\\n")
+    (80, (3, 4))
+    """
+    style = _STYLE.match(text)
+    if style is None:
+        return None, None
+    return (int(style["width"]) if style["width"] else None), ((int(style["first"]), int(style["last"])) if style["first"] else None)
 
 
 def expected_errors(text: str) -> list[Expected]:

@@ -15,7 +15,7 @@ import click
 
 from hlotool.errors import nearest
 
-__all__ = ["Settings", "settings_for"]
+__all__ = ["Settings", "settings_for", "wrong_setting"]
 
 _NAMES = ("hlotool.toml", ".hlotool.toml")
 _PROJECT = "pyproject.toml"
@@ -85,9 +85,12 @@ def _read(path: Path) -> Settings:
     try:
         data = tomllib.loads(_bytes(path).decode("utf-8"))
     except ValueError as error:
-        raise _wrong(path, f"it is not TOML: {error}") from error
+        raise wrong_setting(path, f"it is not TOML: {error}") from error
     if path.name == _PROJECT:
-        data = data.get("tool", {}).get("hlotool", {})
+        for name in ("tool", "hlotool"):
+            data = data.get(name, {})
+            if not isinstance(data, dict):
+                raise wrong_setting(path, f"'{name}' is a table, not {data!r}")
     values: dict[str, dict[str, Any]] = {"": {}}
     for key, value in data.items():
         if isinstance(value, dict):
@@ -108,15 +111,16 @@ def _checked(path: Path, table: str, key: str, value: Any) -> Any:
         fits = fits and all(isinstance(item, str) for item in value)
     if not fits:
         expected = {list: "a list of strings", bool: "true or false", int: "a number"}[kind]
-        raise _wrong(path, f"'{key}' is {expected}, not {value!r}")
+        raise wrong_setting(path, f"'{key}' is {expected}, not {value!r}")
     return value
 
 
 def _unknown(path: Path, what: str, word: str, known: list[str]) -> click.ClickException:
     meant = nearest(word, known)
     hint = f"did you mean '{meant}'?" if meant else f"known: {', '.join(known)}"
-    return _wrong(path, f"unknown {what}; {hint}")
+    return wrong_setting(path, f"unknown {what}; {hint}")
 
 
-def _wrong(path: Path, reason: str) -> click.ClickException:
+def wrong_setting(path: Path | None, reason: str) -> click.ClickException:
+    """The error for a setting that a command cannot use."""
     return SettingsError(f"in '{path}': {reason}")

@@ -39,7 +39,9 @@ _SPECIAL = frozenset({"FUSED_HEADER", "FUSED_COMPUTATIONS", "FUSED_RUN", "LITERA
 # One element or one brace level of a literal, with comments; tuples and complex numbers two levels deep. Checked by the literal parser.
 _LITERAL = re.compile(r"(?:[^()/\"]++|\((?:[^()/\"]++|\([^()\"]*+\)|/[^()\"]*?)*+\)|/\*(?:[^*]++|\*(?!/))*+\*/|//[^\r\n]*+)++(?=\))")
 # The value of an unknown attribute: balanced brackets and quoted strings up to the next comma, bracket or line end.
-_RAW_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|[^\s{}()\[\],"]++|[{(\[]|[})\]]|,|\s+|"', re.DOTALL)
+_RAW_PIECE = re.compile(
+    r'"(?:[^"\\]++|\\.)*+"|(?P<comment>//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)|(?:[^\s{}()\[\],"/]++|/(?![/*]))++|[{(\[]|[})\]]|,|\s+|["/]', re.DOTALL
+)
 _BLANK = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
 
 
@@ -178,7 +180,7 @@ def _before_blanks(text: str, end: int) -> int:
 
 
 def raw_value_end(text: str, start: int) -> int:
-    """Offset behind a value of unknown form: up to a comma, a closing bracket or a line end outside brackets."""
+    """Offset behind a value of unknown form: up to a comma, a closing bracket, a blank or a comment outside brackets."""
     depth, end = 0, start
     for match in _RAW_PIECE.finditer(text, start):
         piece = match[0]
@@ -188,7 +190,7 @@ def raw_value_end(text: str, start: int) -> int:
             depth -= 1
             if depth < 0:
                 return end
-        elif depth == 0 and (piece == "," or piece.isspace()):
+        elif depth == 0 and (piece == "," or piece.isspace() or match["comment"]):
             return end
         end = match.end()
     return end

@@ -35,7 +35,7 @@ _BLANK = r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
 # As XLA decides: the first token is HloModule or ENTRY, or the second one is a brace.
 _MODULE = re.compile(rf"{_BLANK}HloModule(?![A-Za-z0-9_.\-:=])")
 _HEADERLESS = re.compile(rf"{_BLANK}(?:ENTRY(?![A-Za-z0-9_.\-:=])|%?[A-Za-z_][A-Za-z0-9_.\-]*+:?{_BLANK}\{{)")
-_SEPARATOR = re.compile(r"^// -----[^\n]*$", re.MULTILINE)
+_SEPARATOR = re.compile(r"^// -----[^\n]*(?:\n|\Z)", re.MULTILINE)
 # Half a character, which no encoding has; other surrogates stand for bytes that are not UTF-8.
 _LONE_SURROGATE = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")
 # Log prefixes that glog puts before each line of a dump written to a log.

@@ -53,7 +53,7 @@ def _joined(name: str, children: Children) -> Piece | None:
 # ---- literals ---------------------------------------------------------------------------------------------------------
 
 
-@_rule("loose_literal", "literal", "dense", "loose_tuple")
+@_rule("loose_literal", "literal", "dense", "loose_tuple", "complex")
 def _literal(name: str, children: Children) -> Piece | None:
     pieces = flat(children)
     if not pieces:
@@ -67,7 +67,9 @@ def _constant_call(name: str, children: Children) -> Piece:
     """`constant(`, the literal as it is, and `)`: it is laid out when the shape before it is known."""
     pieces = flat(children)
     start, end = pieces[0].start, pieces[-1].end
-    return Piece(current().text[pieces[1].end : end - 1], start, end, name, key=pieces[0].text)
+    session = current()
+    session.hoist(pieces[0].end, pieces[1].start)
+    return Piece(session.text[pieces[1].end : end - 1], start, end, name, key=pieces[0].text)
 
 
 @_rule("typed_array")
@@ -75,7 +77,7 @@ def _typed_array(name: str, children: Children) -> Piece:
     shape, literal = flat(children)
     session = current()
     comments = session.joiner.comments(shape.end, literal.start)
-    text = session.literal(shape.text, literal.text)
+    text = session.literal(shape.text, literal.text, literal.start)
     return Piece(f"{shape.text} {comments + ' ' if comments else ''}{text}", shape.start, literal.end, name)
 
 
@@ -85,7 +87,8 @@ def _with_literal(pieces: list[Piece]) -> list[Piece]:
     if call.type != "constant_call":
         return pieces
     shape = pieces[0].text if len(pieces) > 1 else ""
-    call.text = f"{call.key}({current().literal(shape, call.text.strip())})"
+    start = call.end - 1 - len(call.text)
+    call.text = f"{call.key}({current().literal(shape, call.text, start)})"
     return pieces
 
 
@@ -230,7 +233,7 @@ def _called_computations(name: str, children: Children) -> Piece:
         return session.joiner.join("names", pieces)
     bodies = [piece.text if piece.text[:1] in "\r\n" else f"{session.writer.newline}{piece.text}" for piece in pieces if piece.type != "COMMA"][1:-1]
     for before, piece in itertools.pairwise(pieces):
-        session.hoist(session.joiner.comments(before.end, piece.start))
+        session.hoist(before.end, piece.start)
     indent = "  " * session.writer.block.level
     return Piece("{" + ",".join(bodies) + session.writer.newline + indent + "}", pieces[0].start, pieces[-1].end, name)
 
@@ -258,7 +261,7 @@ def _stack_tables(name: str, children: Children) -> Piece:
     newline = session.writer.newline
     text = [pieces[0].text]
     for before, piece in itertools.pairwise(pieces):
-        session.hoist(session.joiner.comments(before.end, piece.start))
+        session.hoist(before.end, piece.start)
         text.append((newline * 2 if piece.type.isupper() else newline) + piece.text)
     return Piece("".join(text), pieces[0].start, pieces[-1].end, name)
 
@@ -270,7 +273,7 @@ def _table(name: str, children: Children) -> Piece:
     session = current()
     rows = []
     for before, piece in itertools.pairwise(pieces):
-        session.hoist(session.joiner.comments(before.end, piece.start))
+        session.hoist(before.end, piece.start)
         if piece.type not in ("COMMA", "RBRACE"):
             rows.append(f"  {piece.text}")
     newline = session.writer.newline

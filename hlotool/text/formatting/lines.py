@@ -168,7 +168,7 @@ class FormattedLines:
     def _run(self, text: str, position: int) -> int:
         """Writes instructions line by line; returns the offset behind the last that it could read, its line end not included."""
         match, heads, writer, newline = self.patterns.line.match, self.heads, self.writer, self.writer.newline
-        is_plain, numbered = self.patterns.operand_names.fullmatch, self.operand_marks
+        is_plain, numbered, configs = self.patterns.operand_names.fullmatch, self.operand_marks, self.path.configs
         ending = "\r" if newline == "\r\n" else ""
         kept: KeptText | None = writer.kept or None
         indent = "  " * writer.block.level
@@ -190,6 +190,9 @@ class FormattedLines:
                 if not is_plain(operands) or (numbered and operands.count(",") >= MARK_INTERVAL):
                     operands = self._operands(opcode, head, references, others)
                 formatted = attributes[attribute_text]
+                if config is not None:
+                    # Other attributes may follow, if it ends before the line does.
+                    _ = configs[config]
             except Stop:
                 break
             stop = line.start(11)
@@ -204,7 +207,7 @@ class FormattedLines:
                 tail = (f", metadata={metadata}" if metadata is not None else "") + (f", backend_config={config}" if config is not None else "")
                 writer.item(start, stop, f"{root or ''}{percent}{name} = {formatted_head}{opening}{formatted}{tail}")
             elif region < 0:
-                joins = writer.separate(start)
+                joins = writer.separate(start, stop)
                 region = start if joins else line.start()
             end, at = stop, line.end()
             if trailing != ending or text[at - 1 : at] != "\n":
@@ -243,7 +246,12 @@ class FormattedLines:
             return self._marked(bare.split(", %"), ", ", "%")
         if opcode == _CONSTANT:
             return self._constant(head, others)
-        if opcode == _PARAMETER or not others:
+        if opcode == _PARAMETER:
+            number = self.patterns.index_mark.sub("", others).strip()
+            if not self.patterns.integer.fullmatch(number):
+                raise Stop
+            return number
+        if not others:
             return others
         found, at, match = [], 0, self.patterns.typed_operand.match
         while at < len(others):
@@ -264,9 +272,12 @@ class FormattedLines:
 
     def _constant(self, head: str, text: str) -> str:
         known = self.path.literals.get((head, text))
-        if known is not None and known.text == text:
+        if known is None:
+            # Not one literal: the parenthesis that was taken for its end may be that of another instruction.
+            raise Stop
+        if known.text == text:
             return text
-        formatted = self.session.literal(head.rpartition(" ")[0], text)
+        formatted = self.session.literal(head.rpartition(" ")[0], text, 0)
         if self.session.joiner.hoisted:
             self.session.joiner.hoisted = []
             raise Stop
@@ -302,7 +313,8 @@ class FormattedLines:
 
     def _is_formatted(self, kind: str, text: str) -> bool:
         """Whether a value is certainly spelled as it is printed; what this does not know, the grammar does."""
-        if self.patterns.word.fullmatch(text) or (kind in _NAMES and self.patterns.name_list.fullmatch(text)):
+        # A word is not the whole of any value: a shape begins with one, and may go on in the next line.
+        if kind in _NAMES and (self.patterns.word.fullmatch(text) or self.patterns.name_list.fullmatch(text)):
             return True
         codec = CODECS[kind]
         value = self.path.segments.values.get((codec.rule, text), None)

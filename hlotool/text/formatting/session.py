@@ -35,20 +35,21 @@ class FormatSession:
         self.token_end = 0
         self.previous_end = 0
 
-    def hoist(self, comments: str) -> None:
-        """Puts block comments, which have no place on a line of their own, before the item that is being made."""
+    def hoist(self, start: int, end: int) -> None:
+        """Puts the comments between two tokens, which have no place of their own, before the item that is being made."""
+        comments = self.joiner.comments(start, end)
         if comments:
-            self.joiner.hoisted.append(comments)
+            self.joiner.hoisted.append((start, comments))
 
-    def literal(self, shape_text: str, text: str) -> str:
-        """The text of a constant laid out by its shape."""
+    def literal(self, shape_text: str, text: str, start: int) -> str:
+        """The text of a constant laid out by its shape; it stands at `start` in the source."""
         shape: Shape | None = None
         if shape_text:
             try:
                 shape = self.path.segments.shapes[shape_text]
             except (Stop, Violation):
                 shape = None
-        return formatted_literal(shape, text, self.joiner)
+        return formatted_literal(shape, text, self.joiner, start)
 
 
 class NoLines:

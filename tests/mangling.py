@@ -9,7 +9,6 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +18,7 @@ from generator import Style, random_module
 from hlotool.errors import ParseError, Source
 from hlotool.ir.equal import differences
 from hlotool.ir.model import Module
-from hlotool.text.driver import run_rules, the_parser
+from hlotool.text.driver import read_pieces
 from hlotool.text.formatting.formatter import format_text
 from hlotool.text.formatting.style import FormatStyle
 from hlotool.text.parser import form_of, parse, read_source
@@ -86,21 +85,17 @@ class Tokens:
 _CURRENT = Tokens()
 
 
-def _collecting(rules: Iterable[Any]) -> dict[Any, Callable[[list[Any]], Any]]:
-    return {rule: lambda children, name=str(rule.alias or rule.origin.name): _CURRENT.take(name, children) for rule in rules}
-
-
-@lru_cache(maxsize=1)
-def _automaton() -> Any:
-    return the_parser().automaton(_collecting)
+def _collecting(rule: Any) -> Callable[[list[Any]], Any]:
+    name = str(rule.alias or rule.origin.name)
+    return lambda children: _CURRENT.take(name, children)
 
 
 def tokens_of(text: str) -> Tokens:
     """What the grammar sees in a text that parses; literals in all their parts."""
     global _CURRENT
     _CURRENT = Tokens()
-    session = SimpleNamespace(fused=None, attribute_tokens=attribute_tokens(), previous_end=0, token_end=0)
-    run_rules(session, form_of(text), text, _automaton())
+    session = SimpleNamespace(text=text, fused=None, attribute_tokens=attribute_tokens(), previous_end=0, token_end=0)
+    read_pieces(session, form_of(text), _collecting)
     _CURRENT.spans.sort()
     _CURRENT.items.sort()
     return _CURRENT

@@ -43,7 +43,7 @@ def test_mangled_texts(batch: int) -> None:
 def test_lines_and_grammar_format_alike(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     case = random_case(seed, 5)
     text = format_text(case.text, proved=False)
-    monkeypatch.setattr(formatter, "FormattedLines", lambda session, automaton: NoLines())
+    monkeypatch.setattr(formatter, "FormattedLines", lambda session, callback: NoLines())
     assert format_text(case.text, proved=False) == text
 
 

@@ -22,7 +22,7 @@ from hlotool.text.formatting.session import FormatSession
 from hlotool.text.formatting.writer import Writer
 from hlotool.text.marks import MARK_INTERVAL
 from hlotool.text.memo import Memo
-from hlotool.text.patterns import patterns
+from hlotool.text.runs import LineReader
 from hlotool.text.segments import Stop
 
 __all__ = ["FormattedLines"]
@@ -33,58 +33,21 @@ _NAMES = frozenset({"Computation", "Computations", "Names"})
 _STYLE = Style()
 
 
-class FormattedLines:
+class FormattedLines(LineReader):
     """The line formatter of one run; `callback` is what formats pieces of lines by the rules of the grammar."""
 
     def __init__(self, session: FormatSession, callback: Maker) -> None:
+        super().__init__()
         self.session = session
         self.callback = callback
         self.writer = session.writer
-        self.patterns = patterns()
         self.path = session.path
         self.heads: Memo[str, tuple[str, str, dict[str, str], str]] = Memo(self._head)
         self.attribute_memos: dict[str, Memo[str, str]] = {}
         self.values: dict[tuple[str, str], str] = {}
         self.shapes: Memo[str, str] = Memo(self._formatted_shape)
         self.operand_marks = "operands" in session.joiner.marks
-        self._failed_run = -1
-        self._failed_computation = -1
         self._header: tuple[str, int, str | None, int, int] | None = None
-
-    # ---- what the lexer asks: as FusedPath ----------------------------------------------------------------------------
-
-    def announce(self, text: str, position: int, accepted: frozenset[str]) -> str | None:
-        """The FUSED_ token to give to the parser here, None when the ordinary lexer shall go on."""
-        if "FUSED_HEADER" in accepted:
-            return "FUSED_HEADER" if self._read_header(text, position) else None
-        start = self._skip(text, position)
-        if start and "\n" not in text[position:start]:
-            return None
-        if "FUSED_COMPUTATIONS" in accepted:
-            if start != self._failed_computation and self.patterns.computation.match(text, start):
-                return "FUSED_COMPUTATIONS"
-        elif "FUSED_RUN" in accepted and start != self._failed_run and self.patterns.line.match(text, start):
-            return "FUSED_RUN"
-        return None
-
-    def consume(self, kind: str, text: str, position: int) -> tuple[int, bool]:
-        """Writes what was announced; returns the offset behind it and whether a computation was left open there."""
-        if kind == "FUSED_HEADER":
-            return self._write_header(), False
-        start = self._skip(text, position)
-        if kind == "FUSED_COMPUTATIONS":
-            end, still_open = self._computations(text, start)
-            if end == start:
-                self._failed_computation = start
-            return end, still_open
-        end = self._run(text, position)
-        if end == position:
-            self._failed_run = start
-        return end, False
-
-    def _skip(self, text: str, position: int) -> int:
-        match = self.patterns.blank.match(text, position)
-        return match.end() if match else position
 
     # ---- header -------------------------------------------------------------------------------------------------------
 
@@ -106,7 +69,7 @@ class FormattedLines:
             self._header = (f"HloModule {match[1]}{attributes}", start, tables[1], end, tables.start(1))
         return True
 
-    def _write_header(self) -> int:
+    def _take_header(self) -> int:
         assert self._header is not None
         text, start, tables, end, tables_start = self._header
         self.writer.item(start, end, text)

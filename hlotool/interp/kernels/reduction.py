@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.dtypes import NUMBERS, Array, number_type
 from hlotool.interp.kernels.base import Invoke, Run, kernel
 from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.monoids import monoid_of
@@ -43,28 +43,57 @@ def map_(*operands: Array, to_apply: Computation, result: Shape) -> Run:
 
 _LONG = 1024
 """From this many steps on it pays to ask whether a reducer may be applied in pairs."""
+_WINDOW = 32
 
 
 @kernel("reduce")
-def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Shape) -> Run:
-    """acc = f(acc, x) from the init values over the reduced elements in row-major order, whatever the order of `dimensions`."""
+def reduce(*operands: Array, dimensions: Dims, to_apply: Computation) -> Run:
+    """acc = f(acc, x) from the init values over the reduced elements in row-major order, whatever the order of `dimensions`.
+
+    HLO leaves open how often an init value enters and how elements are grouped, which shows where init is no identity of the reducer
+    or the reducer is not associative. Both are done as XLA:CPU does them: see `_in_windows`; a single element is passed on as it is.
+    """
     count = len(operands) // 2
     inits = _as_parameters(operands[count:], to_apply, 0)
     inputs = _as_parameters(operands[:count], to_apply, count)
     axes = tuple(sorted(dimensions))
-    monoid = monoid_of(to_apply)
+    if count > 1:
+        return (yield from _folded(to_apply, inputs, inits, axes))
+    (x,), (init,), monoid = inputs, inits, monoid_of(to_apply)
+    if all(x.shape[k] == 1 for k in axes):
+        return converted(x, number_type(init)).reshape([size for k, size in enumerate(x.shape) if k not in axes])
+    if monoid is None or not monoid.may_repeat(init):
+        x = yield from _in_windows(to_apply, x, init, axes)
     if monoid is not None:
-        return monoid.reduced(inputs[0], inits[0], axes)
+        return monoid.reduced(x, init, axes)
+    return (yield from _folded(to_apply, (x,), inits, axes))[0]
+
+
+def _in_windows(reducer: Computation, x: Array, init: Array, axes: tuple[int, ...]) -> Run:
+    """The reductions of windows of 32 along each reduced dimension, and of these again, until no dimension is larger."""
+    while any(x.shape[k] > _WINDOW for k in axes):
+        window, sizes = [], []
+        for k, size in enumerate(x.shape):
+            length = min(size, _WINDOW) if k in axes else 1
+            positions = -(-size // length)
+            surplus = positions * length - size
+            window.append(WindowDimension(length, length, surplus // 2, surplus - surplus // 2))
+            sizes.append(positions)
+        (x,) = yield from _window_fold(reducer, (x,), (init,), tuple(window), sizes)
+    return x
+
+
+def _folded(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> Run:
+    """A tuple of the reduced inputs: one step for each reduced element, for all results at once."""
     kept = tuple([size for k, size in enumerate(inputs[0].shape) if k not in axes])
     steps = prod(inputs[0].shape[k] for k in axes)
     rows = [np.moveaxis(x, axes, range(len(axes))).reshape(steps, *kept) for x in inputs]
     state = tuple(np.broadcast_to(init, kept) for init in inits)
-    if steps >= _LONG and (yield from _is_associative(to_apply, rows)):
-        rows = yield from _paired(to_apply, rows)
+    if steps >= _LONG and (yield from _is_associative(reducer, rows)):
+        rows = yield from _paired(reducer, rows)
     for k in range(len(rows[0])):
-        value = yield Invoke(to_apply, (*state, *(row[k] for row in rows)), kept)
-        state = _listed(value)
-    return state if result.is_tuple else state[0]
+        state = _listed((yield Invoke(reducer, (*state, *(row[k] for row in rows)), kept)))
+    return state
 
 
 def _is_associative(reducer: Computation, rows: list[Array]) -> Run:
@@ -108,17 +137,26 @@ def reduce_window(*operands: Array, window: Window, to_apply: Computation, resul
     inits = _as_parameters(operands[count:], to_apply, 0)
     inputs = _as_parameters(operands[:count], to_apply, count)
     sizes = result.elements[0].dimensions if result.is_tuple else result.dimensions
-    state = [np.array(np.broadcast_to(init, sizes)) for init in inits]
+    if not window:
+        # XLA:CPU passes a scalar on as it is.
+        return inputs if result.is_tuple else inputs[0]
+    state = yield from _window_fold(to_apply, inputs, inits, window, sizes)
+    return state if result.is_tuple else state[0]
+
+
+def _window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], window: Window, sizes: Sequence[int]) -> Run:
+    """A tuple of the reductions at `sizes` positions of the window, for which padding and holes count nothing."""
+    state = tuple(np.array(np.broadcast_to(init, sizes)) for init in inits)
     places = [[_positions(w, tap, size, base) for tap in range(w.size)] for w, size, base in zip(window, sizes, inputs[0].shape, strict=True)]
     for tap in product(*places):
         targets, sources = tuple(target for target, _ in tap), tuple(source for _, source in tap)
         chosen = [x[sources] for x in inputs]
         if chosen[0].size:
             current = [acc[targets] for acc in state]
-            value = yield Invoke(to_apply, (*current, *chosen), chosen[0].shape)
+            value = yield Invoke(reducer, (*current, *chosen), chosen[0].shape)
             for acc, made in zip(state, _listed(value), strict=True):
                 acc[targets] = made
-    return tuple(state) if result.is_tuple else state[0]
+    return state
 
 
 def _positions(window: WindowDimension, tap: int, size: int, base: int) -> tuple[slice, slice]:

@@ -47,6 +47,16 @@ class Monoid(Record):
             found = self._with_signs(found, wide, start, axes)
         return found.astype(number.held, copy=False)
 
+    def works_in_place(self, target: Array) -> bool:
+        """Whether `combine_at` gives what repeated application gives: without rounding on the way, and with the right zeros."""
+        number = number_type(target)
+        return number.computed == number.held and (self.winning_zero is None or number.kind != "float")
+
+    def combine_at(self, target: Array, places: Array, updates: Array) -> None:
+        """Combines updates, one after the other, into a flat array at places that may be repeated."""
+        ufunc = self.preds if number_type(target).kind == "pred" else self.numbers
+        ufunc.at(target, places, updates)
+
     def _with_signs(self, found: Array, x: Array, init: Array, axes: tuple[int, ...]) -> Array:
         """Zeros that NumPy has picked in any order get the sign of the one that wins."""
 

@@ -1,4 +1,4 @@
-"""Kernels of opcodes that apply a scalar function over an array: reduce, reduce-window and map.
+"""Kernels of opcodes that apply a scalar function over an array: reduce, reduce-window, scan and map.
 
 Recognised reducers go to NumPy whole; all others are run on arrays of scalars, in the order in which XLA applies them.
 """
@@ -17,26 +17,26 @@ from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.monoids import monoid_of
 from hlotool.interp.values import Value
 from hlotool.ir.model import Computation
-from hlotool.opdefs.kinds import Dims, Window
+from hlotool.opdefs.kinds import Bool, Dims, Int, SingleDim, Window
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.values import WindowDimension
 
-__all__: list[str] = []
+__all__ = ["as_parameters", "listed", "positions"]
 
 
-def _as_parameters(values: Sequence[Array], computation: Computation, first: int) -> tuple[Array, ...]:
+def as_parameters(values: Sequence[Array], computation: Computation, first: int) -> tuple[Array, ...]:
     """The arrays in the element types of the computation's parameters from `first` on, which mixed precision lets differ."""
     parameters = computation.parameters[first : first + len(values)]
     return tuple(converted(x, NUMBERS[p.shape.element_type]) for x, p in zip(values, parameters, strict=True))
 
 
-def _listed(value: Value) -> tuple[Array, ...]:
+def listed(value: Value) -> tuple[Array, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
 @kernel("map")
 def map_(*operands: Array, to_apply: Computation, result: Shape) -> Run:
-    return (yield Invoke(to_apply, _as_parameters(operands, to_apply, 0), result.dimensions))
+    return (yield Invoke(to_apply, as_parameters(operands, to_apply, 0), result.dimensions))
 
 
 # ---- reduce -----------------------------------------------------------------------------------------------------------
@@ -54,8 +54,8 @@ def reduce(*operands: Array, dimensions: Dims, to_apply: Computation) -> Run:
     or the reducer is not associative. Both are done as XLA:CPU does them: see `_in_windows`; a single element is passed on as it is.
     """
     count = len(operands) // 2
-    inits = _as_parameters(operands[count:], to_apply, 0)
-    inputs = _as_parameters(operands[:count], to_apply, count)
+    inits = as_parameters(operands[count:], to_apply, 0)
+    inputs = as_parameters(operands[:count], to_apply, count)
     axes = tuple(sorted(dimensions))
     if count > 1:
         return (yield from _folded(to_apply, inputs, inits, axes))
@@ -92,7 +92,7 @@ def _folded(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array
     if steps >= _LONG and (yield from _is_associative(reducer, rows)):
         rows = yield from _paired(reducer, rows)
     for k in range(len(rows[0])):
-        state = _listed((yield Invoke(reducer, (*state, *(row[k] for row in rows)), kept)))
+        state = listed((yield Invoke(reducer, (*state, *(row[k] for row in rows)), kept)))
     return state
 
 
@@ -104,8 +104,8 @@ def _is_associative(reducer: Computation, rows: list[Array]) -> Run:
     triples = len(rows[0]) // 3
     a, b, c = ([row[k : 3 * triples : 3] for row in rows] for k in range(3))
     lanes = a[0].shape
-    left = _listed((yield Invoke(reducer, (*_listed((yield Invoke(reducer, (*a, *b), lanes))), *c), lanes)))
-    right = _listed((yield Invoke(reducer, (*a, *_listed((yield Invoke(reducer, (*b, *c), lanes)))), lanes)))
+    left = listed((yield Invoke(reducer, (*listed((yield Invoke(reducer, (*a, *b), lanes))), *c), lanes)))
+    right = listed((yield Invoke(reducer, (*a, *listed((yield Invoke(reducer, (*b, *c), lanes)))), lanes)))
     return all(_agree(x, y) for x, y in zip(left, right, strict=True))
 
 
@@ -122,9 +122,30 @@ def _paired(reducer: Computation, rows: list[Array]) -> Run:
         lanes = (count // 2, *rows[0].shape[1:])
         even = [row[0 : count - 1 : 2] for row in rows]
         odd = [row[1:count:2] for row in rows]
-        made = _listed((yield Invoke(reducer, (*even, *odd), lanes)))
+        made = listed((yield Invoke(reducer, (*even, *odd), lanes)))
         rows = [np.concatenate([x, row[count - count % 2 :]]) for x, row in zip(made, rows, strict=True)]
     return rows
+
+
+# ---- scan -------------------------------------------------------------------------------------------------------------
+
+
+@kernel("scan")
+def scan(*operands: Array, dimensions: SingleDim, num_carries: Int, is_reverse: Bool, to_apply: Computation, result: Shape) -> Run:
+    """One call for each place along the dimension; outputs lie at the place of the inputs that they are made of."""
+    count, axis = len(operands) - num_carries, dimensions[0]
+    rows = [np.moveaxis(x, axis, 0) for x in operands[:count]]
+    carries = operands[count:]
+    shapes = result.elements if result.is_tuple else (result,)
+    kept = shapes[: len(shapes) - num_carries]
+    steps = len(rows[0]) if rows else kept[0].dimensions[axis]
+    outputs = [np.empty(shape.dimensions, NUMBERS[shape.element_type].held) for shape in kept]
+    for k in range(steps - 1, -1, -1) if is_reverse else range(steps):
+        made = listed((yield Invoke(to_apply, (*(row[k] for row in rows), *carries))))
+        for output, value in zip(outputs, made, strict=False):
+            np.moveaxis(output, axis, 0)[k] = value
+        carries = made[len(outputs) :]
+    return (*outputs, *carries) if result.is_tuple else (*outputs, *carries)[0]
 
 
 # ---- reduce-window ----------------------------------------------------------------------------------------------------
@@ -134,8 +155,8 @@ def _paired(reducer: Computation, rows: list[Array]) -> Run:
 def reduce_window(*operands: Array, window: Window, to_apply: Computation, result: Shape) -> Run:
     """For each place in the window, all positions at once: acc = f(acc, x) where x is an element and no padding or hole."""
     count = len(operands) // 2
-    inits = _as_parameters(operands[count:], to_apply, 0)
-    inputs = _as_parameters(operands[:count], to_apply, count)
+    inits = as_parameters(operands[count:], to_apply, 0)
+    inputs = as_parameters(operands[:count], to_apply, count)
     sizes = result.elements[0].dimensions if result.is_tuple else result.dimensions
     if not window:
         # XLA:CPU passes a scalar on as it is.
@@ -147,19 +168,19 @@ def reduce_window(*operands: Array, window: Window, to_apply: Computation, resul
 def _window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], window: Window, sizes: Sequence[int]) -> Run:
     """A tuple of the reductions at `sizes` positions of the window, for which padding and holes count nothing."""
     state = tuple(np.array(np.broadcast_to(init, sizes)) for init in inits)
-    places = [[_positions(w, tap, size, base) for tap in range(w.size)] for w, size, base in zip(window, sizes, inputs[0].shape, strict=True)]
+    places = [[positions(w, tap, size, base) for tap in range(w.size)] for w, size, base in zip(window, sizes, inputs[0].shape, strict=True)]
     for tap in product(*places):
         targets, sources = tuple(target for target, _ in tap), tuple(source for _, source in tap)
         chosen = [x[sources] for x in inputs]
         if chosen[0].size:
             current = [acc[targets] for acc in state]
             value = yield Invoke(reducer, (*current, *chosen), chosen[0].shape)
-            for acc, made in zip(state, _listed(value), strict=True):
+            for acc, made in zip(state, listed(value), strict=True):
                 acc[targets] = made
     return state
 
 
-def _positions(window: WindowDimension, tap: int, size: int, base: int) -> tuple[slice, slice]:
+def positions(window: WindowDimension, tap: int, size: int, base: int) -> tuple[slice, slice]:
     """Along one dimension: the results whose windows have an element at `tap`, and these elements.
 
     Result o looks at place o * stride + tap * window_dilation - padding_low; elements lie base_dilation apart from place 0 on.

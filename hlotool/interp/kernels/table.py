@@ -8,7 +8,9 @@ from hlotool.interp.kernels import control_flow as control_flow
 from hlotool.interp.kernels import conversion as conversion
 from hlotool.interp.kernels import elementwise as elementwise
 from hlotool.interp.kernels import indexing as indexing
+from hlotool.interp.kernels import ordering as ordering
 from hlotool.interp.kernels import reduction as reduction
+from hlotool.interp.kernels import scattering as scattering
 from hlotool.interp.kernels import shaping as shaping
 from hlotool.interp.kernels import structure as structure
 from hlotool.opdefs.table import OPS as OPS

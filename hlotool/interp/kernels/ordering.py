@@ -1,0 +1,106 @@
+"""Kernels of opcodes that put elements in order: sort and topk.
+
+Both are stable, whatever the attribute says. Comparators that only compare one operand's elements become keys for NumPy's sort; all
+others are asked, about all pairs at once that a merge sort wants to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hlotool.interp.bits import total_order_keys
+from hlotool.interp.dtypes import Array, number_type
+from hlotool.interp.kernels.base import Invoke, Run, kernel
+from hlotool.interp.values import Value
+from hlotool.ir.model import Computation
+from hlotool.opdefs.kinds import Bool, Int, SingleDim
+
+__all__: list[str] = []
+
+
+@kernel("sort")
+def sort(*operands: Array, dimensions: SingleDim, to_apply: Computation) -> Run:
+    axis = dimensions[0]
+    rows = [np.moveaxis(x, axis, -1) for x in operands]
+    keys = _keys(to_apply, rows)
+    if keys is not None:
+        order = np.argsort(keys, axis=-1, kind="stable")
+    else:
+        order = yield from _merge_sorted(to_apply, rows)
+    made = tuple(np.moveaxis(np.take_along_axis(row, order, axis=-1), -1, axis) for row in rows)
+    return made if len(made) > 1 else made[0]
+
+
+def _keys(comparator: Computation, rows: Sequence[Array]) -> Array | None:
+    """Numbers whose ascending order is that of a comparator `{ a, b -> a < b }` or `a > b`; None for any other comparator."""
+    root = comparator.root
+    numbers = [x.parameter_number for x in root.operands]
+    if root.opcode != "compare" or None in numbers or root.attributes["direction"] not in ("LT", "GT"):
+        return None
+    first, second = (number or 0 for number in numbers)
+    if first // 2 != second // 2 or first == second:
+        return None
+    row = rows[first // 2]
+    number = number_type(row)
+    if number.kind == "complex":
+        return None
+    if root.attributes.get("type") == "TOTALORDER":
+        keys = total_order_keys(row)
+    else:
+        keys = row.astype(number.computed, copy=False)
+        # A NaN is neither before nor behind anything, which is no order.
+        if number.kind == "float" and np.isnan(keys).any():
+            return None
+    descends = (root.attributes["direction"] == "GT") != (first > second)
+    return _reversed(keys) if descends else keys
+
+
+def _reversed(keys: Array) -> Array:
+    """Keys of the opposite order; equal ones stay equal."""
+    return np.asarray(np.negative(keys) if keys.dtype.kind == "f" else np.invert(keys))
+
+
+def _merge_sorted(comparator: Computation, rows: Sequence[Array]) -> Run:
+    """The order of each row by merging runs of doubling length: every element looks for its place in the other run by bisection."""
+    shape = rows[0].shape
+    count = shape[-1]
+    order = np.broadcast_to(np.arange(count), shape).copy()
+    length = 1
+    while length < count:
+        place = np.arange(count)
+        run = place // length
+        is_left = run % 2 == 0
+        other = np.where(is_left, run + 1, run - 1) * length
+        low = np.broadcast_to(np.minimum(other, count), shape).copy()
+        high = np.broadcast_to(np.minimum(other + length, count), shape).copy()
+        start = low.copy()
+        sorted_rows = [np.take_along_axis(row, order, axis=-1) for row in rows]
+        while (low < high).any():
+            middle = (low + high) // 2
+            rivals = [np.take_along_axis(row, np.minimum(middle, count - 1), axis=-1) for row in sorted_rows]
+            pairs = [pair for own, rival in zip(sorted_rows, rivals, strict=True) for pair in _ordered(is_left, own, rival)]
+            before = yield Invoke(comparator, tuple(pairs), shape)
+            # Equal elements of the left run stay before those of the right one.
+            goes_up = (before == is_left) & (low < high)
+            high = np.where(goes_up | (low >= high), high, middle)
+            low = np.where(goes_up, middle + 1, low)
+        target = place % length + (run // 2) * 2 * length + (low - start)
+        merged = np.empty_like(order)
+        np.put_along_axis(merged, target, order, axis=-1)
+        order, length = merged, 2 * length
+    return order
+
+
+def _ordered(is_left: Array, own: Array, rival: Array) -> tuple[Array, Array]:
+    """What to ask a comparator: of the left run whether the rival comes before, of the right run whether the own element does."""
+    return np.where(is_left, rival, own), np.where(is_left, own, rival)
+
+
+@kernel("topk")
+def topk(operand: Array, *, k: Int, largest: Bool) -> Value:
+    """Values and their indices in total order, NaNs and signed zeros included; of equal ones the first."""
+    keys = total_order_keys(operand)
+    order = np.argsort(_reversed(keys) if largest else keys, axis=-1, kind="stable")[..., :k]
+    return np.take_along_axis(operand, order, axis=-1), order.astype(np.int32)

@@ -48,7 +48,11 @@ def evaluate(module: Module, arguments: Sequence[Any], *, executor: str = "auto"
     # Once for all: entering it for each operation would triple the cost of small ones.
     with np.errstate(all="ignore"):
         result = Evaluator(module, options).run(Invoke(module.entry, values))
-        return owned(result, module.entry.root.shape)
+        try:
+            return owned(result, module.entry.root.shape)
+        except MemoryError:
+            # What is held as a view of few elements may be more than there is room for.
+            raise failure(module, module.entry.root, "R004", "the result cannot be computed: not enough memory") from None
 
 
 def _checked_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value, ...]:

@@ -87,9 +87,9 @@ def _merge_sorted(comparator: Computation, rows: Sequence[Array]) -> Run:
             high = np.where(goes_up | (low >= high), high, middle)
             low = np.where(goes_up, middle + 1, low)
         target = place % length + (run // 2) * 2 * length + (low - start)
-        merged = np.empty_like(order)
-        np.put_along_axis(merged, target, order, axis=-1)
-        order, length = merged, 2 * length
+        # Sorted, not written to their targets: a comparator that is no order may send two elements to the same place.
+        order = np.take_along_axis(order, np.argsort(target, axis=-1, kind="stable"), axis=-1)
+        length *= 2
     return order
 
 

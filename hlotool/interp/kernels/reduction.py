@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from math import prod
+from math import gcd, prod
 
 import numpy as np
 
@@ -183,12 +183,20 @@ def _window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequence[
 def positions(window: WindowDimension, tap: int, size: int, base: int) -> tuple[slice, slice]:
     """Along one dimension: the results whose windows have an element at `tap`, and these elements.
 
-    Result o looks at place o * stride + tap * window_dilation - padding_low; elements lie base_dilation apart from place 0 on.
+    Result o looks at place o * stride + offset; elements lie base_dilation apart from place 0 on, so that a congruence says which o hit one.
     """
-    places = np.arange(size) * window.stride + (tap * window.window_dilation - window.padding_low)
-    hits = np.flatnonzero((places >= 0) & (places % window.base_dilation == 0) & (places // window.base_dilation < base))
-    if not len(hits):
+    stride, dilation = window.stride, window.base_dilation
+    offset = tap * window.window_dilation - window.padding_low
+    common = gcd(stride, dilation)
+    if offset % common:
         return slice(0, 0), slice(0, 0)
-    elements = places[hits] // window.base_dilation
-    step, stride = (hits[1] - hits[0], elements[1] - elements[0]) if len(hits) > 1 else (1, 1)
-    return slice(int(hits[0]), int(hits[-1]) + 1, int(step)), slice(int(elements[0]), int(elements[-1]) + 1, int(stride))
+    step = dilation // common
+    first = -offset // common * pow(stride // common, -1, step) % step
+    least = max(0, -(offset // stride))
+    first += -(-(least - first) // step) * step
+    last = min(size - 1, ((base - 1) * dilation - offset) // stride)
+    if last < first:
+        return slice(0, 0), slice(0, 0)
+    hits = (last - first) // step
+    element, element_step = (first * stride + offset) // dilation, step * stride // dilation
+    return slice(first, first + hits * step + 1, step), slice(element, element + hits * element_step + 1, element_step)

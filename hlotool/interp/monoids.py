@@ -28,6 +28,10 @@ class Monoid(Record):
     identity: int | None = None
     winning_zero: bool | None = None
 
+    @property
+    def is_sum(self) -> bool:
+        return self.numbers is np.add
+
     def may_repeat(self, init: Array) -> bool:
         """Whether it does not matter how often init enters a reduction."""
         number = number_type(init)

@@ -14,7 +14,7 @@ from hlotool.interp.bits import total_order_keys
 from hlotool.interp.dtypes import Array, number_type
 from hlotool.interp.kernels.base import Invoke, Run, kernel
 from hlotool.interp.values import Value
-from hlotool.ir.model import Computation
+from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.kinds import Bool, Int, SingleDim
 
 __all__: list[str] = []
@@ -24,7 +24,7 @@ __all__: list[str] = []
 def sort(*operands: Array, dimensions: SingleDim, to_apply: Computation) -> Run:
     axis = dimensions[0]
     rows = [np.moveaxis(x, axis, -1) for x in operands]
-    keys = _keys(to_apply, rows)
+    keys = yield from _keys(to_apply, rows)
     if keys is not None:
         order = np.argsort(keys, axis=-1, kind="stable")
     else:
@@ -33,28 +33,57 @@ def sort(*operands: Array, dimensions: SingleDim, to_apply: Computation) -> Run:
     return made if len(made) > 1 else made[0]
 
 
-def _keys(comparator: Computation, rows: Sequence[Array]) -> Array | None:
-    """Numbers whose ascending order is that of a comparator `{ a, b -> a < b }` or `a > b`; None for any other comparator."""
+def _keys(comparator: Computation, rows: Sequence[Array]) -> Run:
+    """Numbers whose ascending order is the comparator's, if it compares g(a) with g(b) for elements a and b of one operand; else None."""
     root = comparator.root
-    numbers = [x.parameter_number for x in root.operands]
-    if root.opcode != "compare" or None in numbers or root.attributes["direction"] not in ("LT", "GT"):
+    if root.opcode != "compare" or root.attributes["direction"] not in ("LT", "GT"):
         return None
-    first, second = (number or 0 for number in numbers)
+    pairs = _paired_parameters(*root.operands)
+    if pairs is None or len(pairs) != 1:
+        return None
+    ((first, second),) = pairs
     if first // 2 != second // 2 or first == second:
         return None
-    row = rows[first // 2]
-    number = number_type(row)
+    values = yield from _evaluated(comparator, root.operands[0], rows)
+    number = number_type(values)
     if number.kind == "complex":
         return None
     if root.attributes.get("type") == "TOTALORDER":
-        keys = total_order_keys(row)
+        keys = total_order_keys(values)
     else:
-        keys = row.astype(number.computed, copy=False)
+        keys = values.astype(number.computed, copy=False)
         # A NaN is neither before nor behind anything, which is no order.
         if number.kind == "float" and np.isnan(keys).any():
             return None
     descends = (root.attributes["direction"] == "GT") != (first > second)
     return _reversed(keys) if descends else keys
+
+
+def _paired_parameters(left: Instruction, right: Instruction) -> set[tuple[int, int]] | None:
+    """Which parameters stand for each other in two expressions that are alike otherwise; None when they are not alike."""
+    found: set[tuple[int, int]] = set()
+    seen: set[tuple[Instruction, Instruction]] = set()
+    stack = [(left, right)]
+    while stack:
+        a, b = stack.pop()
+        if (a, b) in seen:
+            continue
+        seen.add((a, b))
+        if a.parameter_number is not None and b.parameter_number is not None:
+            found.add((a.parameter_number, b.parameter_number))
+        elif (a.op, a.attributes, a.immediate, a.shape, a.called) != (b.op, b.attributes, b.immediate, b.shape, b.called) or len(a.operands) != len(b.operands):
+            return None
+        stack.extend(zip(a.operands, b.operands, strict=True))
+    return found
+
+
+def _evaluated(comparator: Computation, key: Instruction, rows: Sequence[Array]) -> Run:
+    """The values of one of the comparator's expressions for all elements, which stand for both elements of a pair."""
+    if key.parameter_number is not None:
+        return rows[key.parameter_number // 2]
+    expression = Computation(comparator.name)
+    expression.instructions, expression.root = comparator.instructions, key
+    return (yield Invoke(expression, tuple(row for row in rows for _ in range(2)), rows[0].shape))
 
 
 def _reversed(keys: Array) -> Array:

@@ -44,6 +44,7 @@ def map_(*operands: Array, to_apply: Computation, result: Shape) -> Run:
 _LONG = 1024
 """From this many steps on it pays to ask whether a reducer may be applied in pairs."""
 _WINDOW = 32
+_LIBRARY_TYPES, _LIBRARY_SIZE = ("f32", "f64"), 4096
 
 
 @kernel("reduce")
@@ -51,7 +52,8 @@ def reduce(*operands: Array, dimensions: Dims, to_apply: Computation) -> Run:
     """acc = f(acc, x) from the init values over the reduced elements in row-major order, whatever the order of `dimensions`.
 
     HLO leaves open how often an init value enters and how elements are grouped, which shows where init is no identity of the reducer
-    or the reducer is not associative. Both are done as XLA:CPU does them: see `_in_windows`; a single element is passed on as it is.
+    or the reducer is not associative. Both are done as XLA:CPU does them: see `_in_windows`; a single element is passed on as it is, and
+    large sums go to a library there, in which init enters once.
     """
     count = len(operands) // 2
     inits = as_parameters(operands[count:], to_apply, 0)
@@ -62,7 +64,8 @@ def reduce(*operands: Array, dimensions: Dims, to_apply: Computation) -> Run:
     (x,), (init,), monoid = inputs, inits, monoid_of(to_apply)
     if all(x.shape[k] == 1 for k in axes):
         return converted(x, number_type(init)).reshape([size for k, size in enumerate(x.shape) if k not in axes])
-    if monoid is None or not monoid.may_repeat(init):
+    goes_to_library = monoid is not None and monoid.is_sum and number_type(x).element.name in _LIBRARY_TYPES and x.size >= _LIBRARY_SIZE
+    if monoid is None or not (goes_to_library or monoid.may_repeat(init)):
         x = yield from _in_windows(to_apply, x, init, axes)
     if monoid is not None:
         return monoid.reduced(x, init, axes)

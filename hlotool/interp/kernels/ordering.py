@@ -71,10 +71,14 @@ def _paired_parameters(left: Instruction, right: Instruction) -> set[tuple[int, 
         seen.add((a, b))
         if a.parameter_number is not None and b.parameter_number is not None:
             found.add((a.parameter_number, b.parameter_number))
-        elif (a.op, a.attributes, a.immediate, a.shape, a.called) != (b.op, b.attributes, b.immediate, b.shape, b.called) or len(a.operands) != len(b.operands):
+        elif _without_operands(a) != _without_operands(b) or len(a.operands) != len(b.operands):
             return None
         stack.extend(zip(a.operands, b.operands, strict=True))
     return found
+
+
+def _without_operands(x: Instruction) -> tuple[object, ...]:
+    return x.op, x.attributes, x.immediate, x.shape, x.called
 
 
 def _evaluated(comparator: Computation, key: Instruction, rows: Sequence[Array]) -> Run:

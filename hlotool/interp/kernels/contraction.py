@@ -15,7 +15,7 @@ from hlotool.interp.kernels.conversion import converted
 from hlotool.opdefs.kinds import Dims
 from hlotool.shapes.shape import Shape
 
-__all__ = ["matrix_product"]
+__all__ = ["matrix_product", "unrounded_product"]
 
 _EXACT_IN_DOUBLES = 2**53
 
@@ -44,6 +44,11 @@ def matrix_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
     >>> matrix_product(np.full((1, 300), 1, np.int8), np.full((300, 1), 1, np.int8), NUMBERS["s8"]).tolist()
     [[44]]
     """
+    return unrounded_product(lhs, rhs, number).astype(number.held, copy=False)
+
+
+def unrounded_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
+    """As `matrix_product`, in the type that is computed in."""
     if number.kind == "pred":
         return np.asarray(np.matmul(converted(lhs, number).astype(np.float32), converted(rhs, number).astype(np.float32)) > 0)
     if number.element.is_integral:
@@ -51,7 +56,7 @@ def matrix_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
     # Operands of narrow types lose nothing in f32, and must not be rounded to the result's type first.
     left, right = (x if x.dtype == number.computed else converted(x, _computed(number)) for x in (lhs, rhs))
     # NumPy multiplies bf16 arrays too, but slowly and into f32.
-    return np.asarray(np.matmul(left, right)).astype(number.held, copy=False)
+    return np.asarray(np.matmul(left, right))
 
 
 def _computed(number: NumberType) -> NumberType:
@@ -65,7 +70,7 @@ def _integer_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
         product = np.asarray(np.matmul(left.astype(np.float64), right.astype(np.float64))).astype(np.int64)
     else:
         product = np.asarray(np.matmul(left, right))
-    return product.astype(number.computed).astype(number.held, copy=False)
+    return product.astype(number.computed)
 
 
 def _largest(x: Array) -> int:

@@ -9,13 +9,13 @@ from math import prod
 
 import numpy as np
 
-from hlotool.interp.dtypes import NUMBERS, Array, NumberType
+from hlotool.interp.dtypes import NUMBERS, Array, NumberType, number_type
 from hlotool.interp.kernels.base import kernel
 from hlotool.interp.kernels.conversion import converted
 from hlotool.opdefs.kinds import Dims
 from hlotool.shapes.shape import Shape
 
-__all__ = ["matrix_product", "unrounded_product"]
+__all__ = ["matrix_product", "product_type", "unrounded_product"]
 
 _EXACT_IN_DOUBLES = 2**53
 
@@ -31,11 +31,19 @@ def dot(
     rows, columns = [lhs.shape[k] for k in lhs_free], [rhs.shape[k] for k in rhs_free]
     left = lhs.transpose(*lhs_batch_dims, *lhs_free, *lhs_contracting_dims).reshape((*batch, prod(rows), contracted))
     right = rhs.transpose(*rhs_batch_dims, *rhs_contracting_dims, *rhs_free).reshape((*batch, contracted, prod(columns)))
-    return matrix_product(left, right, NUMBERS[result.element_type]).reshape((*batch, *rows, *columns))
+    number = NUMBERS[result.element_type]
+    made = matrix_product(left, right, product_type(lhs, rhs, number))
+    return converted(made, number).reshape((*batch, *rows, *columns))
 
 
 def _others(rank: int, *taken: Dims) -> list[int]:
     return [k for k in range(rank) if not any(k in dims for dims in taken)]
+
+
+def product_type(lhs: Array, rhs: Array, number: NumberType) -> NumberType:
+    """The type in which XLA:CPU multiplies and adds for a result of the given one: that of the operands where floats make integers."""
+    of_operands = max((number_type(lhs), number_type(rhs)), key=lambda t: t.bits)
+    return of_operands if of_operands.kind == "float" and number.element.is_integral else number
 
 
 def matrix_product(lhs: Array, rhs: Array, number: NumberType) -> Array:

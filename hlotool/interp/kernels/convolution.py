@@ -12,7 +12,8 @@ import numpy as np
 from hlotool.errors import Violation
 from hlotool.interp.dtypes import NUMBERS, Array
 from hlotool.interp.kernels.base import kernel
-from hlotool.interp.kernels.contraction import unrounded_product
+from hlotool.interp.kernels.contraction import product_type, unrounded_product
+from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.kernels.reduction import positions
 from hlotool.opdefs.kinds import ConvolutionKind, DimLabels, Int, SparsityConfig, Window
 from hlotool.shapes.shape import Shape
@@ -37,7 +38,7 @@ def convolution(
 ) -> Array:
     if sparsity_config is not None or convolution_kind not in _FORWARD:
         raise Violation("R001", "opcode", "hlotool computes neither sparse convolutions nor those of kind dgrad and wgrad")
-    number = NUMBERS[result.element_type]
+    number = product_type(lhs, rhs, NUMBERS[result.element_type])
     images = _grouped_images(lhs, dim_labels, feature_group_count, batch_group_count)
     kernels = _grouped_kernels(rhs, dim_labels, feature_group_count * batch_group_count)
     sizes = [result.dimensions[k] for k in dim_labels.output_spatial]
@@ -53,7 +54,8 @@ def convolution(
             rows = seen.reshape(groups, -1, seen.shape[-1])
             # Of pred arrays this sum is a disjunction, as it shall be.
             total[targets] += unrounded_product(rows, kernels[at], number).reshape(*seen.shape[:-1], outputs)
-    return _labelled(total, dim_labels).astype(number.held, copy=False)
+    made = _labelled(total, dim_labels).astype(number.held, copy=False)
+    return converted(made, NUMBERS[result.element_type])
 
 
 def _grouped_images(lhs: Array, labels: DimLabels, feature_groups: int, batch_groups: int) -> Array:

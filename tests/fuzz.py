@@ -175,8 +175,8 @@ def main() -> int:
     fuzz_lines(args.lines, args.seed, seeds, report)
     fuzz_bytes(args.bytes, args.seed, report)
     fuzz_formats(args.formats, args.seed, small_texts(args.corpus) if args.corpus and args.formats else [], report)
-    took = time.perf_counter() - start
-    print(f"{args.lines} edited lines, {args.bytes} byte strings and {args.formats} mangled modules, seed {args.seed}: {took:.1f} s")
+    seconds = time.perf_counter() - start
+    print(f"{args.lines} edited lines, {args.bytes} byte strings and {args.formats} mangled modules, seed {args.seed}: {seconds:.1f} s")
     print(f"slowest: {report.slowest[0] * 1000:.1f} ms: {report.slowest[1][:2000]!r}")
     print(f"findings: {dict(report.counts) or 'none'}")
     return 1 if report.counts else 0

@@ -22,7 +22,7 @@ from hlotool.text.instructions import checked_shape
 from hlotool.text.literal import parse_literal
 from hlotool.text.marks import MARK_INTERVAL, marked_operands
 from hlotool.text.memo import Memo
-from hlotool.text.runs import LineReader
+from hlotool.text.runs import RunReader
 from hlotool.text.segments import Segments, Stop
 from hlotool.text.session import Session
 
@@ -36,13 +36,12 @@ _SLOW = frozenset({"async-start", "async-update", "async-done", "send-done", "re
 Head = tuple[Shape | None, OpDef, int, Memo[str, AttributeSet], int, bool]
 
 
-class FusedPath(LineReader):
+class FusedPath(RunReader):
     """The fused path over one text; `count` says how many instructions it built."""
 
     def __init__(self, builder: ModuleBuilder) -> None:
         super().__init__()
         self.builder = builder
-        self.reserved = self.patterns.reserved
         self.count = 0
         self.segments: Segments = None  # type: ignore[assignment]  # set by `attach`
         self.heads: Memo[str, Head] = Memo(self._head)

@@ -1,22 +1,24 @@
-"""Reading whole lines at once instead of token by token: what the lexer asks, and what a reader of lines must be able to do.
+"""Reading runs of lines by regular expressions: where they may begin, and what is left to the grammar.
 
-The parser's fused path and the formatter of lines are such readers; which lines they take is theirs to say.
+The parser's fused path and the formatter of lines do this; what they make of the lines is theirs to say.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
+from hlotool.text.line_reader import LineReader
 from hlotool.text.patterns import Patterns, patterns
 
-__all__ = ["LineReader"]
+__all__ = ["RunReader"]
 
 
-class LineReader(ABC):
-    """Takes runs of lines off the lexer: it announces one, and consumes it once the parser has finished everything before."""
+class RunReader(LineReader):
+    """A reader of lines that are spelled as XLA spells them."""
 
     def __init__(self) -> None:
         self.patterns: Patterns = patterns()
+        self.reserved = self.patterns.reserved
         # Where the last attempts failed, so that they are not repeated.
         self._failed_run = -1
         self._failed_computation = -1
@@ -38,7 +40,6 @@ class LineReader(ABC):
         """Takes instructions; the offset behind the last, `position` when there was none."""
 
     def announce(self, text: str, position: int, accepted: frozenset[str]) -> str | None:
-        """The FUSED_ token to give to the parser here, None when the ordinary lexer shall go on."""
         if "FUSED_HEADER" in accepted:
             return "FUSED_HEADER" if self._read_header(text, position) else None
         start = self._skip(text, position)
@@ -53,7 +54,6 @@ class LineReader(ABC):
         return None
 
     def consume(self, kind: str, text: str, position: int) -> tuple[int, bool]:
-        """Takes what was announced; returns the offset behind it and whether a computation was left open there."""
         if kind == "FUSED_HEADER":
             return self._take_header(), False
         start = self._skip(text, position)

@@ -12,8 +12,8 @@ from hlotool.errors import HlotoolError, ParseError
 from hlotool.ir.equal import differences
 from hlotool.text.formatting import formatter
 from hlotool.text.formatting.formatter import format_text
-from hlotool.text.formatting.session import NoLines
 from hlotool.text.formatting.style import FormatStyle
+from hlotool.text.line_reader import NoLines
 from hlotool.text.parser import parse_all
 
 __all__ = ["formatted_or_none", "formatted_well"]

@@ -24,7 +24,7 @@ from hlotool.errors import InternalError
 from hlotool.ir.model import Module
 from hlotool.text.formatting import formatter, proof
 from hlotool.text.formatting.formatter import format_text
-from hlotool.text.formatting.session import NoLines
+from hlotool.text.line_reader import NoLines
 from hlotool.text.parser import parse
 
 MANY = int(os.environ.get("HLOTOOL_FORMATS", "1"))

@@ -22,7 +22,7 @@ from hlotool.text.formatting.session import FormatSession
 from hlotool.text.formatting.writer import Writer
 from hlotool.text.marks import MARK_INTERVAL
 from hlotool.text.memo import Memo
-from hlotool.text.runs import LineReader
+from hlotool.text.runs import RunReader
 from hlotool.text.segments import Stop
 
 __all__ = ["FormattedLines"]
@@ -33,7 +33,7 @@ _NAMES = frozenset({"Computation", "Computations", "Names"})
 _STYLE = Style()
 
 
-class FormattedLines(LineReader):
+class FormattedLines(RunReader):
     """The line formatter of one run; `callback` is what formats pieces of lines by the rules of the grammar."""
 
     def __init__(self, session: FormatSession, callback: Maker) -> None:
@@ -54,7 +54,7 @@ class FormattedLines(LineReader):
     def _read_header(self, text: str, position: int) -> bool:
         start = self._skip(text, position)
         match = self.patterns.header.match(text, start)
-        if match is None or match[1] in self.path.reserved:
+        if match is None or match[1] in self.reserved:
             return False
         try:
             attributes = self._attributes(match[2], HEADER_ORDER, MODULE_ATTRIBUTES)
@@ -106,7 +106,7 @@ class FormattedLines(LineReader):
 
     def _opening(self, header: Any) -> str | None:
         entry, percent, name, parameters, result = header.groups()
-        if not percent and name in self.path.reserved:
+        if not percent and name in self.reserved:
             return None
         text = f"{entry or ''}{percent}{name} "
         if parameters is None:

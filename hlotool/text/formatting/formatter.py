@@ -10,7 +10,7 @@ from hlotool.text.driver import read_pieces
 from hlotool.text.formatting.callbacks import callback
 from hlotool.text.formatting.kept import kept_text
 from hlotool.text.formatting.lines import FormattedLines
-from hlotool.text.formatting.pieces import Joiner
+from hlotool.text.formatting.pieces import COMMENT, Joiner
 from hlotool.text.formatting.proof import check, refuse
 from hlotool.text.formatting.session import FormatSession
 from hlotool.text.formatting.style import FormatStyle
@@ -25,7 +25,7 @@ _DEFAULT = FormatStyle()
 _BLANK_LINE = re.compile(r"[ \t]*+(\r?+\n)")
 _MARK = re.compile(r"/\*index=[0-9]++\*/")
 _SHAPE = re.compile(r"(?:b[ \t\r\n]*+\(|\(|[a-z][a-z0-9]*+[ \t\r\n]*+\[)")
-_BRACKET = re.compile(r"[(\[{]|[)\]}]")
+_BRACKET = re.compile(COMMENT.pattern + r"|[(\[{]|[)\]}]")
 
 
 def format_text(
@@ -122,7 +122,9 @@ def _is_bare_shape(text: str, start: int) -> bool:
         return False
     depth, end = 0, start
     for bracket in _BRACKET.finditer(text, start):
-        if depth == 0 and end > start and text[end : bracket.start()].strip():
+        if bracket[0][0] == "/":
+            continue
+        if depth == 0 and end > start and skip_blanks(text, end) < bracket.start():
             break
         depth += 1 if bracket[0] in "([{" else -1
         if depth < 0:

@@ -6,6 +6,8 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from lark.exceptions import UnexpectedInput
+
 from hlotool.errors import ParseError, Source
 from hlotool.ir.model import Module
 from hlotool.text.driver import run_rules, the_parser
@@ -94,10 +96,19 @@ def _selected(source: Source, module: Module, lines: tuple[int, int]) -> tuple[i
 
 
 def _formatted(text: str, path: FusedPath, style: FormatStyle, selected: tuple[int, int] | None) -> str:
+    try:
+        return _run(text, path, style, selected, by_lines=True)
+    except UnexpectedInput:
+        # What looks like a whole line may go on in the next one, in the middle of a value.
+        return _run(text, path, style, selected, by_lines=False)
+
+
+def _run(text: str, path: FusedPath, style: FormatStyle, selected: tuple[int, int] | None, *, by_lines: bool) -> str:
     joiner = Joiner(text, _marks(text))
     session = FormatSession(joiner, Writer(joiner, kept_text(text, selected), style.width), path)
     automaton = _automaton()
-    session.fused = FormattedLines(session, automaton)
+    if by_lines:
+        session.fused = FormattedLines(session, automaton)
     with no_garbage_collection():
         run_rules(session, form_of(text), text, automaton)
         return session.writer.finish()

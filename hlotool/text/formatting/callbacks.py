@@ -16,6 +16,8 @@ __all__ = ["callback"]
 Children = list[Any]
 Handler = Callable[[str, Children], Any]
 _HANDLERS: dict[str, Handler] = {}
+# Values with computations written inline; names alone are joined as `names`.
+_BODIES = frozenset({"inline_computation", "called_computations"})
 
 
 def _rule(*names: str) -> Callable[[Handler], Handler]:
@@ -100,6 +102,8 @@ def _attribute(name: str, children: Children) -> Piece:
     pieces = flat(children)
     made = current().joiner.join(name, pieces)
     made.key = pieces[0].text[:-1]
+    if pieces[-1].type in _BODIES:
+        made.type = pieces[-1].type
     return made
 
 
@@ -139,17 +143,18 @@ def _call(name: str, children: Children) -> Piece:
 def _with_attributes(head: Piece, rest: list[Piece], order: dict[str, int]) -> Piece:
     """`head, name=value, name=value`; comments around a comma stay with what they stand beside."""
     joiner, texts = current().joiner, []
-    before, text, place, end = head, head.text, -1, head.end
+    before, text, place, end, has_body = head, head.text, -1, head.end, False
     for piece in rest:
         comments = joiner.comments(before.end, piece.start)
         if piece.type == "COMMA":
             text += f" {comments}" if comments else ""
         else:
-            texts.append((place, text))
+            texts.append((place, text, has_body))
             text = f"{comments} {piece.text}" if comments else piece.text
+            has_body = piece.type in _BODIES
             place, end = order.get(piece.key, order[UNKNOWN]), piece.end
         before = piece
-    texts.append((place, text))
+    texts.append((place, text, has_body))
     text = ""
     for k, piece_text in enumerate(_in_order(texts)):
         # XLA writes the table of debug attributes on lines of its own.
@@ -157,14 +162,10 @@ def _with_attributes(head: Piece, rest: list[Piece], order: dict[str, int]) -> P
     return Piece(text, head.start, end, head.type)
 
 
-def _in_order(texts: list[tuple[int, str]]) -> list[str]:
-    """Sorted by place; computations written inline keep their order, by which they are named."""
-    ordered = [text for _, text in sorted(texts, key=lambda found: found[0])]
-    bodies = [text for _, text in texts if "{" in text and "\n" in text]
-    if len(bodies) > 1:
-        remaining = iter(bodies)
-        ordered = [next(remaining) if "{" in text and "\n" in text else text for text in ordered]
-    return ordered
+def _in_order(texts: list[tuple[int, str, bool]]) -> list[str]:
+    """Sorted by place; attributes with computations written inline keep their order, by which these are named."""
+    bodies = iter([text for _, text, has_body in texts if has_body])
+    return [next(bodies) if has_body else text for _, text, has_body in sorted(texts, key=lambda found: found[0])]
 
 
 @_rule("instruction")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from lark.exceptions import UnexpectedInput
+
 from hlotool.errors import ParseError, Source
 from hlotool.ir.model import Module
 from hlotool.text.driver import read_pieces
@@ -96,9 +98,18 @@ def _selected(source: Source, module: Module, lines: tuple[int, int]) -> tuple[i
 
 
 def _formatted(text: str, path: FusedPath, style: FormatStyle, selected: tuple[int, int] | None) -> str:
+    try:
+        return _run(text, path, style, selected, by_lines=True)
+    except UnexpectedInput:
+        # What looks like a whole line may go on in the next one, in the middle of a value.
+        return _run(text, path, style, selected, by_lines=False)
+
+
+def _run(text: str, path: FusedPath, style: FormatStyle, selected: tuple[int, int] | None, *, by_lines: bool) -> str:
     joiner = Joiner(text, _marks(text))
     session = FormatSession(joiner, Writer(joiner, kept_text(text, selected), style.width), path)
-    session.fused = FormattedLines(session, callback)
+    if by_lines:
+        session.fused = FormattedLines(session, callback)
     with no_garbage_collection():
         read_pieces(session, form_of(text), callback)
         return session.writer.finish()

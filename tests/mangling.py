@@ -223,22 +223,35 @@ def _lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip()]
 
 
-def _places(text: str) -> dict[str, tuple[int, bool]]:
-    """For each inserted comment how many items end before it, and whether it stands inside the next."""
+@dataclass(frozen=True)
+class Place:
+    """How many items end before a comment; how many before each item that it stands in, of which bodies written inline make several."""
+
+    before: int
+    around: frozenset[int]
+
+
+def _places(text: str) -> dict[str, Place]:
+    """Where the inserted comments of a text stand."""
     items, places = tokens_of(text).items, {}
+
+    def ended(at: int) -> int:
+        return sum(1 for _, end in items if end <= at)
+
     for mark in _MARK.finditer(text):
-        before = sum(1 for _, end in items if end <= mark.start())
-        places[mark[0]] = before, any(start <= mark.start() < end for start, end in items)
+        around = frozenset(ended(start) for start, end in items if start <= mark.start() < end)
+        places[mark[0]] = Place(ended(mark.start()), around)
     return places
 
 
 def _moved(before: str, after: str) -> str | None:
     """Comments between two items stay there; one inside an item may go before it if it cannot stay, or behind it with the attribute it follows."""
     places = _places(after)
-    for mark, (number, inside) in _places(before).items():
+    for mark, place in _places(before).items():
         found = places.get(mark)
-        if found not in ({(number, False), (number, True), (number + 1, False)} if inside else {(number, False)}):
-            return f"comment {mark} moved from {number, inside} to {found}"
+        allowed = {place.before, place.before + 1, *place.around} if place.around else {place.before}
+        if found is None or found.before not in allowed or (found.around and not place.around):
+            return f"comment {mark} moved from {place} to {found}"
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CODE_NAMES", "DEFAULT_LINTS", "severity_of"]
+__all__ = ["ASKED_FOR_BY", "CODE_NAMES", "DEFAULT_LINTS", "severity_of"]
 
 CODE_NAMES: dict[str, str] = {
     "S001": "syntax-error",
@@ -409,6 +409,14 @@ _WARNINGS = frozenset(
 
 DEFAULT_LINTS = tuple("W001 W003 W007 W008 W015 W033 W050 S004 S007 S009 S024 S044 S045".split())
 """The warnings that are given without being asked for."""
+
+ASKED_FOR_BY = {
+    "T019": "broadcast_dimensions_sorted",
+    "A033": "names_unchanged",
+    "A034": "in_flight_limit",
+    "A035": "memory_budget",
+}
+"""Warnings that are given without being selected when a mode of the verification asks for them."""
 
 
 def severity_of(code: str) -> str:

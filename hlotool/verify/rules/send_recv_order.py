@@ -50,9 +50,9 @@ def send_recv_order(facts: Facts) -> Iterator[Finding]:
 def _fault(pairs: Pairs) -> str | None:
     twice = repeated(pairs)
     if twice is not None:
-        return f"in the pairs {twice}"
+        return twice
     cycle = cycle_of(pairs)
-    return f"the pairs form the cycle {' -> '.join(map(str, cycle))}" if cycle else None
+    return f"pairs form the cycle {' -> '.join(map(str, cycle))}" if cycle else None
 
 
 def _communicating(facts: Facts, sound: Mapping[Instruction, Computation]) -> dict[Computation, list[Instruction]]:
@@ -105,7 +105,8 @@ class _Order:
                     self.reported.add(x)
                     yield Finding("A026", computation, x, "instruction", *found)
                 pending = self._step(x, pending)
-        for x in pending:
+        # After a conflict, what is left over is its consequence.
+        for x in () if self.reported else pending:
             yield Finding("A026", self.sound[x], x, "instruction", f"no {_other(x)} with the pairs of '{x.name}' follows")
 
     def _conflict(self, x: Instruction, pending: Pending) -> tuple[str, str | None] | None:
@@ -118,7 +119,7 @@ class _Order:
         if first.op.name != x.op.name:
             return None if _match(x, pending) is not None else (f"no pending {_other(x)} has the pairs of '{x.name}'", None)
         fault = _fault(tuple(pair for y in (*pending, x) for pair in pairs_of(y)))
-        return None if fault is None else (f"'{x.name}' comes before the {_other(first)} of '{first.name}', and together {fault}", None)
+        return None if fault is None else (f"'{x.name}' begins before the {_other(first)} of '{first.name}': {fault}", None)
 
     def _step(self, x: Instruction, pending: Pending) -> Pending:
         match = _match(x, pending)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ASKED_FOR_BY", "CODE_NAMES", "DEFAULT_LINTS", "severity_of"]
+__all__ = ["CODE_NAMES", "DEFAULT_LINTS", "severity_of"]
 
 CODE_NAMES: dict[str, str] = {
     "S001": "syntax-error",
@@ -407,16 +407,8 @@ _WARNINGS = frozenset(
 )
 """Warnings outside the family W: legal, but doubtful. XLA's own tests hold T011 for valid."""
 
-DEFAULT_LINTS = tuple("W001 W003 W007 W008 W015 W033 W050 S004 S007 S009 S024 S044 S045".split())
-"""The warnings that are given without being asked for."""
-
-ASKED_FOR_BY = {
-    "T019": "broadcast_dimensions_sorted",
-    "A033": "names_unchanged",
-    "A034": "in_flight_limit",
-    "A035": "memory_budget",
-}
-"""Warnings that are given without being selected when a mode of the verification asks for them."""
+DEFAULT_LINTS = tuple("W001 W003 W007 W008 W015 W033 W050 S004 S007 S009 S024 S044 S045 A034 A035".split())
+"""The warnings that are given without being asked for; A034 and A035 need a limit to say anything."""
 
 
 def severity_of(code: str) -> str:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hlotool.analysis.callgraph import Call
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.shapes.shape import subshape
 
-__all__ = ["CONTINUED_BY", "arrivals", "written_opcode"]
+__all__ = ["CONTINUED_BY", "AsyncFlow", "written_opcode"]
 
 CONTINUED_BY = ("async-update", "async-done")
 """Opcodes that take over the value of an async-start or async-update."""
@@ -24,58 +25,88 @@ _UNCHANGED = frozenset({"opt-barrier", "copy", "custom-call", "domain"})
 _LEFT_BY_RETURN = frozenset({"while", "call", "conditional"})
 
 
-def arrivals(computation: Computation, start: Instruction, users: Users, callers: Mapping[Computation, Sequence[Call]]) -> Iterator[Call]:
-    """Every instruction that the value of `start` reaches as a whole, itself included, each with its computation.
+class AsyncFlow:
+    """Follows values through one module; what it learns about wide tuples it keeps, since many values may go through one."""
 
-    >>> from hlotool.analysis.callgraph import callers
-    >>> from hlotool.analysis.users import users
-    >>> from hlotool.text.parser import parse
-    >>> module = parse("ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) ROOT d = f32[4] abs-done(s) }")
-    >>> [x.name for _, x in arrivals(module.entry, module.entry.instructions[1], users, callers(module))]
-    ['s', 'd']
-    """
-    pending: list[_Carrier] = [(computation, start, ())]
-    seen: set[tuple[Instruction, Path]] = set()
-    while pending:
-        inside, x, path = pending.pop()
-        if (x, path) in seen:
-            continue
-        seen.add((x, path))
-        yield inside, x
-        if x is not start and x.op.name in CONTINUED_BY:
-            continue
-        for user in users(inside).get(x, ()):
-            pending.extend(_passed_to(inside, user, x, path))
-        if x is inside.root:
-            pending.extend(_returned_to(inside, path, callers))
+    def __init__(self, users: Users, callers: Mapping[Computation, Sequence[Call]]) -> None:
+        self.users = users
+        self.callers = callers
+        self._places: dict[Instruction, dict[Instruction, list[int]]] = {}
+        self._elements: dict[Instruction, dict[int, list[Instruction]]] = {}
 
+    def arrivals(self, computation: Computation, start: Instruction) -> Iterator[Call]:
+        """Every instruction that the value of `start` reaches as a whole, itself included, each with its computation.
 
-def _passed_to(inside: Computation, user: Instruction, x: Instruction, path: Path) -> Iterator[_Carrier]:
-    """What holds the value after `user` took `x`, which has it at `path`."""
-    opcode = user.op.name
-    if opcode in CONTINUED_BY or opcode in _UNCHANGED:
-        yield inside, user, path
-    elif opcode == "tuple":
-        yield from ((inside, user, (k, *path)) for k, operand in enumerate(user.operands) if operand is x)
-    elif opcode == "get-tuple-element":
-        if path[:1] == (user.attributes["index"],):
-            yield inside, user, path[1:]
-    elif opcode == "while":
-        yield inside, user, path
-        yield from ((called, called.parameters[0], path) for called in user.called if called.parameters)
-    elif opcode == "call":
-        yield from ((user.called[0], user.called[0].parameters[k], path) for k, operand in enumerate(user.operands) if operand is x)
-    elif opcode == "conditional":
-        branches = zip(user.called, user.operands[1:], strict=False)
-        yield from ((branch, branch.parameters[0], path) for branch, operand in branches if operand is x and branch.parameters)
+        >>> from hlotool.analysis.callgraph import callers
+        >>> from hlotool.analysis.users import users
+        >>> from hlotool.text.parser import parse
+        >>> module = parse("ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) ROOT d = f32[4] abs-done(s) }")
+        >>> [x.name for _, x in AsyncFlow(users, callers(module)).arrivals(module.entry, module.entry.instructions[1])]
+        ['s', 'd']
+        """
+        pending: list[_Carrier] = [(computation, start, ())]
+        seen: set[tuple[Instruction, Path]] = set()
+        while pending:
+            inside, x, path = pending.pop()
+            # In a module with wrong types a loop may put its state into ever deeper tuples.
+            if (x, path) in seen or subshape(x.shape, path) is None:
+                continue
+            seen.add((x, path))
+            yield inside, x
+            if x is not start and x.op.name in CONTINUED_BY:
+                continue
+            for user in self._takers(inside, x, path):
+                pending.extend(self._passed_to(inside, user, x, path))
+            if x is inside.root:
+                pending.extend(self._returned_to(inside, path))
 
+    def _takers(self, inside: Computation, x: Instruction, path: Path) -> Sequence[Instruction]:
+        """The users of x, but for those that take another of its elements."""
+        if not path:
+            return self.users(inside).get(x, ())
+        by_element = self._elements.get(x)
+        if by_element is None:
+            by_element = self._elements[x] = {}
+            for user in self.users(inside).get(x, ()):
+                element = user.attributes["index"] if user.op.name == "get-tuple-element" else -1
+                by_element.setdefault(element, []).append(user)
+        return [*by_element.get(-1, ()), *by_element.get(path[0], ())]
 
-def _returned_to(inside: Computation, path: Path, callers: Mapping[Computation, Sequence[Call]]) -> Iterator[_Carrier]:
-    for outside, caller in callers.get(inside, ()):
-        if caller.op.name in _LEFT_BY_RETURN:
-            yield outside, caller, path
-        if caller.op.name == "while" and inside.parameters:
-            yield inside, inside.parameters[0], path
+    def _places_in(self, user: Instruction, x: Instruction) -> Sequence[int]:
+        """Where x stands among the operands."""
+        places = self._places.get(user)
+        if places is None:
+            places = self._places[user] = {}
+            for k, operand in enumerate(user.operands):
+                places.setdefault(operand, []).append(k)
+        return places.get(x, ())
+
+    def _passed_to(self, inside: Computation, user: Instruction, x: Instruction, path: Path) -> Iterator[_Carrier]:
+        """What holds the value after `user` took `x`, which has it at `path`."""
+        opcode = user.op.name
+        if opcode in CONTINUED_BY or opcode in _UNCHANGED:
+            yield inside, user, path
+        elif opcode == "tuple":
+            yield from ((inside, user, (k, *path)) for k in self._places_in(user, x))
+        elif opcode == "get-tuple-element":
+            if path[:1] == (user.attributes["index"],):
+                yield inside, user, path[1:]
+        elif opcode == "while":
+            yield inside, user, path
+            yield from ((called, called.parameters[0], path) for called in user.called if called.parameters)
+        elif opcode == "call":
+            parameters = user.called[0].parameters
+            yield from ((user.called[0], parameters[k], path) for k in self._places_in(user, x) if k < len(parameters))
+        elif opcode == "conditional":
+            branches = [(user.called[k - 1], user.called[k - 1].parameters) for k in self._places_in(user, x) if 0 < k <= len(user.called)]
+            yield from ((branch, parameters[0], path) for branch, parameters in branches if parameters)
+
+    def _returned_to(self, inside: Computation, path: Path) -> Iterator[_Carrier]:
+        for outside, caller in self.callers.get(inside, ()):
+            if caller.op.name in _LEFT_BY_RETURN:
+                yield outside, caller, path
+            if caller.op.name == "while" and inside.parameters:
+                yield inside, inside.parameters[0], path
 
 
 def written_opcode(x: Instruction, module: Module, suffix: str | None = None) -> str:

@@ -147,7 +147,7 @@ class _Walk:
         self._number_parameters()
         for place, x in enumerate(computation.instructions):
             self.values[x] = self._value(x, place)
-        for buffer in self.values[computation.root]:
+        for buffer in self._of(computation.root):
             buffer.last = self.end
 
     def _number_parameters(self) -> None:
@@ -156,6 +156,10 @@ class _Walk:
         for parameter in self.computation.parameters:
             self.first_leaf[parameter] = count
             count += len(self.sizes.leaves(parameter.shape))
+
+    def _of(self, x: Instruction) -> _Value:
+        # Empty for what stands later than its use, as it may in modules that a program is changing.
+        return self.values.get(x, ())
 
     def _made(self, x: Instruction, shape: Shape, place: int) -> _Value:
         """New buffers for a result, or a part of one."""
@@ -169,12 +173,12 @@ class _Walk:
             return self._parameter(x)
         if opcode == "get-tuple-element":
             tuple_ = x.operands[0]
-            return self.values[tuple_][self.sizes.element(tuple_.shape, x.attributes["index"])]
+            return self._of(tuple_)[self.sizes.element(tuple_.shape, x.attributes["index"])]
         self._use(x, place)
         if opcode == "tuple":
-            return tuple(buffer for operand in x.operands for buffer in self.values[operand])
+            return tuple(buffer for operand in x.operands for buffer in self._of(operand))
         if opcode in _SAME:
-            return self.values[x.operands[0]]
+            return self._of(x.operands[0])
         if opcode in _GIVEN_BY_DONE:
             return self._given(x, place)
         if opcode in _RUNS:
@@ -199,7 +203,7 @@ class _Walk:
             # What a start reads is read until its end.
             read += [source for operand in x.operands for source in operand.operands]
         for operand in read:
-            for buffer in self.values[operand]:
+            for buffer in self._of(operand):
                 buffer.last = max(buffer.last, place)
                 if buffer in self.last_use:
                     self.last_use[buffer] = place
@@ -207,14 +211,14 @@ class _Walk:
     def _given(self, x: Instruction, place: int) -> _Value:
         """What a done gives: a part of what was in flight."""
         flying = x.operands[0]
-        value = self.values[flying][self.sizes.element(flying.shape, _GIVEN_BY_DONE[x.op.name])]
+        value = self._of(flying)[self.sizes.element(flying.shape, _GIVEN_BY_DONE[x.op.name])]
         missing = len(self.sizes.leaves(x.shape)) - len(value)
         return value if missing == 0 else (*value, *(_Buffer(x, 0, place) for _ in range(missing)))
 
     def start(self, x: Instruction, place: int) -> _Value:
         """What is in flight: the operands where they are, and new buffers for the rest."""
         kept, found = _OPERANDS_IN_START[x.op.name], list[_Buffer]()
-        given = tuple(buffer for operand in x.operands for buffer in self.values[operand])
+        given = tuple(buffer for operand in x.operands for buffer in self._of(operand))
         for k, element in enumerate(x.shape.elements):
             # Of a transfer, the operands include a token.
             count = len(self.sizes.leaves(element))
@@ -223,11 +227,11 @@ class _Walk:
 
     def loop(self, x: Instruction, place: int) -> _Value:
         """The state is one set of buffers: before, while and after the loop runs."""
-        return self.values[x.operands[0]]
+        return self._of(x.operands[0])
 
     def call(self, x: Instruction, place: int) -> _Value:
         """What the called computation gives: new buffers, or those of operands that it passes on."""
-        given = tuple(buffer for operand in x.operands for buffer in self.values[operand])
+        given = tuple(buffer for operand in x.operands for buffer in self._of(operand))
         summary = self.summaries.get(x.called[0])
         made = self._made(x, x.shape, place)
         if summary is None or len(summary.result) != len(made):
@@ -237,8 +241,8 @@ class _Walk:
     def _made_or_overwritten(self, x: Instruction, place: int) -> _Value:
         made = list(self._made(x, x.shape, place))
         for leaf, operand, operand_leaf in self._overwritten(x):
-            if leaf < len(made) and operand_leaf < len(self.values[operand]):
-                made[leaf] = self._replaced(made[leaf], self.values[operand][operand_leaf])
+            if leaf < len(made) and operand_leaf < len(self._of(operand)):
+                made[leaf] = self._replaced(made[leaf], self._of(operand)[operand_leaf])
         return tuple(made)
 
     def _replaced(self, new: _Buffer, old: _Buffer) -> _Buffer:
@@ -270,7 +274,7 @@ class _Walk:
         return len(self.users.get(operand, ())) == 1 and not (self.is_entry and operand.op.name == "parameter")
 
     def summary(self) -> _Summary:
-        result = self.values[self.computation.root]
+        result = self._of(self.computation.root)
         mine = {id(buffer) for buffer in result}
         curve = self._curve([buffer for buffer in self.buffers if id(buffer) not in mine])
         return _Summary(max(curve, default=0), tuple(buffer.parameter_leaf for buffer in result))
@@ -297,19 +301,20 @@ class _Walk:
     def _share_with_parameters(self, module: Module) -> int:
         """Lets donated parameters live until results take their place, and says how many bytes these need not find elsewhere."""
         root, parameters, saved = self.computation.root, self.computation.parameters, 0
-        result = self.values[root]
+        result = self._of(root)
         for pair in module.attributes.get("input_output_alias", ()):
             if not 0 <= pair.number < len(parameters):
                 continue
-            source, parameter = self.values[parameters[pair.number]], parameters[pair.number]
+            source, parameter = self._of(parameters[pair.number]), parameters[pair.number]
             leaf, place = self._leaf_at(root.shape, pair.output_index), self._leaf_at(parameter.shape, pair.index)
             if leaf >= len(result) or place >= len(source) or result[leaf] is source[place]:
                 continue
             given, made = source[place], result[leaf]
             given.last = self.last_use.get(given, 0)
             if given.last <= made.first and given.bytes:
+                # The result may take its place in the very instruction that reads it last.
                 saved += made.bytes
-                given.last = max(made.first - 1, 0)
+                given.last = max(min(given.last, made.first - 1), 0)
         return saved
 
 

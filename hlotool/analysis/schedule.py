@@ -25,7 +25,9 @@ AWAITED_BY: Mapping[str, str] = {
 
 STARTS = tuple(AWAITED_BY)
 
-COSTS_NOTHING = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "opt-barrier", "partition-id", "replica-id"})
+COSTS_NOTHING = frozenset(
+    {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "opt-barrier", "partition-id", "replica-id"}
+)
 """Opcodes that no device spends time on."""
 
 

@@ -16,7 +16,7 @@ class VerifyModes(Record):
     `layout_sensitive` also compares layouts; None does so for scheduled modules. `stage` and `target` name the compiler's stage and backend
     for rules that depend on them, `devices` overrides the number of devices that the module's header gives.
 
-    `names_unchanged` says that no instruction may have another name than when it was scheduled. `memory_budget`, in bytes, and
+    `names_unchanged` makes an error of an instruction that has another name than when it was scheduled. `memory_budget`, in bytes, and
     `in_flight_limit`, a number of operations of one kind, ask for warnings where a schedule needs more.
 
     >>> VerifyModes(allow_mixed_precision=True).allow_mixed_precision

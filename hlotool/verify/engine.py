@@ -41,7 +41,7 @@ def verify(
     <string>:1:44: error[T003] result-shape: 'negate' of f32[4] gives f32[4], written f32[5]
     """
     load_rules()
-    selection = Selection(select, ignore, modes)
+    selection = Selection(select, ignore)
     if modes.layout_sensitive is None:
         modes = replace(modes, layout_sensitive=module.is_scheduled)
     facts = Facts(module, modes)

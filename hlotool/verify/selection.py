@@ -5,16 +5,14 @@ Knows codes and prefixes only, no rule.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
-from hlotool.codes import ASKED_FOR_BY, CODE_NAMES, DEFAULT_LINTS, severity_of
+from hlotool.codes import CODE_NAMES, DEFAULT_LINTS, severity_of
 from hlotool.errors import HlotoolError, nearest
-from hlotool.opdefs.modes import VerifyModes
 
 __all__ = ["Selection", "SelectionError"]
 
 _EVERYTHING = "ALL"
-_NO_MODES = VerifyModes()
 
 
 class SelectionError(HlotoolError):
@@ -26,29 +24,24 @@ class SelectionError(HlotoolError):
 class Selection:
     """The codes that are reported; the longest matching prefix decides, and `ignore` wins over an equally long `select`.
 
-    Without `select` these are the errors, a few warnings, and the warnings that modes ask for.
-
     >>> chosen = Selection(["T"], ["T08"])
     >>> chosen.has("T003"), chosen.has("T083"), chosen.has("C001")
     (True, False, False)
     """
 
-    def __init__(
-        self, select: Sequence[str] | None = None, ignore: Sequence[str] | None = None, modes: VerifyModes = _NO_MODES
-    ) -> None:
+    def __init__(self, select: Sequence[str] | None = None, ignore: Sequence[str] | None = None) -> None:
         wanted = None if select is None else _prefixes(select)
         unwanted = _prefixes(ignore or ())
-        asked = {*DEFAULT_LINTS, *(code for code, mode in ASKED_FOR_BY.items() if getattr(modes, mode))}
-        self.codes = frozenset(code for code in CODE_NAMES if _longest(code, unwanted) < _wanted(code, wanted, asked))
+        self.codes = frozenset(code for code in CODE_NAMES if _longest(code, unwanted) < _wanted(code, wanted))
 
     def has(self, code: str) -> bool:
         return code in self.codes
 
 
-def _wanted(code: str, prefixes: list[str] | None, asked: Container[str]) -> int:
-    """Length of the longest prefix that selects the code, -1 when none does; by default errors and what is asked for are selected."""
+def _wanted(code: str, prefixes: list[str] | None) -> int:
+    """Length of the longest prefix that selects the code, -1 when none does; by default the errors and a few warnings are selected."""
     if prefixes is None:
-        return 0 if severity_of(code) == "error" or code in asked else -1
+        return 0 if severity_of(code) == "error" or code in DEFAULT_LINTS else -1
     return _longest(code, prefixes)
 
 

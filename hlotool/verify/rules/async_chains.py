@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.analysis.async_chains import CONTINUED_BY, arrivals, written_opcode
+from hlotool.analysis.async_chains import CONTINUED_BY, AsyncFlow, written_opcode
 from hlotool.ir.model import Computation, Instruction
 from hlotool.verify.facts import Facts
 from hlotool.verify.registry import Finding, module_rule
@@ -26,6 +26,7 @@ def async_chains(facts: Facts) -> Iterator[Finding]:
     Bad: two `async-done(s)`, or an async-start as ROOT of the entry computation
     Good: `d = f32[4] async-done(s)`
     """
+    flow = AsyncFlow(facts.users, facts.callers)
     for opcode, code in (("async-start", "A001"), ("async-update", "A010")):
         for computation, x in facts.instructions_of(opcode):
             users = facts.users(computation).get(x, ())
@@ -37,7 +38,7 @@ def async_chains(facts: Facts) -> Iterator[Finding]:
                 yield Finding("A012", computation, user, "operands", message, f"use what {written_opcode(x, facts.module, 'done')} gives")
             going_on = [user for user in users if _goes_on(facts, computation, user)]
             yield from _forks(facts, computation, x, going_on)
-            if not (going_on or strange or _is_ended(facts, computation, x)):
+            if not (going_on or strange or _is_ended(flow, computation, x)):
                 at = "operands" if code == "A001" else "instruction"
                 yield Finding(code, computation, x, at, f"'{x.name}' has no {written_opcode(x, facts.module, 'done')}")
 
@@ -60,7 +61,7 @@ def _forks(facts: Facts, computation: Computation, x: Instruction, going_on: lis
             yield Finding("A009", computation, other, "instruction", f"'{x.name}' already continues in '{first.name}'")
 
 
-def _is_ended(facts: Facts, computation: Computation, x: Instruction) -> bool:
+def _is_ended(flow: AsyncFlow, computation: Computation, x: Instruction) -> bool:
     """Whether the value comes to a done or an update, or goes round a loop, where a done may lie before the start."""
-    ways = arrivals(computation, x, facts.users, facts.callers)
+    ways = flow.arrivals(computation, x)
     return any(arrival is not x and (arrival.op.name in CONTINUED_BY or arrival.op.name == "while") for _, arrival in ways)

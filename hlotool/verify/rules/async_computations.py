@@ -84,5 +84,7 @@ def _other_calls(facts: Facts, x: Instruction) -> Iterator[Finding]:
     called = x.called[0]
     for computation, caller in facts.callers.get(called, ()):
         if caller.op.name not in _ASYNC:
-            at = next((key for key, value in caller.attributes.items() if value is called or (isinstance(value, tuple) and called in value)), "opcode")
+            at = next(
+                (key for key, value in caller.attributes.items() if value is called or (isinstance(value, tuple) and called in value)), "opcode"
+            )
             yield Finding("A011", computation, caller, at, f"'{called.name}' is wrapped by {x.op.name} '{x.name}'", "give the call a copy of its own")

@@ -20,7 +20,7 @@ _FORESIGHT = 100
 def async_overlap(facts: Facts) -> Iterator[Finding]:
     """Something runs while an operation is in flight, and no more operations are in flight than the hardware takes.
 
-    Checks, in scheduled modules: between a start and its done stands an instruction that takes time (A030); at no point more collectives,
+    Checks: in scheduled modules, between a start and its done stands an instruction that takes time (A030); at no point more collectives,
     copies or transfers are in flight than `in_flight_limit` says (A034, reported once for each kind and computation).
     Why: a start that is followed by its done waits as long as the plain operation would, and each operation in flight holds its memory.
     Bad: `s = f32[4] all-reduce-start(p)` and in the next line `d = f32[4] all-reduce-done(s)`

@@ -16,7 +16,7 @@ __all__: list[str] = []
 def schedule_order(facts: Facts) -> Iterator[Finding]:
     """A schedule lists every instruction once, after what it depends on.
 
-    Checks, in scheduled modules: operands and control predecessors stand earlier (A028); nothing that is used is missing, nothing stands
+    Checks: in scheduled modules, operands and control predecessors stand earlier (A028); nothing that is used is missing, nothing stands
     twice, and no called computation is missing (A029). Bodies of fusions have no schedule. What a text gets wrong here, the parser refuses;
     this is for modules that a program has built or changed.
     Why: devices execute a scheduled computation line by line.
@@ -66,4 +66,6 @@ def _faults(computation: Computation) -> Iterator[Finding]:
                 yield Finding("A028", computation, x, at, f"'{x.name}' is scheduled before its {what} '{y.name}'")
         seen.add(x)
     if computation.root not in listed:
-        yield Finding("A029", computation, None, max(0, computation.start), f"root '{computation.root.name}' is not in the schedule of '{computation.name}'")
+        yield Finding(
+            "A029", computation, None, max(0, computation.start), f"root '{computation.root.name}' is not in the schedule of '{computation.name}'"
+        )

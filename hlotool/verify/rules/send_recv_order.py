@@ -26,7 +26,7 @@ Pending = tuple[Instruction, ...]
 def send_recv_order(facts: Facts) -> Iterator[Finding]:
     """The schedule brings sends and their receives together before anything else that all devices take part in.
 
-    Checks, under the mode `collective_deadlocks` and in scheduled modules: every send is followed by the recv with the same source-target
+    Checks: under the mode `collective_deadlocks` and in scheduled modules, every send is followed by the recv with the same source-target
     pairs, or the other way round, with no collective and no foreign transfer between them (A026); several may begin together when no device
     sends or receives twice and no cycle comes about; the pairs of one transfer have neither (A027). Transfers to the host and pipelined ones
     are left out.

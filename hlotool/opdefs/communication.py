@@ -64,7 +64,11 @@ def _in_flight(buffer: Shape, at: str, opcode: str) -> Shape:
     return made_tuple((buffer, array_shape("u32"), TOKEN), at, opcode)
 
 
-@op(infers=False, shape_ignored=True, traits=(MIXED_PRECISION,))
+def _send_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    return _in_flight(operands[0], "operand 0", "send")
+
+
+@op(infers=False, shape_ignored=True, constraints=_send_constraints, result_code="A020", traits=(MIXED_PRECISION,))
 def send(operand: Shape, token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Begins to send the operand over a channel; the result holds the buffer, a context and a token.
 
@@ -91,7 +95,12 @@ def _recv_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: di
     return _in_flight(result.elements[0], "shape", "recv")
 
 
-@op(infers=False, parse_rule=_recv_rule, constraints=_tokens_at(0))
+def _recv_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
+    _tokens_at(0)(result, operands, attributes, modes)
+    return _recv_rule(result, operands, attributes)
+
+
+@op(infers=False, parse_rule=_recv_rule, constraints=_recv_constraints, result_code="A021")
 def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Begins to receive from a channel; the result holds the buffer, a context and a token.
 
@@ -100,7 +109,13 @@ def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool 
     written_shape_needed("recv")
 
 
-@op(infers=False, shape_ignored=True)
+def _recv_done_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
+    # What follows something else than a recv is reported by the rule of pairs.
+    received = operands[0].elements[:1] if operands[0].is_tuple else ()
+    return made_tuple((*received, TOKEN), "operand 0", "recv-done") if received else None
+
+
+@op(infers=False, shape_ignored=True, constraints=_recv_done_constraints, result_code="A021")
 def recv_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Waits for a recv and gives what was received.
 

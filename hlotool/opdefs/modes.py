@@ -16,6 +16,9 @@ class VerifyModes(Record):
     `layout_sensitive` also compares layouts; None does so for scheduled modules. `stage` and `target` name the compiler's stage and backend
     for rules that depend on them, `devices` overrides the number of devices that the module's header gives.
 
+    `names_unchanged` makes an error of an instruction that has another name than when it was scheduled. `memory_budget`, in bytes, and
+    `in_flight_limit`, a number of operations of one kind, ask for warnings where a schedule needs more.
+
     >>> VerifyModes(allow_mixed_precision=True).allow_mixed_precision
     True
     """
@@ -30,6 +33,9 @@ class VerifyModes(Record):
     unbounded_dynamic: bool = False
     collective_deadlocks: bool = False
     check_replica_groups: bool = True
+    names_unchanged: bool = False
     stage: str = "auto"
     target: str = "generic"
     devices: int | None = None
+    memory_budget: int | None = None
+    in_flight_limit: int | None = None

@@ -225,7 +225,9 @@ class ModuleBuilder:
         # XLA counts these as the same error; telling them apart spares the reader a search.
         if code == "S002" and f"{name} = " in self.source.text[position : position + 20_000]:
             message = f"'{name}' is used before it is defined in computation '{scope.computation.name}'"
-            raise Violation("S002", position, message, "move its definition up; HLO text defines before use")
+            # Where the lines are a schedule, this one is wrong.
+            code = "A028" if self.module.is_scheduled else "S002"
+            raise Violation(code, position, message, "move its definition up; HLO text defines before use")
         meant = nearest(name, list(scope.names)[-1000:])
         hint = f"did you mean '{meant}'?" if meant else None
         raise Violation(code, position, f"no instruction named '{name}' in computation '{scope.computation.name}'", hint)

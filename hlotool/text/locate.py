@@ -133,7 +133,10 @@ def _attribute(right: Piece, place: Place) -> Any:
         if not (place.is_value or place.entry is not None) or len(part.parts) < 2:
             return part
         value = part.parts[1]
-        return _entry(value, place.entry) if place.entry is not None else value
+        if place.entry is None:
+            return value
+        entry = _entry(value, place.entry)
+        return entry.parts[-1] if place.is_value and isinstance(entry, Piece) else entry
     return None
 
 

@@ -10,6 +10,7 @@ Finding the part in the text is not done here: `text.instructions` knows its par
 | `dimensions` | an attribute, from its name |
 | `dimensions value` | its value |
 | `slice[1]`, `window[stride]` | one entry of its value, by number or by its key |
+| `window value[stride]` | the value of an entry that begins with a key |
 | `shape[0]` | one element of a tuple's shape |
 | `definition of operand 1` | the instruction that defines the operand |
 | `root of body` | the root of the computation that the attribute names |

@@ -77,14 +77,15 @@ class _InstructionRules:
     def findings(self) -> Iterator[Finding]:
         # Identities tell shapes and attributes apart, since the module keeps them alive; hashing them would cost more than judging.
         verdicts: dict[tuple[int, ...], Violation | None] = {}
-        get, judge = verdicts.get, self._judge
+        get, judge, hidden = verdicts.get, self._judge, self.facts.module.hidden
         for computation in self.facts.module.computations:
             for x in computation.instructions:
                 key = (id(x.op), id(x.attributes), id(x.shape), *[id(operand.shape) for operand in x.operands])
                 verdict = get(key, _UNJUDGED)
                 if verdict is _UNJUDGED:
                     verdict = verdicts[key] = judge(x)
-                if verdict is not None:
+                # What stands for async sugar has its parameters from the start, which is judged itself.
+                if verdict is not None and (x is computation.root or computation not in hidden):
                     yield Finding(verdict.code, computation, x, verdict.at, verdict.message, verdict.hint)
 
     def _judge(self, x: Instruction) -> Violation | None:

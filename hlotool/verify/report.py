@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hlotool.analysis.async_chains import written_opcode
 from hlotool.codes import CODE_NAMES, severity_of
 from hlotool.errors import Diagnostic, Source
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.inference import count
+from hlotool.record import replace
 from hlotool.shapes.shape import Shape
 from hlotool.text.locate import locate
 from hlotool.text.places import Place, parse_place
@@ -36,6 +38,7 @@ class Reporter:
 
     def diagnostic(self, finding: Finding) -> Diagnostic:
         """The finding with its place and notes."""
+        finding = self._as_written(finding)
         x, computation = finding.instruction, finding.computation
         if x is None or isinstance(finding.at, int):
             start = finding.at if isinstance(finding.at, int) else (computation.start if computation is not None else 0)
@@ -61,6 +64,21 @@ class Reporter:
             computation.name if computation is not None else None,
             x.name if x is not None else None,
         )
+
+    def _as_written(self, finding: Finding) -> Finding:
+        """A finding about async sugar such as `negate-start`, at the instruction that stands in the text and in its words.
+
+        In the computation that the sugar stands for, the operands are those of the start, the attributes are the same, and the result is
+        element 1 of what is in flight.
+        """
+        x, inside, hidden = finding.instruction, finding.computation, self.facts.module.hidden
+        if inside in hidden and inside is not None and x is not None:
+            calls = self.facts.callers.get(inside, ())
+            at = "shape[1]" if finding.at in ("shape", "instruction") and x is inside.root else finding.at
+            return replace(finding, computation=calls[0][0], instruction=calls[0][1], at=at) if calls else finding
+        if x is None or not (x.op.name.startswith("async-") and x.called and x.called[0] in hidden):
+            return finding
+        return replace(finding, message=finding.message.replace(f"'{x.op.name}'", f"'{written_opcode(x, self.facts.module)}'"))
 
     def _span(self, x: Instruction, computation: Computation | None, place: Place) -> tuple[int, int]:
         """Offsets of the part; what is not in the text stands where it comes from."""

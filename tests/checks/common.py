@@ -15,10 +15,10 @@ class Mismatch(Exception):
     """What a case says and what hlotool does differ; shown without a traceback."""
 
 
-def parsed(text: str) -> Module:
+def parsed(text: str, filename: str = "<string>") -> Module:
     """The module, by both paths of the parser, which must agree."""
     try:
-        fused = parse_source(Source(text))
+        fused = parse_source(Source(text, filename))
     except ParseError as error:
         raise Mismatch(f"does not parse: {'; '.join(map(str, error.diagnostics))}") from None
     found = differences(fused, parse_source(Source(text), fused=False))

@@ -13,7 +13,8 @@ __all__ = ["VerifyModes"]
 class VerifyModes(Record):
     """The options of a verification.
 
-    `layout_sensitive` also compares layouts; None does so for scheduled modules. `stage` and `target` name the compiler's stage and backend
+    `layout_sensitive` also compares layouts; None does so for scheduled modules. `layouts_kept` says that layouts are assigned for good, so that
+    only copies and the like may change them; None is True where `layout_sensitive` was asked for, since compilers' last stages break it. `stage` and `target` name the compiler's stage and backend
     for rules that depend on them, `devices` overrides the number of devices that the module's header gives.
 
     >>> VerifyModes(allow_mixed_precision=True).allow_mixed_precision
@@ -21,6 +22,7 @@ class VerifyModes(Record):
     """
 
     layout_sensitive: bool | None = None
+    layouts_kept: bool | None = None
     allow_mixed_precision: bool = False
     reshape_is_bitcast: bool = False
     no_host_memory: bool = False

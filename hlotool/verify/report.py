@@ -11,8 +11,10 @@ from hlotool.codes import CODE_NAMES, severity_of
 from hlotool.errors import Diagnostic, Source
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.inference import count
+from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
+from hlotool.opdefs.table import CODECS
 from hlotool.shapes.shape import Shape
-from hlotool.text.locate import locate
+from hlotool.text.locate import locate, locate_in_header
 from hlotool.text.places import Place, parse_place
 from hlotool.verify.facts import Facts
 from hlotool.verify.registry import Finding
@@ -37,7 +39,11 @@ class Reporter:
     def diagnostic(self, finding: Finding) -> Diagnostic:
         """The finding with its place and notes."""
         x, computation = finding.instruction, finding.computation
-        if x is None or isinstance(finding.at, int):
+        header = self.facts.module.attribute_starts.get(_word(finding.at)) if x is None and computation is None else None
+        if header is not None:
+            start, end = self._header_span(header, parse_place(str(finding.at)))
+            notes = finding.notes
+        elif x is None or isinstance(finding.at, int):
             start = finding.at if isinstance(finding.at, int) else (computation.start if computation is not None else 0)
             start, end, notes = max(0, start), max(0, start) + 1, finding.notes
         else:
@@ -79,6 +85,11 @@ class Reporter:
             x, place = caller, _WHOLE
         return locate(self.source.text, x.start, x.end, place)
 
+    def _header_span(self, start: int, place: Place) -> tuple[int, int]:
+        """Offsets of an attribute of the header that stands at `start`, or of a part of it."""
+        rule = CODECS[MODULE_ATTRIBUTES[place.word].kind].rule
+        return locate_in_header(self.source.text, start, rule, place)
+
     def _definitions(self, x: Instruction, place: Place) -> Iterator[str]:
         """Where what is to blame is defined: operands with their shapes, called computations with theirs."""
         called = x.attributes.get(place.word)
@@ -96,6 +107,11 @@ class Reporter:
     def _at(self, offset: int) -> str:
         line, column = self.source.line_column(offset)
         return f"{line}:{column}"
+
+
+def _word(at: str | int) -> str:
+    """The attribute that a place names; none for an offset."""
+    return parse_place(at).word if isinstance(at, str) else ""
 
 
 def _brief(shape: Shape) -> str:

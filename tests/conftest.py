@@ -108,10 +108,10 @@ def _printed(case: Case) -> str | None:
         return None
 
 
-def _parsed(text: str) -> Module:
+def _parsed(text: str, filename: str = "<string>") -> Module:
     """The module, by both paths of the parser, which must agree."""
     try:
-        fused = parse_source(Source(text))
+        fused = parse_source(Source(text, filename))
     except ParseError as error:
         raise Mismatch(f"does not parse: {'; '.join(map(str, error.diagnostics))}") from None
     found = differences(fused, parse_source(Source(text), fused=False))
@@ -224,7 +224,7 @@ def _same_values(shape: Shape, found: Any, line: ExpectedValue) -> None:
 
 
 def _verified(path: Path, case: Case) -> None:
-    module = _parsed(case.text)
+    module = _parsed(case.text, path.name)
     modes = case_modes(case.text)
     wanted = expected_errors(case.text)
     found = sorted(verify(module, VerifyModes(**modes), select=["ALL"]), key=lambda d: (d.line, d.code))

@@ -175,14 +175,12 @@ def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = Non
 
 def _copy_done_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
     # What follows something else than a copy-start is reported by the rule of pairs.
-    buffers = operands[0].elements
-    if len(buffers) < 2:
-        return buffers[0] if buffers else None
-    if compatible(result, buffers[0]) and not same_shape(result, buffers[0], modes):
-        raise Violation("L026", "shape", f"the destination is {buffers[0].text}, written {result.text}")
-    if compatible(*buffers[:2]) and not same_order(*buffers[:2], modes):
-        raise Violation("L026", "operands", f"the destination is {buffers[0].text}, the source {buffers[1].text}")
-    return buffers[0]
+    if not operands[0].elements:
+        return None
+    destination = operands[0].elements[0]
+    if compatible(result, destination) and not same_shape(result, destination, modes):
+        raise Violation("L026", "shape[layout]", f"the destination is {destination.text}, written {result.text}")
+    return destination
 
 
 @op(infers=False, constraints=_copy_done_constraints, result_code="A019", traits=(MIXED_PRECISION,))

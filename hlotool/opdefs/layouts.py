@@ -37,8 +37,8 @@ _ELEMENTWISE = frozenset(
 )
 _KEEPS_ORDER = _ELEMENTWISE | frozenset(
     "add-dependency all-gather all-gather-done all-reduce all-reduce-done all-reduce-start all-to-all cholesky collective-permute"
-    " collective-permute-done concatenate dynamic-slice dynamic-update-slice fft map pad ragged-all-to-all reduce-scatter reduce-window reverse scatter"
-    " select-and-scatter set-dimension-size slice sort topk triangular-solve".split()
+    " collective-permute-done concatenate dynamic-slice dynamic-update-slice fft map pad ragged-all-to-all reduce-scatter reduce-window reverse"
+    " scatter select-and-scatter set-dimension-size slice sort topk triangular-solve".split()
 )
 """Ops that XLA's layout assignment takes for unable to change a layout, for which it puts copies around them."""
 

@@ -14,8 +14,9 @@ class VerifyModes(Record):
     """The options of a verification.
 
     `layout_sensitive` also compares layouts; None does so for scheduled modules. `layouts_kept` says that layouts are assigned for good, so that
-    only copies and the like may change them; None is True where `layout_sensitive` was asked for, since compilers' last stages break it. `stage` and `target` name the compiler's stage and backend
-    for rules that depend on them, `devices` overrides the number of devices that the module's header gives.
+    only copies and the like may change them; None says so where `layout_sensitive` was asked for, but not of its own accord, since the last
+    stages of compilers do otherwise. `stage` and `target` name the compiler's stage and backend for rules that depend on them, `devices`
+    overrides the number of devices that the module's header gives.
 
     >>> VerifyModes(allow_mixed_precision=True).allow_mixed_precision
     True

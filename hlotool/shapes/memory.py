@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
 
 from hlotool.shapes.dtype import ELEMENT_TYPES
@@ -126,4 +127,4 @@ def _is_same_run(first: _Run, second: _Run) -> bool:
 
 
 def _is_contiguous(run: _Run) -> bool:
-    return all(stride == size * inner for (_, stride), (size, inner) in zip(run, run[1:], strict=False))
+    return all(stride == size * inner for (_, stride), (size, inner) in pairwise(run))

@@ -23,10 +23,10 @@ __all__ = ["Piece", "locate", "locate_in_header"]
 
 _BETWEEN = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
 _FIRST_WORD = re.compile(r"[A-Za-z0-9_.%\-]++")
-_PUNCTUATION = frozenset(("{", "}", "(", ")", "[", "]", ",", ":", "=", "->", "<="))
+_PUNCTUATION = frozenset(("{", "}", "(", ")", "[", "]", ",", ":", "=", "->"))
 _BRACE = re.compile(r"[{}]")
 # Wrappers that a path of entries does not count.
-_WRAPPERS = frozenset({"shape"})
+_WRAPPERS = frozenset({"shape", "sharding"})
 
 
 class Piece:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.ir.model import Instruction, Module
-from hlotool.shapes.shape import Shape, subshape
+from hlotool.ir.model import Instruction
+from hlotool.shapes.shape import Shape
 
-__all__ = ["Index", "leaf_indices", "named_buffer", "producer_of", "spelled"]
+__all__ = ["Index", "leaf_indices", "producer_of", "spelled"]
 
 Index = tuple[int, ...]
 """A path into a tuple shape."""
@@ -23,12 +23,6 @@ def spelled(index: Index) -> str:
     '{1,0}'
     """
     return f"{{{','.join(map(str, index))}}}"
-
-
-def named_buffer(module: Module, number: int, index: Index) -> Shape | None:
-    """The part of an entry parameter that a number and an index name, None where there is none."""
-    parameters = module.entry.parameters
-    return subshape(parameters[number].shape, index) if 0 <= number < len(parameters) else None
 
 
 def leaf_indices(shape: Shape) -> Iterator[tuple[Index, Shape]]:

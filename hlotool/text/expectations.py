@@ -66,7 +66,7 @@ _FIELDS = {
 }
 # What stands before the value of a frontend attribute, and before a module's name.
 _LONGEST_KEY = 200
-_FRONTEND_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*=[ \t]*\Z")
+_FRONTEND_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*(?<!backend_config)=[ \t]*\Z")
 _MODULE_WORD = re.compile(r"(?<![A-Za-z0-9_.\-])HloModule\s*\Z")
 _WORD = re.compile(r"%?[A-Za-z_][A-Za-z0-9_.\-]*=?|-?[0-9][0-9A-Za-z_.+\-]*|\"(?:[^\"\\\n]++|\\.)*+\"?|->|<=|\.\.\.|.", re.DOTALL)
 

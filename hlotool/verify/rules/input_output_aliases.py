@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.analysis.aliasing import Index, leaf_indices, named_buffer, spelled
-from hlotool.opdefs.inference import bare, count
+from hlotool.analysis.aliasing import Index, leaf_indices, spelled
+from hlotool.opdefs.inference import bare, brief, count
 from hlotool.shapes.memory import stored_size
 from hlotool.shapes.shape import UNBOUNDED, Shape, subshape
 from hlotool.shapes.values import AliasPair
@@ -56,18 +56,18 @@ def _named(buffer: Buffer) -> str:
 def _fault(facts: Facts, pair: AliasPair) -> tuple[str, str, str, str | None] | None:
     """Code, entry of the pair, message and hint for the first fault of a pair by itself."""
     module = facts.module
-    parameters, buffer = module.entry.parameters, (pair.number, pair.index)
+    parameters, buffer = facts.program_shape(module.entry).parameters, (pair.number, pair.index)
     if pair.number >= len(parameters):
         return "M005", f"[{_NUMBER}]", f"ENTRY has {count(len(parameters), 'parameter')}, none is number {pair.number}", None
-    given, made = named_buffer(module, *buffer), subshape(module.entry.root.shape, pair.output_index)
+    given, made = subshape(parameters[pair.number], pair.index), subshape(module.entry.root.shape, pair.output_index)
     if given is None:
-        whole = parameters[pair.number].shape.text_without_layout
+        whole = brief(parameters[pair.number])
         return "M006", f"[{_NUMBER}]", f"parameter {pair.number} is {whole}, no index {spelled(pair.index)}", None
     if made is None:
         return None
     for shape, what in ((made, f"output {spelled(pair.output_index)}"), (given, _named(buffer))):
         if not bare(shape).is_array:
-            return "M009", "", f"{what} is {shape.text_without_layout}; only arrays share memory", _pairs_of_leaves(given, made, pair)
+            return "M009", "", f"{what} is {brief(shape)}; only arrays share memory", _pairs_of_leaves(given, made, pair)
     sizes = _size(given), _size(made)
     if facts.modes.layout_sensitive and None not in sizes and sizes[0] != sizes[1]:
         return "M010", "", f"parameter {pair.number} has {sizes[0]} bytes, output has {sizes[1]}", None
@@ -90,6 +90,8 @@ _MOST_PAIRS = 4
 
 def _pairs_of_leaves(given: Shape, made: Shape, pair: AliasPair) -> str | None:
     """The pairs that were probably meant, where two tuples of the same few arrays are named."""
+    if max(len(given.elements), len(made.elements)) > _MOST_PAIRS:
+        return None
     leaves = [index for index, _ in leaf_indices(made)]
     if not given.is_tuple or [index for index, _ in leaf_indices(given)] != leaves or len(leaves) > _MOST_PAIRS:
         return None
@@ -98,15 +100,16 @@ def _pairs_of_leaves(given: Shape, made: Shape, pair: AliasPair) -> str | None:
 
 
 def _donors(facts: Facts, aliased: dict[Buffer, Index]) -> Iterator[Finding]:
-    parameters = facts.module.entry.parameters
+    parameters = facts.program_shape(facts.module.entry).parameters
     for k, (number, index) in enumerate(facts.module.attributes.get(_DONOR, ())):
-        at, given = f"{_DONOR}[{k}]", named_buffer(facts.module, number, index)
+        at = f"{_DONOR}[{k}]"
         if not 0 <= number < len(parameters):
             yield Finding("M012", None, None, at, f"ENTRY has {count(len(parameters), 'parameter')}, none is number {number}")
-        elif given is None or not bare(given).is_array:
-            whole = parameters[number].shape.text_without_layout
+            continue
+        given = subshape(parameters[number], index)
+        if given is None or not bare(given).is_array:
             what = f"no index {spelled(index)}" if given is None else f"no array at {spelled(index)}"
-            yield Finding("M013", None, None, at, f"parameter {number} is {whole}, {what}")
+            yield Finding("M013", None, None, at, f"parameter {number} is {brief(parameters[number])}, {what}")
         elif (number, index) in aliased:
             message = f"{_named((number, index))} is already aliased with output {spelled(aliased[number, index])}"
             yield Finding("M014", None, None, _DONOR, message, "drop one of the two")

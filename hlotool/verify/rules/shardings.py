@@ -83,7 +83,7 @@ def _fault(sharding: Sharding, shape: Shape, partitions: int) -> Fault | None:
 def _is_written_once(facts: Facts, x: Instruction, sharding: Sharding) -> bool:
     """Whether the parser has repeated one tiled sharding for all arrays of a tuple, as XLA's does for the sake of old texts."""
     elements, source = sharding.elements, facts.module.source
-    if source is None or x.start < 0 or not elements or elements[0].tile is None or any(element is not elements[0] for element in elements):
+    if source is None or x.start < 0 or len(elements) < 2 or elements[0].tile is None or any(element is not elements[0] for element in elements):
         return False
     start, end = locate(source.text, x.start, x.end, _VALUE)
     return not _TUPLE.match(source.text, start, end)

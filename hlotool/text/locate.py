@@ -32,10 +32,11 @@ _WRAPPERS = frozenset({"shape", "sharding"})
 class Piece:
     """What one rule of the grammar recognised: its name and its parts, which are pieces and tokens."""
 
-    __slots__ = ("end_pos", "parts", "rule", "start_pos")
+    __slots__ = ("_entries", "end_pos", "parts", "rule", "start_pos")
 
     def __init__(self, rule: str, parts: list[Any]) -> None:
         self.rule = rule
+        self._entries: list[Any] | None = None
         self.parts = [part for part in parts if part.start_pos >= 0]
         self.start_pos: int = self.parts[0].start_pos if self.parts else -1
         self.end_pos: int = self.parts[-1].end_pos if self.parts else -1
@@ -46,7 +47,9 @@ class Piece:
 
     def entries(self) -> list[Any]:
         """The parts without brackets, commas and the like."""
-        return [part for part in self.parts if isinstance(part, Piece) or str(part) not in _PUNCTUATION]
+        if self._entries is None:
+            self._entries = [part for part in self.parts if isinstance(part, Piece) or str(part) not in _PUNCTUATION]
+        return self._entries
 
 
 def _piece_maker(rule: Any) -> Callable[[list[Any]], Any]:
@@ -158,14 +161,21 @@ def _is_called(part: Any, name: str) -> bool:
     return isinstance(part, Piece) and (part.rule == name or str(part.parts[0]) in (name, f"{name}="))
 
 
-@lru_cache(maxsize=64)
-def _value_pieces(text: str, rule: str) -> Piece | None:
-    session = Session(ModuleBuilder(Source(text)), None, text)
+@lru_cache(maxsize=16)
+def _header_value(text: str, start: int, rule: str) -> tuple[int, Piece | None]:
+    """Where the value in braces that starts there ends, and what it consists of; kept, since headers name thousands of buffers."""
+    depth, end = 0, start
+    for brace in _BRACE.finditer(text, start):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            end = brace.end()
+            break
+    session = Session(ModuleBuilder(Source("")), None, text[start:end])
     try:
         found = read_pieces(session, rule, _piece_maker)
     except UnexpectedInput:
-        return None
-    return found if isinstance(found, Piece) else None
+        return end, None
+    return end, found if isinstance(found, Piece) else None
 
 
 def locate_in_header(text: str, start: int, rule: str, place: Place) -> tuple[int, int]:
@@ -178,16 +188,10 @@ def locate_in_header(text: str, start: int, rule: str, place: Place) -> tuple[in
     '(1, {})'
     """
     value = start + len(place.word) + 1
-    depth, end = 0, value
-    for brace in _BRACE.finditer(text, value):
-        depth += 1 if brace[0] == "{" else -1
-        if depth <= 0:
-            end = brace.end() if depth == 0 else end
-            break
-    if not text.startswith("{", value) or not (place.is_value or place.path):
-        return (start, start + len(place.word)) if not place.is_value else (value, value + 1)
-    whole = _value_pieces(text[value:end], rule) if place.path else None
-    if whole is None:
-        return value, end
-    part = _entry(whole, place.path)
-    return value + part.start_pos, value + part.end_pos
+    if not (place.is_value or place.path):
+        return start, start + len(place.word)
+    if not text.startswith("{", value):
+        return value, value + 1
+    end, whole = _header_value(text, value, rule)
+    part = _entry(whole, place.path) if whole is not None else None
+    return (value, end) if part is None else (value + part.start_pos, value + part.end_pos)

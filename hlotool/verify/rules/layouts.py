@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import lru_cache
 from itertools import pairwise
+from typing import NoReturn
 
 from hlotool.errors import Violation
 from hlotool.opdefs.layouts import HOST_MEMORY
@@ -28,29 +31,33 @@ def layouts(shape: Shape, modes: VerifyModes) -> None:
     Bad: `p = f32[2,3]{1,1} parameter(0)`
     Good: `p = f32[2,3]{1,0} parameter(0)`
     """
-    is_tuple = shape.is_tuple
-    for k, leaf in enumerate(shape.elements if is_tuple else (shape,)):
-        for array in leaf.leaves():
-            layout = array.layout
-            if layout is None or is_left_out(layout, array.rank):
-                continue
-            at = f"shape[{k}][layout]" if is_tuple else "shape[layout]"
-            _check_order(layout, array.rank, at)
-            if layout.text.find(":") >= 0:
-                _check_suffixes(array, layout, at, modes)
+    is_nested = any(element.is_tuple for element in shape.elements)
+    for number, array in enumerate(shape.leaves()):
+        layout = array.layout
+        if layout is None or is_left_out(layout, array.rank):
+            continue
+        is_ordered = _is_permutation(layout.minor_to_major, array.rank)
+        if is_ordered and ":" not in layout.text:
+            continue
+        # A place in a nested tuple would be a path; the whole shape has to do.
+        at = "shape" if is_nested else f"shape[{number}][layout]" if shape.is_tuple else "shape[layout]"
+        if not is_ordered:
+            _refuse_order(layout.minor_to_major, array.rank, at)
+        _check_suffixes(array, layout, at, modes)
 
 
-def _check_order(layout: Layout, rank: int, at: str) -> None:
-    order = layout.minor_to_major
-    if len(order) == len(set(order)) == rank and min(order, default=0) >= 0 and max(order, default=0) < max(rank, 1):
-        return
-    if len(order) != rank:
+@lru_cache(maxsize=1024)
+def _is_permutation(order: tuple[int, ...], rank: int) -> bool:
+    return len(order) == rank and sorted(order) == list(range(rank))
+
+
+def _refuse_order(order: tuple[int, ...], rank: int, at: str) -> NoReturn:
+    outside = next((dimension for dimension in order if not 0 <= dimension < rank), None)
+    if outside is not None:
+        raise Violation("L003", at, f"dimension {outside} is out of range for rank {rank}")
+    if len(order) < rank:
         raise Violation("L003", at, f"{len(order)} dimensions are ordered, the array has rank {rank}")
-    for k, dimension in enumerate(order):
-        if not 0 <= dimension < rank:
-            raise Violation("L003", at, f"dimension {dimension} is out of range for rank {rank}")
-        if dimension in order[:k]:
-            raise Violation("L002", at, f"dimension {dimension} is listed twice")
+    raise Violation("L002", at, f"dimension {Counter(order).most_common(1)[0][0]} is listed twice")
 
 
 def _check_suffixes(array: Shape, layout: Layout, at: str, modes: VerifyModes) -> None:

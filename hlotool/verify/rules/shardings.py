@@ -49,10 +49,8 @@ def shardings(facts: Facts) -> Iterator[Finding]:
                 continue
             key = id(sharding), id(x.shape)
             if key not in judged:
-                judged[key] = _fault(sharding, x.shape, partitions)
+                judged[key] = _fault(sharding, x.shape, partitions) or _repeated(facts, x, sharding)
             fault = judged[key]
-            if fault is None and x.shape.is_tuple and _is_written_once(facts, x, sharding):
-                fault = "P024", "sharding[0]", f"the shape {_brief(x.shape)} is a tuple, the sharding is not", "write one sharding for each array"
             if fault is not None:
                 yield Finding(fault[0], computation, x, *fault[1:])
 
@@ -62,7 +60,7 @@ def _fault(sharding: Sharding, shape: Shape, partitions: int) -> Fault | None:
         return None
     if not sharding.is_tuple:
         if shape.is_tuple:
-            return "P024", "sharding[0]", f"the shape {_brief(shape)} is a tuple, the sharding is not", None
+            return _not_a_tuple(shape)
         return _leaf_fault(sharding, bare(shape), partitions, "sharding")
     if not shape.is_tuple:
         return "P024", "sharding value", f"the sharding is a tuple, the shape is {shape.text_without_layout}", None
@@ -80,22 +78,24 @@ def _fault(sharding: Sharding, shape: Shape, partitions: int) -> Fault | None:
     return None
 
 
-def _is_written_once(facts: Facts, x: Instruction, sharding: Sharding) -> bool:
-    """Whether the parser has repeated one tiled sharding for all arrays of a tuple, as XLA's does for the sake of old texts."""
+def _repeated(facts: Facts, x: Instruction, sharding: Sharding) -> Fault | None:
+    """What is wrong with one tiled sharding that the parser has repeated for all arrays of a tuple, as XLA's does for the sake of old texts."""
     elements, source = sharding.elements, facts.module.source
+    # XLA's tests hold it for valid on tuples of one array.
     if source is None or x.start < 0 or len(elements) < 2 or elements[0].tile is None or any(element is not elements[0] for element in elements):
-        return False
+        return None
     start, end = locate(source.text, x.start, x.end, _VALUE)
-    return not _TUPLE.match(source.text, start, end)
+    return None if _TUPLE.match(source.text, start, end) else _not_a_tuple(x.shape)
 
 
-def _brief(shape: Shape) -> str:
-    return f"with {count(len(shape.elements), 'element')}"
+def _not_a_tuple(shape: Shape) -> Fault:
+    message = f"the shape with {count(len(shape.elements), 'element')} is a tuple, the sharding is not"
+    return "P024", "sharding[0]", message, "write one sharding for each array"
 
 
 def _leaf_fault(sharding: Sharding, shape: Shape, partitions: int, at: str) -> Fault | None:
     if sharding.kind in ("maximal", "maximal_mesh"):
-        if partitions == 1 or 0 <= sharding.device < partitions:
+        if partitions <= 1 or 0 <= sharding.device < partitions:
             return None
         return "P022", f"{at}[device]", f"device {sharding.device} does not exist, the module has {partitions} partitions", None
     if sharding.named is not None:

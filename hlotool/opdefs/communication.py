@@ -9,11 +9,11 @@ from typing import Any
 
 from hlotool.errors import Violation
 from hlotool.opdefs.base import LAYOUT_KEPT, MIXED_PRECISION, Constraints, op, require
-from hlotool.opdefs.constraints import difference, same_shape
+from hlotool.opdefs.constraints import difference, same_order, same_shape
 from hlotool.opdefs.inference import made_tuple, written_shape_needed
 from hlotool.opdefs.kinds import Always, Bool, Domain, Int, ShapeValue, Text
 from hlotool.opdefs.modes import VerifyModes
-from hlotool.shapes.shape import TOKEN, Shape, array_shape, tuple_shape
+from hlotool.shapes.shape import TOKEN, Shape, array_shape, compatible, tuple_shape
 
 __all__ = [
     "add_dependency",
@@ -171,6 +171,11 @@ def outfeed(operand: Shape, token: Shape, *, outfeed_shape: Always[ShapeValue | 
 
 def _copy_start_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     """Destination, source and a context; the destination may lie elsewhere in memory."""
+    for k, element in enumerate(result.elements[:2]):
+        if compatible(element, operands[0]) and not same_order(element, operands[0], modes):
+            which = ("destination", "source")[k]
+            message = f"{which} {element.text} does not have the operand's layout, {operands[0].text}"
+            raise Violation("L026", f"shape[{k}][layout]", message, "an asynchronous copy cannot transpose")
     return tuple_shape((operands[0], operands[0], array_shape("u32")))
 
 
@@ -185,7 +190,12 @@ def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = Non
 
 def _copy_done_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
     # What follows something else than a copy-start is reported by the rule of pairs.
-    return operands[0].elements[0] if operands[0].is_tuple and operands[0].elements else None
+    if not operands[0].elements:
+        return None
+    destination = operands[0].elements[0]
+    if compatible(result, destination) and not same_shape(result, destination, modes):
+        raise Violation("L026", "shape[layout]", f"the destination is {destination.text}, written {result.text}")
+    return destination
 
 
 @op(infers=False, constraints=_copy_done_constraints, result_code="A019", traits=(MIXED_PRECISION,))

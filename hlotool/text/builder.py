@@ -22,6 +22,8 @@ __all__ = ["MAX_DIAGNOSTICS", "ModuleBuilder", "Scope", "free_name", "is_legal_n
 
 # What a message about one place underlines.
 _WORD = re.compile(r"[A-Za-z0-9_.%\-]++")
+# The beginning of a pair in input_output_alias.
+_ALIAS_PAIR = re.compile(r"\{[-0-9, \t\r\n]*+\}[ \t\r\n]*+:")
 
 MAX_DIAGNOSTICS = 100
 """A text with more errors than this is not read further."""
@@ -244,6 +246,7 @@ class ModuleBuilder:
             elif spec is None:
                 self._unknown_module_attribute(key, position, value)
             else:
+                self.module.attribute_starts[key] = int(position)
                 convert = CODECS[spec.kind].convert
                 self.module.attributes[key] = convert(value) if convert else value
 
@@ -251,7 +254,7 @@ class ModuleBuilder:
         meant = nearest(key, MODULE_ATTRIBUTES)
         hint = f"did you mean '{meant}'?" if meant else f"a module has: {', '.join(sorted(MODULE_ATTRIBUTES))}"
         severity = "error" if self.strict else "warning"
-        self.report("S015", position, f"a module has no attribute '{key}'", hint, end=position + len(key), severity=severity)
+        self.report("M017", position, f"a module has no attribute '{key}'", hint, end=position + len(key), severity=severity)
         if not self.strict:
             self.module.attributes[key] = value
 
@@ -275,17 +278,16 @@ class ModuleBuilder:
 
     def _check_aliases(self) -> None:
         root = self.module.entry.root
-        position = self.header_position("input_output_alias")
+        start = self.module.attribute_starts.get("input_output_alias", 0)
+        written = _ALIAS_PAIR.finditer(self.source.text, start)
         for pair in self.module.attributes.get("input_output_alias", ()):
+            match = next(written, None)
+            position = match.start() if match is not None else start
             if root is not None and subshape(root.shape, pair.output_index) is None:
                 index, result = ",".join(map(str, pair.output_index)), root.shape.text_without_layout
                 self.report("M004", position, f"input_output_alias names output {{{index}}}, the result is {result}")
             elif pair.number < 0:
                 self.report("M005", position, f"input_output_alias names parameter {pair.number}")
-
-    def header_position(self, attribute: str) -> int:
-        """Where the header names the attribute."""
-        return max(0, self.source.text.find(attribute + "="))
 
 
 def _spread_origins(module: Module) -> None:

@@ -64,6 +64,10 @@ _FIELDS = {
     ).split(),
     "a window field": "size stride pad lhs_dilate rhs_dilate rhs_reversal".split(),
 }
+# What stands before the value of a frontend attribute, and before a module's name.
+_LONGEST_KEY = 200
+_FRONTEND_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*(?<!backend_config)=[ \t]*\Z")
+_MODULE_WORD = re.compile(r"(?<![A-Za-z0-9_.\-])HloModule\s*\Z")
 _WORD = re.compile(r"%?[A-Za-z_][A-Za-z0-9_.\-]*=?|-?[0-9][0-9A-Za-z_.+\-]*|\"(?:[^\"\\\n]++|\\.)*+\"?|->|<=|\.\.\.|.", re.DOTALL)
 
 
@@ -106,6 +110,12 @@ def _special(text: str, position: int, seen: str, accepts: frozenset[str]) -> tu
         if any(_WORDS.get(terminal) == kind for terminal in accepts) and seen.endswith("="):
             meant = nearest(word, names)
             return "S038" if "metadata" in kind else "S017", f"did you mean '{meant}'?" if meant else f"the fields are {', '.join(names)}"
+    if "ALIAS_KIND" in accepts and word:
+        return "M015", "write may-alias or must-alias"
+    if accepts >= {"STRING", "RAW_DICT"} and _FRONTEND_KEY.search(text, max(0, position - _LONGEST_KEY), position):
+        return "M023", f'quote the value: "{seen}"'
+    if _MODULE_WORD.search(text, max(0, position - _LONGEST_KEY), position) and "IDENT" in accepts:
+        return "M019", "name the module: HloModule name"
     if "EQUAL" not in accepts and "ROOT" in accepts and seen.endswith("="):
         return "S001", f"write a blank before '=': {word} = ..."
     if accepts == {"$END"} or ("$END" in accepts and "ENTRY" in accepts):

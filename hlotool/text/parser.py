@@ -148,7 +148,7 @@ def _check_recovery_modules(builder: ModuleBuilder, *, fused: bool) -> None:
         except ParseError as error:
             first = error.diagnostics[0]
             message = f"the recovery module of {row.new.name or 'a row'}: line {first.line}: {first.message}"
-            builder.report(first.code, builder.header_position("origin_recovery_table"), message)
+            builder.report(first.code, builder.module.attribute_starts.get("origin_recovery_table", 0), message)
 
 
 def _parse_single_instruction(session: Session) -> None:

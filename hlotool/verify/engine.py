@@ -12,6 +12,7 @@ from hlotool.errors import Diagnostic, Violation
 from hlotool.ir.model import AttributeSet, Instruction, Module, seen_by_ops
 from hlotool.opdefs.base import REQUIRED, SHAPE_GUESSED, OpDef
 from hlotool.opdefs.constraints import check_precision, check_result
+from hlotool.opdefs.layouts import check_kept_layout
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.record import replace
 from hlotool.shapes.shape import Shape
@@ -42,6 +43,8 @@ def verify(
     """
     load_rules()
     selection = Selection(select, ignore)
+    if modes.layouts_kept is None:
+        modes = replace(modes, layouts_kept=bool(modes.layout_sensitive))
     if modes.layout_sensitive is None:
         modes = replace(modes, layout_sensitive=module.is_scheduled)
     facts = Facts(module, modes)
@@ -131,6 +134,7 @@ class _InstructionRules:
                 expected = plan.constraints(result, operands, {**plan.defaults, **attributes}, self.modes) or expected
             if len(operands) > 1:
                 check_precision(op, operands, self.modes)
+            check_kept_layout(op, result, operands, self.modes)
             if expected is not None and expected is not result:
                 check_result(op, operands, expected, result, self.modes)
         except Violation as violation:

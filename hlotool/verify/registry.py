@@ -21,7 +21,9 @@ __all__ = ["MODULE_RULES", "SHAPE_RULES", "Finding", "ModuleRule", "ShapeRule", 
 
 
 class Finding(Record):
-    """What a module rule yields: `at` is a place in the instruction (`text.places`) or, without instruction, an offset into the source.
+    """What a module rule yields: `at` is a place in the instruction (`text.places`).
+
+    Without instruction it is an offset into the source, or, without computation too, a place in the module's header.
 
     `severity` is that of the code unless a mode changes it.
     """

@@ -7,6 +7,7 @@ Finding the part in the text is not done here: `text.instructions` knows its par
 | `instruction`, `name`, `shape`, `opcode` | what they say |
 | `operands` | from the opcode to the closing parenthesis |
 | `operand 1` | one operand |
+| `literal` | the value of a constant |
 | `dimensions` | an attribute, from its name |
 | `dimensions value` | its value |
 | `slice[1]`, `window[stride]` | one entry of its value, by number or by its key |

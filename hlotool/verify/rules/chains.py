@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.ir.model import Instruction
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.inference import count
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 from hlotool.verify.facts import Facts
 from hlotool.verify.registry import Finding, module_rule
@@ -16,15 +17,23 @@ __all__: list[str] = []
 def redundant_copies(facts: Facts) -> Iterator[Finding]:
     """A copy is not copied again.
 
-    Checks: copy of a copy that nobody else uses, where the layouts of all three agree.
+    Checks: copy of a copy that nobody else uses, where the layouts of all three agree and no sharding is written: before partitioning, a
+    copy with a sharding moves data between devices. One finding for each computation, with their number.
     Why: one of the two only moves bytes.
     Bad: `copy(c)` with `c = f32[4]{0} copy(p)`
     Good: `copy(p)`
     """
+    found: dict[Computation, list[Instruction]] = {}
     for computation, x in facts.instructions_of("copy"):
         before = x.operands[0]
-        if before.op.name == "copy" and x.shape == before.shape == before.operands[0].shape and len(facts.users(computation)[before]) == 1:
-            yield Finding("W008", computation, x, "opcode", f"copy of a copy: '{before.name}' copies '{before.operands[0].name}'")
+        if before.op.name != "copy" or "sharding" in x.attributes or "sharding" in before.attributes:
+            continue
+        if x.shape == before.shape == before.operands[0].shape and len(facts.users(computation)[before]) == 1:
+            found.setdefault(computation, []).append(x)
+    for computation, copies in found.items():
+        x, before = copies[0], copies[0].operands[0]
+        more = f"; so are {count(len(copies) - 1, 'other')} of '{computation.name}'" if len(copies) > 1 else ""
+        yield Finding("W008", computation, x, "opcode", f"copy of a copy: '{before.name}' copies '{before.operands[0].name}'{more}")
 
 
 @module_rule("W009", stage="lint")

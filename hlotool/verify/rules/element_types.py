@@ -26,7 +26,7 @@ def element_types(facts: Facts) -> Iterator[Finding]:
     """Arrays are of types that accelerators compute with, and not empty.
 
     Checks: f64 and c128 (W012), arrays of 64-bit integers but for the state of generators (W013), arrays with a dimension of size zero
-    (W039); each where it comes in, not at everything that is computed from it.
+    (W039); where they come in, not at everything that is computed from them, and once for each computation.
     Why: accelerators split or emulate 64-bit types; an empty array is usually an edge case that nobody meant to compile.
     Bad: `p = f64[4] parameter(0)`
     Good: `p = f32[4] parameter(0)`
@@ -34,15 +34,21 @@ def element_types(facts: Facts) -> Iterator[Finding]:
     state = {y for _, x in facts.instructions_of(*_GENERATORS) for y in (x, *x.operands)}
     marks: dict[int, frozenset[str]] = {}
     for computation in facts.module.computations:
+        first: dict[str, Instruction] = {}
+        numbers: dict[str, int] = {}
         for x in computation.instructions:
             # By identity, since a module's instructions share their shapes and keep them alive.
             found = marks.get(id(x.shape))
             if found is None:
                 found = marks[id(x.shape)] = frozenset(_kinds(x.shape))
-            for code in sorted(found):
-                if (x in state and code == "W013") or any(code in marks.get(id(y.shape), ()) for y in x.operands):
-                    continue
-                yield Finding(code, computation, x, "shape", *_MESSAGES[code])
+            for code in found:
+                if not ((x in state and code == "W013") or any(code in marks.get(id(y.shape), ()) for y in x.operands)):
+                    first.setdefault(code, x)
+                    numbers[code] = numbers.get(code, 0) + 1
+        for code, x in first.items():
+            message, hint = _MESSAGES[code]
+            more = f"; {numbers[code] - 1} more in '{computation.name}'" if numbers[code] > 1 else ""
+            yield Finding(code, computation, x, "shape", message + more, hint)
 
 
 _MESSAGES: dict[str, tuple[str, str | None]] = {

@@ -37,7 +37,7 @@ def number_of(text: str) -> float | int | None:
 
 def is_uniform(literal: Literal) -> str | None:
     """The spelling that all elements of an array literal share, None where they differ or are not known."""
-    if literal.elements or literal.elided or not literal.element_count:
+    if not literal.shape.is_array or literal.elided or not literal.element_count:
         return None
     if literal.data is not None:
         return _uniform_data(literal)

@@ -18,6 +18,7 @@ __all__: list[str] = []
 _MOST_BYTES = 1 << 20
 _MOST_SPELLED = 1 << 16
 _FEWEST_EQUAL = 8
+_FLOATING = frozenset({"float", "complex"})
 _STARTS = {"reduce": 2, "reduce-window": 2, "select-and-scatter": 3, "pad": 2}
 
 
@@ -54,7 +55,7 @@ def nonfinite_constants(facts: Facts) -> Iterator[Finding]:
     """
     for computation, x in facts.instructions_of("constant"):
         literal = x.literal
-        if literal is None or literal.elided or literal.elements or ELEMENT_TYPES[literal.shape.element_type].kind not in ("float", "complex"):
+        if literal is None or literal.elided or not literal.shape.is_array or ELEMENT_TYPES[literal.shape.element_type].kind not in _FLOATING:
             continue
         if "nan" in literal.text:
             yield Finding("W032", computation, x, "literal", "NaN constant")

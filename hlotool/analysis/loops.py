@@ -31,11 +31,11 @@ def carried_elements(body: Computation) -> dict[int, Instruction]:
     root = body.root
     if root.op.name != "tuple":
         return {}
-    found = {}
-    for k, x in enumerate(root.operands):
-        if x.op.name == "get-tuple-element" and x.operands[0].op.name == "parameter" and x.attributes["index"] == k:
-            found[k] = x
-    return found
+    return {
+        k: x
+        for k, x in enumerate(root.operands)
+        if x.op.name == "get-tuple-element" and x.operands[0].op.name == "parameter" and x.attributes["index"] == k
+    }
 
 
 def trip_count(loop: Instruction) -> int | None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hlotool.opdefs.elementwise import BINARY, UNARY
+from hlotool.opdefs.elementwise import ELEMENTWISE
 from hlotool.verify.facts import Facts
 from hlotool.verify.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-_ELEMENTWISE = frozenset(row.name for row in (*UNARY, *BINARY)) | {"compare", "select", "clamp", "convert"}
 _MOST_OPERANDS = 64
 _CLONE = re.compile(r"(.+?)\.(remat|clone)[0-9]*(?:\.[0-9]+)*")
 
@@ -31,8 +30,8 @@ def fusions(facts: Facts) -> Iterator[Finding]:
     for computation in dict.fromkeys(computation for computation, _ in fused):
         users = facts.users(computation)
         for x in computation.instructions if computation not in bodies else ():
-            if x.op.name in _ELEMENTWISE and x.shape.dimensions:
-                before = next((y for y in x.operands if y.op.name in _ELEMENTWISE and y.shape.dimensions and len(users[y]) == 1), None)
+            if x.op.name in ELEMENTWISE and x.shape.dimensions:
+                before = next((y for y in x.operands if y.op.name in ELEMENTWISE and y.shape.dimensions and len(users[y]) == 1), None)
                 if before is not None:
                     message = f"'{before.name}' and '{x.name}' are elementwise and not fused"
                     yield Finding("W041", computation, x, "opcode", message)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import inf
 
 from hlotool.analysis.constants import uniform_value
 from hlotool.analysis.sizes import elements_of
 from hlotool.ir.model import Instruction
-from hlotool.opdefs.elementwise import BINARY, UNARY
+from hlotool.opdefs.elementwise import ELEMENTWISE
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 from hlotool.verify.facts import Facts
 from hlotool.verify.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-_ELEMENTWISE = frozenset(row.name for row in (*UNARY, *BINARY)) | {"compare", "select", "clamp", "convert", "bitcast-convert"}
-_FOLDABLE = _ELEMENTWISE | frozenset("reduce slice transpose concatenate pad dot reverse".split())
+_FOLDABLE = ELEMENTWISE | frozenset("reduce slice transpose concatenate pad dot reverse".split())
 _MOST_FOLDED = 1 << 24
 _TWICE = frozenset({"not", "negate"})
 _IDEMPOTENT = frozenset({"maximum", "minimum", "and", "or"})
@@ -84,7 +83,7 @@ def _greatest(row: ElementType) -> float | None:
     return inf if row.kind == "float" else 1 if row.kind == "pred" else row.maximum
 
 
-_NEUTRAL = {
+_NEUTRAL: dict[str, Callable[[ElementType], float | None]] = {
     "add": _zero_of_integers, "subtract": lambda row: 0, "multiply": lambda row: 1, "divide": lambda row: 1, "and": _ones, "or": _zero_of_integers,
     "xor": _zero_of_integers, "maximum": _least, "minimum": _greatest, "power": lambda row: 1, "shift-left": lambda row: 0,
     "shift-right-logical": lambda row: 0, "shift-right-arithmetic": lambda row: 0,
@@ -128,7 +127,9 @@ def divisions_by_zero(facts: Facts) -> Iterator[Finding]:
         row = ELEMENT_TYPES[x.shape.element_type]
         hint = "XLA defines the quotient as all ones and the remainder as the dividend" if row.is_integral else None
         kind = "integer division" if row.is_integral else "division"
-        yield Finding("W033", computation, x, "opcode", f"{kind} by constant 0" if x.op.name == "divide" else "remainder of a division by constant 0", hint)
+        yield Finding(
+            "W033", computation, x, "opcode", f"{kind} by constant 0" if x.op.name == "divide" else "remainder of a division by constant 0", hint
+        )
 
 
 @module_rule("W046", stage="lint")

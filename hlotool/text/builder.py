@@ -25,6 +25,9 @@ _WORD = re.compile(r"[A-Za-z0-9_.%\-]++")
 # The beginning of a pair in input_output_alias.
 _ALIAS_PAIR = re.compile(r"\{[-0-9, \t\r\n]*+\}[ \t\r\n]*+:")
 
+# How far below its use a definition is looked for.
+_FAR = 20_000
+
 MAX_DIAGNOSTICS = 100
 """A text with more errors than this is not read further."""
 
@@ -153,7 +156,7 @@ class ModuleBuilder:
         computation.execution_thread = thread
         if not computation.instructions:
             if not (scope.is_faulty or scope.broken):
-                self.report("S011", position, f"computation '{computation.name}' has no instructions", "write at least a ROOT instruction")
+                self.report("S011", computation.start, f"computation '{computation.name}' has no instructions", "write at least a ROOT instruction")
             self.scopes.pop()
             self.broken.add(computation.name)
             return computation
@@ -224,15 +227,28 @@ class ModuleBuilder:
             return found
         if name in scope.broken:
             raise Violation("", position, "")
-        # XLA counts these as the same error; telling them apart spares the reader a search.
-        if code == "S002" and f"{name} = " in self.source.text[position : position + 20_000]:
-            message = f"'{name}' is used before it is defined in computation '{scope.computation.name}'"
-            # Where the lines are a schedule, this one is wrong.
-            code = "A028" if self.module.is_scheduled else "S002"
-            raise Violation(code, position, message, "move its definition up; HLO text defines before use")
+        if code == "S002":
+            # XLA counts these as the same error; telling them apart spares the reader a search.
+            self._refuse_elsewhere(name, position)
         meant = nearest(name, list(scope.names)[-1000:])
         hint = f"did you mean '{meant}'?" if meant else None
         raise Violation(code, position, f"no instruction named '{name}' in computation '{scope.computation.name}'", hint)
+
+    def _refuse_elsewhere(self, name: str, position: int) -> None:
+        """Raises Violation if the instruction stands further down in the open computation, or in another one."""
+        text, here = self.source.text, self.scope.computation
+        definition = re.compile(rf"^[ \t]*+(?:ROOT[ \t]++)?+%?+({re.escape(name)})[ \t]*+=|^[ \t]*+\}}", re.MULTILINE)
+        below = definition.search(text, position, position + _FAR)
+        if below is not None and below[1] is not None:
+            message = f"'{name}' is used before it is defined at {self.place(below.start(1))}"
+            # Where the lines are a schedule, this one is wrong.
+            code = "A028" if self.module.is_scheduled else "S027"
+            raise Violation(code, position, message, "move its definition up; HLO text defines before use")
+        for computation in self.module.computations:
+            x = next((x for x in computation.instructions if x.name == name), None)
+            if x is not None:
+                message = f"'{name}' is defined in computation '{computation.name}', not in '{here.name}'"
+                raise Violation("S026", position, message, "values cross computations only as parameters and results")
 
     # ---- the module ---------------------------------------------------------------------------------------------------
 

@@ -112,6 +112,9 @@ def parse_with_recovery(session: Session, rule: str, max_errors: int) -> None:
                 _settle(state)
                 body = _last_state(state, state.parse_conf.states, "FUSED_RUN")
                 position = _report(session, error, accepts, in_body=body >= 0, begins=body == len(state.state_stack) - 1)
+                if session.builder.computations and body < 0 and session.text.startswith("HloModule", position):
+                    # Another module: whatever is wrong with that has nothing to do with this one.
+                    return
                 resumed = _recover(session, state, thread, position, resumed)
                 if resumed < 0 and not session.builder.computations and not session.builder.scopes and rule == "module":
                     # The header is broken: the rest is read as if there were none.

@@ -178,7 +178,12 @@ def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int
     op, wrapped = OPS.get(parts.opcode), None
     if op is None:
         op, wrapped = _sugared_or_unknown(builder, parts)
+    for operand in parts.operands:
+        if isinstance(operand, Reference) and operand.name == name and name not in builder.scope.names:
+            raise Violation("S028", operand.position, f"'{name}' depends on itself: {name} -> {name}")
     operands = [_resolve(builder, operand) for operand in parts.operands]
+    if op.arity == 0 and operands:
+        raise Violation("S035", parts.position, f"'{op.name}' takes no operands, found {len(operands)}")
     if op.arity >= 0 and len(operands) != op.arity:
         wanted = f"{op.arity} operand" + "s" * (op.arity != 1)
         raise Violation("S013", parts.position, f"'{op.name}' takes {wanted}, found {len(operands)}")

@@ -19,10 +19,12 @@ from hlotool.text.driver import read_pieces
 from hlotool.text.places import Place
 from hlotool.text.session import Session
 
-__all__ = ["Piece", "locate", "locate_in_header"]
+__all__ = ["Piece", "locate", "locate_in_header", "piece_maker"]
 
 _BETWEEN = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
 _FIRST_WORD = re.compile(r"[A-Za-z0-9_.%\-]++")
+# What is longer is a constant that nobody reads to its end; reading it again would take seconds.
+_LONGEST = 500_000
 _PUNCTUATION = frozenset(("{", "}", "(", ")", "[", "]", ",", ":", "=", "->"))
 _BRACE = re.compile(r"[{}]")
 # Wrappers that a path of entries does not count.
@@ -52,7 +54,7 @@ class Piece:
         return self._entries
 
 
-def _piece_maker(rule: Any) -> Callable[[list[Any]], Any]:
+def piece_maker(rule: Any) -> Callable[[list[Any]], Any]:
     """What Lark calls for a rule; helpers, whose names begin with an underscore, dissolve into the rule that uses them."""
     name = str(rule.alias or rule.origin.name)
 
@@ -74,7 +76,7 @@ def _pieces(text: str) -> Piece | None:
     """An instruction's text as pieces; None for what cannot stand alone, like an instruction nested in another's operands."""
     session = Session(ModuleBuilder(Source(text)), None, text)
     try:
-        found = read_pieces(session, "single_instruction", _piece_maker)
+        found = read_pieces(session, "single_instruction", piece_maker)
     except UnexpectedInput:
         return None
     return found if isinstance(found, Piece) else None
@@ -93,7 +95,7 @@ def locate(text: str, start: int, end: int, place: Place) -> tuple[int, int]:
     """
     blank = _BETWEEN.match(text, start)
     first = blank.end() if blank is not None else start
-    whole = _pieces(text[first:end])
+    whole = _pieces(text[first:end]) if end - first <= _LONGEST else None
     if whole is None:
         word = _FIRST_WORD.match(text, first)
         return first, word.end() if word is not None else first + 1
@@ -117,6 +119,8 @@ def _span(whole: Piece, place: Place) -> tuple[int, int]:
     elif place.word == "shape":
         part = right.find("shape")
         part = _entry(part, place.path)
+    elif place.word == "literal":
+        part = call.find("loose_literal", "literal")
     elif place.number is not None:
         part = _operand(call, place.number)
     else:
@@ -176,7 +180,7 @@ def _header_value(text: str, start: int, rule: str) -> tuple[int, Piece | None]:
             break
     session = Session(ModuleBuilder(Source("")), None, text[start:end])
     try:
-        found = read_pieces(session, rule, _piece_maker)
+        found = read_pieces(session, rule, piece_maker)
     except UnexpectedInput:
         return end, None
     return end, found if isinstance(found, Piece) else None

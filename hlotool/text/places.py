@@ -8,6 +8,7 @@ Of a module's header, attributes and their values are parts.
 | `instruction`, `name`, `shape`, `opcode` | what they say |
 | `operands` | from the opcode to the closing parenthesis |
 | `operand 1` | one operand |
+| `literal` | the value of a constant |
 | `dimensions` | an attribute, from its name |
 | `dimensions value` | its value |
 | `slice[1]`, `window[stride]` | one entry of its value, by number or by its key; entries of entries follow in further brackets |

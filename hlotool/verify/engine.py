@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from hlotool.codes import severity_of
 from hlotool.errors import Diagnostic, Violation
 from hlotool.ir.model import AttributeSet, Instruction, Module, seen_by_ops
 from hlotool.opdefs.base import REQUIRED, SHAPE_GUESSED, OpDef
@@ -18,7 +19,7 @@ from hlotool.record import replace
 from hlotool.shapes.shape import Shape
 from hlotool.text.parser import no_garbage_collection
 from hlotool.verify.facts import Facts
-from hlotool.verify.registry import MODULE_RULES, SHAPE_RULES, Finding, load_rules
+from hlotool.verify.registry import LINT, MODULE_RULES, SHAPE_RULES, Finding, load_rules
 from hlotool.verify.report import Reporter
 from hlotool.verify.selection import Selection
 
@@ -59,13 +60,23 @@ def verify(
 
 
 def _findings(facts: Facts, selection: Selection, *, is_whole: bool) -> Iterator[Finding]:
-    yield from _InstructionRules(facts).findings()
+    is_sound = True
+    for finding in _InstructionRules(facts).findings():
+        is_sound = is_sound and _is_warning(finding)
+        yield finding
     if not is_whole:
         # In a module with holes, what is missing may be what a rule would look for.
         return
-    for rule in MODULE_RULES:
-        if not selection.codes.isdisjoint(rule.codes):
-            yield from rule.check(facts)
+    for rule in sorted(MODULE_RULES, key=lambda rule: rule.stage == LINT):
+        if selection.codes.isdisjoint(rule.codes) or (rule.stage == LINT and not is_sound):
+            continue
+        for finding in rule.check(facts):
+            is_sound = is_sound and _is_warning(finding)
+            yield finding
+
+
+def _is_warning(finding: Finding) -> bool:
+    return (finding.severity or severity_of(finding.code)) != "error"
 
 
 class _InstructionRules:

@@ -5,24 +5,18 @@ It does not trust the formatter: both texts are read by the parser, and comments
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable
 
 from hlotool.errors import InternalError, Source
 from hlotool.ir.equal import differences
 from hlotool.ir.model import Module
-from hlotool.shapes.strings import raw_dict_end
+from hlotool.text.comments import comment_spans
 from hlotool.text.formatting.pieces import INDEX_MARK
 from hlotool.text.fused import FusedPath
 from hlotool.text.parser import read_source
 
 __all__ = ["check"]
-
-_TOKEN = re.compile(
-    r"(?P<comment>//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)|\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'|(?:backend_config|frontend_attributes)=(?P<raw>\{)",
-    re.DOTALL,
-)
 
 
 def comments_of(text: str) -> Counter[str]:
@@ -32,16 +26,9 @@ def comments_of(text: str) -> Counter[str]:
     Counter({'/* b */': 1, '// c "d //"': 1})
     """
     found: Counter[str] = Counter()
-    if "//" not in text and "/*" not in text:
-        return found
-    at = 0
-    while (token := _TOKEN.search(text, at)) is not None:
-        at = token.end()
-        if token["comment"]:
-            if not INDEX_MARK.fullmatch(token["comment"]):
-                found[token["comment"].rstrip()] += 1
-        elif token["raw"]:
-            at = max(at, raw_dict_end(text, token.start("raw")))
+    for start, end in comment_spans(text):
+        if not INDEX_MARK.fullmatch(text, start, end):
+            found[text[start:end].rstrip()] += 1
     return found
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -54,7 +55,7 @@ def check_file(file: str, job: Job, checks: Checks) -> Checked:
         return Checked(file, [], f"not enough memory for '{file}'", 2)
     except Exception as error:
         if os.environ.get("HLOTOOL_DEBUG"):
-            raise
+            traceback.print_exception(error)
         return Checked(file, [], f"{type(error).__name__}: {error}", 3, is_bug=True)
 
 

@@ -229,7 +229,7 @@ def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: O
 
 @click.command("verify", help=_HELP, short_help="Report what is wrong with HLO texts.")
 @files_argument
-@click.option("--output-format", type=click.Choice(list(FORMATS)), default="text", help="How findings are written.")
+@click.option("--output-format", type=click.Choice(list(FORMATS)), default="text", metavar="FORMAT", help=f"How findings are written: {', '.join(FORMATS)}.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write findings to FILE, as a whole.")
 @rule_options
 @click.option("--fail-on", type=click.Choice(["error", "warning", "never"]), default="warning", help="From which severity on to exit with 1.")
@@ -257,7 +257,8 @@ def command(
     rules.validate()
     outcome = Outcome(silent=options.quiet > 1)
     if explain is not None:
-        write_out(import_module("hlotool.cli.explain").explain(explain, "json" if options.output_format in _RECORDS else "text"))
+        with outcome.file(explain):
+            write_out(import_module("hlotool.cli.explain").explain(explain, "json" if options.output_format in _RECORDS else "text"))
     elif list_rules:
         settings = choice.settings_of(files[0] if files else stdin_filename)
         write_out(import_module("hlotool.cli.explain").list_rules(rules.checks_for("", settings).selection, options.output_format in _RECORDS))

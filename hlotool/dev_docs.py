@@ -105,7 +105,12 @@ def _op_pages() -> Iterator[tuple[str, str]]:
     families: dict[str, list[OpDef]] = {}
     for op in OPS.values():
         families.setdefault(_family(op), []).append(op)
-    index = [_MADE, "# Opcodes\n", "What `hlotool explain OPCODE` says, by the file in which an opcode is defined.\n", "| page | opcodes |\n|---|---|"]
+    index = [
+        _MADE,
+        "# Opcodes\n",
+        "What `hlotool explain OPCODE` says, by the file in which an opcode is defined.\n",
+        "| page | opcodes |\n|---|---|",
+    ]
     for family, ops in sorted(families.items()):
         index.append(f"| [{family}]({family}.md) | {', '.join(op.name for op in ops)} |")
         summary = (getdoc(modules[f"hlotool.opdefs.{family}"]) or "").partition("\n")[0]

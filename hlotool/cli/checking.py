@@ -14,7 +14,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-import hlotool
 from hlotool.cli.inputs import STDIN, one_by_one, read_input
 from hlotool.cli.render import Finding
 from hlotool.cli.rule_choice import Checks

@@ -229,7 +229,9 @@ def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: O
 
 @click.command("verify", help=_HELP, short_help="Report what is wrong with HLO texts.")
 @files_argument
-@click.option("--output-format", type=click.Choice(list(FORMATS)), default="text", metavar="FORMAT", help=f"How findings are written: {', '.join(FORMATS)}.")
+@click.option(
+    "--output-format", type=click.Choice(list(FORMATS)), default="text", metavar="FORMAT", help=f"How findings are written: {', '.join(FORMATS)}."
+)
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write findings to FILE, as a whole.")
 @rule_options
 @click.option("--fail-on", type=click.Choice(["error", "warning", "never"]), default="warning", help="From which severity on to exit with 1.")

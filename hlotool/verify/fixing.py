@@ -6,7 +6,7 @@ What to edit is said by the rule itself (`Diagnostic.fix`) or by a function in t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
@@ -122,8 +122,8 @@ class FixedText(NamedTuple):
 def fix_text(text: str, filename: str, check: Check, *, unsafe: bool = False) -> FixedText:
     """Applies the fixes of what `check` finds, module by module.
 
-    A fix is kept only if the result parses wherever it did before, its finding is gone, and no error has come instead; in doubt the text
-    stays as it is.
+    A fix is kept only if the result parses wherever it did before, its finding is gone, no error has come instead, and entry and roots are
+    what they were; in doubt the text stays as it is.
     """
     whole = decoded(text)
     out, fixed = [], Counter[str]()
@@ -138,10 +138,12 @@ def fix_text(text: str, filename: str, check: Check, *, unsafe: bool = False) ->
 
 
 class _Findings(NamedTuple):
-    """What is wrong with a text, and how many errors keep it from being read."""
+    """What is wrong with a text, how many errors keep it from being read, and else the entry and the root of each computation."""
 
     found: list[Diagnostic]
     unread: int
+    entry: str = ""
+    roots: Mapping[str, str] = {}
 
     @property
     def codes(self) -> Counter[str]:
@@ -176,7 +178,10 @@ def _findings(source: Source, check: Check) -> _Findings:
         module = parse_source(source, strict=False)
     except ParseError as error:
         return _Findings(error.diagnostics, len(error.diagnostics))
-    return _Findings(with_fixes(module, check(module)), sum(d.severity == "error" for d in module.diagnostics))
+    found, unread = with_fixes(module, check(module)), sum(d.severity == "error" for d in module.diagnostics)
+    if unread:
+        return _Findings(found, unread)
+    return _Findings(found, unread, module.entry.name, {c.name: c.root.name for c in module.computations})
 
 
 def _apart(found: Sequence[Diagnostic]) -> list[Diagnostic]:
@@ -201,7 +206,14 @@ def _proved(source: Source, before: _Findings, chosen: Sequence[Diagnostic], che
         return None
     # What could not be read could not be judged either: only then errors of rules may come out.
     errors = {d.code for d in after.found if d.severity == "error"}
-    return None if not before.unread and any(codes_after[code] > codes[code] for code in errors) else text
+    if not before.unread and (any(codes_after[code] > codes[code] for code in errors) or not _gives_the_same(before, after)):
+        return None
+    return text
+
+
+def _gives_the_same(before: _Findings, after: _Findings) -> bool:
+    """Whether the entry is the one it was, and each computation that is left still ends with its root."""
+    return before.entry == after.entry and all(before.roots.get(name, root) == root for name, root in after.roots.items())
 
 
 def _may_return(code: str) -> bool:

@@ -40,6 +40,6 @@ PRESETS: dict[str, Preset] = {
         Layer(None, (), ("L", "W001", "W003", "W004", "W005", "W007", "W008")),
         {"stage": "before-opt"},
     ),
-    "after-opt": Preset("Dumps from after optimizations: what should not have been left over.", Layer(None, ("W041", "W042")), {"stage": "after-opt"}),
+    "after-opt": Preset("Dumps from after optimizations: what should not be left over.", Layer(None, ("W041", "W042")), {"stage": "after-opt"}),
 }  # fmt: skip
 """By the name that `--preset` takes."""

@@ -125,7 +125,8 @@ def _without(text: str, mark: Mark, unused: list[str]) -> Fix | None:
 def _is_hidden(d: Diagnostic, source: Source, marks: list[Mark]) -> bool:
     at = source.line_start(d.line) + d.column - 1
     # All that cover it: two marks for one finding are both of use.
-    return any([mark.hides(d.code) for mark in marks if mark.covers[0] <= at < mark.covers[1] and mark.verb != "on"])
+    hiding = [mark for mark in marks if mark.covers[0] <= at < mark.covers[1] and mark.verb != "on" and mark.hides(d.code)]
+    return bool(hiding)
 
 
 def _known(word: str) -> list[str]:

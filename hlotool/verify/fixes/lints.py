@@ -18,8 +18,8 @@ __all__: list[str] = []
 @fixer("W001")
 def dead_instruction(faulty: Faulty) -> Iterator[Edit]:
     """Remove the instruction."""
-    x = faulty.instruction
-    if x is not None and x.start >= 0 and x.op.name != "parameter":
+    x, computation = faulty.instruction, faulty.computation
+    if x is not None and computation is not None and x is not computation.root and x.start >= 0 and x.op.name != "parameter":
         yield from _removed(faulty.source.text, x.start, x.end)
 
 

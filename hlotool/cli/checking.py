@@ -74,7 +74,7 @@ def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = Fals
             module = parse_source(part.source)
             entry = module.entry.name
             diagnostics = check(module, checks.modes, checks.selection)
-            if wants_fixes:
+            if wants_fixes and diagnostics:
                 diagnostics = import_module("hlotool.verify.fixing").with_fixes(module, diagnostics)
         except ParseError as error:
             diagnostics = error.diagnostics

@@ -27,6 +27,7 @@ tables:
 bench:
 	$(PYTHON) $(HLOTOOL_CONFORMANCE)/bench_text.py
 
-# The commands shown in the README and the guides are run by their tests.
+# Makes docs/rules and docs/ops; the commands shown in the README and the guides are run by their tests.
 docs:
-	$(PYTHON) -m pytest -q tests/cli/test_readme.py
+	$(PYTHON) -m hlotool.dev docs
+	$(PYTHON) -m pytest -q tests/cli/test_readme.py tests/cli/test_guides.py

@@ -1,4 +1,4 @@
-"""Chores of development: `python -m hlotool.dev tables | coverage FILE... | floors FILE`.
+"""Chores of development: `python -m hlotool.dev tables | coverage FILE... | floors FILE | docs`.
 
 Nothing in the package imports it.
 """
@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from hlotool import dev_docs
 from hlotool.errors import Diagnostic, HlotoolError, ParseError
 from hlotool.text.files import read_text
 from hlotool.text.grammar import write_tables
@@ -83,6 +84,13 @@ def _floors(path: Path, report: str, *, raise_them: bool) -> int:
     return 1 if fallen else 0
 
 
+def _docs(*, only_check: bool) -> int:
+    changed = dev_docs.stale() if only_check else dev_docs.write()
+    for name in changed:
+        print(name)
+    return int(only_check and bool(changed))
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m hlotool.dev", description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
@@ -92,6 +100,8 @@ def main(arguments: list[str] | None = None) -> int:
     command = commands.add_parser("floors", help="compare a conformance report on standard input with the floors in FILE")
     command.add_argument("file", type=Path)
     command.add_argument("--raise", dest="raise_them", action="store_true", help="then write the present numbers as the new floors")
+    command = commands.add_parser("docs", help="make docs/rules and docs/ops of the code")
+    command.add_argument("--check", action="store_true", help="write nothing; name the pages that are not what the code says")
     options = parser.parse_args(arguments)
     try:
         if options.command == "tables":
@@ -99,6 +109,8 @@ def main(arguments: list[str] | None = None) -> int:
         elif options.command == "coverage":
             for line in coverage(options.files):
                 print(line)
+        elif options.command == "docs":
+            return _docs(only_check=options.check)
         else:
             return _floors(options.file, sys.stdin.read(), raise_them=options.raise_them)
     except HlotoolError as error:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
-__all__ = ["Diagnostic", "EvaluationError", "HlotoolError", "InternalError", "ParseError", "Source", "Violation", "nearest"]
+__all__ = ["Diagnostic", "Edit", "EvaluationError", "Fix", "HlotoolError", "InternalError", "ParseError", "Source", "Violation", "nearest"]
 
 
 class Source:
@@ -59,11 +60,36 @@ class Source:
         return self.text[starts[index] : end].rstrip("\r\n")
 
 
+class Edit(NamedTuple):
+    """A change of a text: `text` takes the place of what stands between two offsets into the source.
+
+    >>> Edit(3, 4, "x")
+    Edit(start=3, end=4, text='x')
+    """
+
+    start: int
+    end: int
+    text: str
+
+
+class Fix(NamedTuple):
+    """Edits that end a finding; they do not overlap. A safe fix leaves what the module computes as it is.
+
+    >>> Fix((Edit(0, 0, "ROOT "),), "make it the root").is_safe
+    True
+    """
+
+    edits: tuple[Edit, ...]
+    title: str
+    is_safe: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One finding, at one place: what every command reports and every output format renders.
 
-    `severity` is "error", "warning" or "info"; lines and columns count from 1, the end is exclusive.
+    `severity` is "error", "warning" or "info"; lines and columns count from 1, the end is exclusive. `op_name`, `source_file` and
+    `source_line` say which line of which program the instruction was made from, where the module knows; `fix` is there when it was asked for.
 
     >>> str(Diagnostic("S002", "undefined-operand", "error", "no instruction named 'x'", "m.hlo", 4, 7))
     "m.hlo:4:7: error[S002] undefined-operand: no instruction named 'x'"
@@ -82,6 +108,10 @@ class Diagnostic:
     notes: tuple[str, ...] = ()
     computation: str | None = None
     instruction: str | None = None
+    op_name: str | None = None
+    source_file: str | None = None
+    source_line: int | None = None
+    fix: Fix | None = None
 
     def __str__(self) -> str:
         return f"{self.filename}:{self.line}:{self.column}: {self.severity}[{self.code}] {self.name}: {self.message}"

@@ -1,23 +1,28 @@
 """`hlotool verify`: reports what is wrong with HLO texts.
 
-It finds nothing itself: it asks the library and hands the answers to `cli.render`.
+It finds nothing itself: `cli.checking` asks the library, `cli.render` writes the answers, `cli.rewriting` changes files.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from itertools import islice
+from typing import Any, NamedTuple
 
 import click
 
-import hlotool
+from hlotool.cli.checking import Checked, Job, check_files, collapsed
 from hlotool.cli.file_choice import FileChoice, file_choice_options
-from hlotool.cli.inputs import Outcome, files_or_stdin, one_by_one, read_input
+from hlotool.cli.inputs import STDIN, Outcome, files_or_stdin
 from hlotool.cli.options import color_option, files_argument, stdin_filename_option
-from hlotool.cli.output import complain, write_out
-from hlotool.cli.render import FORMATS, Finding, style_for
-from hlotool.errors import Diagnostic, ParseError, Source
+from hlotool.cli.output import complain, flush_out, replace_file, write_out
+from hlotool.cli.progress import progress
+from hlotool.cli.render import FORMATS, Finding, Style, style_for
+from hlotool.cli.rule_choice import Checks, RuleChoice, rule_options
 
 __all__ = ["command"]
 
@@ -27,111 +32,247 @@ FILE may be compressed (.gz, .xz, .zst), `-` is standard input, and a folder sta
 with HloModule. Every module of a file is read.
 
 CODES are codes, their beginnings or their names, separated by commas: T003, T, result-shape; ALL is every rule. Without --select, all errors
-and a few warnings are reported; the longest match decides between --select and --ignore. What does not parse is always reported.
+and a few warnings are reported. The longest match decides, and of equally long ones the later: a preset, the settings' file, the options;
+and --ignore over --select. What does not parse is always reported.
 
 \b
 Examples:
   hlotool verify module.hlo
   hlotool verify --select T,C --ignore T085 module.hlo
   hlotool verify --output-format concise dumps/
+  hlotool verify --explain T003
   hlotool print module.hlo | hlotool verify
+
+\b
+Marks in the text:
+  // hlotool: ignore[T003] reason     nothing of T003 about this instruction,
+  // hlotool: ignore-next[T003]       the next,
+  // hlotool: ignore-file[T003]       the module;
+  // hlotool: off[T003] ... // hlotool: on[T003]
+
+\b
+Settings, in the nearest hlotool.toml (in pyproject.toml: [tool.hlotool]):
+  [lint]
+  preset = "after-opt"
+  extend-select = ["W012"]
+  [lint.per-file-ignores]
+  "*before_opt*" = ["W001"]
 
 \b
 Exit codes:
   0 nothing found; 1 findings; 2 a file cannot be read; 3 a bug in hlotool
 """
+_RECORDS = ("json", "jsonl")
+_SEVERITIES = ("error", "warning", "info")
+# Rows of the summary that GitHub shows beside a job.
+_MOST_IN_SUMMARY = 50
+
+
+class Options(NamedTuple):
+    """What the options say beside files and rules."""
+
+    output_format: str
+    output: str | None
+    max_findings: int | None
+    show_all: bool
+    fail_on: str
+    exit_zero: bool
+    statistics: bool
+    fix: bool
+    unsafe_fixes: bool
+    diff: bool
+    add_ignore: bool
+    jobs: int
+    color: str
+    quiet: int
+
+    @property
+    def rewrites(self) -> bool:
+        return self.fix or self.unsafe_fixes or self.diff or self.add_ignore
 
 
 class Report:
     """One run: yields findings while it counts them."""
 
-    def __init__(self, outcome: Outcome, choice: FileChoice, select: Sequence[str] | None, ignore: Sequence[str]) -> None:
+    def __init__(self, outcome: Outcome, options: Options) -> None:
         self.outcome = outcome
-        self.choice = choice
-        self.select = select
-        self.ignore = ignore
+        self.options = options
         self.files = 0
         self.files_with_findings = 0
         self.severities: Counter[str] = Counter()
+        self.left_out = 0
+        self.shown = 0
+        self.first: list[Finding] = []
 
-    def findings(self, files: Sequence[str]) -> Iterator[Finding]:
-        for file in one_by_one(self.choice.files(files, self.outcome)):
-            found: list[Finding] = []
-            with self.outcome.file(file):
-                name, text = read_input(file, self.choice.stdin_filename)
-                self.files += 1
-                source = Source(text, name)
-                found = [Finding(d, source.line_text(d.line)) for d in self._diagnostics(text, name)]
-            self._count(found)
-            yield from found
+    def findings(self, results: Iterable[Checked]) -> Iterator[Finding]:
+        """What shall be shown, file by file."""
+        limit = self.options.max_findings
+        for result in results:
+            self._take(result)
+            found = result.findings
+            if self.options.output_format == "text" and not self.options.show_all and not self.options.statistics:
+                found = list(collapsed(found))
+            room = len(found) if limit is None or self.options.statistics else max(0, limit - self.shown)
+            self.left_out += max(0, len(found) - room)
+            self.shown += min(room, len(found))
+            self.first += islice(result.findings, max(0, _MOST_IN_SUMMARY - len(self.first)))
+            yield from islice(found, room)
 
-    def _count(self, found: list[Finding]) -> None:
-        severities = Counter(finding.diagnostic.severity for finding in found)
+    def _take(self, result: Checked) -> None:
+        if result.is_bug:
+            self.outcome.unreadable += 1
+            self.outcome.at_least(3)
+            if not self.outcome.silent:
+                what = (result.failure or "").partition("\n")[0][:200]
+                where = f"internal error while working on '{result.name}'"
+                complain(f"{where}: {what}. This is a bug; please report it with the input (HLOTOOL_DEBUG=1 shows where)")
+            return
+        if result.failure is not None:
+            self.outcome.failed(result.failure, result.exit_code)
+            return
+        self.files += 1
+        severities = Counter(finding.diagnostic.severity for finding in result.findings)
         self.severities += severities
-        self.files_with_findings += bool(found)
-        if severities["error"] or severities["warning"]:
+        self.files_with_findings += bool(result.findings)
+        counted = {"error": ("error",), "warning": ("error", "warning")}.get(self.options.fail_on, ())
+        if any(severities[severity] for severity in counted):
             self.outcome.at_least(1)
-
-    def _diagnostics(self, text: str, name: str) -> list[Diagnostic]:
-        # --help imports this module, and shall not wait for the parser.
-        from hlotool.text.parser import parse_each  # noqa: PLC0415
-
-        found: list[Diagnostic] = []
-        for part in parse_each(text, name):
-            found += part.diagnostics if isinstance(part, ParseError) else hlotool.verify(part, select=self.select, ignore=self.ignore)
-        return sorted(found, key=lambda d: (d.line, d.column, d.code))
 
     def summary(self) -> str:
         """For example: 3 files checked, 2 errors in 1 file."""
         parts = [f"{_count_of(self.files, 'file')} checked"]
         if self.severities:
-            kinds = ", ".join(_count_of(self.severities[s], s) for s in ("error", "warning", "info") if self.severities[s])
+            kinds = ", ".join(_count_of(self.severities[s], s) for s in _SEVERITIES if self.severities[s])
             parts.append(f"{kinds} in {_count_of(self.files_with_findings, 'file')}")
         elif self.files:
             parts.append("nothing found")
+        if self.left_out:
+            parts.append(f"{self.left_out} more not shown (--max-findings)")
         if self.outcome.unreadable:
             parts.append(f"{self.outcome.unreadable} failed")
         return ", ".join(parts)
-
-
-def _codes(values: Sequence[str]) -> list[str]:
-    """The codes of a repeated option; a usage error when one names no rule."""
-    from hlotool.verify.selection import Selection, SelectionError  # noqa: PLC0415  # as above
-
-    codes = [code.strip() for value in values for code in value.split(",") if code.strip()]
-    try:
-        Selection(codes)
-    except SelectionError as error:
-        raise click.UsageError(str(error)) from None
-    return codes
 
 
 def _count_of(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 or noun == 'info' else 's'}"
 
 
+def _write(pieces: Iterable[str], options: Options, *, to_stdout: bool) -> None:
+    """Findings to where they were asked for: a file is written as a whole, once everything is known."""
+    if options.output is not None:
+        text = "".join(pieces)
+        if options.quiet < 2:
+            replace_file(options.output, text)
+        return
+    for piece in pieces:
+        if options.quiet > 1:
+            continue
+        if to_stdout:
+            write_out(piece)
+        else:
+            flush_out()
+            sys.stderr.write(piece)
+
+
+def _pieces(findings: Iterable[Finding], options: Options, style: Style) -> Iterator[str]:
+    if options.statistics:
+        statistics = import_module("hlotool.cli.statistics").statistics
+        return statistics(findings, as_json=options.output_format in _RECORDS)  # type: ignore[no-any-return]
+    return FORMATS[options.output_format](findings, style)
+
+
+def _summarize_for_github(report: Report) -> None:
+    """A table beside the job's log, since of annotations only ten are shown."""
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not path or report.options.output_format != "github":
+        return
+    table = "".join(FORMATS["markdown"](report.first, Style()))
+    more = sum(report.severities.values()) - len(report.first)
+    rest = f"\nand {more} more\n" if more > 0 else ""
+    try:
+        with open(path, "a", encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123  # as cheap as it gets
+            file.write(f"### hlotool verify: {report.summary()}\n\n{table}{rest}\n")
+    except OSError as error:
+        complain(f"cannot write '{path}': {error.strerror}")
+
+
+def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: Options, outcome: Outcome, stdin_filename: str) -> None:
+    report = Report(outcome, options)
+    job = Job(stdin_filename, wants_fixes=options.output_format != "concise")
+    # What was fixed takes the place of standard input, so that the findings go elsewhere.
+    to_stdout = not (options.rewrites and STDIN in names)
+    with progress(len(work), "Verifying", quiet=bool(options.quiet)) as advance:
+        if options.rewrites:
+            results = import_module("hlotool.cli.rewriting").rewrite_files(work, options, outcome, stdin_filename)
+        else:
+            results = check_files(work, job, options.jobs)
+
+        def advancing() -> Iterator[Checked]:
+            for result in results:
+                advance(result.name)
+                yield result
+
+        if options.diff:
+            for _ in advancing():
+                pass
+        else:
+            stream = sys.stdout if to_stdout and options.output is None else None
+            _write(_pieces(report.findings(advancing()), options, style_for(options.color, stream)), options, to_stdout=to_stdout)
+    _summarize_for_github(report)
+    if options.quiet or options.diff:
+        return
+    if options.output_format == "text" and to_stdout and options.output is None and not options.statistics:
+        write_out(report.summary() + "\n")
+    else:
+        complain(report.summary())
+
+
 @click.command("verify", help=_HELP, short_help="Report what is wrong with HLO texts.")
 @files_argument
-@click.option("--output-format", type=click.Choice(list(FORMATS)), default="text", help="How findings are written.")
-@click.option("--select", multiple=True, metavar="CODES", help="Report these only.")
-@click.option("--ignore", multiple=True, metavar="CODES", help="Do not report these.")
+@click.option(
+    "--output-format", type=click.Choice(list(FORMATS)), default="text", metavar="FORMAT", help=f"How findings are written: {', '.join(FORMATS)}."
+)
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write findings to FILE, as a whole.")
+@rule_options
+@click.option("--fail-on", type=click.Choice(["error", "warning", "never"]), default="warning", help="From which severity on to exit with 1.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if something was found.")
+@click.option("--max-findings", type=click.IntRange(min=0), metavar="N", help="Show N findings at most, and say how many there are.")
+@click.option("--show-all", is_flag=True, help="In text, show all findings that are alike, not the first of them.")
+@click.option("--statistics", is_flag=True, help="Show how often each rule has found something, instead of the findings.")
+@click.option("--fix", is_flag=True, help="Rewrite files where that ends findings and leaves what they compute as it is.")
+@click.option("--unsafe-fixes", is_flag=True, help="With --fix, also what may change results.")
+@click.option("--diff", is_flag=True, help="Write nothing; print what --fix or --add-ignore would change.")
+@click.option("--add-ignore", is_flag=True, help="Add marks to files that suppress all that is found.")
+@click.option("--list-rules", is_flag=True, help="List the rules, and which of them are selected.")
+@click.option("--explain", metavar="CODE", help="Explain a rule.")
+@click.option("--show-settings", is_flag=True, help="Show settings and selected rules for each FILE, and where they come from.")
+@click.option("-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Work in N processes; 0: as many as are worth it.")
 @color_option
 @click.option("-q", "--quiet", count=True, help="No summary; -qq: nothing but the exit code.")
 @stdin_filename_option
 @file_choice_options
 def command(
-    files: tuple[str, ...], output_format: str, select: tuple[str, ...], ignore: tuple[str, ...], color: str, quiet: int, stdin_filename: str,
-    choice: FileChoice,
+    files: tuple[str, ...], choice: FileChoice, rules: RuleChoice, list_rules: bool, explain: str | None, show_settings: bool, stdin_filename: str,
+    **given: Any,
 ) -> None:  # fmt: skip
-    silent = quiet > 1
-    outcome = Outcome(silent=silent)
-    report = Report(outcome, choice, _codes(select) or None, _codes(ignore))
-    for piece in FORMATS[output_format](report.findings(files_or_stdin(files)), style_for(color, sys.stdout)):
-        if not silent:
-            write_out(piece)
-    if not quiet:
-        if output_format == "text":
-            write_out(report.summary() + "\n")
-        else:
-            complain(report.summary())
+    options = Options(**given)
+    rules.validate()
+    outcome = Outcome(silent=options.quiet > 1)
+    if explain is not None:
+        with outcome.file(explain):
+            write_out(import_module("hlotool.cli.explain").explain(explain, "json" if options.output_format in _RECORDS else "text"))
+    elif list_rules:
+        settings = choice.settings_of(files[0] if files else stdin_filename)
+        write_out(import_module("hlotool.cli.explain").list_rules(rules.checks_for("", settings).selection, options.output_format in _RECORDS))
+    elif show_settings:
+        for name in files or ("module.hlo",):
+            write_out("".join(f"{line}\n" for line in rules.shown(name, choice.settings_of(name))))
+    else:
+        if options.unsafe_fixes and not (options.fix or options.diff):
+            raise click.UsageError("--unsafe-fixes goes with --fix or --diff")
+        names = list(choice.files(files_or_stdin(files), outcome))
+        work = [(name, rules.checks_for(stdin_filename if name == STDIN else name, choice.settings_of(name))) for name in names]
+        _verify(names, work, options, outcome, stdin_filename)
+    if options.exit_zero and outcome.exit_code == 1:
+        outcome.exit_code = 0
     outcome.finish()

@@ -15,14 +15,35 @@ import click
 
 from hlotool.errors import nearest
 
-__all__ = ["Settings", "settings_for", "wrong_setting"]
+__all__ = ["PRESETS", "SEVERITIES", "STAGES", "TARGETS", "Settings", "SettingsError", "settings_for", "wrong_setting"]
+
+# Here, and not taken from the verifier, so that finding settings does not load it.
+PRESETS = ("parse", "default", "strict", "gpu", "tpu", "before-opt", "after-opt")
+STAGES = ("auto", "before-opt", "after-opt")
+TARGETS = ("generic", "cpu", "gpu", "tpu")
+SEVERITIES = ("error", "warning", "info")
 
 _NAMES = ("hlotool.toml", ".hlotool.toml")
 _PROJECT = "pyproject.toml"
-# What may be set: by table, then by key, with the type of the value.
-_KEYS: Mapping[str, Mapping[str, type]] = {
-    "": {"include": list, "exclude": list, "respect-gitignore": bool},
+_AUTO_OR_BOOL = "auto, true or false"
+Kind = type | str
+# The modes of a verification, and which of their names are sets of words.
+_MODES: Mapping[str, Kind] = {
+    "layout-sensitive": _AUTO_OR_BOOL, "allow-mixed-precision": bool, "reshape-is-bitcast": bool, "no-host-memory": bool,
+    "nested-thread-names": bool, "broadcast-dimensions-sorted": bool, "bitcast-may-differ-in-size": bool, "unbounded-dynamic": bool,
+    "collective-deadlocks": bool, "check-replica-groups": bool, "stage": str, "target": str, "devices": int,
+}  # fmt: skip
+# What may be set: by table, then by key, with the type of the value. Presets and modes may stand in [lint] or above all tables.
+_KEYS: Mapping[str, Mapping[str, Kind]] = {
+    "": {"include": list, "exclude": list, "respect-gitignore": bool, "preset": str, **_MODES},
     "fmt": {"width": int},
+    "lint": {"select": list, "extend-select": list, "ignore": list, "severity": dict, "per-file-ignores": dict, "preset": str, **_MODES},
+}
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "preset": PRESETS,
+    "stage": STAGES,
+    "target": TARGETS,
+    "severity": SEVERITIES,
 }
 
 
@@ -106,13 +127,33 @@ def _checked(path: Path, table: str, key: str, value: Any) -> Any:
     kind = _KEYS[table].get(key)
     if kind is None:
         raise _unknown(path, f"key '{key}'" + (f" in [{table}]" if table else ""), key, list(_KEYS[table]))
-    fits = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
-    if kind is list:
-        fits = fits and all(isinstance(item, str) for item in value)
-    if not fits:
-        expected = {list: "a list of strings", bool: "true or false", int: "a number"}[kind]
-        raise wrong_setting(path, f"'{key}' is {expected}, not {value!r}")
+    _check_kind(path, key, value, kind)
+    if key in _CHOICES:
+        for word in value.values() if isinstance(value, dict) else (value,):
+            if word not in _CHOICES[key]:
+                raise _unknown(path, f"{key} '{word}'", word, list(_CHOICES[key]))
     return value
+
+
+def _check_kind(path: Path, key: str, value: Any, kind: Kind) -> None:
+    if kind == _AUTO_OR_BOOL:
+        fits, expected = isinstance(value, bool) or value == "auto", _AUTO_OR_BOOL
+    elif kind is list:
+        fits, expected = _is_list_of_strings(value), "a list of strings"
+    elif kind is dict and key == "severity":
+        fits, expected = isinstance(value, dict) and all(isinstance(item, str) for item in value.values()), "a table of codes and severities"
+    elif kind is dict:
+        fits, expected = isinstance(value, dict) and all(map(_is_list_of_strings, value.values())), "a table of patterns and lists of codes"
+    else:
+        assert isinstance(kind, type)
+        fits = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+        expected = {bool: "true or false", int: "a number", str: "a string"}[kind]
+    if not fits:
+        raise wrong_setting(path, f"'{key}' is {expected}, not {value!r}")
+
+
+def _is_list_of_strings(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _unknown(path: Path, what: str, word: str, known: list[str]) -> click.ClickException:

@@ -1,23 +1,24 @@
-"""Diagnostics as text: one function for each output format.
+"""Diagnostics as text for people, and the table of all output formats.
 
-It neither finds diagnostics nor decides what they mean for the exit code.
+It neither finds diagnostics nor decides what they mean for the exit code; formats for programs are in `render_records` and
+`render_reports`, which are loaded when they are asked for.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, TextIO
+from importlib import import_module
+from typing import NamedTuple, TextIO
 
 from hlotool.cli.output import visible
 from hlotool.errors import Diagnostic
 
-__all__ = ["FORMATS", "Finding", "Style", "style_for", "wants_color"]
+__all__ = ["FORMATS", "Finding", "Render", "Style", "render_to_stderr", "style_for", "wants_color"]
 
 _BOLD, _RED, _YELLOW, _BLUE, _GREEN, _END = "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[34m", "\x1b[32m", "\x1b[0m"
 _COLORS = {"error": _RED, "warning": _YELLOW, "info": _BLUE}
@@ -28,10 +29,12 @@ _WIDTH_WITHOUT_TERMINAL = 120
 
 
 class Finding(NamedTuple):
-    """A diagnostic and the line of the source that it points into."""
+    """A diagnostic and the line of the source that it points into; `alike` says how many more there are that are not shown."""
 
     diagnostic: Diagnostic
     line: str
+    is_entry: bool = False
+    alike: str | None = None
 
 
 class Style(NamedTuple):
@@ -68,7 +71,7 @@ def _text(findings: Iterable[Finding], style: Style) -> Iterator[str]:
 
 def _block(finding: Finding, style: Style) -> Iterator[str]:
     """The lines of one diagnostic, in the manner of the Rust compiler."""
-    d, line = finding
+    d, line = finding.diagnostic, finding.line
 
     def paint(text: str, *colors: str) -> str:
         return f"{''.join(colors)}{text}{_END}" if style.color else text
@@ -85,10 +88,18 @@ def _block(finding: Finding, style: Style) -> Iterator[str]:
         yield f"{gutter} {bar}"
         yield f"{paint(number, _BLUE)} {bar} {shown}"
         yield f"{gutter} {bar} {' ' * before}{paint('^' * marked, color)}"
+    equals = f"{gutter} {paint('=', _BLUE)}"
+    # What the message says already is not said twice.
+    if d.computation and f"computation '{d.computation}'" not in d.message:
+        yield f"{equals} in computation '{visible(d.computation)}'{' (ENTRY)' if finding.is_entry else ''}"
     for note in d.notes:
-        yield f"{gutter} {paint('=', _BLUE)} note: {visible(note)}"
+        yield f"{equals} note: {visible(note)}"
     if d.hint:
-        yield f"{gutter} {paint('=', _BLUE)} {paint('hint', _GREEN)}: {visible(d.hint)}"
+        yield f"{equals} {paint('hint', _GREEN)}: {visible(d.hint)}"
+    if d.fix is not None:
+        yield f"{equals} {paint('fix', _GREEN)}: {d.fix.title} ({'--fix' if d.fix.is_safe else '--fix --unsafe-fixes'})"
+    if finding.alike:
+        yield f"{equals} and {visible(finding.alike)} (--show-all)"
 
 
 def _excerpt(line: str, column: int, end_column: int, room: int) -> tuple[str, int, int]:
@@ -141,47 +152,31 @@ def _concise(findings: Iterable[Finding], style: Style) -> Iterator[str]:
         yield f"{place}{_BOLD}{_COLORS.get(d.severity, _BLUE)}{tag}{_END}{rest}\n"
 
 
-# ---- for programs -----------------------------------------------------------------------------------------------------
-
-_FIELDS = (
-    "filename", "line", "column", "end_line", "end_column", "code", "name", "severity", "message", "hint", "notes", "computation", "instruction",
-)  # fmt: skip
+Render = Callable[[Iterable[Finding], Style], Iterator[str]]
 
 
-def _json(findings: Iterable[Finding], style: Style) -> Iterator[str]:
-    """An array of objects with the fields of `Diagnostic`."""
-    before = "[\n"
-    for finding in findings:
-        record: dict[str, Any] = {field: getattr(finding.diagnostic, field) for field in _FIELDS}
-        yield f"{before}  {json.dumps(record)}"
-        before = ",\n"
-    yield "[]\n" if before == "[\n" else "\n]\n"
+def _from(module: str, name: str) -> Render:
+    """A format that is loaded when it is used, so that no start pays for all of them."""
+
+    def render(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+        function: Render = getattr(import_module(f"hlotool.cli.{module}"), name)
+        return function(findings, style)
+
+    return render
 
 
-def _github(findings: Iterable[Finding], style: Style) -> Iterator[str]:
-    """Annotations for GitHub Actions."""
-    for finding in findings:
-        d = finding.diagnostic
-        level = {"error": "error", "warning": "warning"}.get(d.severity, "notice")
-        place = f"file={_property(d.filename)},line={d.line},endLine={d.end_line},col={d.column},endColumn={d.end_column}"
-        message = d.message + "".join(f"\n{note}" for note in d.notes) + (f"\nhint: {d.hint}" if d.hint else "")
-        yield f"::{level} {place},title={_property(f'{d.code} {d.name}')}::{_data(message)}\n"
-
-
-def _data(text: str) -> str:
-    escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    return visible(escaped)
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
-FORMATS: dict[str, Callable[[Iterable[Finding], Style], Iterator[str]]] = {
+FORMATS: dict[str, Render] = {
     "text": _text,
     "concise": _concise,
-    "json": _json,
-    "github": _github,
+    "json": _from("render_records", "json_array"),
+    "jsonl": _from("render_records", "json_lines"),
+    "github": _from("render_records", "github"),
+    "gitlab": _from("render_records", "gitlab"),
+    "rdjson": _from("render_records", "rdjson"),
+    "sarif": _from("render_reports", "sarif"),
+    "junit": _from("render_reports", "junit"),
+    "markdown": _from("render_reports", "markdown"),
+    "null": _from("render_records", "null"),
 }
 """By the name that `--output-format` takes; each turns findings, as they come, into pieces of output."""
 

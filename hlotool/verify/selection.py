@@ -1,4 +1,4 @@
-"""Which codes a verification reports: `--select` and `--ignore`.
+"""Which codes are reported: `select`, `extend` and `ignore` of the settings, a preset and the command line, one layer over the other.
 
 Knows codes and prefixes only, no rule.
 """
@@ -6,11 +6,12 @@ Knows codes and prefixes only, no rule.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from hlotool.codes import CODE_NAMES, DEFAULT_LINTS, severity_of
 from hlotool.errors import HlotoolError, nearest
 
-__all__ = ["Selection", "SelectionError"]
+__all__ = ["Layer", "Selection", "SelectionError", "codes_of"]
 
 _EVERYTHING = "ALL"
 
@@ -21,40 +22,70 @@ class SelectionError(HlotoolError):
     exit_code = 2
 
 
+class Layer(NamedTuple):
+    """What one source of settings says: `select` replaces what layers below select, `extend` adds to it."""
+
+    select: tuple[str, ...] | None = None
+    extend: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+
 class Selection:
-    """The codes that are reported; the longest matching prefix decides, and `ignore` wins over an equally long `select`.
+    """The codes that are reported.
+
+    The longest prefix that fits a code decides; of equally long ones the later layer, and in one layer `ignore`.
 
     >>> chosen = Selection(["T"], ["T08"])
     >>> chosen.has("T003"), chosen.has("T083"), chosen.has("C001")
     (True, False, False)
+    >>> Selection.layered([Layer(ignore=("T003",)), Layer(extend=("result-shape",))]).has("T003")
+    True
     """
 
     def __init__(self, select: Sequence[str] | None = None, ignore: Sequence[str] | None = None) -> None:
-        wanted = None if select is None else _prefixes(select)
-        unwanted = _prefixes(ignore or ())
-        self.codes = frozenset(code for code in CODE_NAMES if _longest(code, unwanted) < _wanted(code, wanted))
+        self.codes = _chosen([Layer(None if select is None else tuple(select), (), tuple(ignore or ()))])
+
+    @classmethod
+    def layered(cls, layers: Iterable[Layer]) -> Selection:
+        """The selection that layers make together, the lowest first. Raises SelectionError."""
+        made = cls()
+        made.codes = _chosen(list(layers))
+        return made
 
     def has(self, code: str) -> bool:
         return code in self.codes
 
 
-def _wanted(code: str, prefixes: list[str] | None) -> int:
-    """Length of the longest prefix that selects the code, -1 when none does; by default the errors and a few warnings are selected."""
-    if prefixes is None:
-        return 0 if severity_of(code) == "error" or code in DEFAULT_LINTS else -1
-    return _longest(code, prefixes)
+def codes_of(name: str) -> list[str]:
+    """The codes that a word stands for: a code, a beginning of codes, a rule's name, or ALL. Raises SelectionError.
+
+    >>> codes_of("result-shape"), codes_of("T00")[:2]
+    (['T003'], ['T001', 'T002'])
+    """
+    prefix = _prefix(name)
+    return [code for code in CODE_NAMES if code.startswith(prefix)]
 
 
-def _longest(code: str, prefixes: Iterable[str]) -> int:
-    return max((len(prefix) for prefix in prefixes if code.startswith(prefix)), default=-1)
+def _chosen(layers: list[Layer]) -> frozenset[str]:
+    lowest = max((k for k, layer in enumerate(layers) if layer.select is not None), default=None)
+    rules: list[tuple[str, bool]] = []
+    for k, layer in enumerate(layers):
+        wanted = (*(layer.select or ()), *layer.extend) if lowest is None or k >= lowest else ()
+        rules += [(_prefix(name), True) for name in wanted]
+        rules += [(_prefix(name), False) for name in layer.ignore]
+    return frozenset(code for code in CODE_NAMES if _has(code, rules, by_default=lowest is None))
 
 
-def _prefixes(names: Iterable[str]) -> list[str]:
-    """Codes and beginnings of codes, from what the user wrote; a rule's name stands for its code."""
-    return [_prefix(name.strip()) for name in names]
+def _has(code: str, rules: list[tuple[str, bool]], *, by_default: bool) -> bool:
+    found, length = by_default and (severity_of(code) == "error" or code in DEFAULT_LINTS), -1
+    for prefix, is_wanted in rules:
+        if len(prefix) >= length and code.startswith(prefix):
+            found, length = is_wanted, len(prefix)
+    return found
 
 
 def _prefix(name: str) -> str:
+    name = name.strip()
     if name == _EVERYTHING:
         return ""
     by_name = next((code for code, slug in CODE_NAMES.items() if slug == name), None)

@@ -55,3 +55,8 @@ def test_floors_rise_on_demand(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO(REPORT.replace("9 of 10", "8 of 10")))
     assert dev.main(["floors", "--raise", str(path)]) == 1
     assert json.loads(path.read_text())["accept"] == [9, 10]
+
+
+def test_pages_are_what_the_code_says(capsys):
+    """`python -m hlotool.dev docs` (or `make docs`) mends it."""
+    assert dev.main(["docs", "--check"]) == 0, capsys.readouterr().out

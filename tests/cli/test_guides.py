@@ -18,7 +18,7 @@ import pytest
 from hlotool.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("editors.md", "ci.md", "formatter-style.md")
+NAMES = ("editors.md", "ci.md", "formatter-style.md", "verifying.md")
 TEXTS = {name: (ROOT / "docs" / name).read_text(encoding="utf-8") for name in NAMES}
 BLOCK = re.compile(r"^```(\w+)\n((?s:.*?))^```$", re.MULTILINE)
 MESSY = 'HloModule demo\nENTRY e{\n  p = f32[ 2 ]{0} parameter( 0 )  // in\n\n   ROOT r = f32[2] negate( p ),metadata={op_name="x"}\n}\n'

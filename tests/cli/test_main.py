@@ -131,7 +131,7 @@ def test_a_bug_in_one_file_stops_no_other(monkeypatch, capfdbinary, good, tmp_pa
 
 
 def test_a_bug_shows_its_traceback_on_demand(monkeypatch, capfdbinary, good):
-    monkeypatch.setattr(hlotool, "verify", lambda module, **options: 1 // 0, raising=False)
+    monkeypatch.setattr("hlotool.cli.checking.check_text", lambda *arguments, **options: 1 // 0)
     monkeypatch.setenv("HLOTOOL_DEBUG", "1")
     assert cli_main.run(["verify", str(good)]) == 3
     assert b"Traceback" in capfdbinary.readouterr().err

@@ -5,26 +5,19 @@ It does not trust the formatter: both texts are read by the parser, and comments
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable
 
 from hlotool.errors import InternalError, Source
 from hlotool.ir.equal import differences
 from hlotool.ir.model import Module
-from hlotool.shapes.strings import raw_dict_end
+from hlotool.text.comments import comment_spans
 from hlotool.text.formatting.pieces import INDEX_MARK
 from hlotool.text.fused import FusedPath
 from hlotool.text.parser import read_source
 
 __all__ = ["check", "refuse"]
 
-_SOLID = r"(?P<comment>//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)|\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'"
-_TOKEN = re.compile(rf"{_SOLID}|(?P<list>\bfrontend_attributes=)|(?P<raw>\bbackend_config=)", re.DOTALL)
-# In the braces of frontend attributes, whose values may be dictionaries that nobody reads.
-_ENTRY = re.compile(rf"{_SOLID}|(?P<open>\{{)|(?P<end>\}})|(?P<raw>[A-Za-z_][A-Za-z0-9_.\-]*+=)", re.DOTALL)
-# What may stand between a name and its value, and the brace of the value.
-_VALUE = re.compile(r"(?P<gap>(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+)(?P<brace>\{)?+")
 _NOT_COUNTED = str.maketrans("", "", " \t\r\n,")
 
 
@@ -37,22 +30,9 @@ def comments_of(text: str) -> Counter[str]:
     Counter({'/* a */': 1})
     """
     found: Counter[str] = Counter()
-    if "//" not in text and "/*" not in text:
-        return found
-    at, pattern = 0, _TOKEN
-    while (token := pattern.search(text, at)) is not None:
-        at = token.end()
-        kind = token.lastgroup
-        if kind == "comment":
-            if not INDEX_MARK.fullmatch(token["comment"]):
-                found[token["comment"].rstrip()] += 1
-        elif kind == "end":
-            pattern = _TOKEN
-        elif kind == "list":
-            pattern = _ENTRY
-        elif kind == "raw" and (value := _VALUE.match(text, at)) is not None and value["brace"]:
-            found += comments_of(value["gap"])
-            at = max(value.end(), raw_dict_end(text, value.start("brace")))
+    for start, end in comment_spans(text):
+        if not INDEX_MARK.fullmatch(text, start, end):
+            found[text[start:end].rstrip()] += 1
     return found
 
 

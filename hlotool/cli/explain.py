@@ -1,0 +1,126 @@
+"""Explanations of rules and opcodes as text for a terminal, as Markdown and as JSON, and the list of all rules.
+
+What there is to say comes from `verify.explanations`.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator
+
+from hlotool.codes import CODE_NAMES
+from hlotool.verify import explanations
+from hlotool.verify.explanations import OpExplanation, RuleExplanation, explain_rule
+from hlotool.verify.selection import Selection
+
+__all__ = ["explain", "list_rules", "op_markdown", "rule_markdown"]
+
+_WIDTH = 80
+
+
+def explain(subject: str, output_format: str) -> str:
+    """The explanation of a code, a name or an opcode: as "text", "markdown" or "json". Raises UnknownSubjectError."""
+    found = explanations.explain(subject)
+    if output_format == "json":
+        return json.dumps(found._asdict(), indent=1) + "\n"
+    if isinstance(found, RuleExplanation):
+        return rule_markdown(found) if output_format == "markdown" else "\n".join(_rule_lines(found)) + "\n"
+    return op_markdown(found) if output_format == "markdown" else "\n".join(_op_lines(found)) + "\n"
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _rule_lines(rule: RuleExplanation) -> Iterator[str]:
+    yield f"{rule.code} {rule.name}"
+    yield f"{rule.severity}, {'reported by default' if rule.is_default else f'reported with --extend-select {rule.code}'}; {rule.family}"
+    yield ""
+    yield from _wrapped(rule.summary)
+    for heading, text in (("Checks", rule.checks), ("Why", rule.why), ("Bad", rule.bad), ("Good", rule.good)):
+        if text:
+            yield ""
+            yield f"{heading}:"
+            yield from _wrapped(text, "  ")
+    if rule.fix:
+        yield ""
+        yield f"Fix: {rule.fix} ({'--fix' if rule.fix_is_safe else '--fix --unsafe-fixes'})"
+    yield ""
+    yield f"To suppress: // hlotool: ignore[{rule.code}] reason"
+
+
+def _op_lines(op: OpExplanation) -> Iterator[str]:
+    yield op.opcode
+    yield ""
+    yield from _wrapped(op.summary)
+    if op.example:
+        yield ""
+        yield from (f"    {line}" for line in op.example.splitlines())
+    yield ""
+    yield f"Operands: {_operands(op)}"
+    if op.attributes:
+        yield "Attributes:"
+        longest = max(len(name) for name, _, _ in op.attributes)
+        for name, kind, default in op.attributes:
+            yield f"  {name:<{longest}}  {kind}, {_need(default)}"
+    yield f"Result shape: {'follows from operands and attributes' if op.infers else 'has to be written'}"
+
+
+def _operands(op: OpExplanation) -> str:
+    names = ", ".join(op.operands)
+    if not op.is_variadic:
+        return names or "none"
+    return f"{names}, and any number more" if names else "any number"
+
+
+def _need(default: str | None) -> str:
+    return "required" if default is None else "optional" if default == "left out" else f"default {default}"
+
+
+# ---- Markdown ---------------------------------------------------------------------------------------------------------
+
+
+def rule_markdown(rule: RuleExplanation, examples: str = "") -> str:
+    """A section about a rule, under a heading of its own; `examples` stand behind what the rule says itself."""
+    state = "reported by default" if rule.is_default else "reported on demand"
+    lines = [f"## {rule.code} {rule.name}", "", f"*{rule.severity}, {state}*", "", _plain(rule.summary)]
+    for heading, text in (("Checks", rule.checks), ("Why", rule.why), ("Bad", rule.bad), ("Good", rule.good)):
+        if text:
+            lines += ["", f"**{heading}:** {text}"]
+    if rule.fix:
+        lines += ["", f"**Fix:** {rule.fix} (`{'--fix' if rule.fix_is_safe else '--fix --unsafe-fixes'}`)"]
+    return "\n".join(lines) + "\n" + examples
+
+
+def op_markdown(op: OpExplanation) -> str:
+    """A section about an opcode, under a heading of its own."""
+    lines = [f"## {op.opcode}", "", _plain(op.summary)]
+    if op.example:
+        lines += ["", "```hlo", *op.example.splitlines(), "```"]
+    lines += ["", f"Operands: {_operands(op)}. The result shape {'follows' if op.infers else 'has to be written'}."]
+    if op.attributes:
+        lines += ["", "| attribute | value | |", "|---|---|---|"]
+        lines += [f"| `{name}` | {kind} | {_need(default)} |" for name, kind, default in op.attributes]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(text: str) -> str:
+    """Text in which Markdown finds nothing to do."""
+    return "".join(f"\\{c}" if c in "\\`*_[]<>|" else c for c in text)
+
+
+# ---- the list ---------------------------------------------------------------------------------------------------------
+
+
+def list_rules(selection: Selection, as_json: bool) -> str:
+    """All rules, with a mark at those that are selected and what can be fixed."""
+    rules = [explain_rule(code) for code in CODE_NAMES]
+    if as_json:
+        return json.dumps([{**rule._asdict(), "is_selected": selection.has(rule.code)} for rule in rules], indent=1) + "\n"
+    longest = max(len(rule.name) for rule in rules)
+    rows = []
+    for rule in rules:
+        mark, fix = "+" if selection.has(rule.code) else "-", "  [fix]" if rule.fix else ""
+        rows.append(f"{mark} {rule.code} {rule.name:<{longest}}  {rule.severity:<7}{fix}".rstrip())
+    return "\n".join(rows) + "\n+ selected, - not selected, [fix] has a fix\n"

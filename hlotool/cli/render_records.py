@@ -1,0 +1,142 @@
+"""Diagnostics for programs, one record for each finding: JSON in several dialects, and GitHub's annotations.
+
+Reports that need all findings at once, or are documents of their own, are in `render_reports`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from hlotool.cli.output import visible
+from hlotool.cli.render import Finding, Style
+from hlotool.errors import Diagnostic
+
+__all__ = ["fingerprint", "github", "gitlab", "json_array", "json_lines", "null", "rdjson", "record_of"]
+
+_FIELDS = (
+    "filename", "line", "column", "end_line", "end_column", "code", "name", "severity", "message", "hint", "notes", "computation", "instruction",
+    "op_name", "source_file", "source_line",
+)  # fmt: skip
+
+
+def record_of(d: Diagnostic) -> dict[str, Any]:
+    """The fields of `Diagnostic`, the fix as offsets into the file with the text that takes the place."""
+    record: dict[str, Any] = {field: getattr(d, field) for field in _FIELDS}
+    fix = d.fix
+    record["fix"] = None if fix is None else {"title": fix.title, "is_safe": fix.is_safe, "edits": [edit._asdict() for edit in fix.edits]}
+    return record
+
+
+def fingerprint(d: Diagnostic) -> str:
+    """What stays the same when lines move: file, code, computation, instruction and message.
+
+    >>> fingerprint(Diagnostic("T003", "result-shape", "error", "m", line=1)) == fingerprint(Diagnostic("T003", "result-shape", "error", "m", line=9))
+    True
+    """
+    said = "\0".join((d.filename, d.code, d.computation or "", d.instruction or "", d.message))
+    return hashlib.sha256(said.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value)
+
+
+def _array(records: Iterable[Any]) -> Iterator[str]:
+    before = "[\n"
+    for record in records:
+        yield f"{before}  {_dumps(record)}"
+        before = ",\n"
+    yield "[]\n" if before == "[\n" else "\n]\n"
+
+
+def json_array(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+    """An array of objects, one line each."""
+    return _array(record_of(finding.diagnostic) for finding in findings)
+
+
+def json_lines(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+    """One object a line, as it is found."""
+    for finding in findings:
+        yield _dumps(record_of(finding.diagnostic)) + "\n"
+
+
+def null(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+    """Nothing: for the exit code, and to measure."""
+    for _ in findings:
+        pass
+    yield from ()
+
+
+# ---- GitHub -----------------------------------------------------------------------------------------------------------
+
+
+def github(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+    """Annotations for GitHub Actions."""
+    for finding in findings:
+        d = finding.diagnostic
+        level = {"error": "error", "warning": "warning"}.get(d.severity, "notice")
+        place = f"file={_property(d.filename)},line={d.line},endLine={d.end_line},col={d.column},endColumn={d.end_column}"
+        message = d.message + "".join(f"\n{note}" for note in d.notes) + (f"\nhint: {d.hint}" if d.hint else "")
+        yield f"::{level} {place},title={_property(f'{d.code} {d.name}')}::{_data(message)}\n"
+
+
+def _data(text: str) -> str:
+    escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return visible(escaped)
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+# ---- others -----------------------------------------------------------------------------------------------------------
+
+
+def gitlab(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+    """GitLab's code quality report."""
+    seen: Counter[str] = Counter()
+    severities = {"error": "major", "warning": "minor"}
+
+    def records() -> Iterator[dict[str, Any]]:
+        for finding in findings:
+            d = finding.diagnostic
+            mark = fingerprint(d)
+            seen[mark] += 1
+            # The report is refused when a fingerprint occurs twice.
+            unique = mark if seen[mark] == 1 else hashlib.sha256(f"{mark} {seen[mark]}".encode()).hexdigest()[:32]
+            yield {
+                "description": f"{d.name}: {d.message}",
+                "check_name": d.code,
+                "fingerprint": unique,
+                "severity": severities.get(d.severity, "info"),
+                "location": {"path": d.filename, "lines": {"begin": d.line}},
+            }
+
+    return _array(records())
+
+
+def rdjson(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+    """The diagnostic format of reviewdog; its columns count bytes."""
+    yield '{"source": {"name": "hlotool"}, "diagnostics": [\n'
+    before = ""
+    for finding in findings:
+        d = finding.diagnostic
+        end = {"line": d.end_line, "column": _byte_column(finding.line, d.end_column) if d.end_line == d.line else d.end_column}
+        record = {
+            "message": f"{d.name}: {d.message}" + (f"\nhint: {d.hint}" if d.hint else ""),
+            "location": {"path": d.filename, "range": {"start": {"line": d.line, "column": _byte_column(finding.line, d.column)}, "end": end}},
+            "severity": {"error": "ERROR", "warning": "WARNING"}.get(d.severity, "INFO"),
+            "code": {"value": d.code},
+        }
+        yield f"{before}  {_dumps(record)}"
+        before = ",\n"
+    yield "\n]}\n" if before else "]}\n"
+
+
+def _byte_column(line: str, column: int) -> int:
+    before = line[: column - 1]
+    return column if before.isascii() else len(before.encode("utf-8", "surrogateescape")) + column - len(before)

@@ -1,0 +1,129 @@
+"""Reports about a whole run: SARIF, JUnit's XML and a table in Markdown.
+
+Formats with one record for each finding are in `render_records`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import quote
+from xml.sax.saxutils import escape, quoteattr
+
+import hlotool
+from hlotool.cli.output import visible
+from hlotool.cli.render import Finding, Style
+from hlotool.cli.render_records import fingerprint
+from hlotool.codes import CODE_NAMES, severity_of
+from hlotool.errors import Diagnostic, Edit
+
+__all__ = ["junit", "markdown", "sarif"]
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def sarif(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+    """SARIF 2.1.0: one run, with the rules that have findings."""
+    found = [finding.diagnostic for finding in findings]
+    codes = sorted({d.code for d in found})
+    rules = [
+        {
+            "id": code,
+            "name": CODE_NAMES.get(code, code),
+            "shortDescription": {"text": CODE_NAMES.get(code, code)},
+            "defaultConfiguration": {"level": _level(severity_of(code))},
+        }
+        for code in codes
+    ]
+    numbers = {code: k for k, code in enumerate(codes)}
+    seen: Counter[str] = Counter()
+    results = []
+    for d in found:
+        mark = fingerprint(d)
+        seen[mark] += 1
+        results.append(_result(d, numbers[d.code], f"{mark}:{seen[mark]}"))
+    driver = {"name": "hlotool", "version": hlotool.__version__, "rules": rules}
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    yield json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
+
+
+def _level(severity: str) -> str:
+    return {"error": "error", "warning": "warning"}.get(severity, "note")
+
+
+def _result(d: Diagnostic, rule: int, mark: str) -> dict[str, Any]:
+    uri = quote(d.filename.encode("utf-8", "surrogateescape"))
+    region = {"startLine": d.line, "startColumn": d.column, "endLine": d.end_line, "endColumn": d.end_column}
+    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}
+    if d.computation:
+        name = f"{d.computation}/{d.instruction}" if d.instruction else d.computation
+        location["logicalLocations"] = [{"name": d.instruction or d.computation, "fullyQualifiedName": name}]
+    said = [d.message, *d.notes, *([f"hint: {d.hint}"] if d.hint else [])]
+    result: dict[str, Any] = {
+        "ruleId": d.code,
+        "ruleIndex": rule,
+        "level": _level(d.severity),
+        "message": {"text": "\n".join(said)},
+        "locations": [location],
+        "partialFingerprints": {"hlotool/v1": mark},
+    }
+    if d.fix is not None:
+        changes = [{"artifactLocation": {"uri": uri}, "replacements": [_replacement(edit) for edit in d.fix.edits]}]
+        result["fixes"] = [{"description": {"text": d.fix.title}, "artifactChanges": changes}]
+    return result
+
+
+def _replacement(edit: Edit) -> dict[str, Any]:
+    return {"deletedRegion": {"charOffset": edit.start, "charLength": edit.end - edit.start}, "insertedContent": {"text": edit.text}}
+
+
+def junit(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+    """A test suite for each file with findings, a failed test for each finding."""
+    files: dict[str, list[Diagnostic]] = {}
+    for finding in findings:
+        files.setdefault(finding.diagnostic.filename, []).append(finding.diagnostic)
+    total = sum(map(len, files.values()))
+    yield '<?xml version="1.0" encoding="utf-8"?>\n'
+    yield f'<testsuites name="hlotool" tests="{total}" failures="{total}" errors="0">\n'
+    for name, found in files.items():
+        yield f'  <testsuite name={_attribute(name)} tests="{len(found)}" failures="{len(found)}" errors="0" skipped="0">\n'
+        for d in found:
+            case = f"{d.code} {d.name} at {d.line}:{d.column}"
+            lines = [str(d), *(f"note: {note}" for note in d.notes), *([f"hint: {d.hint}"] if d.hint else [])]
+            text = "\n".join(escape(_xml(line)) for line in lines)
+            yield f"    <testcase name={_attribute(case)} classname={_attribute(name)}>\n"
+            yield f"      <failure type={_attribute(d.severity)} message={_attribute(d.message)}>{text}</failure>\n    </testcase>\n"
+        yield "  </testsuite>\n"
+    yield "</testsuites>\n"
+
+
+def _xml(text: str) -> str:
+    """The text without characters that XML cannot hold."""
+    return visible(text).encode("utf-8", "backslashreplace").decode()
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_xml(text))
+
+
+def markdown(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+    """A table, for comments on changes and summaries of jobs."""
+    is_first = True
+    for finding in findings:
+        d = finding.diagnostic
+        if is_first:
+            yield "| place | severity | rule | message |\n|---|---|---|---|\n"
+            is_first = False
+        hint = f"<br>{_cell(d.hint)}" if d.hint else ""
+        yield f"| {_cell(f'{d.filename}:{d.line}:{d.column}')} | {d.severity} | {d.code} {d.name} | {_cell(d.message)}{hint} |\n"
+    if is_first:
+        yield "Nothing found.\n"
+
+
+_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_{}[]|#~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
+
+
+def _cell(text: str) -> str:
+    return visible(text).translate(_SPECIAL)

@@ -1,0 +1,59 @@
+"""`hlotool explain` and `hlotool verify --explain`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hlotool.codes import CODE_NAMES
+from hlotool.opdefs.table import OPS
+from hlotool.verify.explanations import explain_op, explain_rule
+from hlotool.verify.fixing import fix_rules
+from hlotool.verify.summaries import SUMMARIES
+
+
+def test_rules(cli):
+    result = cli("explain", "t003")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("T003 result-shape\nerror, reported by default; types and shapes\n\n")
+    assert cli("explain", "result-shape").stdout == result.stdout == cli("verify", "--explain", "T003").stdout
+    assert cli("explain", "--format", "markdown", "T003").stdout.startswith("## T003 result-shape\n")
+    assert json.loads(cli("explain", "--json", "T003").stdout)["name"] == "result-shape"
+    assert json.loads(cli("verify", "--explain", "T003", "--output-format", "json").stdout)["code"] == "T003"
+
+
+def test_opcodes(cli):
+    text = cli("explain", "transpose").stdout
+    assert text.startswith("transpose\n\n")
+    assert "    r = f32[3,2] transpose(x), dimensions={1,0}\n" in text
+    assert "  dimensions  Dims, required\n" in text
+    assert json.loads(cli("explain", "--json", "transpose").stdout)["operands"] == ["operand"]
+    assert cli("explain", "tuple", "T003").stdout.count("\n\n") > 2
+
+
+def test_what_nobody_knows(cli):
+    result = cli("explain", "transpse", "T003")
+    assert result.exit_code == 2
+    assert result.stderr == "hlotool: there is no rule and no opcode 'transpse'; did you mean 'transpose'?\n"
+    assert "T003" in result.stdout
+    assert cli("verify", "--explain", "T9999").exit_code == 2
+    assert cli("explain").exit_code == 2
+
+
+@pytest.mark.parametrize("code", CODE_NAMES)
+def test_every_rule_can_be_explained(cli, code):
+    assert explain_rule(code).summary
+    assert max(map(len, cli("explain", code).stdout.splitlines())) <= 120
+
+
+def test_every_opcode_can_be_explained(cli):
+    result = cli("explain", *OPS)
+    assert result.exit_code == 0
+    assert all(explain_op(op).summary for op in OPS.values())
+
+
+def test_tables_know_the_same_codes():
+    assert SUMMARIES.keys() == CODE_NAMES.keys()
+    assert fix_rules().keys() <= CODE_NAMES.keys()
+    assert all(rule.title for rule in fix_rules().values())

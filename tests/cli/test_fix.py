@@ -1,0 +1,207 @@
+"""`--fix`, `--diff` and `--add-ignore`: what is rewritten, and what is left alone."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from hlotool.errors import Diagnostic, Edit, Fix
+from hlotool.text.parser import parse
+from hlotool.verify import verify
+from hlotool.verify.fixing import fix_text, with_fixes
+from hlotool.verify.ignoring import add_ignores
+
+BROKEN = "ENTRY %e (p: f32[2]) -> f32[3] {\n  %p = f32[2] parameter(0)\n  ROOT %r = f32[2] negate(f32[3]{0} %p) // why\n}\n"
+MENDED = "ENTRY %e (p: f32[2]) -> f32[2] {\n  %p = f32[2] parameter(0)\n  ROOT %r = f32[2] negate(f32[2] %p) // why\n}\n"
+DOUBTFUL = "ENTRY e {\n  p = f32[2] parameter(0) // hlotool: ignore[T003]\n  a = f32[3] negate(p)\n  ROOT r = f32[2] negate(p)\n}\n"
+
+
+@pytest.fixture
+def broken(tmp_path):
+    path = tmp_path / "broken.hlo"
+    path.write_text(BROKEN)
+    return path
+
+
+def test_fix(cli, broken):
+    result = cli("verify", "--fix", broken)
+    assert (result.exit_code, result.stdout) == (0, "1 file checked, nothing found\n")
+    assert result.stderr == "hlotool: 2 findings fixed in 1 file\n"
+    assert broken.read_text() == MENDED
+    assert cli("verify", "--fix", broken).stderr == "hlotool: nothing to fix\n"
+
+
+def test_diff_writes_nothing(cli, broken):
+    result = cli("verify", "--diff", broken)
+    assert result.exit_code == 1
+    assert "-ENTRY %e (p: f32[2]) -> f32[3] {\n" in result.stdout
+    assert "+ENTRY %e (p: f32[2]) -> f32[2] {\n" in result.stdout
+    assert result.stderr == "hlotool: 2 findings would be fixed in 1 file\n"
+    assert broken.read_text() == BROKEN
+    assert cli("verify", "--diff", "-q", stdin=MENDED).output == ""
+
+
+def test_standard_input_goes_to_standard_output(cli):
+    result = cli("verify", "--fix", stdin=BROKEN)
+    assert (result.exit_code, result.stdout) == (0, MENDED)
+    result = cli("verify", "--fix", stdin=BROKEN + "// -----\n" + DOUBTFUL)
+    assert result.exit_code == 1
+    assert result.stdout == MENDED + "// -----\n" + DOUBTFUL.replace(" // hlotool: ignore[T003]", "")
+    assert "error[T003]" in result.stderr
+
+
+def test_what_cannot_be_written_back(cli, tmp_path):
+    packed = tmp_path / "m.hlo.gz"
+    packed.write_bytes(gzip.compress(BROKEN.encode()))
+    result = cli("verify", "--fix", packed)
+    assert result.exit_code == 2
+    assert "it is compressed" in result.stderr
+    assert cli("verify", "--unsafe-fixes", packed).exit_code == 2
+
+
+def test_fixes_are_shown(cli, tmp_path):
+    path = tmp_path / "m.hlo"
+    path.write_text(DOUBTFUL)
+    result = cli("verify", path)
+    assert "  = fix: remove the suppression (--fix)\n" in result.stdout
+    assert "[*]" in cli("verify", "--statistics", path).stdout
+
+
+# ---- single fixes -----------------------------------------------------------------------------------------------------
+
+
+def fixed(text: str, code: str, **place: str) -> str:
+    """The text after the fix of one finding, which no rule has to find."""
+
+    def check(module):
+        # Fixed is what the first text says.
+        return [Diagnostic(code, "x", "warning", "m", **place)] if module.source.text == text else []
+
+    return fix_text(text, "m.hlo", check).text
+
+
+def test_missing_root():
+    assert fixed("ENTRY e {\n  p = f32[] parameter(0)\n  q = f32[] negate(p)\n}\n", "S007", computation="e").count("  ROOT q") == 1
+
+
+def test_no_entry():
+    text = "add {\n  p = f32[] parameter(0)\n}\n\nmain {\n  p = f32[] parameter(0)\n}\n"
+    assert fixed(text, "S009") == text.replace("main", "ENTRY main")
+
+
+def test_signature_parameters():
+    text = "ENTRY %e (x: f32[3], y: (f32[], s32[])) -> f32[2] {\n  %p = f32[2] parameter(0)\n  ROOT %r = f32[2] negate(%p)\n}\n"
+    assert fixed(text, "S024", computation="e").splitlines()[0] == "ENTRY %e (p: f32[2]) -> f32[2] {"
+
+
+def test_dead_instruction():
+    text = "ENTRY e {\n  p = f32[] parameter(0)\n  a = f32[] negate(p)\n  b = f32[] negate(p) // kept\n  ROOT r = f32[] negate(p)\n}\n"
+    assert fixed(text, "W001", computation="e", instruction="a") == text.replace("  a = f32[] negate(p)\n", "")
+    assert fixed(text, "W001", computation="e", instruction="b") == text
+    assert fixed(text, "W001", computation="e", instruction="p") == text
+    assert fixed(text, "W001", computation="e", instruction="r") == text, "it is the root"
+    one_line = "ENTRY e { p = f32[] parameter(0) a = f32[] negate(p) ROOT r = f32[] negate(p) }"
+    assert fixed(one_line, "W001", computation="e", instruction="a") == one_line
+
+
+def test_dead_computation():
+    dead = "dead {\n  p = f32[] parameter(0)\n}\n\n"
+    live = "ENTRY main {\n  p = f32[] parameter(0)\n}\n"
+    assert fixed(dead + live, "W003", computation="dead") == live
+    assert fixed("HloModule m\n\n" + dead + live, "W003", computation="dead") == "HloModule m\n\n" + live
+    assert fixed(dead + live, "W003", computation="main") == dead + live
+
+
+@pytest.mark.parametrize("shape", ["f32[3]", "f32[3]{0:T(8,128)}", "(f32[3], (s32[], f32[<=2]{0}))", "/*index=0*/f32[3]"])
+def test_operand_annotations(shape):
+    text = f"ENTRY e {{\n  p = f32[2] parameter(0)\n  ROOT r = f32[2] add({shape} p, p)\n}}\n"
+    result = fix_text(text, "m.hlo", verify)
+    assert result.fixed == {"S022": 1}
+    assert "add(f32[2] p, p)" in result.text.replace("/*index=0*/", "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("ENTRY", "ENTRI"), ("f32[2] negate", "f32[3] negate"), ("  ROOT r = f32[2] negate(a)\n", ""), ("ENTRY e", "ENTRY f"), ("ROOT ", "")],
+)
+def test_a_fix_that_breaks_something_is_refused(old, new):
+    text = "ENTRY e {\n  a = f32[2] parameter(0)\n  ROOT r = f32[2] negate(a)\n  z = f32[2] negate(a)\n}\n"
+    edit = Edit(text.index(old), text.index(old) + len(old), new)
+
+    def check(module):
+        said = [Diagnostic("W005", "x", "warning", "m", fix=Fix((edit,), "try"))] if module.source.text == text else []
+        return [*said, *verify(module)]
+
+    assert fix_text(text, "m.hlo", check).text == text
+
+
+def test_unsafe_fixes_are_on_demand():
+    text = "ENTRY e {\n  ROOT p = f32[2] parameter(0)\n}\n"
+
+    def check(module):
+        edit = Edit(text.index("[2]") + 1, text.index("[2]") + 2, "3")
+        return [Diagnostic("W005", "x", "warning", "m", fix=Fix((edit,), "grow", False))] if "f32[2]" in module.source.text else []
+
+    assert fix_text(text, "m.hlo", check).text == text
+    assert fix_text(text, "m.hlo", check, unsafe=True).text == text.replace("f32[2]", "f32[3]")
+
+
+def test_one_bad_fix_keeps_no_other_from_being_applied():
+    text = DOUBTFUL.replace("a = f32[3]", "a = f32[2]")
+
+    def check(module):
+        found = verify(module)
+        return [*found, Diagnostic("W001", "x", "warning", "m", fix=Fix((Edit(0, 5, "ENTRI"),), "try"))]
+
+    result = fix_text(text, "m.hlo", check)
+    assert result.fixed == {"W050": 1}
+
+
+def test_with_fixes():
+    module = parse(DOUBTFUL)
+    assert [(d.code, d.fix is not None) for d in with_fixes(module, verify(module))] == [("W050", True), ("T003", False)]
+
+
+# ---- suppressions -----------------------------------------------------------------------------------------------------
+
+
+def test_add_ignore(cli, tmp_path):
+    path = tmp_path / "m.hlo"
+    path.write_text(DOUBTFUL)
+    result = cli("verify", "--select", "T", "--add-ignore", path)
+    assert (result.exit_code, result.stdout) == (0, "1 file checked, nothing found\n")
+    assert result.stderr == "hlotool: 1 finding suppressed in 1 file\n"
+    assert path.read_text() == DOUBTFUL.replace("f32[3] negate(p)", "f32[3] negate(p) // hlotool: ignore[T003]")
+    path.write_text(DOUBTFUL)
+    cli("verify", "--fix", "--add-ignore", path)
+    assert "parameter(0)\n" in path.read_text()
+    assert path.read_text().count("hlotool") == 1
+
+
+def test_what_does_not_parse_cannot_be_suppressed(cli, broken):
+    assert cli("verify", "--add-ignore", broken).exit_code == 1
+    assert broken.read_text() == BROKEN
+
+
+@pytest.mark.parametrize(
+    ("line", "after"),
+    [
+        ("a = f32[5] negate(p) // why", "a = f32[5] negate(p) // why // hlotool: ignore[T003]"),
+        ("a = f32[5] negate(p) // hlotool: ignore[W001] old", "a = f32[5] negate(p) // hlotool: ignore[W001, T003] old"),
+        ("a = f32[5] negate(p) /* why */  ", "a = f32[5] negate(p) /* why */ // hlotool: ignore[T003]  "),
+        ("a = f32[5] negate(\n p)", "a = f32[5] negate( // hlotool: ignore[T003]\n p)"),
+        ("a = f32[5] negate(p)\r", "a = f32[5] negate(p) // hlotool: ignore[T003]\r"),
+    ],
+)
+def test_where_marks_are_put(line, after):
+    text = f"ENTRY e {{\n  p = f32[4] parameter(0)\n  {line}\n  ROOT r = f32[4] negate(p)\n}}\n"
+    result = add_ignores(text, "m.hlo", verify)
+    assert result.text == text.replace(line, after)
+    assert result.fixed == {"T003": 1}
+
+
+def test_marks_are_not_put_into_comments_over_lines():
+    text = "ENTRY e {\n  p = f32[4] parameter(0)\n  ROOT r = f32[5] negate(p) /* one\n  two */\n}\n"
+    result = add_ignores(text, "m.hlo", verify)
+    assert result.text == text or not verify(parse(result.text))

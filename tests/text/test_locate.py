@@ -1,0 +1,40 @@
+"""The two ways to find a part of an instruction agree: by the expression of the fused path, and by the grammar."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hlotool.errors import ParseError
+from hlotool.text import locate
+from hlotool.text.parser import parse_each
+from hlotool.text.places import parse_place
+
+HERE = Path(__file__).parents[1]
+FILES = sorted([*(HERE / "verify").glob("[a-c]*.hlo"), *(HERE / "ops").glob("[c-d]*.hlo"), *(HERE / "text" / "syntax").glob("[34]*.hlo")])
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent.name for path in FILES}))
+def test_both_ways_agree(folder, monkeypatch):
+    asked = quick = 0
+    for path in FILES:
+        if path.parent.name != folder:
+            continue
+        for module in parse_each(path.read_text(encoding="utf-8", errors="surrogateescape"), strict=False):
+            assert not isinstance(module, ParseError)
+            text = module.source.text
+            for x in module.all_instructions():
+                if x.start < 0:
+                    continue
+                places = ["name", "shape", "opcode", "operands", "instruction", *(f"operand {k}" for k in range(len(x.operands) + 1))]
+                places += [place for name in x.attributes for place in (name, f"{name} value")]
+                for place in map(parse_place, places):
+                    found = locate._quick(text, x.start, x.end, place)
+                    asked += 1
+                    if found is not None:
+                        quick += 1
+                        with monkeypatch.context() as patch:
+                            patch.setattr(locate, "_quick", lambda *arguments: None)
+                            assert locate.locate(text, x.start, x.end, place) == found, text[x.start : x.end]
+    assert quick > asked / 2

@@ -13,6 +13,9 @@ from hlotool.text.literal_data import element_tokens
 __all__ = ["is_uniform", "number_of", "uniform_value"]
 
 _SPREADING = frozenset({"broadcast", "reshape", "bitcast", "copy"})
+# Rules ask for every user of a constant, and nobody spreads a number over a longer way or writes it out as often.
+_MOST_STEPS = 16
+_LONGEST = 10_000
 _WORDS = {"true": 1, "false": 0}
 
 
@@ -69,10 +72,12 @@ def uniform_value(x: Instruction) -> float | int | None:
     >>> uniform_value(module.entry.root)
     0.5
     """
-    while x.op.name in _SPREADING and x.operands:
+    for _ in range(_MOST_STEPS):
+        if x.op.name not in _SPREADING or not x.operands:
+            break
         x = x.operands[0]
     literal = x.literal
-    if literal is None or not literal.shape.is_array:
+    if literal is None or len(literal.text) > _LONGEST:
         return None
     spelled = is_uniform(literal)
     return None if spelled is None else number_of(spelled)

@@ -10,7 +10,7 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.literal import Literal
 from hlotool.text.literal_data import element_tokens
 
-__all__ = ["is_uniform", "number_of", "uniform_value"]
+__all__ = ["number_of", "uniform_spelling", "uniform_value"]
 
 _SPREADING = frozenset({"broadcast", "reshape", "bitcast", "copy"})
 # Rules ask for every user of a constant, and nobody spreads a number over a longer way or writes it out as often.
@@ -38,8 +38,13 @@ def number_of(text: str) -> float | int | None:
         return None
 
 
-def is_uniform(literal: Literal) -> str | None:
-    """The spelling that all elements of an array literal share, None where they differ or are not known."""
+def uniform_spelling(literal: Literal) -> str | None:
+    """The spelling that all elements of an array literal share, None where they differ or are not known.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> uniform_spelling(Literal(array_shape("s32", (2,)), "{7, 7}")), uniform_spelling(Literal(array_shape("s32", (2,)), "{7, 8}"))
+    ('7', None)
+    """
     if not literal.shape.is_array or literal.elided or not literal.element_count:
         return None
     if literal.data is not None:
@@ -79,5 +84,5 @@ def uniform_value(x: Instruction) -> float | int | None:
     literal = x.literal
     if literal is None or len(literal.text) > _LONGEST:
         return None
-    spelled = is_uniform(literal)
+    spelled = uniform_spelling(literal)
     return None if spelled is None else number_of(spelled)

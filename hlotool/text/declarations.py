@@ -32,7 +32,8 @@ def is_written(text: str, computation: Computation) -> bool:
     >>> [is_written(text, computation) for computation in parse(text).computations]
     [False, True]
     """
-    return computation.start >= 0 and not text.startswith("{", skip_blanks(text, computation.start))
+    # An inline body starts behind its brace.
+    return computation.start >= 0 and text[computation.start - 1 : computation.start] != "{"
 
 
 def _has_mark(text: str, start: int, mark: str) -> bool:

@@ -5,7 +5,7 @@ Orders of computations are `ir.walk`'s; nothing here judges a call.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from hlotool.ir.model import Computation, Instruction, Module
 
@@ -31,20 +31,20 @@ def callers(module: Module) -> dict[Computation, list[Call]]:
     return found
 
 
-def reachable(starts: Iterable[Computation]) -> set[Computation]:
-    """These computations and all that they call, directly or through others.
+def reachable(starts: Iterable[Computation], known: Container[Computation] = ()) -> set[Computation]:
+    """These computations and all that they call, directly or through others; what is `known` is left out, with all that it calls.
 
     >>> from hlotool.text.parser import parse
     >>> module = parse("f { ROOT x = f32[] parameter(0) }  ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")
     >>> sorted(computation.name for computation in reachable([module.entry]))
     ['e', 'f']
     """
-    found = set(starts)
+    found = {computation for computation in starts if computation not in known}
     stack = list(found)
     while stack:
         for x in stack.pop().instructions:
             for called in x.called:
-                if called not in found:
+                if called not in found and called not in known:
                     found.add(called)
                     stack.append(called)
     return found

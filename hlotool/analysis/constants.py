@@ -10,9 +10,12 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.literal import Literal
 from hlotool.text.literal_data import element_tokens
 
-__all__ = ["is_uniform", "number_of", "uniform_value"]
+__all__ = ["number_of", "uniform_spelling", "uniform_value"]
 
 _SPREADING = frozenset({"broadcast", "reshape", "bitcast", "copy"})
+# Rules ask for every user of a constant, and nobody spreads a number over a longer way or writes it out as often.
+_MOST_STEPS = 16
+_LONGEST = 10_000
 _WORDS = {"true": 1, "false": 0}
 
 
@@ -35,8 +38,13 @@ def number_of(text: str) -> float | int | None:
         return None
 
 
-def is_uniform(literal: Literal) -> str | None:
-    """The spelling that all elements of an array literal share, None where they differ or are not known."""
+def uniform_spelling(literal: Literal) -> str | None:
+    """The spelling that all elements of an array literal share, None where they differ or are not known.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> uniform_spelling(Literal(array_shape("s32", (2,)), "{7, 7}")), uniform_spelling(Literal(array_shape("s32", (2,)), "{7, 8}"))
+    ('7', None)
+    """
     if not literal.shape.is_array or literal.elided or not literal.element_count:
         return None
     if literal.data is not None:
@@ -69,10 +77,12 @@ def uniform_value(x: Instruction) -> float | int | None:
     >>> uniform_value(module.entry.root)
     0.5
     """
-    while x.op.name in _SPREADING and x.operands:
+    for _ in range(_MOST_STEPS):
+        if x.op.name not in _SPREADING or not x.operands:
+            break
         x = x.operands[0]
     literal = x.literal
-    if literal is None or not literal.shape.is_array:
+    if literal is None or len(literal.text) > _LONGEST:
         return None
-    spelled = is_uniform(literal)
+    spelled = uniform_spelling(literal)
     return None if spelled is None else number_of(spelled)

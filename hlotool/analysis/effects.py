@@ -35,7 +35,12 @@ def computations_with_effects(module: Module) -> set[Computation]:
 
 
 def has_effect(x: Instruction, computations: set[Computation]) -> bool:
-    """Whether the instruction has an effect, given the computations that have one."""
+    """Whether the instruction has an effect, given the computations that have one.
+
+    >>> from hlotool.text.parser import parse
+    >>> [has_effect(x, set()) for x in parse("ENTRY e { t = token[] after-all() ROOT i = (f32[], token[]) infeed(t) }").entry.instructions]
+    [False, True]
+    """
     opcode = x.op.name
     if opcode in _EFFECTS:
         return True

@@ -39,7 +39,13 @@ def carried_elements(body: Computation) -> dict[int, Instruction]:
 
 
 def trip_count(loop: Instruction) -> int | None:
-    """How often a while runs: 0, 1, or 2 for more; None where constants do not say it."""
+    """How often a while runs: 0, 1, or 2 for more; None where constants do not say it.
+
+    >>> from hlotool.text.parser import parse
+    >>> text = "c { x = f32[] parameter(0) ROOT f = pred[] constant(false) } b { x = f32[] parameter(0) ROOT y = f32[] negate(x) } "
+    >>> trip_count(parse(text + "ENTRY e { p = f32[] parameter(0) ROOT w = f32[] while(p), condition=c, body=b }").entry.root)
+    0
+    """
     test = loop.attributes["condition"].root
     known = uniform_value(test)
     if known is not None:

@@ -17,7 +17,12 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def elements_of(shape: Shape) -> int:
-    """Elements of an array, of a tuple's arrays together; dimensions of unknown size count nothing."""
+    """Elements of an array, of a tuple's arrays together; dimensions of unknown size count nothing.
+
+    >>> from hlotool.shapes.shape import array_shape, tuple_shape
+    >>> elements_of(tuple_shape([array_shape("f32", (2, 3)), array_shape("s32")]))
+    7
+    """
     return sum(prod(max(size, 0) for size in leaf.dimensions) for leaf in shape.leaves() if leaf.is_array)
 
 

@@ -57,7 +57,13 @@ class ComputationClasses:
 
 
 def value_numbers(computation: Computation, frozen: Frozen, *, parameters_by_number: bool = False) -> dict[Instruction, int]:
-    """A number for each instruction; equal numbers mean equal opcode, shape, attributes, immediate and operands, these by number."""
+    """A number for each instruction; equal numbers mean equal opcode, shape, attributes, immediate and operands, these by number.
+
+    >>> from hlotool.text.parser import parse
+    >>> module = parse("ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) b = f32[] abs(p) ROOT s = f32[] add(a, b) }")
+    >>> list(value_numbers(module.entry, ComputationClasses(module).frozen).values())
+    [0, 1, 1, 2]
+    """
     numbers: dict[Instruction, int] = {}
     known: dict[Any, int] = {}
     for x in computation.instructions:

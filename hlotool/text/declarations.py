@@ -24,9 +24,16 @@ _MARK = re.compile(r"(?:ROOT|ENTRY)(?![A-Za-z0-9_.\-=])")
 _OPCODE = Place("opcode")
 
 
-def is_written(computation: Computation) -> bool:
-    """Whether the text has a header for the computation: not where it stands inside an instruction, or in no text at all."""
-    return computation.start >= 0 and any(x.start > computation.start for x in computation.instructions)
+def is_written(text: str, computation: Computation) -> bool:
+    """Whether the text has a header for the computation: not where it stands inside an instruction, or in no text at all.
+
+    >>> from hlotool.text.parser import parse
+    >>> text = "ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply={ q = f32[] parameter(0) ROOT r = f32[] abs(q) } }"
+    >>> [is_written(text, computation) for computation in parse(text).computations]
+    [False, True]
+    """
+    # An inline body starts behind its brace.
+    return computation.start >= 0 and text[computation.start - 1 : computation.start] != "{"
 
 
 def _has_mark(text: str, start: int, mark: str) -> bool:
@@ -46,19 +53,41 @@ def is_marked_root(text: str, x: Instruction) -> bool:
 
 
 def is_marked_entry(text: str, computation: Computation) -> bool:
-    """Whether the computation's header begins with ENTRY."""
+    """Whether the computation's header begins with ENTRY.
+
+    >>> from hlotool.text.parser import parse
+    >>> is_marked_entry("ENTRY e { ROOT p = f32[] parameter(0) }", parse("ENTRY e { ROOT p = f32[] parameter(0) }").entry)
+    True
+    """
     return computation.start >= 0 and _has_mark(text, computation.start, "ENTRY")
 
 
-def has_percent_sign(text: str, x: Instruction) -> bool:
-    """Whether the name of an instruction that stands in the text is written with a percent sign."""
+def has_percent_sign(text: str, x: Instruction) -> bool | None:
+    """Whether an instruction's name is written with a percent sign; None where the text has no name for it.
+
+    >>> from hlotool.text.parser import parse
+    >>> text = "ENTRY e { ROOT /* the */ %p = f32[] parameter(0) }"
+    >>> has_percent_sign(text, parse(text).entry.root)
+    True
+    """
+    if x.start < 0:
+        return None
     at = skip_blanks(text, x.start)
     mark = _MARK.match(text, at)
-    return text.startswith("%", skip_blanks(text, mark.end()) if mark is not None else at)
+    if mark is not None:
+        at = skip_blanks(text, mark.end())
+    with_sign = text.startswith("%", at)
+    return with_sign if text.startswith(x.name, at + with_sign) else None
 
 
 def has_attribute(text: str, x: Instruction, name: str) -> bool:
-    """Whether the instruction is written with the attribute, whatever became of it."""
+    """Whether the instruction is written with the attribute, whatever became of it.
+
+    >>> from hlotool.text.parser import parse
+    >>> text = 'ENTRY e { ROOT p = f32[] parameter(0), metadata={op_name="sharding={}"} }'
+    >>> has_attribute(text, parse(text).entry.root, "metadata"), has_attribute(text, parse(text).entry.root, "sharding")
+    (True, False)
+    """
     if x.start < 0:
         return False
     # What the text leaves out is found at the opcode.

@@ -47,7 +47,7 @@ class Reporter:
         header = self.facts.module.attribute_starts.get(_word(finding.at)) if x is None and computation is None else None
         if header is not None:
             start, end = self._header_span(header, parse_place(str(finding.at)))
-            notes = finding.notes
+            notes, origin = finding.notes, _NO_ORIGIN
         elif x is None or isinstance(finding.at, int):
             start = finding.at if isinstance(finding.at, int) else (computation.start if computation is not None else 0)
             start, end, notes = max(0, start), max(0, start) + 1, finding.notes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from hlotool.ir.model import Computation, Instruction
@@ -28,9 +29,13 @@ def redundant_copies(facts: Facts) -> Iterator[Finding]:
         before = x.operands[0]
         if before.op.name != "copy" or "sharding" in x.attributes or "sharding" in before.attributes:
             continue
-        if x.shape == before.shape == before.operands[0].shape and len(facts.users(computation)[before]) == 1:
+        if x.shape == before.shape == before.operands[0].shape:
             found.setdefault(computation, []).append(x)
-    for computation, copies in found.items():
+    for computation, candidates in found.items():
+        uses = Counter(y for x in computation.instructions for y in x.operands if y.op.name == "copy")
+        copies = [x for x in candidates if uses[x.operands[0]] == 1]
+        if not copies:
+            continue
         x, before = copies[0], copies[0].operands[0]
         more = f"; so are {count(len(copies) - 1, 'other')} of '{computation.name}'" if len(copies) > 1 else ""
         yield Finding("W008", computation, x, "opcode", f"copy of a copy: '{before.name}' copies '{before.operands[0].name}'{more}")

@@ -164,8 +164,7 @@ def collectives_in_branches(facts: Facts) -> Iterator[Finding]:
             branches.setdefault(called, call)
     inside: dict[Computation, tuple[Computation, Instruction]] = {}
     for branch, (_, conditional) in branches.items():
-        for computation in reachable([branch]) if branch not in inside else ():
-            inside.setdefault(computation, (branch, conditional))
+        inside.update(dict.fromkeys(reachable([branch], inside), (branch, conditional)))
     for computation, x in facts.instructions_of(*_SYNCHRONOUS, *_STARTS):
         if computation in inside:
             branch, conditional = inside[computation]

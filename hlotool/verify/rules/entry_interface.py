@@ -26,7 +26,8 @@ def entry_layouts(facts: Facts) -> Iterator[Finding]:
     """
     layout = facts.module.attributes.get("entry_computation_layout")
     source = facts.module.source
-    at = source.text.find(_ATTRIBUTE, 0, facts.module.entry.start) if source is not None else -1
+    end = max(0, min(computation.start for computation in facts.module.computations))
+    at = source.text.find(_ATTRIBUTE, 0, end) if source is not None else -1
     if at < 0 or source is None or not isinstance(layout, ProgramShape):
         return
     at += len(_ATTRIBUTE)
@@ -34,7 +35,7 @@ def entry_layouts(facts: Facts) -> Iterator[Finding]:
         for leaf in shape.leaves():
             found = _unusual_order(leaf)
             if found is not None:
-                at = _next(source, leaf, at)
+                at = _next(source, leaf, at, end)
                 yield Finding("W014", facts.module.entry, None, at, f"{what} has layout {found}")
                 break
 
@@ -46,9 +47,9 @@ def _unusual_order(leaf: Shape) -> str | None:
     return "{" + ",".join(map(str, layout.minor_to_major)) + "}"
 
 
-def _next(source: Source, leaf: Shape, at: int) -> int:
-    """Where the leaf's layout is spelled behind `at`; shapes come in the order of the text, so the first one is meant."""
-    found = source.text.find(leaf.text, at)
+def _next(source: Source, leaf: Shape, at: int, end: int) -> int:
+    """Where the leaf's layout is spelled between `at` and `end`; shapes come in the order of the text, so the first one is meant."""
+    found = source.text.find(leaf.text, at, end)
     return found + len(leaf.text_without_layout) if found >= 0 else at
 
 

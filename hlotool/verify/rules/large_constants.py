@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isinf
 
-from hlotool.analysis.constants import is_uniform, number_of
+from hlotool.analysis.constants import number_of, uniform_spelling
 from hlotool.analysis.sizes import bytes_of, spelled_bytes
 from hlotool.ir.model import Computation, Instruction
 from hlotool.shapes.dtype import ELEMENT_TYPES
@@ -40,7 +40,7 @@ def large_constants(facts: Facts) -> Iterator[Finding]:
         if bytes_of(literal.shape) >= _MOST_BYTES or (count > _MOST_SPELLED and not literal.elided):
             message = f"{spelled_bytes(bytes_of(literal.shape))} constant in the module"
             yield Finding("W006", computation, x, "shape", message, "pass it as a parameter")
-        if count >= _FEWEST_EQUAL and is_uniform(literal) is not None:
+        if count >= _FEWEST_EQUAL and uniform_spelling(literal) is not None:
             yield Finding("W022", computation, x, "literal", f"{count} equal elements", "broadcast a scalar")
 
 

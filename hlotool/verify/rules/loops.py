@@ -36,8 +36,7 @@ def transfers_in_loops(facts: Facts) -> Iterator[Finding]:
         return
     inside: dict[Computation, str] = {}
     for _, loop in facts.instructions_of("while"):
-        for computation in reachable(called for called in loop.called if called not in inside):
-            inside.setdefault(computation, loop.name)
+        inside.update(dict.fromkeys(reachable(loop.called, inside), loop.name))
     for computation, x in found:
         if computation in inside:
             message = f"host transfer runs on every turn of '{inside[computation]}'"

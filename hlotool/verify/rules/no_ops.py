@@ -41,7 +41,7 @@ def single_concatenations(facts: Facts) -> Iterator[Finding]:
 
 
 def _in_order(x: Instruction) -> bool:
-    return tuple(x.attributes["dimensions"]) == tuple(range(x.shape.rank))
+    return tuple(x.attributes.get("dimensions", ())) == tuple(range(x.shape.rank))
 
 
 def _always(x: Instruction) -> bool:

@@ -27,7 +27,7 @@ def reductions(facts: Facts) -> Iterator[Finding]:
         if copies == 1:
             what = "no dimension" if not reduced else "a dimension of size 1" if len(reduced) == 1 else "dimensions of size 1"
             yield Finding("W038", computation, x, "dimensions", f"reduces {what}: a reshape")
-        elif source.op.name == "broadcast" and len(x.operands) == 2 and not set(reduced) & set(source.attributes["dimensions"]):
+        elif source.op.name == "broadcast" and len(x.operands) == 2 and not set(reduced) & set(source.attributes.get("dimensions", ())):
             root = binary_root(x.attributes["to_apply"])
             what = {"add": "sum", "multiply": "product"}.get(root.op.name, root.op.name) if root is not None else "reduction"
             yield Finding("W052", computation, x, "opcode", f"{what} of {copies} copies of '{source.operands[0].name}'")

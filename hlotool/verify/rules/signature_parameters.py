@@ -28,7 +28,7 @@ def signatures(facts: Facts) -> Iterator[Finding]:
     if source is None:
         return
     for computation in facts.module.computations:
-        if not is_written(computation):
+        if not is_written(source.text, computation):
             continue
         parameters = computation.parameters
         if not _is_as_printed(source.text, computation, parameters):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.inference import count
 from hlotool.text.declarations import has_percent_sign, is_marked_entry, is_marked_root, is_written
 from hlotool.text.parser import form_of
@@ -51,7 +52,7 @@ def behind_entry(facts: Facts) -> Iterator[Finding]:
     if source is None or not is_marked_entry(source.text, entry):
         return
     for computation in facts.module.computations:
-        if computation.start > entry.end and is_written(computation):
+        if computation.start > entry.end and is_written(source.text, computation):
             message = f"computation '{computation.name}' is behind ENTRY and cannot be reached"
             yield Finding("S044", computation, None, computation.start, message, "move it up and call it, or remove it")
 
@@ -68,15 +69,15 @@ def percent_signs(facts: Facts) -> Iterator[Finding]:
     source = facts.module.source
     if source is None or "%" not in source.text:
         return
-    first: dict[bool, tuple[object, object]] = {}
+    first: dict[bool, tuple[Computation, Instruction]] = {}
     numbers = {True: 0, False: 0}
     for computation in facts.module.computations:
         for x in computation.instructions:
-            if x.start > computation.start and x.op.name != "tuple" and not x.name.endswith(".anon"):
-                with_sign = has_percent_sign(source.text, x)
+            with_sign = has_percent_sign(source.text, x)
+            if with_sign is not None:
                 numbers[with_sign] += 1
                 first.setdefault(with_sign, (computation, x))
     if len(first) == 2:
         rarer = numbers[True] <= numbers[False]
-        computation, x = first[rarer]  # type: ignore[assignment]
+        computation, x = first[rarer]
         yield Finding("W049", computation, x, "name", "names are written with and without %", "hlotool fmt writes them one way")

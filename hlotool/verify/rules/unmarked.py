@@ -27,9 +27,10 @@ def unmarked(facts: Facts) -> Iterator[Finding]:
     text = source.text
     for computation in facts.module.computations:
         root = computation.root
-        if is_written(computation) and root.start >= 0 and not is_marked_root(text, root):
+        # Inline bodies need the mark as much as others; computations that the text does not spell have none.
+        if root.start >= 0 and not is_marked_root(text, root):
             message = f"computation '{computation.name}' has no ROOT; XLA takes the last instruction, '{root.name}'"
             yield Finding("S007", computation, root, "instruction", message, "write ROOT before it")
-    if is_written(entry) and not is_marked_entry(text, entry):
+    if is_written(text, entry) and not is_marked_entry(text, entry):
         message = f"no computation is marked ENTRY; XLA takes the last one, '{entry.name}'"
         yield Finding("S009", entry, None, entry.start, message, "write ENTRY before it")

@@ -407,7 +407,7 @@ _WARNINGS = frozenset(
 )
 """Warnings outside the family W: legal, but doubtful. XLA's own tests hold T011 for valid."""
 
-DEFAULT_LINTS = tuple("W001 W003 W008 W015 W033 W050 S004 S007 S009 S024 S044 S045".split())
+DEFAULT_LINTS = tuple("W001 W003 W008 W015 W033 W050 S007 S009 S024 S044 S045".split())
 """The warnings that are given without being asked for."""
 
 

@@ -64,7 +64,7 @@ def stack_frames(facts: Facts) -> Iterator[Finding]:
     faulty = [(frame, message) for frame in found if (message := _frame_fault(frame, parents)) is not None]
     if faulty:
         frame, message = faulty[0]
-        more = f"; so it is with {count(len(faulty) - 1, 'other frame')}" if len(faulty) > 1 else ""
+        more = f", and {count(len(faulty) - 1, 'other frame')} likewise" if len(faulty) > 1 else ""
         yield Finding("S041", *found[frame], "metadata[stack_frame_id]", message + more)
 
 

@@ -37,7 +37,7 @@ def redundant_copies(facts: Facts) -> Iterator[Finding]:
         if not copies:
             continue
         x, before = copies[0], copies[0].operands[0]
-        more = f"; so are {count(len(copies) - 1, 'other')} of '{computation.name}'" if len(copies) > 1 else ""
+        more = f", and {count(len(copies) - 1, 'other')} of '{computation.name}' likewise" if len(copies) > 1 else ""
         yield Finding("W008", computation, x, "opcode", f"copy of a copy: '{before.name}' copies '{before.operands[0].name}'{more}")
 
 

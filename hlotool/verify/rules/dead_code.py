@@ -34,7 +34,7 @@ def dead_instructions(facts: Facts) -> Iterator[Finding]:
         ordered = {y for x in computation.instructions for y in x.control_predecessors}
         dead = [x for x in unused if x not in ordered and not x.control_predecessors and not facts.has_effect(x)]
         if dead:
-            more = f"; nor are {count(len(dead) - 1, 'other instruction')} of '{computation.name}'" if len(dead) > 1 else ""
+            more = f", nor {count(len(dead) - 1, 'other instruction')} of '{computation.name}'" if len(dead) > 1 else ""
             yield Finding("W001", computation, dead[0], "name", f"'{dead[0].name}' is never used{more}", "remove it")
 
 
@@ -72,5 +72,5 @@ def dead_computations(facts: Facts) -> Iterator[Finding]:
     if len(facts.module.computations) == len(facts.reachable):
         return
     dead = [computation for computation in facts.module.computations if computation not in facts.reachable]
-    more = f"; nor are {count(len(dead) - 1, 'other')}" if len(dead) > 1 else ""
+    more = f", nor {count(len(dead) - 1, 'other')}" if len(dead) > 1 else ""
     yield Finding("W003", dead[0], None, max(0, dead[0].start), f"computation '{dead[0].name}' is never called{more}", "remove it")

@@ -30,7 +30,7 @@ def equal_computations(facts: Facts) -> Iterator[Finding]:
         if computation is not first and computation is not facts.module.entry and computation not in facts.module.hidden:
             groups.setdefault(first, []).append(computation)
     for first, others in groups.items():
-        more = f", and so are {count(len(others) - 1, 'other')}" if len(others) > 1 else ""
+        more = f", and {count(len(others) - 1, 'other')} likewise" if len(others) > 1 else ""
         yield Finding("W004", others[0], None, max(0, others[0].start), f"'{others[0].name}' is the same as computation '{first.name}'{more}")
 
 

@@ -31,6 +31,6 @@ def repeated_names(facts: Facts) -> Iterator[Finding]:
                 repeated.add(x.name)
     if first is not None:
         computation, x = first
-        more = f"; so are {count(len(repeated) - 1, 'other name')}" if len(repeated) > 1 else ""
+        more = f", and {count(len(repeated) - 1, 'other name')} likewise" if len(repeated) > 1 else ""
         message = f"instruction name '{x.name}' is also used in computation '{seen[x.name]}'{more}"
         yield Finding("S004", computation, x, "instruction", message, "XLA renames one of them when it reads the module")

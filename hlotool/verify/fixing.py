@@ -5,6 +5,7 @@ What to edit is said by the rule itself (`Diagnostic.fix`) or by a function in t
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -185,15 +186,21 @@ def _findings(source: Source, check: Check) -> _Findings:
 
 
 def _apart(found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Those whose edits do not touch each other; the same edits may end several findings."""
+    """Those whose edits do not touch each other."""
     chosen: list[Diagnostic] = []
     taken: list[Edit] = []
     for d in found:
         edits = d.fix.edits if d.fix is not None else ()
-        if all(edit.end < other.start or other.end < edit.start for edit in edits for other in taken):
+        if all(_is_apart(edit, taken) for edit in edits):
             chosen.append(d)
-            taken += edits
+            for edit in edits:
+                insort(taken, edit)
     return chosen
+
+
+def _is_apart(edit: Edit, taken: list[Edit]) -> bool:
+    k = bisect_left(taken, edit)
+    return (k == 0 or taken[k - 1].end < edit.start) and (k == len(taken) or edit.end < taken[k].start)
 
 
 def _proved(source: Source, before: _Findings, chosen: Sequence[Diagnostic], check: Check) -> str | None:

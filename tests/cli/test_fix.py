@@ -64,7 +64,7 @@ def test_fixes_are_shown(cli, tmp_path):
     path = tmp_path / "m.hlo"
     path.write_text(DOUBTFUL)
     result = cli("verify", path)
-    assert "  = fix: remove the suppression (--fix)\n" in result.stdout
+    assert "  = fix: Remove the suppression (--fix)\n" in result.stdout
     assert "[*]" in cli("verify", "--statistics", path).stdout
 
 
@@ -205,3 +205,9 @@ def test_marks_are_not_put_into_comments_over_lines():
     text = "ENTRY e {\n  p = f32[4] parameter(0)\n  ROOT r = f32[5] negate(p) /* one\n  two */\n}\n"
     result = add_ignores(text, "m.hlo", verify)
     assert result.text == text or not verify(parse(result.text))
+
+
+def test_fixes_of_what_does_not_parse_are_shown(cli):
+    text = cli("verify", stdin=DOUBTFUL + "// -----\n" + BROKEN).stdout
+    assert "= fix: Annotate the operand with its shape (--fix)\n" in text
+    assert text.count("= fix:") == 2

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
@@ -120,8 +120,8 @@ class FixedText(NamedTuple):
     fixed: Counter[str]
 
 
-def fix_text(text: str, filename: str, check: Check, *, unsafe: bool = False) -> FixedText:
-    """Applies the fixes of what `check` finds, module by module.
+def fix_text(text: str, filename: str, check: Check, *, codes: Container[str] | None = None, unsafe: bool = False) -> FixedText:
+    """Applies the fixes of what `check` finds, module by module; with `codes`, of these only.
 
     A fix is kept only if the result parses wherever it did before, its finding is gone, no error has come instead, and entry and roots are
     what they were; in doubt the text stays as it is.
@@ -132,7 +132,7 @@ def fix_text(text: str, filename: str, check: Check, *, unsafe: bool = False) ->
         if part.is_separator:
             out.append(part.source.text)
             continue
-        after, count = _fix_part(part.source, check, unsafe=unsafe)
+        after, count = _fix_part(part.source, check, codes, unsafe=unsafe)
         out.append(after)
         fixed += count
     return FixedText("".join(out), fixed)
@@ -151,12 +151,13 @@ class _Findings(NamedTuple):
         return Counter(d.code for d in self.found)
 
 
-def _fix_part(source: Source, check: Check, *, unsafe: bool) -> tuple[str, Counter[str]]:
+def _fix_part(source: Source, check: Check, codes: Container[str] | None, *, unsafe: bool) -> tuple[str, Counter[str]]:
     fixed: Counter[str] = Counter()
     refused: set[tuple[Edit, ...]] = set()
     for _ in range(_MOST_ROUNDS):
         before = _findings(source, check)
-        wanted = [d for d in before.found if d.fix is not None and (d.fix.is_safe or unsafe) and d.fix.edits not in refused]
+        chosen = [d for d in before.found if codes is None or d.code in codes]
+        wanted = [d for d in chosen if d.fix is not None and (d.fix.is_safe or unsafe) and d.fix.edits not in refused]
         chosen = _apart(wanted)
         if not chosen:
             break

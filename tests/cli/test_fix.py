@@ -211,3 +211,12 @@ def test_fixes_of_what_does_not_parse_are_shown(cli):
     text = cli("verify", stdin=DOUBTFUL + "// -----\n" + BROKEN).stdout
     assert "= fix: Annotate the operand with its shape (--fix)\n" in text
     assert text.count("= fix:") == 2
+
+
+def test_only_what_is_selected_is_fixed(cli, tmp_path):
+    path = tmp_path / "m.hlo"
+    path.write_text(DOUBTFUL)
+    assert cli("verify", "--fix", "--select", "T100", path).exit_code == 0
+    assert path.read_text() == DOUBTFUL
+    assert cli("verify", "--fix", "--select", "W", path).exit_code == 0
+    assert "hlotool" not in path.read_text()

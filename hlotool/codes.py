@@ -402,13 +402,13 @@ CODE_NAMES: dict[str, str] = {
 """By code; the letter is the family: S structure, T types, L layouts, C calls, A async, P parallelism, M module, R running, W warnings."""
 
 _WARNINGS = frozenset(
-    "S004 S007 S009 S024 S033 S039 S041 S043 S044 S045 S047 T011 T019 L005 L006 L007 L011 L029 L030 C028 C031 C032 C033 C043"
+    "S004 S007 S009 S024 S033 S039 S041 S043 S044 S045 S047 T011 T019 L005 L007 L011 L029 L030 C028 C031 C032 C033 C043"
     " A030 A033 A034 A035 A036 P032 P033 P034 P035 P036 P037 P038 P040 M020 M021 M022 M024 M026".split()
 )
 """Warnings outside the family W: legal, but doubtful. XLA's own tests hold T011 for valid."""
 
-DEFAULT_LINTS = tuple("W001 W003 W007 W008 W015 W033 W050 S004 S007 S009 S024 S044 S045".split())
-"""The warnings that are given without being asked for."""
+DEFAULT_LINTS = tuple("W001 W003 W008 W015 W033 W050 S007 S009 S024 S044 S045 A034 A035".split())
+"""The warnings that are given without being asked for; A034 and A035 need a limit to say anything."""
 
 
 def severity_of(code: str) -> str:

@@ -20,7 +20,7 @@ from hlotool.text.parser import parse_all
 
 __all__ = ["compare", "coverage", "main", "read_tallies"]
 
-_UNKNOWN = ("S012", "S015")
+_UNKNOWN = ("S012", "S015", "M017")
 _TALLY = re.compile(r"^(?P<kind>\S+) +(?P<good>\d+) of (?P<all>\d+) +[\d.]+ %", re.MULTILINE)
 Tally = tuple[int, int]
 

@@ -4,8 +4,9 @@ Knows the notation only; what a folder's cases must do is decided in `conftest`.
 
 `// -----` separates cases, `// output` stands before the expected print, `// error: S002` on the line that a diagnostic must point to.
 `// error@-1: S001` points to another line, counted from its own; `:12` behind the code is the column, `~ words` must occur in the message or
-hint. `// modes: reshape_is_bitcast layout_sensitive` switches modes of the verifier on for the case.
+hint. `// modes: reshape_is_bitcast memory_budget=64` switches modes of the verifier on for the case, or gives them a number.
 `// expect: {1, 2}` is the value of the entry computation, one line for each leaf of a tuple; `// expect about:` allows for rounding.
+`// style: width=80, lines=3:4` on the first line of a text is what it is to be formatted with; the line is part of the text.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ __all__ = [
     "expected_values",
     "read_bytes_as_text",
     "read_cases",
+    "style_of",
     "write_outputs",
 ]
 
@@ -33,7 +35,8 @@ _ERROR = re.compile(
     r"// error(?:@(?P<shift>[+-][0-9]+))?: (?P<codes>[A-Z][0-9]{3}(?:, [A-Z][0-9]{3})*)(?::(?P<column>[0-9]+))?(?: ~ (?P<words>[^\n]*))?"
 )
 _VALUE = re.compile(r"^// expect(?P<about> about)?: (?P<literal>[^\n]*)$", re.MULTILINE)
-_MODES = re.compile(r"// modes: ([a-z_ ]+)")
+_MODES = re.compile(r"// modes: ([a-z0-9_= ]+)")
+_STYLE = re.compile(r"// style:(?: width=(?P<width>[0-9]+),?)?(?: lines=(?P<first>[0-9]+):(?P<last>[0-9]+))?\r?\n")
 _XLA_POSITION = re.compile(r"was parsing (\d+):(\d+)")
 
 
@@ -88,6 +91,18 @@ def write_outputs(path: Path, outputs: list[str | None]) -> None:
     path.write_bytes(_SEPARATOR.join(parts).encode("utf-8", "surrogateescape"))
 
 
+def style_of(text: str) -> tuple[int | None, tuple[int, int] | None]:
+    """The width and the range of lines that a text asks for.
+
+    >>> style_of("// style: width=80, lines=3:4\\n")
+    (80, (3, 4))
+    """
+    style = _STYLE.match(text)
+    if style is None:
+        return None, None
+    return (int(style["width"]) if style["width"] else None), ((int(style["first"]), int(style["last"])) if style["first"] else None)
+
+
 def expected_errors(text: str) -> list[Expected]:
     """The diagnostics that a text announces, by line."""
     found = []
@@ -103,9 +118,10 @@ def expected_values(text: str) -> list[ExpectedValue]:
     return [ExpectedValue(match["literal"], match["about"] is None) for match in _VALUE.finditer(text)]
 
 
-def case_modes(text: str) -> dict[str, bool]:
-    """The modes that a text switches on."""
-    return {name: True for match in _MODES.finditer(text) for name in match[1].split()}
+def case_modes(text: str) -> dict[str, bool | int]:
+    """The modes that a text switches on or gives a number."""
+    parts = (word.partition("=") for match in _MODES.finditer(text) for word in match[1].split())
+    return {name: int(number) if number else True for name, _, number in parts}
 
 
 def expected_line(said: str, text: str) -> set[int]:

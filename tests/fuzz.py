@@ -1,6 +1,7 @@
-"""Long fuzzing by hand: `python tests/fuzz.py --lines 200000 --bytes 20000 --seed 1 [--corpus DIR]`.
+"""Long fuzzing by hand: `python tests/fuzz.py --lines 200000 --bytes 20000 --formats 5000 --seed 1 [--corpus DIR]`.
 
-Edits lines and demands that both paths of the parser agree on the result, and that nothing but ParseError is ever raised.
+Edits lines and demands that both paths of the parser agree on the result, and that nothing but ParseError is ever raised; mangles modules
+and demands that the formatter keeps what it must.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from random import Random
 
 from generator import Style, random_module
+from mangling import fault, mangled, random_case, width_fault
 from mutation import (
     Seed,
     disagreement,
@@ -129,20 +131,52 @@ def fuzz_bytes(count: int, seed: int, report: Report) -> None:
         report.time(time.perf_counter() - start, repr(data))
 
 
+def fuzz_formats(count: int, seed: int, texts: list[str], report: Report) -> None:
+    """Mangled modules: from the generator, and every other one from `texts` if there are any."""
+    for number in range(seed * count, (seed + 1) * count):
+        random = Random(number)
+        start, text = time.perf_counter(), ""
+        try:
+            if texts and number % 2:
+                text = random.choice(texts)
+                case = mangled(text, random, comments=random.choice((0, 0.02, 0.1)), blanks=random.choice((0, 0.02, 0.2)), order=number % 4 == 1)
+            else:
+                case = random_case(number)
+            text = case.text
+            found = fault(case) or (width_fault(case.original, random.choice((40, 60, 100))) if number % 5 == 0 else None)
+        except Exception as error:
+            found = f"exception {type(error).__name__}: {traceback.format_exc(limit=-3)}"
+        if found:
+            report.counts["format"] += 1
+            if report.counts["format"] <= report.most:
+                print(f"--- format, number {number}: {found}\n{text!r}\n", flush=True)
+        report.time(time.perf_counter() - start, text)
+
+
+def small_texts(corpus: Path) -> list[str]:
+    """Texts of a corpus that can be mangled quickly."""
+    with lzma.open(corpus / "parse.jsonl.xz", "rt") as file:
+        rows = [json.loads(line) for line in file]
+    return [row["text"] for row in rows if row["label"] == "ok" and len(row["text"]) < 6000]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", type=int, default=2000, help="how many edited lines")
     parser.add_argument("--bytes", type=int, default=500, help="how many byte strings")
+    parser.add_argument("--formats", type=int, default=200, help="how many mangled modules")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--corpus", type=Path, help="folder with parse.jsonl.xz and dumps/")
     parser.add_argument("--show", type=int, default=5, help="how many findings of each kind are printed")
     args = parser.parse_args()
     report, start = Report(args.show), time.perf_counter()
-    seeds = all_seeds(args.corpus)
+    seeds = all_seeds(args.corpus) if args.lines else []
     print(f"{len(seeds)} lines to edit, {time.perf_counter() - start:.1f} s", flush=True)
     fuzz_lines(args.lines, args.seed, seeds, report)
     fuzz_bytes(args.bytes, args.seed, report)
-    print(f"{args.lines} edited lines and {args.bytes} byte strings, seed {args.seed}: {time.perf_counter() - start:.1f} s")
+    fuzz_formats(args.formats, args.seed, small_texts(args.corpus) if args.corpus and args.formats else [], report)
+    seconds = time.perf_counter() - start
+    print(f"{args.lines} edited lines, {args.bytes} byte strings and {args.formats} mangled modules, seed {args.seed}: {seconds:.1f} s")
     print(f"slowest: {report.slowest[0] * 1000:.1f} ms: {report.slowest[1][:2000]!r}")
     print(f"findings: {dict(report.counts) or 'none'}")
     return 1 if report.counts else 0

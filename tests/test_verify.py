@@ -159,6 +159,8 @@ def test_no_module_is_too_wrong(seed: int) -> None:
             module = parse(text, strict=random.random() < 0.8)
         except ParseError:
             continue
-        for d in verify(module, hlotool.VerifyModes(layout_sensitive=random.random() < 0.5), select=["ALL"]):
+        module.attributes["is_scheduled"] = random.random() < 0.5
+        modes = hlotool.VerifyModes(layout_sensitive=random.random() < 0.5, collective_deadlocks=True, memory_budget=1, in_flight_limit=1)
+        for d in verify(module, modes, select=["ALL"]):
             assert d.message, text
             assert (d.end_line, d.end_column) > (d.line, d.column) >= (1, 1), text

@@ -5,9 +5,11 @@ Orders of computations are `ir.walk`'s; nothing here judges a call.
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
+
 from hlotool.ir.model import Computation, Instruction, Module
 
-__all__ = ["Call", "callers"]
+__all__ = ["Call", "callers", "reachable"]
 
 Call = tuple[Computation, Instruction]
 """A calling instruction and the computation that it stands in."""
@@ -26,4 +28,23 @@ def callers(module: Module) -> dict[Computation, list[Call]]:
         for x in computation.instructions:
             for called in x.called:
                 found.setdefault(called, []).append((computation, x))
+    return found
+
+
+def reachable(starts: Iterable[Computation], known: Container[Computation] = ()) -> set[Computation]:
+    """These computations and all that they call, directly or through others; what is `known` is left out, with all that it calls.
+
+    >>> from hlotool.text.parser import parse
+    >>> module = parse("f { ROOT x = f32[] parameter(0) }  ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")
+    >>> sorted(computation.name for computation in reachable([module.entry]))
+    ['e', 'f']
+    """
+    found = {computation for computation in starts if computation not in known}
+    stack = list(found)
+    while stack:
+        for x in stack.pop().instructions:
+            for called in x.called:
+                if called not in found and called not in known:
+                    found.add(called)
+                    stack.append(called)
     return found

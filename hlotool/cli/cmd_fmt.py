@@ -10,20 +10,23 @@ import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 import hlotool
-from hlotool.cli.config import Settings
+from hlotool.cli.config import Settings, wrong_setting
 from hlotool.cli.file_choice import FileChoice, file_choice_options
 from hlotool.cli.inputs import STDIN, Outcome, files_or_stdin, one_by_one, read_input
 from hlotool.cli.options import color_option, files_argument
-from hlotool.cli.output import complain, replace_file, write_out
+from hlotool.cli.output import OutputError, bug_message, complain, replace_file, write_out
 from hlotool.cli.progress import progress
 from hlotool.cli.render import render_to_stderr, wants_color
 from hlotool.cli.text_diff import unified_diff
-from hlotool.errors import HlotoolError, ParseError, Source
+from hlotool.errors import HlotoolError, InternalError, ParseError, Source
+
+if TYPE_CHECKING:
+    from hlotool.text.formatting.style import FormatStyle
 
 __all__ = ["command"]
 
@@ -48,7 +51,7 @@ Marks in the text:
   ...  // hlotool: fmt skip   leave this line
 
 \b
-Settings, in the nearest hlotool.toml (in pyproject.toml: [tool.hlotool]):
+Settings, in the nearest hlotool.toml or pyproject.toml ([tool.hlotool]):
   include = ["*.hlo"]
   exclude = ["golden/*"]
   [fmt]
@@ -56,10 +59,10 @@ Settings, in the nearest hlotool.toml (in pyproject.toml: [tool.hlotool]):
 
 \b
 Exit codes:
-  0 formatted, or nothing to do
-  1 --check or --diff found something to do
-  2 a file cannot be read, parsed or written
-  3 a bug in hlotool: the check failed, and the file is as it was
+  0  formatted, or nothing to do
+  1  --check or --diff found something to do
+  2  a file cannot be read, parsed or written
+  3  a bug in hlotool: the check failed, and the file is as it was
 """
 
 
@@ -70,7 +73,6 @@ class Job(NamedTuple):
     diff: bool
     stdout: bool
     lines: tuple[int, int] | None
-    width: int | None
     color: bool
     stdin_filename: str
 
@@ -85,26 +87,24 @@ class Result(NamedTuple):
     source: str = ""
 
 
-class LineRange(click.ParamType):  # type: ignore[type-arg]  # generic in the newest click only
-    """`FIRST:LAST`, both counted from 1."""
-
-    name = "FIRST:LAST"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        first, colon, last = str(value).partition(":")
-        if not (colon and first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last)):
-            self.fail(f"'{value}' is not a range of lines such as 10:20", param, ctx)
-        return int(first), int(last)
+def line_range(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    """The two numbers of `FIRST:LAST`, both counted from 1."""
+    if value is None:
+        return None
+    first, _, last = value.partition(":")
+    if not (first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last)):
+        raise click.BadParameter(f"'{value}' is not a range of lines such as 10:20", ctx, param)
+    return int(first), int(last)
 
 
-def format_file(file: str, job: Job, settings: Settings) -> Result:
-    """Formats one file by a job; every expected failure is a Result, so that it can come from another process."""
+def format_file(file: str, job: Job, style: FormatStyle) -> Result:
+    """Formats one file by a job; every failure is a Result, so that it can come from another process and stops no other file."""
+    from hlotool.text.files import InputError  # noqa: PLC0415  # as in cli.inputs
+
     name = job.stdin_filename if file == STDIN else file
     text = ""
     try:
         name, text = read_input(file, job.stdin_filename)
-        width = job.width if job.width is not None else settings.get("fmt", "width")
-        style = hlotool.FormatStyle(width=width)
         after = hlotool.format_text(text, style, filename=name, lines=job.lines)
         out = ""
         if job.diff:
@@ -117,6 +117,22 @@ def format_file(file: str, job: Job, settings: Settings) -> Result:
         return Result(name, out, after != text)
     except HlotoolError as error:
         return Result(name, error=error, source=text if isinstance(error, ParseError) else "")
+    except OutputError as error:
+        if error.message is None:
+            raise
+        return Result(name, error=InputError(error.message))
+    except MemoryError:
+        return Result(name, error=InputError(f"not enough memory for '{name}'"))
+    except Exception as error:
+        return Result(name, error=InternalError(bug_message(error, name)))
+
+
+def style_of(width: int | None, settings: Settings) -> FormatStyle:
+    """The style that the command line and a file's settings ask for; raises ClickException."""
+    try:
+        return hlotool.FormatStyle(width=width if width is not None else settings.get("fmt", "width"))
+    except ValueError as error:
+        raise wrong_setting(settings.origin, str(error)) from error
 
 
 def _refuse_to_lose(file: str, text: str) -> None:
@@ -190,15 +206,15 @@ def _files(number: int) -> str:
     return f"{number} file{'' if number == 1 else 's'}"
 
 
-def _results(files: Sequence[tuple[str, Settings]], job: Job, workers: int) -> Iterator[Result]:
+def _results(files: Sequence[tuple[str, FormatStyle]], job: Job, workers: int) -> Iterator[Result]:
     """The results in the order of the files; from several processes when there are enough of them."""
     if workers <= 1 or len(files) <= 1:
-        for file, (_, settings) in zip(one_by_one([name for name, _ in files]), files, strict=True):
-            yield format_file(file, job, settings)
+        for file, (_, style) in zip(one_by_one([name for name, _ in files]), files, strict=True):
+            yield format_file(file, job, style)
         return
     futures = import_module("concurrent.futures")
     with futures.ProcessPoolExecutor(min(workers, len(files))) as pool:
-        yield from pool.map(format_file, *zip(*[(file, job, settings) for file, settings in files], strict=True), chunksize=1)
+        yield from pool.map(format_file, *zip(*[(file, job, style) for file, style in files], strict=True), chunksize=1)
 
 
 def _workers(jobs: int, files: Sequence[str]) -> int:
@@ -220,7 +236,7 @@ def _workers(jobs: int, files: Sequence[str]) -> int:
 @click.option("--diff", is_flag=True, help="Write nothing; print what would change, and exit with 1 if anything would.")
 @click.option("--stdout", is_flag=True, help="Write the formatted texts to standard output instead of the files.")
 @click.option("--width", type=click.IntRange(min=40), metavar="N", help="Break instructions longer than N characters; default: one line each.")
-@click.option("--range", "lines", type=LineRange(), metavar="FIRST:LAST", help="Format only the instructions on these lines, counted from 1.")
+@click.option("--range", "lines", callback=line_range, metavar="FIRST:LAST", help="Format only the instructions on these lines, counted from 1.")
 @click.option("-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Work in N processes; 0: as many as are worth it.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if --check or --diff found something to do.")
 @click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="What messages call standard input; its folder is searched for settings.")
@@ -233,12 +249,12 @@ def command(
     stdin_filename: str, color: str, quiet: int, verbose: int, choice: FileChoice,
 ) -> None:  # fmt: skip
     outcome = Outcome(silent=quiet > 1)
-    job = Job(check, diff, stdout, lines, width, wants_color(color, sys.stdout), stdin_filename)
+    job = Job(check, diff, stdout, lines, wants_color(color, sys.stdout), stdin_filename)
     found = list(choice.files(files_or_stdin(files), outcome))
     if lines is not None and len(found) > 1:
         raise click.UsageError("--range is for one file")
     report = Report(outcome, job, quiet=quiet, verbose=verbose, color=color)
-    work = [(name, choice.settings_of(name)) for name in found]
+    work = [(name, style_of(width, choice.settings_of(name))) for name in found]
     with progress(len(work), "Formatting", quiet=bool(quiet)) as advance:
         for result in _results(work, job, _workers(jobs, found)):
             advance(result.name)

@@ -15,7 +15,7 @@ import click
 
 from hlotool.errors import nearest
 
-__all__ = ["PRESETS", "SEVERITIES", "STAGES", "TARGETS", "Settings", "SettingsError", "settings_for"]
+__all__ = ["PRESETS", "SEVERITIES", "STAGES", "TARGETS", "Settings", "SettingsError", "settings_for", "wrong_setting"]
 
 # Here, and not taken from the verifier, so that finding settings does not load it.
 PRESETS = ("parse", "default", "strict", "gpu", "tpu", "before-opt", "after-opt")
@@ -106,9 +106,12 @@ def _read(path: Path) -> Settings:
     try:
         data = tomllib.loads(_bytes(path).decode("utf-8"))
     except ValueError as error:
-        raise _wrong(path, f"it is not TOML: {error}") from error
+        raise wrong_setting(path, f"it is not TOML: {error}") from error
     if path.name == _PROJECT:
-        data = data.get("tool", {}).get("hlotool", {})
+        for name in ("tool", "hlotool"):
+            data = data.get(name, {})
+            if not isinstance(data, dict):
+                raise wrong_setting(path, f"'{name}' is a table, not {data!r}")
     values: dict[str, dict[str, Any]] = {"": {}}
     for key, value in data.items():
         if isinstance(value, dict):
@@ -146,7 +149,7 @@ def _check_kind(path: Path, key: str, value: Any, kind: Kind) -> None:
         fits = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
         expected = {bool: "true or false", int: "a number", str: "a string"}[kind]
     if not fits:
-        raise _wrong(path, f"'{key}' is {expected}, not {value!r}")
+        raise wrong_setting(path, f"'{key}' is {expected}, not {value!r}")
 
 
 def _is_list_of_strings(value: object) -> bool:
@@ -156,8 +159,9 @@ def _is_list_of_strings(value: object) -> bool:
 def _unknown(path: Path, what: str, word: str, known: list[str]) -> click.ClickException:
     meant = nearest(word, known)
     hint = f"did you mean '{meant}'?" if meant else f"known: {', '.join(known)}"
-    return _wrong(path, f"unknown {what}; {hint}")
+    return wrong_setting(path, f"unknown {what}; {hint}")
 
 
-def _wrong(path: Path, reason: str) -> click.ClickException:
+def wrong_setting(path: Path | None, reason: str) -> click.ClickException:
+    """The error for a setting that a command cannot use."""
     return SettingsError(f"in '{path}': {reason}")

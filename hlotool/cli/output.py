@@ -13,7 +13,7 @@ import sys
 import traceback
 from pathlib import Path
 
-__all__ = ["BROKEN_PIPE", "OutputError", "complain", "flush_out", "replace_file", "report_bug", "silence", "visible", "write_out"]
+__all__ = ["BROKEN_PIPE", "OutputError", "bug_message", "complain", "flush_out", "replace_file", "report_bug", "silence", "visible", "write_out"]
 
 BROKEN_PIPE = 128 + 13
 """The exit code that shells give to a program whose reader went away."""
@@ -81,11 +81,16 @@ def complain(message: str) -> None:
 
 def report_bug(error: BaseException, name: str | None = None) -> None:
     """What a traceback would say to those who can mend it, and what everybody else needs to know."""
+    complain(bug_message(error, name))
+
+
+def bug_message(error: BaseException, name: str | None = None) -> str:
+    """The same as one line; the traceback is shown at once if it is wanted."""
     if os.environ.get("HLOTOOL_DEBUG"):
         traceback.print_exception(error)
     what = f"{type(error).__name__}: {error}".splitlines()[0][:200]
     where = f" while working on '{name}'" if name else ""
-    complain(f"internal error{where}: {what}. This is a bug; please report it with the input (HLOTOOL_DEBUG=1 shows where)")
+    return f"internal error{where}: {what}. This is a bug; please report it with the input (HLOTOOL_DEBUG=1 shows where)"
 
 
 def replace_file(path: str, content: str | bytes) -> None:
@@ -109,8 +114,8 @@ def replace_file(path: str, content: str | bytes) -> None:
 
 
 def _replace(target: Path, data: bytes, before: os.stat_result | None) -> None:
-    # In the same folder, since only within one file system a rename is atomic.
-    temporary = target.with_name(f".{target.name[:200]}.{os.getpid()}.tmp")
+    # In the same folder, since only within one file system a rename is atomic; a process that was killed may have left another.
+    temporary = target.with_name(f".{target.name[:200]}.{os.urandom(6).hex()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:

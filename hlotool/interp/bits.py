@@ -42,10 +42,12 @@ def from_patterns(bits: Array, number: NumberType) -> Array:
 
 
 def total_order_keys(array: Array) -> Array:
-    """Integers that compare as floats do in total order: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN."""
+    """Integers that compare as floats do in total order: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN; other types are their own."""
     number = number_type(array)
+    if number.element.float_format is None:
+        return array.astype(number.computed, copy=False)
     bits = patterns(array)
-    if number.element.float_format is None or not number.element.float_format.signed:
+    if not number.element.float_format.signed:
         return bits
     signed = bits.astype(f"int{8 * bits.itemsize}")
     if number.bits < 8:

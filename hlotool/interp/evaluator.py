@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hlotool.errors import EvaluationError, Violation
+from hlotool.errors import EvaluationError, HlotoolError, Violation
 from hlotool.interp.dtypes import NUMPY_TYPES
 from hlotool.interp.failures import failure
 from hlotool.interp.kernels.base import Invoke, Run
@@ -48,7 +48,11 @@ def evaluate(module: Module, arguments: Sequence[Any], *, executor: str = "auto"
     # Once for all: entering it for each operation would triple the cost of small ones.
     with np.errstate(all="ignore"):
         result = Evaluator(module, options).run(Invoke(module.entry, values))
-        return owned(result, module.entry.root.shape)
+        try:
+            return owned(result, module.entry.root.shape)
+        except MemoryError:
+            # What is held as a view of few elements may be more than there is room for.
+            raise failure(module, module.entry.root, "R004", "the result cannot be computed: not enough memory") from None
 
 
 def _checked_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value, ...]:
@@ -83,7 +87,8 @@ class Evaluator:
         self.module = module
         self.options = options
         self.deadline = None if options.timeout_seconds is None else time.monotonic() + options.timeout_seconds
-        self.programs: dict[tuple[Computation, tuple[int, ...] | None], Program] = {}
+        self.programs: dict[tuple[Computation, bool], Program] = {}
+        self.lane_computations: dict[Computation, bool] = {}
 
     def run(self, request: Invoke) -> Value:
         """The value of a computation; raises EvaluationError."""
@@ -102,24 +107,35 @@ class Evaluator:
 
     def _start(self, request: Invoke) -> Run:
         if request.lanes is None:
-            return self._execute(self._program(request.computation, None), request.arguments)
-        if works_on_lanes(request.computation):
-            return self._execute_lanes(request)
-        return self._execute_one_by_one(request)
+            return self._execute(request)
+        known = self.lane_computations.get(request.computation)
+        if known is None:
+            known = self.lane_computations[request.computation] = works_on_lanes(request.computation)
+        return self._execute_lanes(request) if known else self._execute_one_by_one(request)
 
-    def _program(self, computation: Computation, lanes: tuple[int, ...] | None) -> Program:
-        program = self.programs.get((computation, lanes))
+    def _program(self, computation: Computation, *, on_lanes: bool) -> Program:
+        program = self.programs.get((computation, on_lanes))
         if program is None:
-            program = self.programs[computation, lanes] = Program(computation, self.options, lanes)
+            try:
+                program = self.programs[computation, on_lanes] = Program(computation, self.options, on_lanes=on_lanes)
+            except (MemoryError, ValueError, HlotoolError) as error:
+                reason = "not enough memory" if isinstance(error, MemoryError) else str(error)
+                message = f"the constants of '{computation.name}' cannot be read: {reason}"
+                raise failure(self.module, computation.root, "R004", message) from error
         return program
 
-    def _execute(self, program: Program, arguments: tuple[Value, ...]) -> Run:
+    def _execute(self, request: Invoke) -> Run:
+        program = self._program(request.computation, on_lanes=request.lanes is not None)
+        if len(request.arguments) != len(program.parameters):
+            message = f"'{request.computation.name}' takes {len(program.parameters)} arguments, got {len(request.arguments)}"
+            raise failure(self.module, request.computation.root, "R004", message)
         slots = program.initial.copy()
-        for slot, argument in zip(program.parameters, arguments, strict=True):
+        for slot, argument in zip(program.parameters, request.arguments, strict=True):
             slots[slot] = argument
         for step in program.steps:
+            keywords = {**step.keywords, "lanes": request.lanes} if step.takes_lanes else step.keywords
             try:
-                value = step.function(*[slots[k] for k in step.operands], **step.keywords)
+                value = step.function(*[slots[k] for k in step.operands], **keywords)
                 if step.suspends:
                     value = yield from value
             except EvaluationError:
@@ -153,7 +169,7 @@ class Evaluator:
         """All lanes at once; what does not depend on the arguments stays scalar until the end."""
         assert request.lanes is not None
         lanes, root = request.lanes, request.computation.root
-        value = yield from self._execute(self._program(request.computation, lanes), request.arguments)
+        value = yield from self._execute(request)
         return with_leaves(root.shape, [np.broadcast_to(leaf, lanes) for leaf in leaves(value)])
 
     def _execute_one_by_one(self, request: Invoke) -> Run:

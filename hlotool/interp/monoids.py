@@ -19,17 +19,28 @@ __all__ = ["Monoid", "monoid_of"]
 class Monoid(Record):
     """An operation for which NumPy has a reduction: one ufunc for numbers, one for pred.
 
+    `identity` is the number that changes nothing; None for operations to which it is all one how often a number enters.
     `winning_zero` is the sign bit of the zero that wins over the other where the operation compares, None where it does not.
     """
 
     numbers: Any
     preds: Any
+    identity: int | None = None
     winning_zero: bool | None = None
+
+    @property
+    def is_sum(self) -> bool:
+        return self.numbers is np.add
+
+    def may_repeat(self, init: Array) -> bool:
+        """Whether it does not matter how often init enters a reduction."""
+        number = number_type(init)
+        return self.identity is None or number.kind == "pred" or bool(init.astype(number.computed) == self.identity)
 
     def reduced(self, x: Array, init: Array, axes: tuple[int, ...]) -> Array:
         """init combined with all elements along the axes, in the type that both are held in.
 
-        Narrow floats are combined in f32 and rounded once at the end, as on XLA:CPU.
+        Narrow floats are combined in f32 and rounded once at the end; XLA:CPU rounds on the way, too, so the last bits may differ.
         """
         number = number_type(x)
         wide, start = x.astype(number.computed, copy=False), init.astype(number.computed, copy=False)
@@ -39,6 +50,16 @@ class Monoid(Record):
         if number.kind == "float" and self.winning_zero is not None and (found == 0).any():
             found = self._with_signs(found, wide, start, axes)
         return found.astype(number.held, copy=False)
+
+    def works_in_place(self, target: Array) -> bool:
+        """Whether `combine_at` gives what repeated application gives: without rounding on the way, and with the right zeros."""
+        number = number_type(target)
+        return number.computed == number.held and (self.winning_zero is None or number.kind != "float")
+
+    def combine_at(self, target: Array, places: Array, updates: Array) -> None:
+        """Combines updates, one after the other, into a flat array at places that may be repeated."""
+        ufunc = self.preds if number_type(target).kind == "pred" else self.numbers
+        ufunc.at(target, places, updates)
 
     def _with_signs(self, found: Array, x: Array, init: Array, axes: tuple[int, ...]) -> Array:
         """Zeros that NumPy has picked in any order get the sign of the one that wins."""
@@ -52,13 +73,13 @@ class Monoid(Record):
 
 
 _MONOIDS = {
-    "add": Monoid(np.add, np.logical_or),
-    "multiply": Monoid(np.multiply, np.logical_and),
+    "add": Monoid(np.add, np.logical_or, identity=0),
+    "multiply": Monoid(np.multiply, np.logical_and, identity=1),
     "maximum": Monoid(np.maximum, np.logical_or, winning_zero=False),
     "minimum": Monoid(np.minimum, np.logical_and, winning_zero=True),
     "and": Monoid(np.bitwise_and, np.logical_and),
     "or": Monoid(np.bitwise_or, np.logical_or),
-    "xor": Monoid(np.bitwise_xor, np.logical_xor),
+    "xor": Monoid(np.bitwise_xor, np.logical_xor, identity=0),
 }
 
 

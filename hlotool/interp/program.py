@@ -27,12 +27,13 @@ __all__ = ["Program", "Step", "obstacles", "works_on_lanes"]
 class Step:
     """One instruction: `function(*operands, **keywords)` goes to slot `target`, then the slots `dead` are emptied.
 
+    `takes_lanes` says that the function wants to know the dimensions of lane arrays, which differ from call to call.
     Results must be of NumPy type `dtype` and have `dimensions`; None where nobody can say, as for tuples and dynamic shapes.
     """
 
-    __slots__ = ("dead", "dimensions", "dtype", "function", "instruction", "keywords", "operands", "suspends", "target")
+    __slots__ = ("dead", "dimensions", "dtype", "function", "instruction", "keywords", "operands", "suspends", "takes_lanes", "target")
 
-    def __init__(self, instruction: Instruction, target: int, operands: tuple[int, ...], options: RunOptions, lanes: tuple[int, ...] | None) -> None:
+    def __init__(self, instruction: Instruction, target: int, operands: tuple[int, ...], options: RunOptions, *, on_lanes: bool) -> None:
         kernel: Kernel = instruction.op.kernel
         self.instruction = instruction
         self.target = target
@@ -41,28 +42,29 @@ class Step:
         self.function: Callable[..., Any] = kernel.function
         self.suspends = kernel.suspends
         wanted = kernel.wanted
-        if lanes is not None:
+        if on_lanes:
             assert kernel.lanes is not None, "computations that do not work on lanes are run one by one"
             self.function, self.suspends, wanted = kernel.lanes, kernel.lanes_suspend, kernel.lanes_wanted
-        self.keywords = {name: _keyword(instruction, name, options, lanes) for name in wanted}
+        self.takes_lanes = "lanes" in wanted
+        self.keywords = {name: _keyword(instruction, name, options) for name in wanted if name != "lanes"}
         shape = instruction.shape
         self.dtype: np.dtype[Any] | None = NUMPY_TYPES.get(shape.element_type)
-        self.dimensions = shape.dimensions if self.dtype is not None and lanes is None and not shape.dynamic else None
+        self.dimensions = shape.dimensions if self.dtype is not None and not on_lanes and not shape.dynamic else None
 
 
-def _keyword(x: Instruction, name: str, options: RunOptions, lanes: tuple[int, ...] | None) -> Any:
+def _keyword(x: Instruction, name: str, options: RunOptions) -> Any:
     if name in FACTS:
-        facts = {"result": x.shape, "operand_shapes": tuple(o.shape for o in x.operands), "options": options, "lanes": lanes}
+        facts = {"result": x.shape, "operand_shapes": tuple(o.shape for o in x.operands), "options": options}
         return facts[name]
     return x.attributes[name] if name in x.attributes else default_of(x.opcode, name)
 
 
 class Program:
-    """A computation as a list of steps over numbered slots; `lanes` as in Invoke."""
+    """A computation as a list of steps over numbered slots, for one run or, `on_lanes`, for many runs of scalars at once."""
 
     __slots__ = ("initial", "parameters", "result", "steps")
 
-    def __init__(self, computation: Computation, options: RunOptions, lanes: tuple[int, ...] | None = None) -> None:
+    def __init__(self, computation: Computation, options: RunOptions, *, on_lanes: bool) -> None:
         instructions = computation.instructions
         slots = {x: k for k, x in enumerate(instructions)}
         self.initial: list[Value] = [None] * len(instructions)
@@ -73,7 +75,7 @@ class Program:
             if x.literal is not None:
                 self.initial[slots[x]] = literal_value(x.literal, options, slot)
             elif x.parameter_number is None:
-                self.steps.append(Step(x, slots[x], tuple([slots[operand] for operand in x.operands]), options, lanes))
+                self.steps.append(Step(x, slots[x], tuple([slots[operand] for operand in x.operands]), options, on_lanes=on_lanes))
         self._forget_early()
 
     def _forget_early(self) -> None:

@@ -168,6 +168,8 @@ class Module:
         self.computations: list[Computation] = []
         self.entry: Computation = None  # type: ignore[assignment]  # set when the module is closed
         self.attributes: dict[str, Any] = {}
+        # Where the source has the header's attributes, for messages about them.
+        self.attribute_starts: dict[str, int] = {}
         self.stack_tables_text: str | None = None
         self.diagnostics: list[Diagnostic] = []
         self.hidden: set[Computation] = set()

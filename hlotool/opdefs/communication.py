@@ -9,11 +9,11 @@ from typing import Any
 
 from hlotool.errors import Violation
 from hlotool.opdefs.base import LAYOUT_KEPT, MIXED_PRECISION, Constraints, op, require
-from hlotool.opdefs.constraints import difference, same_shape
+from hlotool.opdefs.constraints import difference, same_order, same_shape
 from hlotool.opdefs.inference import made_tuple, written_shape_needed
 from hlotool.opdefs.kinds import Always, Bool, Domain, Int, ShapeValue, Text
 from hlotool.opdefs.modes import VerifyModes
-from hlotool.shapes.shape import TOKEN, Shape, array_shape, tuple_shape
+from hlotool.shapes.shape import TOKEN, Shape, array_shape, compatible, tuple_shape
 
 __all__ = [
     "add_dependency",
@@ -64,7 +64,11 @@ def _in_flight(buffer: Shape, at: str, opcode: str) -> Shape:
     return made_tuple((buffer, array_shape("u32"), TOKEN), at, opcode)
 
 
-@op(infers=False, shape_ignored=True, traits=(MIXED_PRECISION,))
+def _send_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    return _in_flight(operands[0], "operand 0", "send")
+
+
+@op(infers=False, shape_ignored=True, constraints=_send_constraints, result_code="A020", traits=(MIXED_PRECISION,))
 def send(operand: Shape, token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Begins to send the operand over a channel; the result holds the buffer, a context and a token.
 
@@ -91,7 +95,12 @@ def _recv_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: di
     return _in_flight(result.elements[0], "shape", "recv")
 
 
-@op(infers=False, parse_rule=_recv_rule, constraints=_tokens_at(0))
+def _recv_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
+    _tokens_at(0)(result, operands, attributes, modes)
+    return _recv_rule(result, operands, attributes)
+
+
+@op(infers=False, parse_rule=_recv_rule, constraints=_recv_constraints, result_code="A021")
 def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Begins to receive from a channel; the result holds the buffer, a context and a token.
 
@@ -100,7 +109,13 @@ def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool 
     written_shape_needed("recv")
 
 
-@op(infers=False, shape_ignored=True)
+def _recv_done_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
+    # What follows something else than a recv is reported by the rule of pairs.
+    received = operands[0].elements[:1] if operands[0].is_tuple else ()
+    return made_tuple((*received, TOKEN), "operand 0", "recv-done") if received else None
+
+
+@op(infers=False, shape_ignored=True, constraints=_recv_done_constraints, result_code="A021")
 def recv_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Waits for a recv and gives what was received.
 
@@ -156,6 +171,11 @@ def outfeed(operand: Shape, token: Shape, *, outfeed_shape: Always[ShapeValue | 
 
 def _copy_start_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     """Destination, source and a context; the destination may lie elsewhere in memory."""
+    for k, element in enumerate(result.elements[:2]):
+        if compatible(element, operands[0]) and not same_order(element, operands[0], modes):
+            which = ("destination", "source")[k]
+            message = f"{which} {element.text} does not have the operand's layout, {operands[0].text}"
+            raise Violation("L026", f"shape[{k}][layout]", message, "an asynchronous copy cannot transpose")
     return tuple_shape((operands[0], operands[0], array_shape("u32")))
 
 
@@ -170,7 +190,12 @@ def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = Non
 
 def _copy_done_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
     # What follows something else than a copy-start is reported by the rule of pairs.
-    return operands[0].elements[0] if operands[0].is_tuple and operands[0].elements else None
+    if not operands[0].elements:
+        return None
+    destination = operands[0].elements[0]
+    if compatible(result, destination) and not same_shape(result, destination, modes):
+        raise Violation("L026", "shape[layout]", f"the destination is {destination.text}, written {result.text}")
+    return destination
 
 
 @op(infers=False, constraints=_copy_done_constraints, result_code="A019", traits=(MIXED_PRECISION,))

@@ -98,6 +98,17 @@ def _agrees(op: OpDef, expected: Shape, result: Shape, modes: VerifyModes) -> bo
     return all(compatible(a, b) or arrays_compatible_up_to_precision(a, b) for _, a, b in _leaf_pairs(expected, result))
 
 
+def _layout_place(expected: Shape, result: Shape) -> str:
+    """Where the first layout stands in which two shapes differ that are alike otherwise."""
+    path = next((path for path, a, b in _leaf_pairs(expected, result) if a != b), None)
+    indices: list[str] = []
+    while path is not None and len(indices) < _SHOWN_PATH:
+        indices.append(f"[{path[1]}]")
+        path = path[0]
+    # Of a place that lies very deep, the whole shape has to do.
+    return "shape" + "".join(reversed(indices)) + "[layout]" if path is None else "shape"
+
+
 def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: Shape, modes: VerifyModes) -> None:
     """Refuses a written result shape that is not the expected one."""
     if ACCUMULATED in op.traits:
@@ -108,6 +119,8 @@ def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: 
         _check_dynamic(op, expected, result)
         return
     where, wanted, written = difference(expected, result)
+    if compatible(expected, result):
+        raise Violation("L024", _layout_place(expected, result), f"{where}the result of '{op.name}' lies in memory as {wanted}, written {written}")
     if where:
         raise Violation(op.result_code, "shape", f"{where}the result of '{op.name}' is {wanted}, written {written}")
     given = f" of {' and '.join(shape.text_without_layout for shape in operands)}" if 0 < len(operands) <= _MOST_OPERANDS_SHOWN else ""

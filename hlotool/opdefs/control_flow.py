@@ -6,7 +6,7 @@ Sees called computations only as parameter and result shapes; whether an operand
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from hlotool.errors import Violation
 from hlotool.opdefs.base import LAYOUT_KEPT, MIXED_PRECISION, op, require
@@ -55,8 +55,15 @@ def _require_arguments(operands: tuple[Shape, ...], called: ProgramShape, code: 
     for k, (operand, parameter) in enumerate(zip(operands, called.parameters, strict=False)):
         # Messages about tuples are made only when they are needed: loops carry thousands of arrays.
         if not same_shape(operand, parameter, modes):
-            where, wanted, given = difference(parameter, operand)
-            raise Violation(code, f"operand {k}", f"{where}operand {k} is {given}, {where}parameter {k} is {wanted}")
+            _refuse_argument(operand, parameter, code, k, f"parameter {k}")
+
+
+def _refuse_argument(operand: Shape, parameter: Shape, code: str, k: int, name: str) -> NoReturn:
+    where, wanted, given = difference(parameter, operand)
+    if compatible(operand, parameter):
+        message = f"{where}operand {k} lies in memory as {given}, {where}{name} as {wanted}"
+        raise Violation("L025", "operands", message, "insert copy to change layouts")
+    raise Violation(code, f"operand {k}", f"{where}operand {k} is {given}, {where}{name} is {wanted}")
 
 
 def _check_composite(frontend_attributes: dict[str, str]) -> None:
@@ -143,8 +150,7 @@ def _conditional_constraints(result: Shape, operands: tuple[Shape, ...], attribu
     branches = attributes["branch_computations"] or (attributes["true_computation"], attributes["false_computation"])
     for k, (branch, operand) in enumerate(zip(branches, operands[1:], strict=True)):
         if not same_shape(branch.parameters[0], operand, modes):
-            where, wanted, given = difference(branch.parameters[0], operand)
-            raise Violation("C010", f"operand {k + 1}", f"{where}operand {k + 1} is {given}, {where}the parameter of branch {k} is {wanted}")
+            _refuse_argument(operand, branch.parameters[0], "C010", k + 1, f"the parameter of branch {k}")
 
 
 @op(parse_rule=_conditional_rule, constraints=_conditional_constraints, result_code="C011", traits=(MIXED_PRECISION, LAYOUT_KEPT))

@@ -39,7 +39,7 @@ from hlotool.record import Record, replace
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape
 
-__all__ = ["BINARY", "UNARY", "BinaryRow", "UnaryRow", "default_comparison_type"]
+__all__ = ["BINARY", "ELEMENTWISE", "UNARY", "BinaryRow", "UnaryRow", "default_comparison_type"]
 
 _FLOAT = ("float",)
 _FLOAT_OR_COMPLEX = ("float", "complex")
@@ -449,3 +449,9 @@ def reduce_precision(operand: Shape, *, exponent_bits: Int32, mantissa_bits: Int
     r = f32[4] reduce-precision(x), exponent_bits=5, mantissa_bits=10
     """
     written_shape_needed("reduce-precision")
+
+
+ELEMENTWISE = frozenset(
+    {row.name for row in UNARY} | {row.name for row in BINARY} | {"compare", "select", "clamp", "convert", "bitcast-convert", "reduce-precision"}
+)
+"""The opcodes that compute each element of an array from the elements at the same place."""

@@ -43,6 +43,7 @@ from hlotool.opdefs.kinds import (
     SingleDim,
     SliceSizes,
 )
+from hlotool.opdefs.layouts import check_sliced_memory, check_updated_memory
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.shapes.shape import UNBOUNDED, ProgramShape, Shape, array_shape, compatible, tuple_shape
 
@@ -247,6 +248,7 @@ def _dynamic_slice_constraints(result: Shape, operands: tuple[Shape, ...], attri
         require(size >= 0, "T030", at, f"slice size {size} of dimension {k} is negative")
         require(size <= bound or bound == UNBOUNDED, "T030", at, f"slice size {size} exceeds dimension {k} of size {bound}")
         made.append((size, dynamic and size == bound))
+    check_sliced_memory(result, operand, modes)
     return made_array(operand.element_type, made, "dynamic-slice")
 
 
@@ -273,6 +275,7 @@ def _update_slice_constraints(result: Shape, operands: tuple[Shape, ...], attrib
     for k, (size, bound) in enumerate(zip(update.dimensions, operand.dimensions, strict=True)):
         fits = UNBOUNDED in (size, bound) or size <= bound
         require(fits, "T031", "operand 1", f"update size {size} exceeds dimension {k} of size {bound}")
+    check_updated_memory(result, operands[0], modes)
     return operands[0]
 
 

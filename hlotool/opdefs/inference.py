@@ -31,6 +31,7 @@ __all__ = [
     "arrays_compatible_up_to_precision",
     "bare",
     "bounds",
+    "brief",
     "change_element_type",
     "component_type",
     "count",
@@ -60,6 +61,7 @@ Bound = tuple[int, bool]
 """Size of a dimension and whether it is dynamic; the size is UNBOUNDED for `?`."""
 
 _INT64_MAX = (1 << 63) - 1
+_MOST_ELEMENTS = 8
 _WINDOW_KEYS = {"base_dilation": "lhs_dilate", "window_dilation": "rhs_dilate"}
 _COMPONENTS = {"c64": "f32", "c128": "f64"}
 
@@ -76,6 +78,17 @@ def count(number: int, noun: str) -> str:
     ('1 operand', '2 operands')
     """
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def brief(shape: Shape) -> str:
+    """The shape without layouts, or how many elements a tuple has that would fill the screen.
+
+    >>> brief(tuple_shape([tuple_shape([])] * 3))
+    'a tuple of 3 elements'
+    """
+    elements = shape.elements
+    is_long = shape.is_tuple and (len(elements) > _MOST_ELEMENTS or any(element.is_tuple for element in elements))
+    return f"a tuple of {count(len(elements), 'element')}" if is_long else shape.text_without_layout
 
 
 # Arrays, and arrays in buffers

@@ -38,6 +38,7 @@ from hlotool.opdefs.kinds import (
     SingleDim,
     SliceRanges,
 )
+from hlotool.opdefs.layouts import check_bitcast_memory, check_copied_memory
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.record import replace
 from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, buffer_shape
@@ -160,7 +161,11 @@ def dynamic_reshape(*operands: Shape) -> Shape:
     written_shape_needed("dynamic-reshape")
 
 
-@op(infers=False, traits=(LAYOUT_KEPT,))
+def _bitcast_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    check_bitcast_memory(result, operands[0], modes)
+
+
+@op(infers=False, constraints=_bitcast_constraints, traits=(LAYOUT_KEPT,))
 def bitcast(operand: Shape) -> Shape:
     """The operand's memory read as an array of another shape, layout or element type; no bytes move.
 
@@ -221,7 +226,11 @@ def _check_copy(result: Shape | None, operands: tuple[Shape, ...], attributes: d
     require(made is None or made.element_type != "opaque", "T099", "shape", "'copy' cannot give an opaque value")
 
 
-@op(parse_rule=_check_copy, result_code="T081", traits=(ROUNDED,))
+def _copy_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    check_copied_memory(result, operands[0], modes)
+
+
+@op(parse_rule=_check_copy, constraints=_copy_constraints, result_code="T081", traits=(ROUNDED,))
 def copy(operand: Shape) -> Shape:
     """The operand, in memory of its own and possibly in another layout.
 

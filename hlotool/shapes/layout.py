@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from hlotool.record import Record
 
-__all__ = ["COMBINE", "Layout", "default_layout", "is_valid_layout"]
+__all__ = ["COMBINE", "Layout", "default_layout", "is_left_out", "is_valid_layout"]
 
 COMBINE = -1
 """Tile dimension written `*`: combined with the next more minor one."""
@@ -70,6 +70,15 @@ def default_layout(rank: int) -> Layout:
     '{2,1,0}'
     """
     return Layout(tuple(range(rank - 1, -1, -1)))
+
+
+def is_left_out(layout: Layout | None, rank: int) -> bool:
+    """Whether nobody wrote this layout: `default_layout` gives one object for each rank, and a text that has a layout makes another.
+
+    >>> is_left_out(default_layout(2), 2), is_left_out(Layout((1, 0)), 2)
+    (True, False)
+    """
+    return layout is default_layout(rank)
 
 
 def is_valid_layout(layout: Layout, sizes: tuple[int, ...]) -> bool:

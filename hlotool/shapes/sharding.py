@@ -6,6 +6,7 @@ Reading text is the codecs' work (`opdefs.codecs.sharding`); nothing here knows 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import groupby, pairwise
 from math import prod
 from typing import Protocol
@@ -391,7 +392,13 @@ def expand(sharding: Sharding, leaf_count: int) -> Sharding:
     """
     if sharding.is_tuple:
         return sharding
-    return tuple_sharding((sharding,) * max(leaf_count, 1))
+    return _repeated(sharding, max(leaf_count, 1))
+
+
+@lru_cache(maxsize=256)
+def _repeated(sharding: Sharding, times: int) -> Sharding:
+    """One object for equal ones: a line that copies a long tuple is short, and there may be thousands of them."""
+    return tuple_sharding((sharding,) * times)
 
 
 def check_against_shape(sharding: Sharding, shape: Shape) -> Sharding:

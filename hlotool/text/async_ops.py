@@ -104,9 +104,11 @@ def move_to_thread(called: Computation, thread: str) -> None:
 
 def follow(opcode: str, operands: list[Instruction], attributes: AttributeSet, wrapped: OpDef | None, position: int) -> AttributeSet:
     """The attributes of an update or done: it must follow one async operation and agree with it, and calls what that calls."""
-    before = operands[0] if len(operands) == 1 else None
-    if before is None or before.op.name not in ("async-start", "async-update") or not before.called:
+    if len(operands) != 1:
         raise Violation("S013", position, f"'{opcode}' takes one operand, an async-start or async-update")
+    before = operands[0]
+    if before.op.name not in ("async-start", "async-update") or not before.called:
+        raise Violation("A003", position, f"'{opcode}' follows an async-start or async-update, '{before.name}' is '{before.op.name}'")
     called = before.called[0]
     if wrapped is not None and called.root.op is not wrapped:
         suffix = opcode.rpartition("-")[2]

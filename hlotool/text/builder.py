@@ -22,6 +22,11 @@ __all__ = ["MAX_DIAGNOSTICS", "ModuleBuilder", "Scope", "free_name", "is_legal_n
 
 # What a message about one place underlines.
 _WORD = re.compile(r"[A-Za-z0-9_.%\-]++")
+# The beginning of a pair in input_output_alias.
+_ALIAS_PAIR = re.compile(r"\{[-0-9, \t\r\n]*+\}[ \t\r\n]*+:")
+
+# How far below its use a definition is looked for.
+_FAR = 20_000
 
 MAX_DIAGNOSTICS = 100
 """A text with more errors than this is not read further."""
@@ -151,7 +156,7 @@ class ModuleBuilder:
         computation.execution_thread = thread
         if not computation.instructions:
             if not (scope.is_faulty or scope.broken):
-                self.report("S011", position, f"computation '{computation.name}' has no instructions", "write at least a ROOT instruction")
+                self.report("S011", computation.start, f"computation '{computation.name}' has no instructions", "write at least a ROOT instruction")
             self.scopes.pop()
             self.broken.add(computation.name)
             return computation
@@ -222,13 +227,28 @@ class ModuleBuilder:
             return found
         if name in scope.broken:
             raise Violation("", position, "")
-        # XLA counts these as the same error; telling them apart spares the reader a search.
-        if code == "S002" and f"{name} = " in self.source.text[position : position + 20_000]:
-            message = f"'{name}' is used before it is defined in computation '{scope.computation.name}'"
-            raise Violation("S002", position, message, "move its definition up; HLO text defines before use")
+        if code == "S002":
+            # XLA counts these as the same error; telling them apart spares the reader a search.
+            self._refuse_elsewhere(name, position)
         meant = nearest(name, list(scope.names)[-1000:])
         hint = f"did you mean '{meant}'?" if meant else None
         raise Violation(code, position, f"no instruction named '{name}' in computation '{scope.computation.name}'", hint)
+
+    def _refuse_elsewhere(self, name: str, position: int) -> None:
+        """Raises Violation if the instruction stands further down in the open computation, or in another one."""
+        text, here = self.source.text, self.scope.computation
+        definition = re.compile(rf"^[ \t]*+(?:ROOT[ \t]++)?+%?+({re.escape(name)})[ \t]*+=|^[ \t]*+\}}", re.MULTILINE)
+        below = definition.search(text, position, position + _FAR)
+        if below is not None and below[1] is not None:
+            message = f"'{name}' is used before it is defined at {self.place(below.start(1))}"
+            # Where the lines are a schedule, this one is wrong.
+            code = "A028" if self.module.is_scheduled else "S027"
+            raise Violation(code, position, message, "move its definition up; HLO text defines before use")
+        for computation in self.module.computations:
+            x = next((x for x in computation.instructions if x.name == name), None)
+            if x is not None:
+                message = f"'{name}' is defined in computation '{computation.name}', not in '{here.name}'"
+                raise Violation("S026", position, message, "values cross computations only as parameters and results")
 
     # ---- the module ---------------------------------------------------------------------------------------------------
 
@@ -242,6 +262,7 @@ class ModuleBuilder:
             elif spec is None:
                 self._unknown_module_attribute(key, position, value)
             else:
+                self.module.attribute_starts[key] = int(position)
                 convert = CODECS[spec.kind].convert
                 self.module.attributes[key] = convert(value) if convert else value
 
@@ -249,7 +270,7 @@ class ModuleBuilder:
         meant = nearest(key, MODULE_ATTRIBUTES)
         hint = f"did you mean '{meant}'?" if meant else f"a module has: {', '.join(sorted(MODULE_ATTRIBUTES))}"
         severity = "error" if self.strict else "warning"
-        self.report("S015", position, f"a module has no attribute '{key}'", hint, end=position + len(key), severity=severity)
+        self.report("M017", position, f"a module has no attribute '{key}'", hint, end=position + len(key), severity=severity)
         if not self.strict:
             self.module.attributes[key] = value
 
@@ -273,17 +294,16 @@ class ModuleBuilder:
 
     def _check_aliases(self) -> None:
         root = self.module.entry.root
-        position = self.header_position("input_output_alias")
+        start = self.module.attribute_starts.get("input_output_alias", 0)
+        written = _ALIAS_PAIR.finditer(self.source.text, start)
         for pair in self.module.attributes.get("input_output_alias", ()):
+            match = next(written, None)
+            position = match.start() if match is not None else start
             if root is not None and subshape(root.shape, pair.output_index) is None:
                 index, result = ",".join(map(str, pair.output_index)), root.shape.text_without_layout
                 self.report("M004", position, f"input_output_alias names output {{{index}}}, the result is {result}")
             elif pair.number < 0:
                 self.report("M005", position, f"input_output_alias names parameter {pair.number}")
-
-    def header_position(self, attribute: str) -> int:
-        """Where the header names the attribute."""
-        return max(0, self.source.text.find(attribute + "="))
 
 
 def _spread_origins(module: Module) -> None:

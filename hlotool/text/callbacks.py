@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from hlotool.errors import Violation
 from hlotool.ir.model import Computation, Instruction, Module
@@ -22,6 +22,7 @@ from hlotool.text.instructions import (
     literal_at,
 )
 from hlotool.text.lexer import ACTIVE
+from hlotool.text.session import Session
 
 __all__ = ["BROKEN", "OPENED", "callbacks"]
 
@@ -34,6 +35,11 @@ class _Mark:
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
+
+
+def _current() -> Session:
+    """The parse that Lark works for in this thread."""
+    return cast("Session", ACTIVE.session)
 
 
 BROKEN = _Mark("broken")
@@ -64,7 +70,7 @@ def _guarded(function: Callable[[Children], Any]) -> Callable[[Children], Any]:
         try:
             return function(children)
         except Violation as violation:
-            builder = ACTIVE.session.builder
+            builder = _current().builder
             if builder.in_segment:
                 raise
             if violation.code:
@@ -110,7 +116,7 @@ def _operand(children: Children) -> Any:
 
 @_rule("unnamed_operand")
 def _unnamed_operand(children: Children) -> Any:
-    return BROKEN if BROKEN in children else Reference(None, ACTIVE.session.previous_end, children[0])
+    return BROKEN if BROKEN in children else Reference(None, _current().previous_end, children[0])
 
 
 @_rule("operands")
@@ -135,7 +141,7 @@ _STRUCTURE["parameter_call"] = _guarded(_parameter_call)
 @_rule("constant_call")
 def _constant_call(children: Children) -> InstructionParts:
     opcode, (start, end) = children
-    return InstructionParts(None, "constant", opcode.start_pos, [], (ACTIVE.session.text[start:end], start), [])
+    return InstructionParts(None, "constant", opcode.start_pos, [], (_current().text[start:end], start), [])
 
 
 # ---- literals: the grammar finds their extent, the literal parser reads them by the declared shape ---------------------
@@ -153,7 +159,7 @@ def _literal(children: Children) -> tuple[int, int]:
 
 def _typed_array(children: Children) -> Literal:
     shape, (start, end) = children
-    literal: Literal = literal_at(shape, ACTIVE.session.text[start:end], start)
+    literal: Literal = literal_at(shape, _current().text[start:end], start)
     return literal
 
 
@@ -181,7 +187,7 @@ def _raw_value(children: Children) -> Raw:
 
 def _called_computation(children: Children) -> Computation:
     reference: Reference = children[0]
-    return ACTIVE.session.builder.computation(reference.name or "", reference.position)
+    return _current().builder.computation(reference.name or "", reference.position)
 
 
 def _called_computations(children: Children) -> tuple[Computation, ...]:
@@ -214,14 +220,14 @@ def _nested_instruction(children: Children) -> Any:
     parts = _right_hand_side(children)
     if parts is BROKEN:
         return BROKEN
-    session = ACTIVE.session
+    session = _current()
     made = add_instruction(session.builder, f"{parts.opcode}.anon", parts.position, parts, parts.position, session.previous_end, nested=True)
     return made or BROKEN
 
 
 @_rule("instruction")
 def _instruction(children: Children) -> Instruction | None:
-    session = ACTIVE.session
+    session = _current()
     builder = session.builder
     root = children.pop(0) if getattr(children[0], "type", "") == "ROOT" else None
     reference, parts = children
@@ -246,7 +252,7 @@ def _instruction(children: Children) -> Instruction | None:
 @_rule("anonymous_instruction")
 def _anonymous_instruction(children: Children) -> None:
     parts = _right_hand_side(children)
-    session = ACTIVE.session
+    session = _current()
     if parts is not BROKEN:
         add_instruction(session.builder, "_", parts.position, parts, 0, session.previous_end)
 
@@ -269,7 +275,7 @@ def _signature(children: Children) -> Any:
 
 @_rule("computation_open")
 def _computation_open(children: Children) -> _Mark:
-    builder = ACTIVE.session.builder
+    builder = _current().builder
     if getattr(children[0], "type", "") == "FUSED_OPEN":
         return OPENED
     entry = children.pop(0) if getattr(children[0], "type", "") == "ENTRY" else None
@@ -282,7 +288,7 @@ def _computation_open(children: Children) -> _Mark:
 
 @_rule("body_open")
 def _body_open(children: Children) -> _Mark:
-    session = ACTIVE.session
+    session = _current()
     session.builder.open_computation("_", session.previous_end)
     return OPENED
 
@@ -296,21 +302,21 @@ _STRUCTURE["computation_close"] = _guarded(_thread)
 
 @_rule("computation")
 def _computation(children: Children) -> None:
-    session = ACTIVE.session
+    session = _current()
     position, thread = children[-1] if isinstance(children[-1], tuple) else (session.previous_end, "main")
     session.builder.close_computation(position, session.previous_end, thread)
 
 
 @_rule("inline_computation")
 def _inline_computation(children: Children) -> Any:
-    session = ACTIVE.session
+    session = _current()
     builder = session.builder
     computation = builder.close_computation(children[-1].start_pos, session.previous_end, inline=True)
     return computation if builder.computations.get(computation.name) is computation else BROKEN
 
 
 def _module_header(children: Children) -> None:
-    builder = ACTIVE.session.builder
+    builder = _current().builder
     if isinstance(children[-1], StackTables):
         builder.module.stack_tables_text = children.pop().text
     if children[0].type == "FUSED_HEADER":
@@ -323,7 +329,7 @@ def _module_header_with_faults(children: Children) -> None:
     # The name is kept even if an attribute is broken, so that later messages and prints have it.
     guarded = _guarded(_module_header)
     if guarded(children) is BROKEN and len(children) > 1 and isinstance(children[1], Reference):
-        ACTIVE.session.builder.module.name = children[1].name or ""
+        _current().builder.module.name = children[1].name or ""
 
 
 _STRUCTURE["module_header"] = _module_header_with_faults
@@ -331,4 +337,4 @@ _STRUCTURE["module_header"] = _module_header_with_faults
 
 @_rule("module", "headerless", "single_instruction")
 def _module(children: Children) -> Module:
-    return ACTIVE.session.builder.module
+    return _current().builder.module

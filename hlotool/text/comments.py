@@ -12,10 +12,13 @@ from hlotool.shapes.strings import raw_dict_end
 
 __all__ = ["comment_spans"]
 
-_TOKEN = re.compile(
-    r"(?P<comment>//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)|\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'|(?:backend_config|frontend_attributes)=(?P<raw>\{)",
-    re.DOTALL,
-)
+_SOLID = r"(?P<comment>//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)|\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'"
+_COMMENT = re.compile(r"//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/")
+_TOKEN = re.compile(rf"{_SOLID}|(?P<list>\bfrontend_attributes=)|(?P<raw>\bbackend_config=)", re.DOTALL)
+# In the braces of frontend attributes, whose values may be dictionaries that nobody reads.
+_ENTRY = re.compile(rf"{_SOLID}|(?P<open>\{{)|(?P<end>\}})|(?P<raw>[A-Za-z_][A-Za-z0-9_.\-]*+=)", re.DOTALL)
+# What may stand between a name and its value, and the brace of the value.
+_VALUE = re.compile(r"(?P<gap>(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+)(?P<brace>\{)?+")
 
 
 def comment_spans(text: str) -> Iterator[tuple[int, int]]:
@@ -26,10 +29,16 @@ def comment_spans(text: str) -> Iterator[tuple[int, int]]:
     """
     if "//" not in text and "/*" not in text:
         return
-    at = 0
-    while (token := _TOKEN.search(text, at)) is not None:
+    at, pattern = 0, _TOKEN
+    while (token := pattern.search(text, at)) is not None:
         at = token.end()
-        if token["comment"]:
+        kind = token.lastgroup
+        if kind == "comment":
             yield token.span()
-        elif token["raw"]:
-            at = max(at, raw_dict_end(text, token.start("raw")))
+        elif kind == "end":
+            pattern = _TOKEN
+        elif kind == "list":
+            pattern = _ENTRY
+        elif kind == "raw" and (value := _VALUE.match(text, at)) is not None and value["brace"]:
+            yield from (comment.span() for comment in _COMMENT.finditer(text, *value.span("gap")))
+            at = max(value.end(), raw_dict_end(text, value.start("brace")))

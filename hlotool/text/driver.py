@@ -112,6 +112,9 @@ def parse_with_recovery(session: Session, rule: str, max_errors: int) -> None:
                 _settle(state)
                 body = _last_state(state, state.parse_conf.states, "FUSED_RUN")
                 position = _report(session, error, accepts, in_body=body >= 0, begins=body == len(state.state_stack) - 1)
+                if session.builder.computations and body < 0 and session.text.startswith("HloModule", position):
+                    # Another module: whatever is wrong with that has nothing to do with this one.
+                    return
                 resumed = _recover(session, state, thread, position, resumed)
                 if resumed < 0 and not session.builder.computations and not session.builder.scopes and rule == "module":
                     # The header is broken: the rest is read as if there were none.
@@ -152,6 +155,9 @@ def _report(session: Session, error: UnexpectedInput, accepts: frozenset[str], *
     if "\n" in text[at_end:position] and (unclosed or not begins) and code != "S034":
         # The fault is that something ended too early; it is shown where it ended, not where the next thing starts.
         shown, end = at_end, at_end + 1
+    before = _WORD_BEFORE.search(text, max(0, position - _LONGEST_WORD), position) if code in _ABOUT_WORD_BEFORE else None
+    if before is not None:
+        shown = before.start()
     if unclosed and session.builder.scopes:
         hint = hint or f"close computation '{session.builder.scope.computation.name}' with }}"
     session.builder.report(code, shown, message, hint, end=end)
@@ -166,6 +172,10 @@ _RESUME = re.compile(
 )
 # The name that an instruction would have, however wrong it is.
 _NAMED = re.compile(r"[ \t]*(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=")
+# Codes for what is missing behind a word, which is shown then: a module without a name, a key without a proper value.
+_ABOUT_WORD_BEFORE = frozenset({"M019", "M023"})
+_LONGEST_WORD = 200
+_WORD_BEFORE = re.compile(r"[A-Za-z0-9_.\-]+=?\s*\Z")
 _TOKEN_START = re.compile(r"[A-Za-z0-9_%{}()\[\],=:*+~?\"'-]|<=|\.\.\.")
 
 

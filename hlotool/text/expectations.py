@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 
 from hlotool.errors import nearest
+from hlotool.opdefs.common import COMMON_ATTRIBUTES
+from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
+from hlotool.opdefs.table import OPS
+from hlotool.shapes.dtype import ELEMENT_TYPES
 
 __all__ = ["describe"]
 
@@ -64,7 +68,15 @@ _FIELDS = {
     ).split(),
     "a window field": "size stride pad lhs_dilate rhs_dilate rhs_reversal".split(),
 }
+# What stands before the value of a frontend attribute, and before a module's name.
+_LONGEST_KEY = 200
+_FRONTEND_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*(?<!backend_config)=[ \t]*\Z")
+_MODULE_WORD = re.compile(r"(?<![A-Za-z0-9_.\-])HloModule\s*\Z")
 _WORD = re.compile(r"%?[A-Za-z_][A-Za-z0-9_.\-]*=?|-?[0-9][0-9A-Za-z_.+\-]*|\"(?:[^\"\\\n]++|\\.)*+\"?|->|<=|\.\.\.|.", re.DOTALL)
+# The word before a fault, and whether an equals sign follows it.
+_BEFORE = re.compile(r"([A-Za-z_][A-Za-z0-9_\-]*+)(=?+)[ \t]*+\Z")
+_NEAR = 80
+_PUNCTUATION = frozenset("{}()[],:=#%\"'/")
 
 
 def _word_for(terminal: str) -> str | None:
@@ -89,9 +101,33 @@ def describe(text: str, position: int, accepts: frozenset[str]) -> tuple[str, st
     if len(words) > 6:
         words = [*words[:6], "..."]
     shown = f"'{seen[:60]}'" if seen else "the end of the text"
-    expected = ", ".join(words[:-1]) + (" or " if len(words) > 1 else "") + words[-1] if words else "the end of the text"
+    expected = _listed(words)
     code, hint = _special(text, position, seen, accepts)
+    before = _BEFORE.search(text[max(0, position - _NEAR) : position])
+    word = before[1] if before is not None else ""
+    if code == "S001" and before is not None and before[2] and _is_attribute(word):
+        return "S017", f"'{word}' expects {_listed(words)}, found {shown}", hint
+    misnamed = seen if "ROOT" in accepts and _is_defined(text, position + len(seen)) else word if accepts == {"LSQB"} else ""
+    if code == "S001" and misnamed.lstrip("%") in ELEMENT_TYPES:
+        name = misnamed.lstrip("%")
+        return "S046", f"'{name}' is an element type and cannot name an instruction", f"call it '{name}_'"
+    if code == "S001" and "EQUAL" in accepts and len(seen) == 1 and not seen.isalnum() and seen not in _PUNCTUATION:
+        return "S048", f"{shown} is not allowed in a name", "names consist of letters, digits, '_', '.' and '-'"
     return code, f"expected {expected}, found {shown}", hint
+
+
+def _listed(words: list[str]) -> str:
+    return ", ".join(words[:-1]) + (" or " if len(words) > 1 else "") + words[-1] if words else "the end of the text"
+
+
+def _is_attribute(word: str) -> bool:
+    """Whether modules or instructions have an attribute of that name."""
+    return word in MODULE_ATTRIBUTES or word in COMMON_ATTRIBUTES or any(word in op.attributes for op in OPS.values())
+
+
+def _is_defined(text: str, end: int) -> bool:
+    """Whether an equals sign follows, as behind the name of an instruction."""
+    return text[end : end + _NEAR].lstrip(" \t").startswith("=")
 
 
 def _special(text: str, position: int, seen: str, accepts: frozenset[str]) -> tuple[str, str | None]:
@@ -106,6 +142,12 @@ def _special(text: str, position: int, seen: str, accepts: frozenset[str]) -> tu
         if any(_WORDS.get(terminal) == kind for terminal in accepts) and seen.endswith("="):
             meant = nearest(word, names)
             return "S038" if "metadata" in kind else "S017", f"did you mean '{meant}'?" if meant else f"the fields are {', '.join(names)}"
+    if "ALIAS_KIND" in accepts and word:
+        return "M015", "write may-alias or must-alias"
+    if accepts >= {"STRING", "RAW_DICT"} and _FRONTEND_KEY.search(text, max(0, position - _LONGEST_KEY), position):
+        return "M023", f'quote the value: "{seen}"'
+    if _MODULE_WORD.search(text, max(0, position - _LONGEST_KEY), position) and "IDENT" in accepts:
+        return "M019", "name the module: HloModule name"
     if "EQUAL" not in accepts and "ROOT" in accepts and seen.endswith("="):
         return "S001", f"write a blank before '=': {word} = ..."
     if accepts == {"$END"} or ("$END" in accepts and "ENTRY" in accepts):

@@ -22,7 +22,7 @@ from hlotool.text.instructions import checked_shape
 from hlotool.text.literal import parse_literal
 from hlotool.text.marks import MARK_INTERVAL, marked_operands
 from hlotool.text.memo import Memo
-from hlotool.text.patterns import patterns
+from hlotool.text.runs import RunReader
 from hlotool.text.segments import Segments, Stop
 from hlotool.text.session import Session
 
@@ -36,13 +36,12 @@ _SLOW = frozenset({"async-start", "async-update", "async-done", "send-done", "re
 Head = tuple[Shape | None, OpDef, int, Memo[str, AttributeSet], int, bool]
 
 
-class FusedPath:
+class FusedPath(RunReader):
     """The fused path over one text; `count` says how many instructions it built."""
 
     def __init__(self, builder: ModuleBuilder) -> None:
+        super().__init__()
         self.builder = builder
-        self.patterns = patterns()
-        self.reserved = self.patterns.reserved
         self.count = 0
         self.segments: Segments = None  # type: ignore[assignment]  # set by `attach`
         self.heads: Memo[str, Head] = Memo(self._head)
@@ -51,53 +50,10 @@ class FusedPath:
         self.numbers: Memo[str, int] = Memo(self._number)
         self.checked: dict[tuple[Any, ...], Shape] = {}
         self.configs: Memo[str, str | None] = Memo(_configuration)
-        # Where the last attempts failed, so that they are not repeated.
-        self._failed_run = -1
-        self._failed_computation = -1
         self._header: tuple[str, list[tuple[int, str, Any]], str | None, int] | None = None
 
     def attach(self, session: Session) -> None:
         self.segments = Segments(session)
-
-    # ---- what the lexer asks ------------------------------------------------------------------------------------------
-
-    def announce(self, text: str, position: int, accepted: frozenset[str]) -> str | None:
-        """The FUSED_ token to give to the parser here, None when the ordinary lexer shall go on."""
-        if "FUSED_HEADER" in accepted:
-            return "FUSED_HEADER" if self._read_header(text, position) else None
-        start = self._skip(text, position)
-        if start and "\n" not in text[position:start]:
-            # A line regex tried at every word of one endless line would take quadratic time.
-            return None
-        if "FUSED_COMPUTATIONS" in accepted:
-            if start != self._failed_computation and self.patterns.computation.match(text, start):
-                return "FUSED_COMPUTATIONS"
-        elif "FUSED_RUN" in accepted and start != self._failed_run and self.patterns.line.match(text, start):
-            return "FUSED_RUN"
-        return None
-
-    def consume(self, kind: str, text: str, position: int) -> tuple[int, bool]:
-        """Builds what was announced; returns the offset behind it and whether a computation was left open there."""
-        if kind == "FUSED_HEADER":
-            assert self._header is not None
-            name, attributes, tables, end = self._header
-            self.builder.set_header(name, attributes)
-            self.builder.module.stack_tables_text = tables
-            return end, False
-        start = self._skip(text, position)
-        if kind == "FUSED_COMPUTATIONS":
-            end, still_open = self._computations(text, start)
-            if end == start:
-                self._failed_computation = start
-            return end, still_open
-        end = self._run(text, start)
-        if end == start:
-            self._failed_run = start
-        return end, False
-
-    def _skip(self, text: str, position: int) -> int:
-        match = self.patterns.blank.match(text, position)
-        return match.end() if match else position
 
     # ---- header -------------------------------------------------------------------------------------------------------
 
@@ -121,6 +77,13 @@ class FusedPath:
             end = tables.end()
         self._header = (match[1], attributes, tables[1] + "\n" if tables else None, end)
         return True
+
+    def _take_header(self) -> int:
+        assert self._header is not None
+        name, attributes, tables, end = self._header
+        self.builder.set_header(name, attributes)
+        self.builder.module.stack_tables_text = tables
+        return end
 
     # ---- computations -------------------------------------------------------------------------------------------------
 

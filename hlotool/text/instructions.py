@@ -178,7 +178,12 @@ def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int
     op, wrapped = OPS.get(parts.opcode), None
     if op is None:
         op, wrapped = _sugared_or_unknown(builder, parts)
+    for operand in parts.operands:
+        if isinstance(operand, Reference) and operand.name == name and name not in builder.scope.names:
+            raise Violation("S028", operand.position, f"'{name}' depends on itself: {name} -> {name}")
     operands = [_resolve(builder, operand) for operand in parts.operands]
+    if op.arity == 0 and operands:
+        raise Violation("S035", parts.position, f"'{op.name}' takes no operands, found {len(operands)}")
     if op.arity >= 0 and len(operands) != op.arity:
         wanted = f"{op.arity} operand" + "s" * (op.arity != 1)
         raise Violation("S013", parts.position, f"'{op.name}' takes {wanted}, found {len(operands)}")
@@ -194,7 +199,7 @@ def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int
             attributes = follow(parts.opcode, operands, attributes, wrapped, parts.position)
             annotate(attributes.called[0], attributes, metadata, backend_config)
         elif op.name in _CHANNEL_DONES:
-            _check_channel(op, operands[0], attributes, parts.position)
+            _check_channel(op, operands[0], attributes)
     immediate: Any = _parameter_number(builder, parts) if op.name == "parameter" else None
     shape = checked_shape(op, parts.shape, operands, attributes)
     if op.name == "constant":
@@ -225,12 +230,14 @@ def _sugared_or_unknown(builder: ModuleBuilder, parts: InstructionParts) -> tupl
 _CHANNEL_DONES = frozenset({"send-done", "recv-done"})
 
 
-def _check_channel(op: OpDef, before: Instruction, attributes: AttributeSet, position: int) -> None:
+def _check_channel(op: OpDef, before: Instruction, attributes: AttributeSet) -> None:
     if "channel_id" not in before.op.attributes:
         return
     own, others = attributes.get("channel_id"), before.attributes.get("channel_id")
     if own != others:
-        raise Violation("A022", position, f"'{op.name}' is on channel {own}, '{before.name}' on channel {others}", "give both the same channel_id")
+        raise Violation(
+            "A022", "channel_id", f"'{op.name}' is on channel {own}, '{before.name}' on channel {others}", "give both the same channel_id"
+        )
 
 
 def _keep_hidden(builder: ModuleBuilder, hidden: Computation, parts: InstructionParts, metadata: str | None, backend_config: str | None) -> None:

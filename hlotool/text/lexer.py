@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lark.exceptions import UnexpectedCharacters
 from lark.lexer import Lexer, LexerState, Token
@@ -18,10 +18,8 @@ from lark.parsers.lalr_analysis import Shift
 
 from hlotool.shapes.strings import raw_dict_end
 from hlotool.text.grammar import Grammar
-
-if TYPE_CHECKING:
-    from hlotool.text.fused import FusedPath
-    from hlotool.text.session import Session
+from hlotool.text.line_reader import LineReader
+from hlotool.text.session import LexerSession
 
 __all__ = ["ACTIVE", "HloLexer", "raw_value_end", "skip_blanks", "would_shift"]
 
@@ -29,7 +27,7 @@ __all__ = ["ACTIVE", "HloLexer", "raw_value_end", "skip_blanks", "would_shift"]
 class Active(threading.local):
     """The parse that runs in this thread: Lark's callbacks and lexer belong to the grammar, not to a text."""
 
-    session: Session
+    session: LexerSession
 
 
 ACTIVE = Active()
@@ -39,7 +37,9 @@ _SPECIAL = frozenset({"FUSED_HEADER", "FUSED_COMPUTATIONS", "FUSED_RUN", "LITERA
 # One element or one brace level of a literal, with comments; tuples and complex numbers two levels deep. Checked by the literal parser.
 _LITERAL = re.compile(r"(?:[^()/\"]++|\((?:[^()/\"]++|\([^()\"]*+\)|/[^()\"]*?)*+\)|/\*(?:[^*]++|\*(?!/))*+\*/|//[^\r\n]*+)++(?=\))")
 # The value of an unknown attribute: balanced brackets and quoted strings up to the next comma, bracket or line end.
-_RAW_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|[^\s{}()\[\],"]++|[{(\[]|[})\]]|,|\s+|"', re.DOTALL)
+_RAW_PIECE = re.compile(
+    r'"(?:[^"\\]++|\\.)*+"|(?P<comment>//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)|(?:[^\s{}()\[\],"/]++|/(?![/*]))++|[{(\[]|[})\]]|,|\s+|["/]', re.DOTALL
+)
 _BLANK = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
 
 
@@ -88,7 +88,7 @@ class HloLexer(Lexer):
             session.previous_end, session.token_end = session.token_end, counter.char_pos
             yield token
 
-    def _announced(self, fused: FusedPath, text: str, position: int, special: frozenset[str], parser_state: Any) -> str | None:
+    def _announced(self, fused: LineReader, text: str, position: int, special: frozenset[str], parser_state: Any) -> str | None:
         """The FUSED_ token that comes here, if the parser takes it: merged LALR states list more lookaheads than there can be."""
         if len(special & _RUNS) > 1:
             special = frozenset(name for name in special if would_shift(parser_state, name))
@@ -124,7 +124,7 @@ class HloLexer(Lexer):
                 found.append((name, self.matchers[name]))
         return found
 
-    def _take(self, lexer_state: LexerState, session: Session, kind: str, start: int, end: int) -> Token:
+    def _take(self, lexer_state: LexerState, session: LexerSession, kind: str, start: int, end: int) -> Token:
         """A token over text[start:end], with the lexer moved behind it."""
         counter = lexer_state.line_ctr
         token = Token(kind, lexer_state.text.text[start:end], start, 1, start + 1)
@@ -133,7 +133,7 @@ class HloLexer(Lexer):
         session.previous_end, session.token_end = session.token_end, end
         return token
 
-    def _free_form(self, lexer_state: LexerState, session: Session, special: frozenset[str], parser_state: Any) -> Token | None:
+    def _free_form(self, lexer_state: LexerState, session: LexerSession, special: frozenset[str], parser_state: Any) -> Token | None:
         """A token of free text, where the parser would shift one: a state may also accept it as a lookahead that cannot come."""
         actions = parser_state.parse_conf.states[parser_state.position]
         kind = next((name for name in _FREE_FORM if name in special and actions[name][0] is Shift), None)
@@ -178,7 +178,7 @@ def _before_blanks(text: str, end: int) -> int:
 
 
 def raw_value_end(text: str, start: int) -> int:
-    """Offset behind a value of unknown form: up to a comma, a closing bracket or a line end outside brackets."""
+    """Offset behind a value of unknown form: up to a comma, a closing bracket, a blank or a comment outside brackets."""
     depth, end = 0, start
     for match in _RAW_PIECE.finditer(text, start):
         piece = match[0]
@@ -188,7 +188,7 @@ def raw_value_end(text: str, start: int) -> int:
             depth -= 1
             if depth < 0:
                 return end
-        elif depth == 0 and (piece == "," or piece.isspace()):
+        elif depth == 0 and (piece == "," or piece.isspace() or match["comment"]):
             return end
         end = match.end()
     return end

@@ -1,4 +1,4 @@
-"""Exact places inside an instruction, found by reading its text once more with the grammar.
+"""Exact places inside an instruction or a module's header, found by reading its text once more with the grammar.
 
 Instructions carry only two offsets, so that parsing pays for nothing that most files never need; this is called when a diagnostic is made.
 It builds nothing and reports nothing.
@@ -20,11 +20,16 @@ from hlotool.text.patterns import patterns
 from hlotool.text.places import Place
 from hlotool.text.session import Session
 
-__all__ = ["Piece", "locate"]
+__all__ = ["Piece", "locate", "locate_in_header", "piece_maker"]
 
 _BETWEEN = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
 _FIRST_WORD = re.compile(r"[A-Za-z0-9_.%\-]++")
-_PUNCTUATION = frozenset("{}()[],:=")
+# What is longer is a constant that nobody reads to its end; reading it again would take seconds.
+_LONGEST = 500_000
+_PUNCTUATION = frozenset(("{", "}", "(", ")", "[", "]", ",", ":", "=", "->"))
+_BRACE = re.compile(r"[{}]")
+# Wrappers that a path of entries does not count.
+_WRAPPERS = frozenset({"shape", "sharding"})
 # Operands that are nothing but names, with XLA's marks between them.
 _PLAIN_OPERAND = re.compile(r"(%?+[A-Za-z0-9_.\-]++)(?:, (?:/\*index=[0-9]++\*/)?+|\Z)")
 
@@ -32,10 +37,11 @@ _PLAIN_OPERAND = re.compile(r"(%?+[A-Za-z0-9_.\-]++)(?:, (?:/\*index=[0-9]++\*/)
 class Piece:
     """What one rule of the grammar recognised: its name and its parts, which are pieces and tokens."""
 
-    __slots__ = ("end_pos", "parts", "rule", "start_pos")
+    __slots__ = ("_entries", "end_pos", "parts", "rule", "start_pos")
 
     def __init__(self, rule: str, parts: list[Any]) -> None:
         self.rule = rule
+        self._entries: list[Any] | None = None
         self.parts = [part for part in parts if part.start_pos >= 0]
         self.start_pos: int = self.parts[0].start_pos if self.parts else -1
         self.end_pos: int = self.parts[-1].end_pos if self.parts else -1
@@ -46,10 +52,12 @@ class Piece:
 
     def entries(self) -> list[Any]:
         """The parts without brackets, commas and the like."""
-        return [part for part in self.parts if isinstance(part, Piece) or str(part) not in _PUNCTUATION]
+        if self._entries is None:
+            self._entries = [part for part in self.parts if isinstance(part, Piece) or str(part) not in _PUNCTUATION]
+        return self._entries
 
 
-def _piece_maker(rule: Any) -> Callable[[list[Any]], Any]:
+def piece_maker(rule: Any) -> Callable[[list[Any]], Any]:
     """What Lark calls for a rule; helpers, whose names begin with an underscore, dissolve into the rule that uses them."""
     name = str(rule.alias or rule.origin.name)
 
@@ -71,7 +79,7 @@ def _pieces(text: str) -> Piece | None:
     """An instruction's text as pieces; None for what cannot stand alone, like an instruction nested in another's operands."""
     session = Session(ModuleBuilder(Source(text)), None, text)
     try:
-        found = read_pieces(session, "single_instruction", _piece_maker)
+        found = read_pieces(session, "single_instruction", piece_maker)
     except UnexpectedInput:
         return None
     return found if isinstance(found, Piece) else None
@@ -93,7 +101,7 @@ def locate(text: str, start: int, end: int, place: Place) -> tuple[int, int]:
         return quick
     blank = _BETWEEN.match(text, start)
     first = blank.end() if blank is not None else start
-    whole = _pieces(text[first:end])
+    whole = _pieces(text[first:end]) if end - first <= _LONGEST else None
     if whole is None:
         word = _FIRST_WORD.match(text, first)
         return first, word.end() if word is not None else first + 1
@@ -107,7 +115,7 @@ def _quick(text: str, start: int, end: int, place: Place) -> tuple[int, int] | N
     Twenty times faster than reading with the grammar, which counts when there are thousands of diagnostics.
     """
     line = patterns().line.match(text, start)
-    if line is None or place.entry is not None or not end - 1 <= line.end() <= end + 1:
+    if line is None or place.path or not end - 1 <= line.end() <= end + 1:
         return None
     name, head, attributes = line.span(4), line.span(5), line.span(8)
     name = name[0] - len(line[3]), name[1]
@@ -163,8 +171,9 @@ def _span(whole: Piece, place: Place) -> tuple[int, int]:
         part: Any = instruction.find("name")
     elif place.word == "shape":
         part = right.find("shape")
-        if part is not None and place.entry is not None:
-            part = _entry(part.find("tuple_shape") or part, place.entry)
+        part = _entry(part, place.path)
+    elif place.word == "literal":
+        part = call.find("loose_literal", "literal")
     elif place.number is not None:
         part = _operand(call, place.number)
     else:
@@ -183,17 +192,67 @@ def _attribute(right: Piece, place: Place) -> Any:
     for part in right.parts:
         if not isinstance(part, Piece) or part.rule != "instruction_attribute" or str(part.parts[0])[:-1] != place.word:
             continue
-        if not (place.is_value or place.entry is not None) or len(part.parts) < 2:
+        if not (place.is_value or place.path) or len(part.parts) < 2:
             return part
         value = part.parts[1]
-        return _entry(value, place.entry) if place.entry is not None else value
+        if not place.path:
+            return value
+        entry = _entry(value, place.path)
+        return entry.parts[-1] if place.is_value and isinstance(entry, Piece) else entry
     return None
 
 
-def _entry(value: Any, entry: str) -> Any:
-    """One entry of a value, by its number or by the key that it begins with; the whole value where there is no such entry."""
-    entries = value.entries() if isinstance(value, Piece) else []
-    if entry.isdigit():
-        return entries[int(entry)] if int(entry) < len(entries) else value
-    keyed = (part for part in entries if isinstance(part, Piece) and str(part.parts[0]) == f"{entry}=")
-    return next(keyed, value)
+def _entry(value: Any, path: tuple[str, ...]) -> Any:
+    """One entry of a value, or an entry of that, each by its number, its rule or the key that it begins with.
+
+    Where there is no such entry, it is as much as there is on the way.
+    """
+    for entry in path:
+        while isinstance(value, Piece) and value.rule in _WRAPPERS and len(value.parts) == 1:
+            value = value.parts[0]
+        entries = value.entries() if isinstance(value, Piece) else []
+        found = entries[int(entry) : int(entry) + 1] if entry.isdigit() else [part for part in entries if _is_called(part, entry)]
+        if not found:
+            return value
+        value = found[0]
+    return value
+
+
+def _is_called(part: Any, name: str) -> bool:
+    return isinstance(part, Piece) and (part.rule == name or str(part.parts[0]) in (name, f"{name}="))
+
+
+@lru_cache(maxsize=16)
+def _header_value(text: str, start: int, rule: str) -> tuple[int, Piece | None]:
+    """Where the value in braces that starts there ends, and what it consists of; kept, since headers name thousands of buffers."""
+    depth, end = 0, start
+    for brace in _BRACE.finditer(text, start):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            end = brace.end()
+            break
+    session = Session(ModuleBuilder(Source("")), None, text[start:end])
+    try:
+        found = read_pieces(session, rule, piece_maker)
+    except UnexpectedInput:
+        return end, None
+    return end, found if isinstance(found, Piece) else None
+
+
+def locate_in_header(text: str, start: int, rule: str, place: Place) -> tuple[int, int]:
+    """Start and end of an attribute of a module's header, whose name stands at `start`, or of a part of its value, which `rule` reads.
+
+    >>> from hlotool.text.places import parse_place
+    >>> line = "HloModule m, buffer_donor={ (0, {}), (1, {}) }"
+    >>> first, last = locate_in_header(line, 13, "buffer_donor", parse_place("buffer_donor[1]"))
+    >>> line[first:last]
+    '(1, {})'
+    """
+    value = start + len(place.word) + 1
+    if not (place.is_value or place.path):
+        return start, start + len(place.word)
+    if not text.startswith("{", value):
+        return value, value + 1
+    end, whole = _header_value(text, value, rule)
+    part = _entry(whole, place.path) if whole is not None else None
+    return (value, end) if part is None else (value + part.start_pos, value + part.end_pos)

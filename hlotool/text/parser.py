@@ -35,7 +35,7 @@ _BLANK = r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
 # As XLA decides: the first token is HloModule or ENTRY, or the second one is a brace.
 _MODULE = re.compile(rf"{_BLANK}HloModule(?![A-Za-z0-9_.\-:=])")
 _HEADERLESS = re.compile(rf"{_BLANK}(?:ENTRY(?![A-Za-z0-9_.\-:=])|%?[A-Za-z_][A-Za-z0-9_.\-]*+:?{_BLANK}\{{)")
-_SEPARATOR = re.compile(r"^// -----[^\n]*$", re.MULTILINE)
+_SEPARATOR = re.compile(r"^// -----[^\n]*(?:\n|\Z)", re.MULTILINE)
 # Half a character, which no encoding has; other surrogates stand for bytes that are not UTF-8.
 _LONE_SURROGATE = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")
 # Log prefixes that glog puts before each line of a dump written to a log.
@@ -148,7 +148,7 @@ def _check_recovery_modules(builder: ModuleBuilder, *, fused: bool) -> None:
         except ParseError as error:
             first = error.diagnostics[0]
             message = f"the recovery module of {row.new.name or 'a row'}: line {first.line}: {first.message}"
-            builder.report(first.code, builder.header_position("origin_recovery_table"), message)
+            builder.report(first.code, builder.module.attribute_starts.get("origin_recovery_table", 0), message)
 
 
 def _parse_single_instruction(session: Session) -> None:

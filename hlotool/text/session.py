@@ -1,18 +1,16 @@
-"""What one parse of one text carries through Lark: the builder, the fused path, and positions of the last two tokens."""
+"""What one reading of one text carries through Lark: the reader of lines, positions of the last two tokens, and what is being built."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS, OPS
+from hlotool.text.builder import ModuleBuilder
+from hlotool.text.line_reader import LineReader
 
-if TYPE_CHECKING:
-    from hlotool.text.builder import ModuleBuilder
-    from hlotool.text.fused import FusedPath
-
-__all__ = ["ATTRIBUTE_TOKENS", "Session", "attribute_tokens"]
+__all__ = ["ATTRIBUTE_TOKENS", "LexerSession", "Session", "attribute_tokens"]
 
 ATTRIBUTE_TOKENS: dict[str, str] = {}
 
@@ -42,15 +40,24 @@ _TOKEN_OF_RULE = _TokenOfRule(
 )
 
 
-class Session:
-    """The state of one parse."""
+class LexerSession:
+    """What the lexer needs to know of a text that is being read, whatever for."""
 
-    __slots__ = ("attribute_tokens", "builder", "fused", "previous_end", "text", "token_end")
+    __slots__ = ("attribute_tokens", "fused", "previous_end", "text", "token_end")
 
-    def __init__(self, builder: ModuleBuilder, fused: FusedPath | None, text: str) -> None:
-        self.builder = builder
+    def __init__(self, fused: LineReader | None, text: str) -> None:
         self.fused = fused
         self.text = text
         self.attribute_tokens = attribute_tokens()
         self.token_end = 0
         self.previous_end = 0
+
+
+class Session(LexerSession):
+    """The state of one parse."""
+
+    __slots__ = ("builder",)
+
+    def __init__(self, builder: ModuleBuilder, fused: LineReader | None, text: str) -> None:
+        super().__init__(fused, text)
+        self.builder = builder

@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from hlotool.codes import severity_of
 from hlotool.errors import Diagnostic, Violation
 from hlotool.ir.model import AttributeSet, Instruction, Module, seen_by_ops
 from hlotool.opdefs.base import REQUIRED, SHAPE_GUESSED, OpDef
 from hlotool.opdefs.constraints import check_precision, check_result
+from hlotool.opdefs.layouts import check_kept_layout
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.record import replace
 from hlotool.shapes.shape import Shape
 from hlotool.text.parser import no_garbage_collection
 from hlotool.verify.facts import Facts
-from hlotool.verify.registry import MODULE_RULES, SHAPE_RULES, Finding, load_rules
+from hlotool.verify.registry import LINT, MODULE_RULES, SHAPE_RULES, Finding, load_rules
 from hlotool.verify.report import Reporter
 from hlotool.verify.selection import Selection
 from hlotool.verify.suppressions import apply_suppressions
@@ -53,6 +55,8 @@ def check(module: Module, modes: VerifyModes, selection: Selection) -> list[Diag
     []
     """
     load_rules()
+    if modes.layouts_kept is None:
+        modes = replace(modes, layouts_kept=bool(modes.layout_sensitive))
     if modes.layout_sensitive is None:
         modes = replace(modes, layout_sensitive=module.is_scheduled)
     facts = Facts(module, modes)
@@ -68,13 +72,23 @@ def check(module: Module, modes: VerifyModes, selection: Selection) -> list[Diag
 
 
 def _findings(facts: Facts, selection: Selection, *, is_whole: bool) -> Iterator[Finding]:
-    yield from _InstructionRules(facts).findings()
+    is_sound = True
+    for finding in _InstructionRules(facts).findings():
+        is_sound = is_sound and _is_warning(finding)
+        yield finding
     if not is_whole:
         # In a module with holes, what is missing may be what a rule would look for.
         return
-    for rule in MODULE_RULES:
-        if not selection.codes.isdisjoint(rule.codes):
-            yield from rule.check(facts)
+    for rule in sorted(MODULE_RULES, key=lambda rule: rule.stage == LINT):
+        if selection.codes.isdisjoint(rule.codes) or (rule.stage == LINT and not is_sound):
+            continue
+        for finding in rule.check(facts):
+            is_sound = is_sound and _is_warning(finding)
+            yield finding
+
+
+def _is_warning(finding: Finding) -> bool:
+    return (finding.severity or severity_of(finding.code)) != "error"
 
 
 class _InstructionRules:
@@ -89,14 +103,15 @@ class _InstructionRules:
     def findings(self) -> Iterator[Finding]:
         # Identities tell shapes and attributes apart, since the module keeps them alive; hashing them would cost more than judging.
         verdicts: dict[tuple[int, ...], Violation | None] = {}
-        get, judge = verdicts.get, self._judge
+        get, judge, hidden = verdicts.get, self._judge, self.facts.module.hidden
         for computation in self.facts.module.computations:
             for x in computation.instructions:
                 key = (id(x.op), id(x.attributes), id(x.shape), *[id(operand.shape) for operand in x.operands])
                 verdict = get(key, _UNJUDGED)
                 if verdict is _UNJUDGED:
                     verdict = verdicts[key] = judge(x)
-                if verdict is not None:
+                # What stands for async sugar has its parameters from the start, which is judged itself.
+                if verdict is not None and (x is computation.root or computation not in hidden):
                     yield Finding(verdict.code, computation, x, verdict.at, verdict.message, verdict.hint)
 
     def _judge(self, x: Instruction) -> Violation | None:
@@ -142,6 +157,7 @@ class _InstructionRules:
                 expected = plan.constraints(result, operands, {**plan.defaults, **attributes}, self.modes) or expected
             if len(operands) > 1:
                 check_precision(op, operands, self.modes)
+            check_kept_layout(op, result, operands, self.modes)
             if expected is not None and expected is not result:
                 check_result(op, operands, expected, result, self.modes)
         except Violation as violation:

@@ -8,13 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from hlotool.analysis.callgraph import Call, callers
+from hlotool.analysis.callgraph import Call, callers, reachable
+from hlotool.analysis.effects import computations_with_effects, has_effect
 from hlotool.analysis.users import users
+from hlotool.analysis.value_numbers import ComputationClasses
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.shapes.shape import ProgramShape
 
 __all__ = ["Facts"]
+
+# What the computations that these call do are steps of the program.
+_CONTROL_FLOW = frozenset({"call", "while", "conditional"})
 
 
 class Facts:
@@ -44,6 +49,29 @@ class Facts:
     def callers(self) -> dict[Computation, list[Call]]:
         """The calls of each computation that is called."""
         return callers(self.module)
+
+    @cached_property
+    def reachable(self) -> set[Computation]:
+        """The computations that the entry computation runs."""
+        return reachable([self.module.entry])
+
+    @cached_property
+    def _with_effects(self) -> set[Computation]:
+        return computations_with_effects(self.module)
+
+    def has_effect(self, x: Instruction) -> bool:
+        """Whether an instruction does more than compute its value."""
+        return has_effect(x, self._with_effects)
+
+    @cached_property
+    def classes(self) -> ComputationClasses:
+        """Which computations compute the same."""
+        return ComputationClasses(self.module)
+
+    @cached_property
+    def bodies(self) -> set[Computation]:
+        """The computations that fusions, reductions and the like apply: parts of one operation, not steps of the program."""
+        return {called for called, calls in self.callers.items() if any(x.op.name not in _CONTROL_FLOW for _, x in calls)}
 
     @cached_property
     def _by_opcode(self) -> dict[str, list[Call]]:

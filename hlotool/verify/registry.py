@@ -17,11 +17,13 @@ from hlotool.shapes.shape import Shape
 from hlotool.verify import rules
 from hlotool.verify.facts import Facts
 
-__all__ = ["MODULE_RULES", "SHAPE_RULES", "Finding", "ModuleRule", "ShapeRule", "load_rules", "module_rule", "shape_rule"]
+__all__ = ["LINT", "MODULE_RULES", "SHAPE_RULES", "Finding", "ModuleRule", "ShapeRule", "load_rules", "module_rule", "shape_rule"]
 
 
 class Finding(Record):
-    """What a module rule yields: `at` is a place in the instruction (`text.places`) or, without instruction, an offset into the source.
+    """What a module rule yields: `at` is a place in the instruction (`text.places`).
+
+    Without instruction it is an offset into the source, or, without computation too, a place in the module's header.
 
     `severity` is that of the code unless a mode changes it.
     """
@@ -36,6 +38,9 @@ class Finding(Record):
     severity: str | None = None
 
 
+LINT = "lint"
+"""The stage of rules about modules without errors."""
+
 ShapeCheck = Callable[[Shape, VerifyModes], None]
 ModuleCheck = Callable[[Facts], Iterable[Finding]]
 
@@ -48,7 +53,10 @@ class ShapeRule(Record):
 
 
 class ModuleRule(Record):
-    """A rule that looks at instructions together; `stage` orders rules: "calls" before "module" before "lint"."""
+    """A rule that looks at instructions together; those of the stage "lint" come last, and only where there is no error.
+
+    So a lint may rely on what the other rules have checked: shapes that fit, attributes in range, signatures that match their calls.
+    """
 
     codes: tuple[str, ...]
     stage: str

@@ -9,13 +9,16 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from hlotool.analysis.async_chains import written_opcode
 from hlotool.codes import CODE_NAMES, severity_of
 from hlotool.errors import Diagnostic, Source
 from hlotool.ir.model import Computation, Instruction
-from hlotool.opdefs.inference import count
+from hlotool.opdefs.inference import brief
+from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
+from hlotool.opdefs.table import CODECS
+from hlotool.record import replace
 from hlotool.shapes.metadata import StackTables
-from hlotool.shapes.shape import Shape
-from hlotool.text.locate import locate
+from hlotool.text.locate import locate, locate_in_header
 from hlotool.text.places import Place, parse_place
 from hlotool.text.stack_frames import innermost_location
 from hlotool.verify.facts import Facts
@@ -27,7 +30,6 @@ _WHOLE = Place("instruction")
 _NAME = Place("name")
 # More notes than these say less.
 _MOST_DEFINITIONS = 3
-_MOST_ELEMENTS = 8
 _LONGEST_MESSAGE = 1000
 
 
@@ -40,8 +42,13 @@ class Reporter:
 
     def diagnostic(self, finding: Finding) -> Diagnostic:
         """The finding with its place and notes."""
+        finding = self._as_written(finding)
         x, computation = finding.instruction, finding.computation
-        if x is None or isinstance(finding.at, int):
+        header = self.facts.module.attribute_starts.get(_word(finding.at)) if x is None and computation is None else None
+        if header is not None:
+            start, end = self._header_span(header, parse_place(str(finding.at)))
+            notes, origin = finding.notes, _NO_ORIGIN
+        elif x is None or isinstance(finding.at, int):
             start = finding.at if isinstance(finding.at, int) else (computation.start if computation is not None else 0)
             start, end, notes = max(0, start), max(0, start) + 1, finding.notes
             origin = _NO_ORIGIN
@@ -71,6 +78,21 @@ class Reporter:
             origin.line,
         )
 
+    def _as_written(self, finding: Finding) -> Finding:
+        """A finding about async sugar such as `negate-start`, at the instruction that stands in the text and in its words.
+
+        In the computation that the sugar stands for, the operands are those of the start, the attributes are the same, and the result is
+        element 1 of what is in flight.
+        """
+        x, inside, hidden = finding.instruction, finding.computation, self.facts.module.hidden
+        if inside in hidden and inside is not None and x is not None:
+            calls = self.facts.callers.get(inside, ())
+            at = "shape[1]" if finding.at in ("shape", "instruction") and x is inside.root else finding.at
+            return replace(finding, computation=calls[0][0], instruction=calls[0][1], at=at) if calls else finding
+        if x is None or not (x.op.name.startswith("async-") and x.called and x.called[0] in hidden):
+            return finding
+        return replace(finding, message=finding.message.replace(f"'{x.op.name}'", f"'{written_opcode(x, self.facts.module)}'"))
+
     def _span(self, x: Instruction, computation: Computation | None, place: Place) -> tuple[int, int]:
         """Offsets of the part; what is not in the text stands where it comes from."""
         if place.of == "definition" and place.number is not None and place.number < len(x.operands) and x.operands[place.number].start >= 0:
@@ -88,19 +110,24 @@ class Reporter:
             x, place = caller, _WHOLE
         return locate(self.source.text, x.start, x.end, place)
 
+    def _header_span(self, start: int, place: Place) -> tuple[int, int]:
+        """Offsets of an attribute of the header that stands at `start`, or of a part of it."""
+        rule = CODECS[MODULE_ATTRIBUTES[place.word].kind].rule
+        return locate_in_header(self.source.text, start, rule, place)
+
     def _definitions(self, x: Instruction, place: Place) -> Iterator[str]:
         """Where what is to blame is defined: operands with their shapes, called computations with theirs."""
         called = x.attributes.get(place.word)
         if isinstance(called, Computation) and called.start >= 0:
-            parameters = ", ".join(_brief(p) for p in self.facts.program_shape(called).parameters)
-            yield f"'{called.name}' is defined at {self._at(called.start)} as ({parameters}) -> {_brief(called.root.shape)}"
+            parameters = ", ".join(brief(p) for p in self.facts.program_shape(called).parameters)
+            yield f"'{called.name}' is defined at {self._at(called.start)} as ({parameters}) -> {brief(called.root.shape)}"
         chosen = list(dict.fromkeys(x.operands)) if place.word == "operands" else []
         if place.number is not None:
             chosen = [operand for k, operand in enumerate(x.operands) if k == place.number]
         for operand in chosen[:_MOST_DEFINITIONS]:
             if operand.start >= 0:
                 start, _ = locate(self.source.text, operand.start, operand.end, _NAME)
-                yield f"'{operand.name}' is defined at {self._at(start)} as {_brief(operand.shape)}"
+                yield f"'{operand.name}' is defined at {self._at(start)} as {brief(operand.shape)}"
 
     def _origin(self, x: Instruction) -> _Origin:
         """From its metadata, and where these name a stack frame only, from the module's tables."""
@@ -122,11 +149,9 @@ class Reporter:
         return f"{line}:{column}"
 
 
-def _brief(shape: Shape) -> str:
-    """The shape, or how many elements a tuple has that would fill the screen."""
-    elements = shape.elements
-    is_long = shape.is_tuple and (len(elements) > _MOST_ELEMENTS or any(element.is_tuple for element in elements))
-    return f"a tuple of {count(len(elements), 'element')}" if is_long else shape.text_without_layout
+def _word(at: str | int) -> str:
+    """The attribute that a place names; none for an offset."""
+    return parse_place(at).word if isinstance(at, str) else ""
 
 
 def _shortened(message: str) -> str:

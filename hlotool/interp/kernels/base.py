@@ -15,7 +15,7 @@ from hlotool.opdefs.base import REQUIRED
 from hlotool.opdefs.table import OPS
 from hlotool.record import Record
 
-__all__ = ["FACTS", "Invoke", "Kernel", "Run", "kernel", "unchanged"]
+__all__ = ["FACTS", "Invoke", "Kernel", "Run", "default_of", "kernel", "unchanged"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -135,11 +135,11 @@ def _conditional_lanes(
         for leaf, values in zip(made, found, strict=True):
             leaf[here] = values
     if not made:
-        return zeros_of_lanes(result, lanes)
+        return _zeros_of_lanes(result, lanes)
     return with_leaves(result, [leaf.reshape(lanes) for leaf in made])
 
 
-def zeros_of_lanes(shape: Shape, lanes: Lanes) -> Value:
+def _zeros_of_lanes(shape: Shape, lanes: Lanes) -> Value:
     """The value of an instruction of scalars for no lanes, or where its content does not matter."""
     return with_leaves(shape, [np.broadcast_to(leaf, lanes) for leaf in leaves(zeros(shape))])
 

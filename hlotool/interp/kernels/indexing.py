@@ -15,7 +15,7 @@ from hlotool.interp.kernels.conversion import converted
 from hlotool.opdefs.kinds import Dims, Int
 from hlotool.shapes.shape import Shape
 
-__all__: list[str] = []
+__all__ = ["along", "index_vectors", "starts_of"]
 
 
 def _starts(indices: Sequence[Array], sizes: Sequence[int], limits: Sequence[int]) -> list[int]:
@@ -48,7 +48,7 @@ def index_vectors(indices: Array, index_vector_dim: int) -> Array:
     return np.moveaxis(vectors, index_vector_dim, -1).astype(np.int64)
 
 
-def _along(values: Array, dimension: int, rank: int) -> Array:
+def along(values: Array, dimension: int, rank: int) -> Array:
     """A vector lying along one of `rank` dimensions."""
     sizes = [1] * rank
     sizes[dimension] = len(values)
@@ -63,7 +63,7 @@ def starts_of(vectors: Array, index_map: Dims, operand_batching: Dims, indices_b
         starts[dimension] = vectors[..., k]
     for dimension, place in zip(operand_batching, indices_batching, strict=True):
         place -= place > index_vector_dim
-        starts[dimension] = np.broadcast_to(_along(np.arange(batch[place]), place, len(batch)), batch)
+        starts[dimension] = np.broadcast_to(along(np.arange(batch[place]), place, len(batch)), batch)
     return starts
 
 
@@ -87,7 +87,7 @@ def gather(
     places = []
     for k, (start, size, limit) in enumerate(zip(starts, slice_sizes, operand.shape, strict=True)):
         moved = np.clip(start, 0, limit - size).reshape(start.shape + (1,) * len(window))
-        places.append(moved + _along(np.arange(size), batch + window.index(k), batch + len(window)) if k in window else moved)
+        places.append(moved + along(np.arange(size), batch + window.index(k), batch + len(window)) if k in window else moved)
     if not rank:
         return np.broadcast_to(operand, vectors.shape[:-1])
     if 0 in slice_sizes:

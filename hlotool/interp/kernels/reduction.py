@@ -1,4 +1,4 @@
-"""Kernels of opcodes that apply a scalar function over an array: reduce, reduce-window and map.
+"""Kernels of opcodes that apply a scalar function over an array: reduce, reduce-window, scan and map.
 
 Recognised reducers go to NumPy whole; all others are run on arrays of scalars, in the order in which XLA applies them.
 """
@@ -7,64 +7,96 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from math import prod
+from math import gcd, prod
 
 import numpy as np
 
-from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.dtypes import NUMBERS, Array, number_type
 from hlotool.interp.kernels.base import Invoke, Run, kernel
 from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.monoids import monoid_of
 from hlotool.interp.values import Value
 from hlotool.ir.model import Computation
-from hlotool.opdefs.kinds import Dims, Window
+from hlotool.opdefs.kinds import Bool, Dims, Int, SingleDim, Window
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.values import WindowDimension
 
-__all__: list[str] = []
+__all__ = ["as_parameters", "listed", "positions"]
 
 
-def _as_parameters(values: Sequence[Array], computation: Computation, first: int) -> tuple[Array, ...]:
+def as_parameters(values: Sequence[Array], computation: Computation, first: int) -> tuple[Array, ...]:
     """The arrays in the element types of the computation's parameters from `first` on, which mixed precision lets differ."""
     parameters = computation.parameters[first : first + len(values)]
     return tuple(converted(x, NUMBERS[p.shape.element_type]) for x, p in zip(values, parameters, strict=True))
 
 
-def _listed(value: Value) -> tuple[Array, ...]:
+def listed(value: Value) -> tuple[Array, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
 @kernel("map")
 def map_(*operands: Array, to_apply: Computation, result: Shape) -> Run:
-    return (yield Invoke(to_apply, _as_parameters(operands, to_apply, 0), result.dimensions))
+    return (yield Invoke(to_apply, as_parameters(operands, to_apply, 0), result.dimensions))
 
 
 # ---- reduce -----------------------------------------------------------------------------------------------------------
 
 _LONG = 1024
 """From this many steps on it pays to ask whether a reducer may be applied in pairs."""
+_WINDOW = 32
+_LIBRARY_TYPES, _LIBRARY_SIZE = ("f32", "f64"), 4096
 
 
 @kernel("reduce")
-def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Shape) -> Run:
-    """acc = f(acc, x) from the init values over the reduced elements in row-major order, whatever the order of `dimensions`."""
+def reduce(*operands: Array, dimensions: Dims, to_apply: Computation) -> Run:
+    """acc = f(acc, x) from the init values over the reduced elements in row-major order, whatever the order of `dimensions`.
+
+    HLO leaves open how often an init value enters and how elements are grouped, which shows where init is no identity of the reducer
+    or the reducer is not associative. Both are done as XLA:CPU does them: see `_in_windows`; a single element is passed on as it is, and
+    large sums go to a library there, in which init enters once.
+    """
     count = len(operands) // 2
-    inits = _as_parameters(operands[count:], to_apply, 0)
-    inputs = _as_parameters(operands[:count], to_apply, count)
+    inits = as_parameters(operands[count:], to_apply, 0)
+    inputs = as_parameters(operands[:count], to_apply, count)
     axes = tuple(sorted(dimensions))
-    monoid = monoid_of(to_apply)
+    if count > 1:
+        return (yield from _folded(to_apply, inputs, inits, axes))
+    (x,), (init,), monoid = inputs, inits, monoid_of(to_apply)
+    if all(x.shape[k] == 1 for k in axes):
+        return converted(x, number_type(init)).reshape([size for k, size in enumerate(x.shape) if k not in axes])
+    goes_to_library = monoid is not None and monoid.is_sum and number_type(x).element.name in _LIBRARY_TYPES and x.size >= _LIBRARY_SIZE
+    if monoid is None or not (goes_to_library or monoid.may_repeat(init)):
+        x = yield from _in_windows(to_apply, x, init, axes)
     if monoid is not None:
-        return monoid.reduced(inputs[0], inits[0], axes)
+        return monoid.reduced(x, init, axes)
+    return (yield from _folded(to_apply, (x,), inits, axes))[0]
+
+
+def _in_windows(reducer: Computation, x: Array, init: Array, axes: tuple[int, ...]) -> Run:
+    """The reductions of windows of 32 along each reduced dimension, and of these again, until no dimension is larger."""
+    while any(x.shape[k] > _WINDOW for k in axes):
+        window, sizes = [], []
+        for k, size in enumerate(x.shape):
+            length = min(size, _WINDOW) if k in axes else 1
+            positions = -(-size // length)
+            surplus = positions * length - size
+            window.append(WindowDimension(length, length, surplus // 2, surplus - surplus // 2))
+            sizes.append(positions)
+        (x,) = yield from _window_fold(reducer, (x,), (init,), tuple(window), sizes)
+    return x
+
+
+def _folded(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> Run:
+    """A tuple of the reduced inputs: one step for each reduced element, for all results at once."""
     kept = tuple([size for k, size in enumerate(inputs[0].shape) if k not in axes])
     steps = prod(inputs[0].shape[k] for k in axes)
     rows = [np.moveaxis(x, axes, range(len(axes))).reshape(steps, *kept) for x in inputs]
     state = tuple(np.broadcast_to(init, kept) for init in inits)
-    if steps >= _LONG and (yield from _is_associative(to_apply, rows)):
-        rows = yield from _paired(to_apply, rows)
+    if steps >= _LONG and (yield from _is_associative(reducer, rows)):
+        rows = yield from _paired(reducer, rows)
     for k in range(len(rows[0])):
-        value = yield Invoke(to_apply, (*state, *(row[k] for row in rows)), kept)
-        state = _listed(value)
-    return state if result.is_tuple else state[0]
+        state = listed((yield Invoke(reducer, (*state, *(row[k] for row in rows)), kept)))
+    return state
 
 
 def _is_associative(reducer: Computation, rows: list[Array]) -> Run:
@@ -75,8 +107,8 @@ def _is_associative(reducer: Computation, rows: list[Array]) -> Run:
     triples = len(rows[0]) // 3
     a, b, c = ([row[k : 3 * triples : 3] for row in rows] for k in range(3))
     lanes = a[0].shape
-    left = _listed((yield Invoke(reducer, (*_listed((yield Invoke(reducer, (*a, *b), lanes))), *c), lanes)))
-    right = _listed((yield Invoke(reducer, (*a, *_listed((yield Invoke(reducer, (*b, *c), lanes)))), lanes)))
+    left = listed((yield Invoke(reducer, (*listed((yield Invoke(reducer, (*a, *b), lanes))), *c), lanes)))
+    right = listed((yield Invoke(reducer, (*a, *listed((yield Invoke(reducer, (*b, *c), lanes)))), lanes)))
     return all(_agree(x, y) for x, y in zip(left, right, strict=True))
 
 
@@ -93,9 +125,30 @@ def _paired(reducer: Computation, rows: list[Array]) -> Run:
         lanes = (count // 2, *rows[0].shape[1:])
         even = [row[0 : count - 1 : 2] for row in rows]
         odd = [row[1:count:2] for row in rows]
-        made = _listed((yield Invoke(reducer, (*even, *odd), lanes)))
+        made = listed((yield Invoke(reducer, (*even, *odd), lanes)))
         rows = [np.concatenate([x, row[count - count % 2 :]]) for x, row in zip(made, rows, strict=True)]
     return rows
+
+
+# ---- scan -------------------------------------------------------------------------------------------------------------
+
+
+@kernel("scan")
+def scan(*operands: Array, dimensions: SingleDim, num_carries: Int, is_reverse: Bool, to_apply: Computation, result: Shape) -> Run:
+    """One call for each place along the dimension; outputs lie at the place of the inputs that they are made of."""
+    count, axis = len(operands) - num_carries, dimensions[0]
+    rows = [np.moveaxis(x, axis, 0) for x in operands[:count]]
+    carries = operands[count:]
+    shapes = result.elements if result.is_tuple else (result,)
+    kept = shapes[: len(shapes) - num_carries]
+    steps = len(rows[0]) if rows else kept[0].dimensions[axis]
+    outputs = [np.empty(shape.dimensions, NUMBERS[shape.element_type].held) for shape in kept]
+    for k in range(steps - 1, -1, -1) if is_reverse else range(steps):
+        made = listed((yield Invoke(to_apply, (*(row[k] for row in rows), *carries))))
+        for output, value in zip(outputs, made, strict=False):
+            np.moveaxis(output, axis, 0)[k] = value
+        carries = made[len(outputs) :]
+    return (*outputs, *carries) if result.is_tuple else (*outputs, *carries)[0]
 
 
 # ---- reduce-window ----------------------------------------------------------------------------------------------------
@@ -105,31 +158,48 @@ def _paired(reducer: Computation, rows: list[Array]) -> Run:
 def reduce_window(*operands: Array, window: Window, to_apply: Computation, result: Shape) -> Run:
     """For each place in the window, all positions at once: acc = f(acc, x) where x is an element and no padding or hole."""
     count = len(operands) // 2
-    inits = _as_parameters(operands[count:], to_apply, 0)
-    inputs = _as_parameters(operands[:count], to_apply, count)
+    inits = as_parameters(operands[count:], to_apply, 0)
+    inputs = as_parameters(operands[:count], to_apply, count)
     sizes = result.elements[0].dimensions if result.is_tuple else result.dimensions
-    state = [np.array(np.broadcast_to(init, sizes)) for init in inits]
-    places = [[_positions(w, tap, size, base) for tap in range(w.size)] for w, size, base in zip(window, sizes, inputs[0].shape, strict=True)]
+    if not window:
+        # XLA:CPU passes a scalar on as it is.
+        return inputs if result.is_tuple else inputs[0]
+    state = yield from _window_fold(to_apply, inputs, inits, window, sizes)
+    return state if result.is_tuple else state[0]
+
+
+def _window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], window: Window, sizes: Sequence[int]) -> Run:
+    """A tuple of the reductions at `sizes` positions of the window, for which padding and holes count nothing."""
+    state = tuple(np.array(np.broadcast_to(init, sizes)) for init in inits)
+    places = [[positions(w, tap, size, base) for tap in range(w.size)] for w, size, base in zip(window, sizes, inputs[0].shape, strict=True)]
     for tap in product(*places):
         targets, sources = tuple(target for target, _ in tap), tuple(source for _, source in tap)
         chosen = [x[sources] for x in inputs]
         if chosen[0].size:
             current = [acc[targets] for acc in state]
-            value = yield Invoke(to_apply, (*current, *chosen), chosen[0].shape)
-            for acc, made in zip(state, _listed(value), strict=True):
+            value = yield Invoke(reducer, (*current, *chosen), chosen[0].shape)
+            for acc, made in zip(state, listed(value), strict=True):
                 acc[targets] = made
-    return tuple(state) if result.is_tuple else state[0]
+    return state
 
 
-def _positions(window: WindowDimension, tap: int, size: int, base: int) -> tuple[slice, slice]:
+def positions(window: WindowDimension, tap: int, size: int, base: int) -> tuple[slice, slice]:
     """Along one dimension: the results whose windows have an element at `tap`, and these elements.
 
-    Result o looks at place o * stride + tap * window_dilation - padding_low; elements lie base_dilation apart from place 0 on.
+    Result o looks at place o * stride + offset; elements lie base_dilation apart from place 0 on, so that a congruence says which o hit one.
     """
-    places = np.arange(size) * window.stride + (tap * window.window_dilation - window.padding_low)
-    hits = np.flatnonzero((places >= 0) & (places % window.base_dilation == 0) & (places // window.base_dilation < base))
-    if not len(hits):
+    stride, dilation = window.stride, window.base_dilation
+    offset = tap * window.window_dilation - window.padding_low
+    common = gcd(stride, dilation)
+    if offset % common:
         return slice(0, 0), slice(0, 0)
-    elements = places[hits] // window.base_dilation
-    step, stride = (hits[1] - hits[0], elements[1] - elements[0]) if len(hits) > 1 else (1, 1)
-    return slice(int(hits[0]), int(hits[-1]) + 1, int(step)), slice(int(elements[0]), int(elements[-1]) + 1, int(stride))
+    step = dilation // common
+    first = -offset // common * pow(stride // common, -1, step) % step
+    least = max(0, -(offset // stride))
+    first += -(-(least - first) // step) * step
+    last = min(size - 1, ((base - 1) * dilation - offset) // stride)
+    if last < first:
+        return slice(0, 0), slice(0, 0)
+    hits = (last - first) // step
+    element, element_step = (first * stride + offset) // dilation, step * stride // dilation
+    return slice(first, first + hits * step + 1, step), slice(element, element + hits * element_step + 1, element_step)

@@ -9,7 +9,7 @@ from hlotool.errors import Violation
 from hlotool.opdefs.codecs.base import builds
 from hlotool.opdefs.codecs.scalars import integer, integers
 from hlotool.shapes.dtype import ELEMENT_TYPES
-from hlotool.shapes.layout import COMBINE, Layout, is_valid_layout
+from hlotool.shapes.layout import COMBINE, Layout, default_layout, is_valid_layout
 from hlotool.shapes.shape import (
     UNBOUNDED,
     Shape,
@@ -54,7 +54,11 @@ def build_array_shape(children: list[Any]) -> Shape:
     sizes = tuple(size for size, _ in rest)
     dynamic = tuple(flag for _, flag in rest)
     if layout is not None and len(layout.value.minor_to_major) != len(sizes):
-        raise Violation("S017", layout.position, f"the layout orders {len(layout.value.minor_to_major)} dimensions, the shape has {len(sizes)}")
+        code = "L032" if element_type in _TOKEN_TYPES else "L001"
+        hint = f"row-major is {default_layout(len(sizes)).text}" if sizes else "leave the layout out"
+        raise Violation(
+            code, layout.position, f"the layout orders {len(layout.value.minor_to_major)} dimensions, the shape has rank {len(sizes)}", hint
+        )
     if element_type in _TOKEN_TYPES:
         return Shape(str(element_type), sizes, dynamic if any(dynamic) else ())
     return array_shape(str(element_type), sizes, dynamic, layout.value if layout is not None else None)
@@ -192,7 +196,7 @@ def build_layout_int(children: list[Any]) -> tuple[str, int, str, int]:
     letter, token = children
     value = integer(token)
     if letter == "L" and value < 1:
-        raise Violation("S017", token.start_pos, f"the tail padding alignment must be at least 1, not {value}")
+        raise Violation("L028", letter.start_pos, f"the tail padding alignment must be at least 1, not {value}")
     return str(letter), letter.start_pos, _INT_FIELDS[letter], value
 
 

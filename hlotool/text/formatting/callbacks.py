@@ -16,6 +16,8 @@ __all__ = ["callback"]
 Children = list[Any]
 Handler = Callable[[str, Children], Any]
 _HANDLERS: dict[str, Handler] = {}
+# Values with computations written inline; names alone are joined as `names`.
+_BODIES = frozenset({"inline_computation", "called_computations"})
 
 
 def _rule(*names: str) -> Callable[[Handler], Handler]:
@@ -53,7 +55,7 @@ def _joined(name: str, children: Children) -> Piece | None:
 # ---- literals ---------------------------------------------------------------------------------------------------------
 
 
-@_rule("loose_literal", "literal", "dense", "loose_tuple")
+@_rule("loose_literal", "literal", "dense", "loose_tuple", "complex")
 def _literal(name: str, children: Children) -> Piece | None:
     pieces = flat(children)
     if not pieces:
@@ -67,7 +69,9 @@ def _constant_call(name: str, children: Children) -> Piece:
     """`constant(`, the literal as it is, and `)`: it is laid out when the shape before it is known."""
     pieces = flat(children)
     start, end = pieces[0].start, pieces[-1].end
-    return Piece(current().text[pieces[1].end : end - 1], start, end, name, key=pieces[0].text)
+    session = current()
+    session.hoist(pieces[0].end, pieces[1].start)
+    return Piece(session.text[pieces[1].end : end - 1], start, end, name, key=pieces[0].text)
 
 
 @_rule("typed_array")
@@ -75,7 +79,7 @@ def _typed_array(name: str, children: Children) -> Piece:
     shape, literal = flat(children)
     session = current()
     comments = session.joiner.comments(shape.end, literal.start)
-    text = session.literal(shape.text, literal.text)
+    text = session.literal(shape.text, literal.text, literal.start)
     return Piece(f"{shape.text} {comments + ' ' if comments else ''}{text}", shape.start, literal.end, name)
 
 
@@ -85,7 +89,8 @@ def _with_literal(pieces: list[Piece]) -> list[Piece]:
     if call.type != "constant_call":
         return pieces
     shape = pieces[0].text if len(pieces) > 1 else ""
-    call.text = f"{call.key}({current().literal(shape, call.text.strip())})"
+    start = call.end - 1 - len(call.text)
+    call.text = f"{call.key}({current().literal(shape, call.text, start)})"
     return pieces
 
 
@@ -97,6 +102,8 @@ def _attribute(name: str, children: Children) -> Piece:
     pieces = flat(children)
     made = current().joiner.join(name, pieces)
     made.key = pieces[0].text[:-1]
+    if pieces[-1].type in _BODIES:
+        made.type = pieces[-1].type
     return made
 
 
@@ -136,17 +143,18 @@ def _call(name: str, children: Children) -> Piece:
 def _with_attributes(head: Piece, rest: list[Piece], order: dict[str, int]) -> Piece:
     """`head, name=value, name=value`; comments around a comma stay with what they stand beside."""
     joiner, texts = current().joiner, []
-    before, text, place, end = head, head.text, -1, head.end
+    before, text, place, end, has_body = head, head.text, -1, head.end, False
     for piece in rest:
         comments = joiner.comments(before.end, piece.start)
         if piece.type == "COMMA":
             text += f" {comments}" if comments else ""
         else:
-            texts.append((place, text))
+            texts.append((place, text, has_body))
             text = f"{comments} {piece.text}" if comments else piece.text
+            has_body = piece.type in _BODIES
             place, end = order.get(piece.key, order[UNKNOWN]), piece.end
         before = piece
-    texts.append((place, text))
+    texts.append((place, text, has_body))
     text = ""
     for k, piece_text in enumerate(_in_order(texts)):
         # XLA writes the table of debug attributes on lines of its own.
@@ -154,14 +162,10 @@ def _with_attributes(head: Piece, rest: list[Piece], order: dict[str, int]) -> P
     return Piece(text, head.start, end, head.type)
 
 
-def _in_order(texts: list[tuple[int, str]]) -> list[str]:
-    """Sorted by place; computations written inline keep their order, by which they are named."""
-    ordered = [text for _, text in sorted(texts, key=lambda found: found[0])]
-    bodies = [text for _, text in texts if "{" in text and "\n" in text]
-    if len(bodies) > 1:
-        remaining = iter(bodies)
-        ordered = [next(remaining) if "{" in text and "\n" in text else text for text in ordered]
-    return ordered
+def _in_order(texts: list[tuple[int, str, bool]]) -> list[str]:
+    """Sorted by place; attributes with computations written inline keep their order, by which these are named."""
+    bodies = iter([text for _, text, has_body in texts if has_body])
+    return [next(bodies) if has_body else text for _, text, has_body in sorted(texts, key=lambda found: found[0])]
 
 
 @_rule("instruction")
@@ -230,7 +234,7 @@ def _called_computations(name: str, children: Children) -> Piece:
         return session.joiner.join("names", pieces)
     bodies = [piece.text if piece.text[:1] in "\r\n" else f"{session.writer.newline}{piece.text}" for piece in pieces if piece.type != "COMMA"][1:-1]
     for before, piece in itertools.pairwise(pieces):
-        session.hoist(session.joiner.comments(before.end, piece.start))
+        session.hoist(before.end, piece.start)
     indent = "  " * session.writer.block.level
     return Piece("{" + ",".join(bodies) + session.writer.newline + indent + "}", pieces[0].start, pieces[-1].end, name)
 
@@ -258,7 +262,7 @@ def _stack_tables(name: str, children: Children) -> Piece:
     newline = session.writer.newline
     text = [pieces[0].text]
     for before, piece in itertools.pairwise(pieces):
-        session.hoist(session.joiner.comments(before.end, piece.start))
+        session.hoist(before.end, piece.start)
         text.append((newline * 2 if piece.type.isupper() else newline) + piece.text)
     return Piece("".join(text), pieces[0].start, pieces[-1].end, name)
 
@@ -270,7 +274,7 @@ def _table(name: str, children: Children) -> Piece:
     session = current()
     rows = []
     for before, piece in itertools.pairwise(pieces):
-        session.hoist(session.joiner.comments(before.end, piece.start))
+        session.hoist(before.end, piece.start)
         if piece.type not in ("COMMA", "RBRACE"):
             rows.append(f"  {piece.text}")
     newline = session.writer.newline

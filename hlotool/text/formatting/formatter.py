@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import re
 
+from lark.exceptions import UnexpectedInput
+
 from hlotool.errors import ParseError, Source
 from hlotool.ir.model import Module
 from hlotool.text.driver import read_pieces
 from hlotool.text.formatting.callbacks import callback
 from hlotool.text.formatting.kept import kept_text
 from hlotool.text.formatting.lines import FormattedLines
-from hlotool.text.formatting.pieces import Joiner
-from hlotool.text.formatting.proof import check
+from hlotool.text.formatting.pieces import COMMENT, Joiner
+from hlotool.text.formatting.proof import check, refuse
 from hlotool.text.formatting.session import FormatSession
 from hlotool.text.formatting.style import FormatStyle
 from hlotool.text.formatting.writer import Writer
 from hlotool.text.fused import FusedPath
 from hlotool.text.lexer import skip_blanks
-from hlotool.text.parser import decoded, form_of, no_garbage_collection, parts_of, read_source
+from hlotool.text.parser import Part, decoded, form_of, no_garbage_collection, parts_of, read_source
 
 __all__ = ["format_text"]
 
 _DEFAULT = FormatStyle()
-# What a mark stands before: the shape of an operand, another shape or sharding, or a name.
-_MARK = re.compile(
-    r"/\*index=[0-9]++\*/[ \t\r\n]*+(?:(?P<operand>[a-z][a-z0-9]*+\[[^\]\n]*+\](?:\{[^}\n]*+\})?+[ \t]++[%A-Za-z_])"
-    r"|(?P<shape>[({]|[a-z][a-z0-9]*+[\[(])|.)",
-    re.DOTALL,
-)
+_BLANK_LINE = re.compile(r"[ \t]*+(\r?+\n)")
+_MARK = re.compile(r"/\*index=[0-9]++\*/")
+_SHAPE = re.compile(r"(?:b[ \t\r\n]*+\(|\(|[a-z][a-z0-9]*+[ \t\r\n]*+\[)")
+_BRACKET = re.compile(COMMENT.pattern + r"|[(\[{]|[)\]}]")
 
 
 def format_text(
@@ -48,10 +48,26 @@ def format_text(
     if not whole.strip():
         # A file that has just been made is saved, too.
         return ""
-    out = []
-    for part in parts_of(whole, filename):
-        out.append(part.source.text if part.is_separator else _format_part(part.source, style, lines, proved=proved))
-    return "".join(out)
+    parts = parts_of(whole, filename)
+    made = [part.source.text if part.is_separator else _format_part(part.source, style, lines, proved=proved) for part in parts]
+    if len(parts) > 1:
+        for k, part in enumerate(parts):
+            made[k] = _beside_separators(part, made[k])
+        _check_separators(parts, made, filename)
+    return "".join(made)
+
+
+def _beside_separators(part: Part, text: str) -> str:
+    """The text of one of several modules, behind an empty line where its author has left one."""
+    blank = _BLANK_LINE.match(part.source.text)
+    return text if part.is_separator or blank is None or _BLANK_LINE.match(text) else blank[1] + text
+
+
+def _check_separators(parts: list[Part], made: list[str], filename: str) -> None:
+    """Raises InternalError unless the modules are still apart."""
+    wanted = [text for part, text in zip(parts, made, strict=True) if not part.is_separator]
+    if [part.source.text for part in parts_of("".join(made), filename) if not part.is_separator] != wanted:
+        refuse(filename, "formatting would join or split modules")
 
 
 def _format_part(source: Source, style: FormatStyle, lines: tuple[int, int] | None, *, proved: bool) -> str:
@@ -82,9 +98,18 @@ def _selected(source: Source, module: Module, lines: tuple[int, int]) -> tuple[i
 
 
 def _formatted(text: str, path: FusedPath, style: FormatStyle, selected: tuple[int, int] | None) -> str:
+    try:
+        return _run(text, path, style, selected, by_lines=True)
+    except UnexpectedInput:
+        # What looks like a whole line may go on in the next one, in the middle of a value.
+        return _run(text, path, style, selected, by_lines=False)
+
+
+def _run(text: str, path: FusedPath, style: FormatStyle, selected: tuple[int, int] | None, *, by_lines: bool) -> str:
     joiner = Joiner(text, _marks(text))
     session = FormatSession(joiner, Writer(joiner, kept_text(text, selected), style.width), path)
-    session.fused = FormattedLines(session, callback)
+    if by_lines:
+        session.fused = FormattedLines(session, callback)
     with no_garbage_collection():
         read_pieces(session, form_of(text), callback)
         return session.writer.finish()
@@ -93,10 +118,27 @@ def _formatted(text: str, path: FusedPath, style: FormatStyle, selected: tuple[i
 def _marks(text: str) -> frozenset[str]:
     """Which lists the author has numbered: XLA's short form numbers shapes and not operands."""
     found: set[str] = set()
-    at = text.find("/*index=")
-    while at >= 0 and len(found) < 2:
-        mark = _MARK.match(text, at)
-        if mark is not None:
-            found.add("shapes" if mark["shape"] else "operands")
-        at = text.find("/*index=", at + 1)
+    mark = _MARK.search(text)
+    while mark is not None and len(found) < 2:
+        found.add("shapes" if _is_bare_shape(text, skip_blanks(text, mark.end())) else "operands")
+        mark = _MARK.search(text, mark.end())
     return frozenset(found)
+
+
+def _is_bare_shape(text: str, start: int) -> bool:
+    """Whether a shape, or one sharding of several, begins here: not an operand, which may be a name behind its shape."""
+    if text.startswith("{", start):
+        return True
+    if not _SHAPE.match(text, start):
+        return False
+    depth, end = 0, start
+    for bracket in _BRACKET.finditer(text, start):
+        if bracket[0][0] == "/":
+            continue
+        if depth == 0 and end > start and skip_blanks(text, end) < bracket.start():
+            break
+        depth += 1 if bracket[0] in "([{" else -1
+        if depth < 0:
+            break
+        end = bracket.end()
+    return text.startswith((",", ")", "}"), skip_blanks(text, end))

@@ -68,7 +68,8 @@ def _line_end(newline: str, lines: int, blank: int | None) -> str:
 def read_gap(source: str, start: int, end: int, kept: KeptText, hoisted: list[str]) -> Gap:
     """The gap source[start:end]; `hoisted` comments are added behind its own, each on a line."""
     remarks: list[_Remark] = []
-    lines = 0
+    # What stands first in a text begins a line.
+    lines = int(start == 0)
     for low, high, is_kept in kept.cuts(start, end) if kept else ((start, end, False),):
         if is_kept:
             text = source[low:high]

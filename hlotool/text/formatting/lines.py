@@ -22,7 +22,7 @@ from hlotool.text.formatting.session import FormatSession
 from hlotool.text.formatting.writer import Writer
 from hlotool.text.marks import MARK_INTERVAL
 from hlotool.text.memo import Memo
-from hlotool.text.patterns import patterns
+from hlotool.text.runs import RunReader
 from hlotool.text.segments import Stop
 
 __all__ = ["FormattedLines"]
@@ -33,65 +33,28 @@ _NAMES = frozenset({"Computation", "Computations", "Names"})
 _STYLE = Style()
 
 
-class FormattedLines:
+class FormattedLines(RunReader):
     """The line formatter of one run; `callback` is what formats pieces of lines by the rules of the grammar."""
 
     def __init__(self, session: FormatSession, callback: Maker) -> None:
+        super().__init__()
         self.session = session
         self.callback = callback
         self.writer = session.writer
-        self.patterns = patterns()
         self.path = session.path
         self.heads: Memo[str, tuple[str, str, dict[str, str], str]] = Memo(self._head)
         self.attribute_memos: dict[str, Memo[str, str]] = {}
         self.values: dict[tuple[str, str], str] = {}
         self.shapes: Memo[str, str] = Memo(self._formatted_shape)
         self.operand_marks = "operands" in session.joiner.marks
-        self._failed_run = -1
-        self._failed_computation = -1
         self._header: tuple[str, int, str | None, int, int] | None = None
-
-    # ---- what the lexer asks: as FusedPath ----------------------------------------------------------------------------
-
-    def announce(self, text: str, position: int, accepted: frozenset[str]) -> str | None:
-        """The FUSED_ token to give to the parser here, None when the ordinary lexer shall go on."""
-        if "FUSED_HEADER" in accepted:
-            return "FUSED_HEADER" if self._read_header(text, position) else None
-        start = self._skip(text, position)
-        if start and "\n" not in text[position:start]:
-            return None
-        if "FUSED_COMPUTATIONS" in accepted:
-            if start != self._failed_computation and self.patterns.computation.match(text, start):
-                return "FUSED_COMPUTATIONS"
-        elif "FUSED_RUN" in accepted and start != self._failed_run and self.patterns.line.match(text, start):
-            return "FUSED_RUN"
-        return None
-
-    def consume(self, kind: str, text: str, position: int) -> tuple[int, bool]:
-        """Writes what was announced; returns the offset behind it and whether a computation was left open there."""
-        if kind == "FUSED_HEADER":
-            return self._write_header(), False
-        start = self._skip(text, position)
-        if kind == "FUSED_COMPUTATIONS":
-            end, still_open = self._computations(text, start)
-            if end == start:
-                self._failed_computation = start
-            return end, still_open
-        end = self._run(text, position)
-        if end == position:
-            self._failed_run = start
-        return end, False
-
-    def _skip(self, text: str, position: int) -> int:
-        match = self.patterns.blank.match(text, position)
-        return match.end() if match else position
 
     # ---- header -------------------------------------------------------------------------------------------------------
 
     def _read_header(self, text: str, position: int) -> bool:
         start = self._skip(text, position)
         match = self.patterns.header.match(text, start)
-        if match is None or match[1] in self.path.reserved:
+        if match is None or match[1] in self.reserved:
             return False
         try:
             attributes = self._attributes(match[2], HEADER_ORDER, MODULE_ATTRIBUTES)
@@ -106,7 +69,7 @@ class FormattedLines:
             self._header = (f"HloModule {match[1]}{attributes}", start, tables[1], end, tables.start(1))
         return True
 
-    def _write_header(self) -> int:
+    def _take_header(self) -> int:
         assert self._header is not None
         text, start, tables, end, tables_start = self._header
         self.writer.item(start, end, text)
@@ -143,7 +106,7 @@ class FormattedLines:
 
     def _opening(self, header: Any) -> str | None:
         entry, percent, name, parameters, result = header.groups()
-        if not percent and name in self.path.reserved:
+        if not percent and name in self.reserved:
             return None
         text = f"{entry or ''}{percent}{name} "
         if parameters is None:
@@ -168,7 +131,7 @@ class FormattedLines:
     def _run(self, text: str, position: int) -> int:
         """Writes instructions line by line; returns the offset behind the last that it could read, its line end not included."""
         match, heads, writer, newline = self.patterns.line.match, self.heads, self.writer, self.writer.newline
-        is_plain, numbered = self.patterns.operand_names.fullmatch, self.operand_marks
+        is_plain, numbered, configs = self.patterns.operand_names.fullmatch, self.operand_marks, self.path.configs
         ending = "\r" if newline == "\r\n" else ""
         kept: KeptText | None = writer.kept or None
         indent = "  " * writer.block.level
@@ -190,6 +153,9 @@ class FormattedLines:
                 if not is_plain(operands) or (numbered and operands.count(",") >= MARK_INTERVAL):
                     operands = self._operands(opcode, head, references, others)
                 formatted = attributes[attribute_text]
+                if config is not None:
+                    # Other attributes may follow, if it ends before the line does.
+                    _ = configs[config]
             except Stop:
                 break
             stop = line.start(11)
@@ -204,7 +170,7 @@ class FormattedLines:
                 tail = (f", metadata={metadata}" if metadata is not None else "") + (f", backend_config={config}" if config is not None else "")
                 writer.item(start, stop, f"{root or ''}{percent}{name} = {formatted_head}{opening}{formatted}{tail}")
             elif region < 0:
-                joins = writer.separate(start)
+                joins = writer.separate(start, stop)
                 region = start if joins else line.start()
             end, at = stop, line.end()
             if trailing != ending or text[at - 1 : at] != "\n":
@@ -243,7 +209,12 @@ class FormattedLines:
             return self._marked(bare.split(", %"), ", ", "%")
         if opcode == _CONSTANT:
             return self._constant(head, others)
-        if opcode == _PARAMETER or not others:
+        if opcode == _PARAMETER:
+            number = self.patterns.index_mark.sub("", others).strip()
+            if not self.patterns.integer.fullmatch(number):
+                raise Stop
+            return number
+        if not others:
             return others
         found, at, match = [], 0, self.patterns.typed_operand.match
         while at < len(others):
@@ -264,9 +235,12 @@ class FormattedLines:
 
     def _constant(self, head: str, text: str) -> str:
         known = self.path.literals.get((head, text))
-        if known is not None and known.text == text:
+        if known is None:
+            # Not one literal: the parenthesis that was taken for its end may be that of another instruction.
+            raise Stop
+        if known.text == text:
             return text
-        formatted = self.session.literal(head.rpartition(" ")[0], text)
+        formatted = self.session.literal(head.rpartition(" ")[0], text, 0)
         if self.session.joiner.hoisted:
             self.session.joiner.hoisted = []
             raise Stop
@@ -302,7 +276,8 @@ class FormattedLines:
 
     def _is_formatted(self, kind: str, text: str) -> bool:
         """Whether a value is certainly spelled as it is printed; what this does not know, the grammar does."""
-        if self.patterns.word.fullmatch(text) or (kind in _NAMES and self.patterns.name_list.fullmatch(text)):
+        # A word is not the whole of any value: a shape begins with one, and may go on in the next line.
+        if kind in _NAMES and (self.patterns.word.fullmatch(text) or self.patterns.name_list.fullmatch(text)):
             return True
         codec = CODECS[kind]
         value = self.path.segments.values.get((codec.rule, text), None)

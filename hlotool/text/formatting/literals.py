@@ -9,38 +9,45 @@ from hlotool.errors import Violation
 from hlotool.shapes.shape import Shape
 from hlotool.text.formatting.pieces import INDEX_MARK, Joiner
 from hlotool.text.literal import parse_literal
+from hlotool.text.literal_print import literal_text
 
 __all__ = ["formatted_literal"]
 
 # Loose literals differ from printed ones in these only.
 _UNIMPORTANT = re.compile(r"[\s,]++|/\*i[0-9]++=[0-9]++\*/")
+_ROW_MARK = re.compile(r"/\*i[0-9]++=[0-9]++\*/ ?")
 _PART = re.compile(r"//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/|[{}(),]|[^\s{}(),/]++")
 
 
-def formatted_literal(shape: Shape | None, text: str, joiner: Joiner) -> str:
+def formatted_literal(shape: Shape | None, text: str, joiner: Joiner, start: int) -> str:
     """The literal as XLA lays it out, if that keeps all that is written; with comments inside, or numbers that XLA would replace, only
-    its blanks are made even."""
+    its blanks are made even. Line comments leave the literal, and do not count."""
+    if "//" in text:
+        text = _PART.sub(lambda part: _left(part, joiner, start), text)
     if shape is not None:
         try:
-            printed = parse_literal(shape, text).text
+            printed = literal_text(parse_literal(shape, text))
         except Violation:
             printed = None
         if printed is not None and (printed == text or _essence(printed) == _essence(text)):
-            return printed
-    return _respaced(text, joiner)
+            # Marks as for lists: anew where there are some, none where there are none.
+            return printed if "/*" in text else _ROW_MARK.sub("", printed)
+    return _respaced(text)
 
 
 def _essence(text: str) -> str:
     return _UNIMPORTANT.sub("", text)
 
 
-def _respaced(text: str, joiner: Joiner) -> str:
-    parts = []
-    for part in _PART.findall(text):
-        if part.startswith("//"):
-            joiner.hoisted.append(part.rstrip())
-        elif not INDEX_MARK.fullmatch(part):
-            parts.append(part)
+def _left(part: re.Match[str], joiner: Joiner, start: int) -> str:
+    if not part[0].startswith("//"):
+        return part[0]
+    joiner.hoisted.append((start + part.start(), part[0].rstrip()))
+    return ""
+
+
+def _respaced(text: str) -> str:
+    parts = [part for part in _PART.findall(text) if not INDEX_MARK.fullmatch(part)]
     nested = any(part == "{" and before == "{" for before, part in itertools.pairwise(parts))
     out: list[str] = []
     before = ""

@@ -54,7 +54,7 @@ class Joiner:
         self.source = source
         self.marks = marks
         # Line comments inside an instruction: they go before it, since nothing can follow them on their line.
-        self.hoisted: list[str] = []
+        self.hoisted: list[tuple[int, str]] = []
 
     def comments(self, start: int, end: int) -> str:
         """The block comments between two tokens; line comments are put by for a line of their own."""
@@ -65,20 +65,29 @@ class Joiner:
         for match in COMMENT.finditer(gap):
             comment = match[0]
             if comment.startswith("//"):
-                self.hoisted.append(comment.rstrip())
+                self.hoisted.append((start + match.start(), comment.rstrip()))
             elif not INDEX_MARK.fullmatch(comment):
                 found.append(comment)
         return " ".join(found)
 
+    def take_hoisted(self, end: int) -> list[str]:
+        """The comments that go before the item that ends at `end`, in the order of the source; parts are joined in another."""
+        if not self.hoisted:
+            return []
+        found = sorted(self.hoisted)
+        self.hoisted = [(at, comment) for at, comment in found if at >= end]
+        return [comment for at, comment in found if at < end]
+
     def join(self, rule: str, pieces: Sequence[Piece]) -> Piece:
         """One piece of the parts of a rule; surplus commas are dropped."""
         first = pieces[0]
-        if len(pieces) == 1:
+        if len(pieces) == 1 and first.type != "COMMA":
             return Piece(first.text, first.start, first.end, rule, first.key)
         spacing = SPACING.get(rule, TIGHT)
         numbered = spacing.marks in self.marks
-        text = [first.text]
-        opened = first.type in OPENERS
+        # Some lists have no brackets of their own, so that they may begin with a surplus comma.
+        text = ["" if first.type == "COMMA" else first.text]
+        opened = first.type in OPENERS or first.type == "COMMA"
         members, separated = 0, False
         for before, piece in pairwise(pieces):
             comments = self.comments(before.end, piece.start)

@@ -16,7 +16,9 @@ from hlotool.text.formatting.pieces import INDEX_MARK
 from hlotool.text.fused import FusedPath
 from hlotool.text.parser import read_source
 
-__all__ = ["check"]
+__all__ = ["check", "refuse"]
+
+_NOT_COUNTED = str.maketrans("", "", " \t\r\n,")
 
 
 def comments_of(text: str) -> Counter[str]:
@@ -24,12 +26,22 @@ def comments_of(text: str) -> Counter[str]:
 
     >>> comments_of('a /* b */ // c "d //"')
     Counter({'/* b */': 1, '// c "d //"': 1})
+    >>> comments_of('frontend_attributes={/* a */ x={//}}, backend_config={/*}')
+    Counter({'/* a */': 1})
     """
     found: Counter[str] = Counter()
     for start, end in comment_spans(text):
         if not INDEX_MARK.fullmatch(text, start, end):
             found[text[start:end].rstrip()] += 1
     return found
+
+
+def _characters(text: str) -> dict[str, int]:
+    """How often each character stands in a text: in any order, but without what the formatter may add and drop."""
+    if "/*i" in text:
+        text = INDEX_MARK.sub("", text)
+    bare = text.translate(_NOT_COUNTED)
+    return {character: bare.count(character) for character in set(bare)}
 
 
 def check(before: Source, module: Module, after: str, again: Callable[[str, FusedPath], str]) -> None:
@@ -39,18 +51,22 @@ def check(before: Source, module: Module, after: str, again: Callable[[str, Fuse
     copy, path = read_source(Source(after, before.filename), strict=False)
     errors = [d for d in copy.diagnostics if d.severity == "error"]
     if errors:
-        _refuse(before, f"the formatted text would not parse: {errors[0]}")
+        refuse(before.filename, f"the formatted text would not parse: {errors[0]}")
     difference = next(differences(module, copy), None)
     if difference is not None:
-        _refuse(before, f"formatting would change the module: {difference}")
+        refuse(before.filename, f"formatting would change the module: {difference}")
     lost, made = comments_of(before.text), comments_of(after)
     if lost != made:
         changed = next(iter((lost - made) or (made - lost)))
-        _refuse(before, f"formatting would change the comments: {changed[:80]}")
+        refuse(before.filename, f"formatting would change the comments: {changed[:80]}")
+    # Not everything that is written is part of a module: the parameters of a signature are not, nor are percent signs.
+    if _characters(before.text) != _characters(after):
+        refuse(before.filename, "formatting would change more than blanks and commas")
     assert path is not None
     if again(after, path) != after:
-        _refuse(before, "formatting twice would give another text")
+        refuse(before.filename, "formatting twice would give another text")
 
 
-def _refuse(source: Source, reason: str) -> None:
-    raise InternalError(f"{source.filename}: {reason[:500]}. The text is left as it is. This is a bug in hlotool; please report it with the text")
+def refuse(filename: str, reason: str) -> None:
+    """Raises InternalError: the formatter has made what it must not make."""
+    raise InternalError(f"{filename}: {reason[:500]}. The text is left as it is. This is a bug in hlotool; please report it with the text")

@@ -52,7 +52,6 @@ SPACING: dict[str, Spacing] = {
         _FIELDS,
     ),
     "buffer_donor": _PADDED,
-    "complex": _LIST,
     "debug_entry": _LIST,
     "domain": Spacing(comma=", ", between=", "),
     "entry_layout": Spacing(comma=", ", marks="shapes"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hlotool.text.lexer import raw_value_end
+from hlotool.text.lexer import raw_value_end, skip_blanks
 from hlotool.text.session import attribute_tokens
 
 __all__ = ["wrapped"]
@@ -28,13 +28,14 @@ def wrapped(text: str, indent: str, width: int, newline: str) -> str:
     ROOT r = f32[2] add(first, second),
           metadata={op_name='sum'}
     """
-    if "\n" in text:
+    breaks, end = _breaks(text)
+    if "\n" in text[:end]:
         # Computations inside, and comments of several lines, have lines of their own.
         return text
     lines, start, before = [], 0, indent
-    breaks = _breaks(text)
     first = 0
-    while len(before) + len(text) - start > width and first < len(breaks):
+    # Comments behind the last attribute do not count: they might as well stand behind the instruction.
+    while len(before) + end - start > width and first < len(breaks):
         room = start + width - len(before)
         last = first
         while last < len(breaks) and breaks[last][0] < room:
@@ -48,12 +49,14 @@ def wrapped(text: str, indent: str, width: int, newline: str) -> str:
     return newline.join(lines).removeprefix(indent)
 
 
-def _breaks(text: str) -> list[tuple[int, int]]:
-    """Offsets of the commas behind which a line may end, each with the number of brackets around it."""
-    found, depth, at = [], 0, 0
+def _breaks(text: str) -> tuple[list[tuple[int, int]], int]:
+    """Offsets of the commas behind which a line may end, each with the number of brackets around it; and where the last token ends."""
+    found, depth, at, end = [], 0, 0, 0
     kinds = attribute_tokens()
     while (part := _PART.match(text, at)) is not None:
         at = part.end()
+        if not part[0].isspace() and not part[0].startswith("/*"):
+            end = at
         if part["open"]:
             depth += 1
         elif part["close"]:
@@ -62,5 +65,5 @@ def _breaks(text: str) -> list[tuple[int, int]]:
             found.append((part.start(), depth))
             name = part["name"]
             if name and depth == 0 and kinds.get(name, "KEY_BACKEND_CONFIG") in _RAW:
-                at = max(at, raw_value_end(text, at))
-    return found
+                end = at = raw_value_end(text, skip_blanks(text, at))
+    return found, end

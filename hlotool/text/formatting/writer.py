@@ -6,6 +6,8 @@ the order of the source; what stands between two of them can only be blanks and 
 
 from __future__ import annotations
 
+import re
+
 from hlotool.text.formatting.gaps import read_gap
 from hlotool.text.formatting.kept import KeptText
 from hlotool.text.formatting.pieces import Joiner
@@ -14,6 +16,8 @@ from hlotool.text.formatting.wrap import wrapped
 __all__ = ["Writer"]
 
 INDENT = "  "
+# Up to the first line end that is the formatter's to write: comments and strings keep theirs.
+_FIRST_LINE = re.compile(r"(?:[^\n\"'/]++|\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'|/\*(?:[^*]++|\*(?!/))*+\*/|//[^\n]*+|[\"'/])*+\n", re.DOTALL)
 
 
 class _Block:
@@ -27,7 +31,7 @@ class _Block:
         self.last = last
         self.parts: list[str] = []
         # Comments of the enclosing instruction, while a computation inside it is written.
-        self.hoisted: list[str] = []
+        self.hoisted: list[tuple[int, str]] = []
         # Whether nothing stands behind the opening brace, or before the first item, yet.
         self.is_fresh = True
         # Whether the item written last is the tables of stack frames.
@@ -42,8 +46,8 @@ class Writer:
         self.source = joiner.source
         self.kept = kept
         self.width = width
-        end = self.source.find("\n")
-        self.newline = "\r\n" if end > 0 and self.source[end - 1] == "\r" else "\n"
+        found = _FIRST_LINE.match(self.source)
+        self.newline = "\r\n" if found and found[0].endswith("\r\n") else "\n"
         self.blocks = [_Block(0, 0)]
 
     @property
@@ -58,7 +62,7 @@ class Writer:
         keep = bool(self.kept) and self.kept.touches(start, end)
         if keep:
             self.joiner.hoisted = []
-        joins = self.separate(start, blank=blank)
+        joins = self.separate(start, end, blank=blank)
         indent = INDENT * block.level
         if keep:
             text = self.source[start:end]
@@ -72,9 +76,9 @@ class Writer:
         self.item(start, end, text, blank=1)
         self.block.has_tables = True
 
-    def separate(self, start: int, *, blank: int = 0, closes: bool = False) -> bool:
-        """Writes what stands before an item that begins at `start`; whether the item goes on the line of a comment."""
-        block, hoisted = self.block, self.joiner.hoisted
+    def separate(self, start: int, end: int, *, blank: int = 0, closes: bool = False) -> bool:
+        """Writes what stands before the item source[start:end]; whether the item goes on the line of a comment."""
+        block, hoisted = self.block, self.joiner.take_hoisted(end)
         was_fresh, block.is_fresh = block.is_fresh, False
         source, last = self.source, block.last
         blank_first = 0 if was_fresh else blank or None
@@ -85,7 +89,6 @@ class Writer:
                     blanks = blank_first if blank_first is not None else int(not closes and gap.count("\n") > 1)
                     block.parts.append(self.newline * (1 + blanks))
                 return False
-        self.joiner.hoisted = []
         found = read_gap(source, last, start, self.kept, hoisted)
         indent = INDENT * (block.level + closes)
         block.parts.append(found.text(self.newline, indent, at_start=not block.parts, blank_first=blank_first, blank_last=0 if closes else None))
@@ -106,7 +109,7 @@ class Writer:
         """Writes the brace that ends a computation."""
         block = self.block
         block.level -= 1
-        joins = self.separate(start, closes=True)
+        joins = self.separate(start, end, closes=True)
         block.parts.append(text if joins else INDENT * block.level + text)
         block.last = end
 

@@ -1,4 +1,4 @@
-"""P001 to P006: groups of devices."""
+"""P001 to P006 and P030: groups of devices."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ _UNIFORM = {
 _AT = "replica_groups value"
 
 
-@module_rule("P001", "P002", "P003", "P004", "P005", "P006", stage="module")
+@module_rule("P001", "P002", "P003", "P004", "P005", "P006", "P030", stage="module")
 def replica_groups(facts: Facts) -> Iterator[Finding]:
     """The groups of a collective name each id once.
 
     Checks: no group is empty (P001), no id occurs twice (P002) or is missing (P003), their number is that of the header (P004, not where
-    the header leaves it at 1), groups have one size where the op needs it (P005), and ids of devices come with groups (P006).
+    the header leaves it at 1), groups have one size where the op needs it (P005), and ids of devices come with groups (P006). An iota has as many
+    ids as its groups have places (P030).
     Why: a device that is in no group, or in two, waits forever.
     Bad: `replica_groups={{0,1},{1,2}}`
     Good: `replica_groups={{0,1},{2,3}}`
@@ -38,7 +39,7 @@ def replica_groups(facts: Facts) -> Iterator[Finding]:
                 message = "ids of devices need explicit replica_groups"
                 yield Finding("P006", computation, x, "replica_groups", message, "list the groups, or drop use_global_device_ids")
             continue
-        found = _first_fault(groups)
+        found = _first_fault(groups) or _miscounted(groups)
         given, wanted = groups.device_count, ids_of_mode(mode, facts.module)
         if found is None and wanted not in (1, given):
             found = "P004", f"groups name {given} ids, the module has {wanted} {mode}"
@@ -47,6 +48,13 @@ def replica_groups(facts: Facts) -> Iterator[Finding]:
             found = "P005", f"groups of '{x.op.name}' have the sizes {' and '.join(map(str, sizes))}"
         if found is not None:
             yield Finding(found[0], computation, x, _AT, found[1])
+
+
+def _miscounted(groups: ReplicaGroups) -> tuple[str, str] | None:
+    tile = groups.tile
+    if tile is None or tile.size == tile.device_count:
+        return None
+    return "P030", f"{'*'.join(map(str, tile.dimensions))} = {tile.size} ids, the iota has {tile.device_count}"
 
 
 def _first_fault(groups: ReplicaGroups) -> tuple[str, str] | None:

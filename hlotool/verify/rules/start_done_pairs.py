@@ -1,34 +1,30 @@
-"""A013 to A015 and A023: starts and what waits for them."""
+"""A013 to A015: starts of collectives and copies, and what waits for them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hlotool.analysis.schedule import AWAITED_BY
 from hlotool.verify.facts import Facts
 from hlotool.verify.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-_DONES = {
-    "all-gather-start": "all-gather-done",
-    "all-reduce-start": "all-reduce-done",
-    "collective-permute-start": "collective-permute-done",
-    "copy-start": "copy-done",
-}
-_TRANSFERS = ("send-done", "recv-done")
+_STARTS = ("all-gather-start", "all-reduce-start", "collective-permute-start", "copy-start")
 
 
-@module_rule("A013", "A014", "A015", "A023", stage="module")
+@module_rule("A013", "A014", "A015", stage="module")
 def start_done_pairs(facts: Facts) -> Iterator[Finding]:
     """Each start is waited for once, by its own kind of done.
 
     Checks: starts of all-gather, all-reduce, collective-permute and copy have one user (A013, A014), the matching done; dones take the
-    matching start (A015); a send or recv and its done agree on `is_host_transfer` (A023).
+    matching start (A015).
     Why: nobody may read what is still being written, and each operation ends once.
     Bad: `d = f32[4] all-reduce-done(p)` with a parameter p
     Good: `s = f32[4] all-reduce-start(p), to_apply=add` and `d = f32[4] all-reduce-done(s)`
     """
-    for start, done in _DONES.items():
+    for start in _STARTS:
+        done = AWAITED_BY[start]
         for computation, x in facts.instructions_of(start):
             users = facts.users(computation).get(x, [])
             dones = [user for user in users if user.op.name == done]
@@ -41,10 +37,3 @@ def start_done_pairs(facts: Facts) -> Iterator[Finding]:
             found = x.operands[0].op.name
             if found != start:
                 yield Finding("A015", computation, x, "operands", f"the operand of '{done}' must be '{start}', got '{found}'")
-    for computation, x in facts.instructions_of(*_TRANSFERS):
-        begun = x.operands[0]
-        ours, theirs = (bool(y.attributes.get("is_host_transfer", False)) for y in (x, begun))
-        if begun.op.name == x.op.name.removesuffix("-done") and ours != theirs:
-            which = "its done is not" if theirs else "its done is"
-            message = f"'{begun.name}' is {'' if theirs else 'no '}host transfer, {which}"
-            yield Finding("A023", computation, x, "operands", message)

@@ -1,0 +1,123 @@
+"""Where the value of an asynchronous operation goes: through tuples, barriers, loops and calls to what continues or ends it.
+
+Follows values only; which ways a value may take is for the verifier's rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from hlotool.analysis.callgraph import Call
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.shapes.shape import subshape
+
+__all__ = ["CONTINUED_BY", "AsyncFlow", "written_opcode"]
+
+CONTINUED_BY = ("async-update", "async-done")
+"""Opcodes that take over the value of an async-start or async-update."""
+
+Users = Callable[[Computation], Mapping[Instruction, Sequence[Instruction]]]
+Path = tuple[int, ...]
+_Carrier = tuple[Computation, Instruction, Path]
+
+# They give their operand, or one of them, unchanged.
+_UNCHANGED = frozenset({"opt-barrier", "copy", "custom-call", "domain"})
+_LEFT_BY_RETURN = frozenset({"while", "call", "conditional"})
+
+
+class AsyncFlow:
+    """Follows values through one module; what it learns about wide tuples it keeps, since many values may go through one."""
+
+    def __init__(self, users: Users, callers: Mapping[Computation, Sequence[Call]]) -> None:
+        self.users = users
+        self.callers = callers
+        self._places: dict[Instruction, dict[Instruction, list[int]]] = {}
+        self._elements: dict[Instruction, dict[int, list[Instruction]]] = {}
+
+    def arrivals(self, computation: Computation, start: Instruction) -> Iterator[Call]:
+        """Every instruction that the value of `start` reaches as a whole, itself included, each with its computation.
+
+        >>> from hlotool.analysis.callgraph import callers
+        >>> from hlotool.analysis.users import users
+        >>> from hlotool.text.parser import parse
+        >>> module = parse("ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) ROOT d = f32[4] abs-done(s) }")
+        >>> [x.name for _, x in AsyncFlow(users, callers(module)).arrivals(module.entry, module.entry.instructions[1])]
+        ['s', 'd']
+        """
+        pending: list[_Carrier] = [(computation, start, ())]
+        seen: set[tuple[Instruction, Path]] = set()
+        while pending:
+            inside, x, path = pending.pop()
+            # In a module with wrong types a loop may put its state into ever deeper tuples.
+            if (x, path) in seen or subshape(x.shape, path) is None:
+                continue
+            seen.add((x, path))
+            yield inside, x
+            if x is not start and x.op.name in CONTINUED_BY:
+                continue
+            for user in self._takers(inside, x, path):
+                pending.extend(self._passed_to(inside, user, x, path))
+            if x is inside.root:
+                pending.extend(self._returned_to(inside, path))
+
+    def _takers(self, inside: Computation, x: Instruction, path: Path) -> Sequence[Instruction]:
+        """The users of x, but for those that take another of its elements."""
+        if not path:
+            return self.users(inside).get(x, ())
+        by_element = self._elements.get(x)
+        if by_element is None:
+            by_element = self._elements[x] = {}
+            for user in self.users(inside).get(x, ()):
+                element = user.attributes["index"] if user.op.name == "get-tuple-element" else -1
+                by_element.setdefault(element, []).append(user)
+        return [*by_element.get(-1, ()), *by_element.get(path[0], ())]
+
+    def _places_in(self, user: Instruction, x: Instruction) -> Sequence[int]:
+        """Where x stands among the operands."""
+        places = self._places.get(user)
+        if places is None:
+            places = self._places[user] = {}
+            for k, operand in enumerate(user.operands):
+                places.setdefault(operand, []).append(k)
+        return places.get(x, ())
+
+    def _passed_to(self, inside: Computation, user: Instruction, x: Instruction, path: Path) -> Iterator[_Carrier]:
+        """What holds the value after `user` took `x`, which has it at `path`."""
+        opcode = user.op.name
+        if opcode in CONTINUED_BY or opcode in _UNCHANGED:
+            yield inside, user, path
+        elif opcode == "tuple":
+            yield from ((inside, user, (k, *path)) for k in self._places_in(user, x))
+        elif opcode == "get-tuple-element":
+            if path[:1] == (user.attributes["index"],):
+                yield inside, user, path[1:]
+        elif opcode == "while":
+            yield inside, user, path
+            yield from ((called, called.parameters[0], path) for called in user.called if called.parameters)
+        elif opcode == "call":
+            parameters = user.called[0].parameters
+            yield from ((user.called[0], parameters[k], path) for k in self._places_in(user, x) if k < len(parameters))
+        elif opcode == "conditional":
+            branches = [(user.called[k - 1], user.called[k - 1].parameters) for k in self._places_in(user, x) if 0 < k <= len(user.called)]
+            yield from ((branch, parameters[0], path) for branch, parameters in branches if parameters)
+
+    def _returned_to(self, inside: Computation, path: Path) -> Iterator[_Carrier]:
+        for outside, caller in self.callers.get(inside, ()):
+            if caller.op.name in _LEFT_BY_RETURN:
+                yield outside, caller, path
+            if caller.op.name == "while" and inside.parameters:
+                yield inside, inside.parameters[0], path
+
+
+def written_opcode(x: Instruction, module: Module, suffix: str | None = None) -> str:
+    """The opcode of an asynchronous instruction as its author writes it: `negate-start` where that sugar stands for async-start.
+
+    With a suffix, what the author would write for that part of the same operation.
+
+    >>> from hlotool.text.parser import parse
+    >>> module = parse("ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) ROOT d = f32[4] abs-done(s) }")
+    >>> written_opcode(module.entry.root, module), written_opcode(module.entry.root, module, "start")
+    ('abs-done', 'abs-start')
+    """
+    wrapped = x.called[0].root.op.name if x.called and x.called[0] in module.hidden else "async"
+    return f"{wrapped}-{suffix or x.op.name.rpartition('-')[2]}"

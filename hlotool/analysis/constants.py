@@ -1,0 +1,88 @@
+"""What constants hold, as far as a rule needs to know: one number, or one number in every place.
+
+Folds nothing: values pass only through instructions that spread or reinterpret a shape.
+"""
+
+from __future__ import annotations
+
+from hlotool.ir.model import Instruction
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.literal import Literal
+from hlotool.text.literal_data import element_tokens
+
+__all__ = ["number_of", "uniform_spelling", "uniform_value"]
+
+_SPREADING = frozenset({"broadcast", "reshape", "bitcast", "copy"})
+# Rules ask for every user of a constant, and nobody spreads a number over a longer way or writes it out as often.
+_MOST_STEPS = 16
+_LONGEST = 10_000
+_WORDS = {"true": 1, "false": 0}
+
+
+def number_of(text: str) -> float | int | None:
+    """The value of one element's spelling; integers stay exact, and what is no number gives None.
+
+    >>> number_of("3"), number_of("-inf"), number_of("true"), number_of("{...}")
+    (3, -inf, 1, None)
+    """
+    found = _WORDS.get(text)
+    if found is not None:
+        return found
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text.partition("(")[0])
+    except ValueError:
+        return None
+
+
+def uniform_spelling(literal: Literal) -> str | None:
+    """The spelling that all elements of an array literal share, None where they differ or are not known.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> uniform_spelling(Literal(array_shape("s32", (2,)), "{7, 7}")), uniform_spelling(Literal(array_shape("s32", (2,)), "{7, 8}"))
+    ('7', None)
+    """
+    if not literal.shape.is_array or literal.elided or not literal.element_count:
+        return None
+    if literal.data is not None:
+        return _uniform_data(literal)
+    if literal.shape.dimensions and not literal.text.startswith("{"):
+        # A bare number is filled up with zeros.
+        return None
+    if ELEMENT_TYPES[literal.shape.element_type].kind == "complex":
+        return None
+    tokens = element_tokens(literal)
+    first = tokens[0]
+    return first if all(token == first for token in tokens) else None
+
+
+def _uniform_data(literal: Literal) -> str | None:
+    data, count = literal.data, literal.element_count
+    if not data or ELEMENT_TYPES[literal.shape.element_type].kind not in ("pred", "signed", "unsigned"):
+        return None
+    size = len(data) // count
+    if data != data[:size] * count:
+        return None
+    return str(int.from_bytes(data[:size], "little", signed=ELEMENT_TYPES[literal.shape.element_type].kind == "signed"))
+
+
+def uniform_value(x: Instruction) -> float | int | None:
+    """The number that every element of the result is, where that follows from one constant.
+
+    >>> from hlotool.text.parser import parse
+    >>> module = parse("ENTRY e { z = f32[] constant(0.5) ROOT b = f32[4] broadcast(z), dimensions={} }")
+    >>> uniform_value(module.entry.root)
+    0.5
+    """
+    for _ in range(_MOST_STEPS):
+        if x.op.name not in _SPREADING or not x.operands:
+            break
+        x = x.operands[0]
+    literal = x.literal
+    if literal is None or len(literal.text) > _LONGEST:
+        return None
+    spelled = uniform_spelling(literal)
+    return None if spelled is None else number_of(spelled)

@@ -1,0 +1,102 @@
+"""What a while loop carries around unchanged, and how often it runs where constants say so.
+
+Reads graphs and steps a counter; judges nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import eq, ge, gt, le, lt, ne
+
+from hlotool.analysis.constants import uniform_value
+from hlotool.analysis.reducers import without_converts
+from hlotool.ir.model import Computation, Instruction
+
+__all__ = ["carried_elements", "trip_count"]
+
+_DIRECTIONS: dict[str, Callable[[float, float], bool]] = {"EQ": eq, "NE": ne, "LT": lt, "LE": le, "GT": gt, "GE": ge}
+# Rules ask for loops of zero or one turn only.
+_MOST_TURNS = 2
+
+
+def carried_elements(body: Computation) -> dict[int, Instruction]:
+    """The elements of a loop's state that its body passes on unchanged: for each index the get-tuple-element that is passed on.
+
+    >>> from hlotool.text.parser import parse
+    >>> text = "b { t = (s32[], f32[]) parameter(0) i = s32[] get-tuple-element(t), index=0 u = f32[] get-tuple-element(t), index=1 "
+    >>> text += "j = s32[] negate(i) ROOT r = (s32[], f32[]) tuple(j, u) } ENTRY e { ROOT p = f32[] parameter(0) }"
+    >>> carried_elements(parse(text).computations[0])
+    {1: <u = f32[] get-tuple-element>}
+    """
+    root = body.root
+    if root.op.name != "tuple":
+        return {}
+    return {
+        k: x
+        for k, x in enumerate(root.operands)
+        if x.op.name == "get-tuple-element" and x.operands[0].op.name == "parameter" and x.attributes["index"] == k
+    }
+
+
+def trip_count(loop: Instruction) -> int | None:
+    """How often a while runs: 0, 1, or 2 for more; None where constants do not say it.
+
+    >>> from hlotool.text.parser import parse
+    >>> text = "c { x = f32[] parameter(0) ROOT f = pred[] constant(false) } b { x = f32[] parameter(0) ROOT y = f32[] negate(x) } "
+    >>> trip_count(parse(text + "ENTRY e { p = f32[] parameter(0) ROOT w = f32[] while(p), condition=c, body=b }").entry.root)
+    0
+    """
+    test = loop.attributes["condition"].root
+    known = uniform_value(test)
+    if known is not None:
+        return None if known else 0
+    if test.op.name != "compare":
+        return None
+    left, right = map(without_converts, test.operands)
+    holds = _DIRECTIONS[test.attributes["direction"]]
+    limit = uniform_value(right)
+    index = _element_of_parameter(left)
+    if limit is None or index is None:
+        return None
+    start, step = _start(loop.operands[0], index), _step(loop.attributes["body"], index)
+    if start is None or not holds(start, limit):
+        return None if start is None else 0
+    if step is None:
+        return None
+    turns = 0
+    while turns < _MOST_TURNS and holds(start, limit):
+        start += step
+        turns += 1
+    return turns
+
+
+def _element_of_parameter(x: Instruction) -> int | None:
+    """Which element of a computation's only parameter a value is, -1 for the parameter itself."""
+    if x.op.name == "parameter":
+        return -1
+    return x.attributes["index"] if x.op.name == "get-tuple-element" and x.operands[0].op.name == "parameter" else None
+
+
+def _element(x: Instruction, index: int) -> Instruction | None:
+    if index < 0:
+        return x
+    return x.operands[index] if x.op.name == "tuple" else None
+
+
+def _start(state: Instruction, index: int) -> float | int | None:
+    x = _element(state, index)
+    return None if x is None else uniform_value(without_converts(x))
+
+
+def _step(body: Computation, index: int) -> float | int | None:
+    """What the body adds to an element of the state."""
+    x = _element(body.root, index)
+    if x is None or x.op.name not in ("add", "subtract"):
+        return None
+    first, second = x.operands
+    if x.op.name == "add" and _element_of_parameter(first) != index:
+        first, second = second, first
+    step = uniform_value(second)
+    if _element_of_parameter(first) != index or step is None:
+        return None
+    return step if x.op.name == "add" else -step

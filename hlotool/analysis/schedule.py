@@ -1,0 +1,76 @@
+"""What a schedule lets run at the same time: the spans between starts and what waits for them.
+
+The order of a computation's instructions is its schedule when the module is scheduled, else a guess; nothing here judges it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hlotool.ir.model import Computation, Instruction
+from hlotool.record import Record
+
+__all__ = ["AWAITED_BY", "COSTS_NOTHING", "STARTS", "Span", "spans"]
+
+AWAITED_BY: Mapping[str, str] = {
+    "all-gather-start": "all-gather-done",
+    "all-reduce-start": "all-reduce-done",
+    "collective-permute-start": "collective-permute-done",
+    "copy-start": "copy-done",
+    "send": "send-done",
+    "recv": "recv-done",
+    "async-start": "async-done",
+}
+"""The opcode that waits for each opcode that only begins something."""
+
+STARTS = tuple(AWAITED_BY)
+
+COSTS_NOTHING = frozenset(
+    {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "opt-barrier", "partition-id", "replica-id"}
+)
+"""Opcodes that no device spends time on."""
+
+
+class Span(Record):
+    """An operation in flight: `first` and `last` are the places of `start` and `done` in the schedule."""
+
+    start: Instruction
+    done: Instruction
+    first: int
+    last: int
+
+
+def spans(computation: Computation, users: Mapping[Instruction, Sequence[Instruction]]) -> list[Span]:
+    """The operations that begin and end in one computation, by their beginning.
+
+    >>> from hlotool.analysis.users import users
+    >>> from hlotool.text.parser import parse
+    >>> entry = parse("ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) ROOT d = f32[4] abs-done(s) }").entry
+    >>> [(span.start.name, span.done.name, span.first, span.last) for span in spans(entry, users(entry))]
+    [('s', 'd', 1, 2)]
+    """
+    begun = [(k, x) for k, x in enumerate(computation.instructions) if x.op.name in AWAITED_BY]
+    if not begun:
+        return []
+    places = {x: k for k, x in enumerate(computation.instructions)}
+    found = []
+    for first, start in begun:
+        done = _end(start, AWAITED_BY[start.op.name], users)
+        if done is not None and done in places:
+            found.append(Span(start, done, first, places[done]))
+    return found
+
+
+def _end(start: Instruction, awaited_by: str, users: Mapping[Instruction, Sequence[Instruction]]) -> Instruction | None:
+    """What waits for a start, behind any updates."""
+    x: Instruction | None = start
+    # Updates follow each other like the instructions do, but a module that a program built may go in circles.
+    seen: set[Instruction] = set()
+    while x is not None and x not in seen:
+        seen.add(x)
+        following = users.get(x, ())
+        done = next((user for user in following if user.op.name == awaited_by), None)
+        if done is not None:
+            return done
+        x = next((user for user in following if user.op.name == "async-update"), None)
+    return None

@@ -1,0 +1,72 @@
+"""How many elements and bytes a shape holds, tiles and padding apart or included.
+
+Counts only; limits are the rules' business.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.layout import COMBINE
+from hlotool.shapes.shape import Shape
+
+__all__ = ["bytes_of", "elements_of", "padded_bytes_of", "spelled_bytes"]
+
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+def elements_of(shape: Shape) -> int:
+    """Elements of an array, of a tuple's arrays together; dimensions of unknown size count nothing.
+
+    >>> from hlotool.shapes.shape import array_shape, tuple_shape
+    >>> elements_of(tuple_shape([array_shape("f32", (2, 3)), array_shape("s32")]))
+    7
+    """
+    return sum(prod(max(size, 0) for size in leaf.dimensions) for leaf in shape.leaves() if leaf.is_array)
+
+
+def bytes_of(shape: Shape) -> int:
+    """Bytes of the data, without padding; elements under eight bits take what their type says.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> bytes_of(array_shape("f32", (2, 3)))
+    24
+    """
+    return sum((prod(max(size, 0) for size in leaf.dimensions) * _bits(leaf) + 7) // 8 for leaf in shape.leaves() if leaf.is_array)
+
+
+def _bits(leaf: Shape) -> int:
+    written = leaf.layout.element_size_in_bits if leaf.layout is not None else 0
+    return written or ELEMENT_TYPES[leaf.element_type].bits
+
+
+def padded_bytes_of(leaf: Shape) -> int:
+    """Bytes of an array whose most minor dimensions are padded to whole tiles.
+
+    >>> from hlotool.shapes.layout import Layout
+    >>> from hlotool.shapes.shape import array_shape
+    >>> padded_bytes_of(array_shape("f32", (16, 2), layout=Layout((1, 0), tiles=((8, 128),))))
+    8192
+    """
+    layout = leaf.layout
+    if layout is None or not layout.tiles or COMBINE in layout.tiles[0] or sorted(layout.minor_to_major) != list(range(leaf.rank)):
+        return bytes_of(leaf)
+    sizes = [max(leaf.dimensions[k], 0) for k in reversed(layout.minor_to_major)]
+    tile = layout.tiles[0]
+    sizes = [1] * (len(tile) - len(sizes)) + sizes
+    for k, size in enumerate(tile, len(sizes) - len(tile)):
+        sizes[k] = -(-sizes[k] // size) * size if size > 0 else sizes[k]
+    return (prod(sizes) * _bits(leaf) + 7) // 8
+
+
+def spelled_bytes(count: int) -> str:
+    """A number of bytes for people.
+
+    >>> spelled_bytes(524288)
+    '512 KiB'
+    """
+    size, unit = float(count), 0
+    while size >= 1024 and unit < len(_UNITS) - 1:
+        size, unit = size / 1024, unit + 1
+    return f"{size:.4g} {_UNITS[unit]}"

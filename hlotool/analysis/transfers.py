@@ -1,0 +1,74 @@
+"""Sends and receives between devices: who sends to whom, and the order in which a schedule runs them.
+
+The pairs stand in a frontend attribute, as text; nothing here judges them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hlotool.ir.model import Instruction
+
+__all__ = ["PAIRS_ATTRIBUTE", "Pairs", "cycle_of", "is_between_devices", "pairs_of", "repeated"]
+
+PAIRS_ATTRIBUTE = "_xla_send_recv_source_target_pairs"
+"""The frontend attribute in which compilers keep the pairs of a collective-permute that they took apart."""
+
+_PIPELINED = "_xla_send_recv_pipeline"
+_PAIR = re.compile(r"\{\s*([0-9]+)\s*,\s*([0-9]+)\s*\}")
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+def pairs_of(x: Instruction) -> Pairs:
+    """Source and target of every transfer that the instruction takes part in; () where it does not say.
+
+    >>> from hlotool.text.parser import parse
+    >>> text = 't = token[] after-all() ROOT r = (f32[], u32[], token[]) recv(t), frontend_attributes={_xla_send_recv_source_target_pairs={{0,1}}}'
+    >>> pairs_of(parse(f"ENTRY e {{ {text} }}").entry.root)
+    ((0, 1),)
+    """
+    said = (x.attributes.get("frontend_attributes") or {}).get(PAIRS_ATTRIBUTE, "")
+    return tuple((int(source), int(target)) for source, target in _PAIR.findall(said))
+
+
+def is_between_devices(x: Instruction) -> bool:
+    """Whether a send or recv goes from device to device and is finished where it stands, not by the next turn of a loop."""
+    return not x.attributes.get("is_host_transfer", False) and _PIPELINED not in (x.attributes.get("frontend_attributes") or {})
+
+
+def repeated(pairs: Sequence[tuple[int, int]]) -> str | None:
+    """Names a device that sends or receives twice.
+
+    >>> repeated([(0, 1), (2, 1)])
+    'device 1 receives twice'
+    """
+    for place, verb in ((0, "sends"), (1, "receives")):
+        seen: set[int] = set()
+        for pair in pairs:
+            if pair[place] in seen:
+                return f"device {pair[place]} {verb} twice"
+            seen.add(pair[place])
+    return None
+
+
+def cycle_of(pairs: Sequence[tuple[int, int]]) -> list[int]:
+    """The devices of a cycle, the first one again at the end; empty when there is none. A device may send once only.
+
+    >>> cycle_of([(0, 1), (1, 2), (2, 0)]), cycle_of([(0, 1), (1, 2)])
+    ([0, 1, 2, 0], [])
+    """
+    next_of = dict(pairs)
+    done: set[int] = set()
+    for start in next_of:
+        path: dict[int, None] = {}
+        device: int | None = start
+        while device is not None and device not in done and device not in path:
+            path[device] = None
+            device = next_of.get(device)
+        if device is not None and device in path:
+            found = list(path)
+            return [*found[found.index(device) :], device]
+        done.update(path)
+    return []

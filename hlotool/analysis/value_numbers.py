@@ -1,0 +1,80 @@
+"""Which instructions compute the same, and which computations: value numbers, by hashing.
+
+Says nothing about whether one of the two could go; effects are `analysis.effects`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
+
+__all__ = ["ComputationClasses", "value_numbers"]
+
+# Each run of these gives another value.
+_UNIQUE = frozenset({"rng", "rng-get-and-update-state", "infeed", "recv", "recv-done"})
+Frozen = Callable[[AttributeSet], Any]
+
+
+class ComputationClasses:
+    """Computations by what they compute: equal up to names, metadata and backend configuration means the same class.
+
+    >>> from hlotool.text.parser import parse
+    >>> module = parse("f { ROOT x = f32[] parameter(0) } g { ROOT y = f32[] parameter(0) } ENTRY e { ROOT p = f32[4] parameter(0) }")
+    >>> classes = ComputationClasses(module)
+    >>> [classes.first[computation].name for computation in module.computations]
+    ['f', 'f', 'e']
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.first: dict[Computation, Computation] = {}
+        self._frozen: dict[int, Any] = {}
+        known: dict[Any, Computation] = {}
+        # Callees come first, so that calls of equal computations compare equal.
+        for computation in module.computations:
+            numbers = value_numbers(computation, self.frozen, parameters_by_number=True)
+            key = (computation.execution_thread, numbers[computation.root], tuple(self._keys(computation, numbers)))
+            self.first[computation] = known.setdefault(key, computation)
+
+    def _keys(self, computation: Computation, numbers: dict[Instruction, int]) -> list[Any]:
+        return [_key(x, numbers, self.frozen, parameters_by_number=True) for x in computation.instructions]
+
+    def frozen(self, attributes: AttributeSet) -> Any:
+        """Attributes as a value that can be a key; called computations are replaced by the first of their class."""
+        # By identity, since the module keeps its attribute sets alive.
+        found = self._frozen.get(id(attributes))
+        if found is None:
+            found = self._frozen[id(attributes)] = tuple((name, self._value(value)) for name, value in sorted(attributes.items()))
+        return found
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, Computation):
+            return self.first.get(value, value)
+        if isinstance(value, tuple):
+            return tuple([self.first.get(part, part) if isinstance(part, Computation) else part for part in value])
+        return tuple(value.items()) if isinstance(value, dict) else value
+
+
+def value_numbers(computation: Computation, frozen: Frozen, *, parameters_by_number: bool = False) -> dict[Instruction, int]:
+    """A number for each instruction; equal numbers mean equal opcode, shape, attributes, immediate and operands, these by number.
+
+    >>> from hlotool.text.parser import parse
+    >>> module = parse("ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) b = f32[] abs(p) ROOT s = f32[] add(a, b) }")
+    >>> list(value_numbers(module.entry, ComputationClasses(module).frozen).values())
+    [0, 1, 1, 2]
+    """
+    numbers: dict[Instruction, int] = {}
+    known: dict[Any, int] = {}
+    for x in computation.instructions:
+        key = _key(x, numbers, frozen, parameters_by_number=parameters_by_number)
+        numbers[x] = known.setdefault(key, len(known))
+    return numbers
+
+
+def _key(x: Instruction, numbers: dict[Instruction, int], frozen: Frozen, *, parameters_by_number: bool) -> Any:
+    literal = x.literal
+    if x.op.name in _UNIQUE or (literal is not None and literal.elided) or (x.op.name == "parameter" and not parameters_by_number):
+        return x
+    predecessors = tuple([numbers.get(y, y) for y in x.control_predecessors])
+    return (x.op.name, x.shape, tuple([numbers[y] for y in x.operands]), x.immediate, frozen(x.attributes), predecessors)

@@ -1,0 +1,80 @@
+"""Kernels of matrix factorisation, triangular systems and Fourier transforms.
+
+Loops run over the rows of matrices only, for all matrices of a batch at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlotool.interp.dtypes import NUMBERS, Array, number_type
+from hlotool.interp.kernels.base import kernel
+from hlotool.opdefs.kinds import Bool, Dims, FftType, TransposeOption
+from hlotool.shapes.shape import Shape
+
+__all__: list[str] = []
+
+
+def _adjoint(a: Array) -> Array:
+    return np.conjugate(np.swapaxes(a, -1, -2))
+
+
+@kernel("cholesky")
+def cholesky(a: Array, *, lower: Bool) -> Array:
+    """Reads one triangle only and gives zeros in the other; a matrix that is not positive definite gives NaNs."""
+    number = number_type(a)
+    wide = a.astype(number.computed, copy=False)
+    source = wide if lower else _adjoint(wide)
+    factor = np.zeros_like(source)
+    for k in range(source.shape[-1]):
+        row = factor[..., k, :k]
+        rest = source[..., k:, k] - np.matmul(factor[..., k:, :k], np.conjugate(row)[..., None])[..., 0]
+        pivot = rest[..., 0].real
+        # Not the root of a complex number, which would be finite for negative ones.
+        factor[..., k:, k] = rest / np.sqrt(np.where(pivot > 0, pivot, np.nan)).astype(pivot.dtype)[..., None]
+        factor[..., k, k] = np.sqrt(np.where(pivot > 0, pivot, np.nan))
+    factor = np.where(np.isnan(factor).any(axis=(-1, -2), keepdims=True), number.computed.type(np.nan), factor)
+    return np.asarray(factor if lower else _adjoint(factor)).astype(number.held, copy=False)
+
+
+_TRANSPOSES: dict[str, Callable[[Array], Array]] = {
+    "NO_TRANSPOSE": lambda a: a,
+    "TRANSPOSE": lambda a: np.swapaxes(a, -1, -2),
+    "ADJOINT": _adjoint,
+}
+
+
+@kernel("triangular-solve")
+def triangular_solve(a: Array, b: Array, *, left_side: Bool, lower: Bool, unit_diagonal: Bool, transpose_a: TransposeOption) -> Array:
+    """Substitution, which reads one triangle only; a singular system gives infinities and NaNs by division."""
+    number = number_type(a)
+    matrix = _TRANSPOSES[transpose_a](a.astype(number.computed, copy=False))
+    right = b.astype(number.computed, copy=False)
+    is_lower = lower == (transpose_a == "NO_TRANSPOSE")
+    if not left_side:
+        # x a = b is the transpose of a^T x^T = b^T.
+        matrix, right, is_lower = np.swapaxes(matrix, -1, -2), np.swapaxes(right, -1, -2), not is_lower
+    count = matrix.shape[-1]
+    solution = np.zeros_like(right)
+    for k in range(count) if is_lower else range(count - 1, -1, -1):
+        known = np.s_[:k] if is_lower else np.s_[k + 1 :]
+        row = right[..., k, :] - np.matmul(matrix[..., k, None, known], solution[..., known, :])[..., 0, :]
+        solution[..., k, :] = row if unit_diagonal else row / matrix[..., k, k, None]
+    return np.asarray(solution if left_side else np.swapaxes(solution, -1, -2)).astype(number.held, copy=False)
+
+
+_TRANSFORMS: dict[str, Callable[..., Any]] = {"FFT": np.fft.fftn, "IFFT": np.fft.ifftn, "RFFT": np.fft.rfftn, "IRFFT": np.fft.irfftn}
+
+
+@kernel("fft")
+def fft(operand: Array, *, fft_type: FftType, fft_length: Dims, result: Shape) -> Array:
+    """In double precision; the inverse transforms divide by the number of elements."""
+    number = NUMBERS[result.element_type]
+    if 0 in result.dimensions:
+        return np.zeros(result.dimensions, number.held)
+    wide = operand.astype(np.complex128 if operand.dtype.kind == "c" else np.float64)
+    axes = tuple(range(-len(fft_length), 0))
+    return np.asarray(_TRANSFORMS[fft_type](wide, s=fft_length, axes=axes)).astype(number.held)

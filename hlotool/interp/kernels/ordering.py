@@ -1,0 +1,139 @@
+"""Kernels of opcodes that put elements in order: sort and topk.
+
+Both are stable, whatever the attribute says. Comparators that only compare one operand's elements become keys for NumPy's sort; all
+others are asked, about all pairs at once that a merge sort wants to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hlotool.interp.bits import total_order_keys
+from hlotool.interp.dtypes import Array, number_type
+from hlotool.interp.kernels.base import Invoke, Run, kernel
+from hlotool.interp.values import Value
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.kinds import Bool, Int, SingleDim
+
+__all__: list[str] = []
+
+
+@kernel("sort")
+def sort(*operands: Array, dimensions: SingleDim, to_apply: Computation) -> Run:
+    axis = dimensions[0]
+    rows = [np.moveaxis(x, axis, -1) for x in operands]
+    keys = yield from _keys(to_apply, rows)
+    if keys is not None:
+        order = np.argsort(keys, axis=-1, kind="stable")
+    else:
+        order = yield from _merge_sorted(to_apply, rows)
+    made = tuple(np.moveaxis(np.take_along_axis(row, order, axis=-1), -1, axis) for row in rows)
+    return made if len(made) > 1 else made[0]
+
+
+def _keys(comparator: Computation, rows: Sequence[Array]) -> Run:
+    """Numbers whose ascending order is the comparator's, if it compares g(a) with g(b) for elements a and b of one operand; else None."""
+    root = comparator.root
+    if root.opcode != "compare" or root.attributes["direction"] not in ("LT", "GT"):
+        return None
+    pairs = _paired_parameters(*root.operands)
+    if pairs is None or len(pairs) != 1:
+        return None
+    ((first, second),) = pairs
+    if first // 2 != second // 2 or first == second:
+        return None
+    values = yield from _evaluated(comparator, root.operands[0], rows)
+    number = number_type(values)
+    if number.kind == "complex":
+        return None
+    if root.attributes.get("type") == "TOTALORDER":
+        keys = total_order_keys(values)
+    else:
+        keys = values.astype(number.computed, copy=False)
+        # A NaN is neither before nor behind anything, which is no order.
+        if number.kind == "float" and np.isnan(keys).any():
+            return None
+    descends = (root.attributes["direction"] == "GT") != (first > second)
+    return _reversed(keys) if descends else keys
+
+
+def _paired_parameters(left: Instruction, right: Instruction) -> set[tuple[int, int]] | None:
+    """Which parameters stand for each other in two expressions that are alike otherwise; None when they are not alike."""
+    found: set[tuple[int, int]] = set()
+    seen: set[tuple[Instruction, Instruction]] = set()
+    stack = [(left, right)]
+    while stack:
+        a, b = stack.pop()
+        if (a, b) in seen:
+            continue
+        seen.add((a, b))
+        if a.parameter_number is not None and b.parameter_number is not None:
+            found.add((a.parameter_number, b.parameter_number))
+        elif _without_operands(a) != _without_operands(b) or len(a.operands) != len(b.operands):
+            return None
+        stack.extend(zip(a.operands, b.operands, strict=True))
+    return found
+
+
+def _without_operands(x: Instruction) -> tuple[object, ...]:
+    return x.op, x.attributes, x.immediate, x.shape, x.called
+
+
+def _evaluated(comparator: Computation, key: Instruction, rows: Sequence[Array]) -> Run:
+    """The values of one of the comparator's expressions for all elements, which stand for both elements of a pair."""
+    if key.parameter_number is not None:
+        return rows[key.parameter_number // 2]
+    expression = Computation(comparator.name)
+    expression.instructions, expression.root = comparator.instructions, key
+    return (yield Invoke(expression, tuple(row for row in rows for _ in range(2)), rows[0].shape))
+
+
+def _reversed(keys: Array) -> Array:
+    """Keys of the opposite order; equal ones stay equal."""
+    return np.asarray(np.negative(keys) if keys.dtype.kind == "f" else np.invert(keys))
+
+
+def _merge_sorted(comparator: Computation, rows: Sequence[Array]) -> Run:
+    """The order of each row by merging runs of doubling length: every element looks for its place in the other run by bisection."""
+    shape = rows[0].shape
+    count = shape[-1]
+    order = np.broadcast_to(np.arange(count), shape).copy()
+    length = 1
+    while length < count:
+        place = np.arange(count)
+        run = place // length
+        is_left = run % 2 == 0
+        other = np.where(is_left, run + 1, run - 1) * length
+        low = np.broadcast_to(np.minimum(other, count), shape).copy()
+        high = np.broadcast_to(np.minimum(other + length, count), shape).copy()
+        start = low.copy()
+        sorted_rows = [np.take_along_axis(row, order, axis=-1) for row in rows]
+        while (low < high).any():
+            middle = (low + high) // 2
+            rivals = [np.take_along_axis(row, np.minimum(middle, count - 1), axis=-1) for row in sorted_rows]
+            pairs = [pair for own, rival in zip(sorted_rows, rivals, strict=True) for pair in _ordered(is_left, own, rival)]
+            before = yield Invoke(comparator, tuple(pairs), shape)
+            # Equal elements of the left run stay before those of the right one.
+            goes_up = (before == is_left) & (low < high)
+            high = np.where(goes_up | (low >= high), high, middle)
+            low = np.where(goes_up, middle + 1, low)
+        target = place % length + (run // 2) * 2 * length + (low - start)
+        # Sorted, not written to their targets: a comparator that is no order may send two elements to the same place.
+        order = np.take_along_axis(order, np.argsort(target, axis=-1, kind="stable"), axis=-1)
+        length *= 2
+    return order
+
+
+def _ordered(is_left: Array, own: Array, rival: Array) -> tuple[Array, Array]:
+    """What to ask a comparator: of the left run whether the rival comes before, of the right run whether the own element does."""
+    return np.where(is_left, rival, own), np.where(is_left, own, rival)
+
+
+@kernel("topk")
+def topk(operand: Array, *, k: Int, largest: Bool) -> Value:
+    """Values and their indices in total order, NaNs and signed zeros included; of equal ones the first."""
+    keys = total_order_keys(operand)
+    order = np.argsort(_reversed(keys) if largest else keys, axis=-1, kind="stable")[..., :k]
+    return np.take_along_axis(operand, order, axis=-1), order.astype(np.int32)

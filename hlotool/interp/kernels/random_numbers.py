@@ -1,0 +1,113 @@
+"""The kernel of random bits by named algorithms, which are the same on every machine.
+
+`rng`, whose numbers nobody specifies, and the device's own state are not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+
+from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.kernels.base import kernel
+from hlotool.interp.values import Value
+from hlotool.opdefs.kinds import RandomAlgorithm
+from hlotool.shapes.shape import Shape
+
+__all__: list[str] = []
+
+_WORD, _LONG = np.uint32, np.uint64
+_HALF = _LONG(32)
+
+
+def _words(numbers: Array) -> tuple[Array, Array]:
+    """The lower and the upper 32 bits."""
+    return numbers.astype(_WORD), (numbers >> _HALF).astype(_WORD)
+
+
+def _joined(low: Array, high: Array) -> Array:
+    return np.asarray(low.astype(_LONG) | (high.astype(_LONG) << _HALF))
+
+
+# ---- Threefry-2x32 with 20 rounds -------------------------------------------------------------------------------------
+# Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011; so is Philox below.
+
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+
+
+def _threefry(key: Array, counters: Array) -> tuple[Array, Array]:
+    low, high = _words(key)
+    keys = (low, high, low ^ high ^ _WORD(0x1BD11BDA))
+    x, y = _words(counters)
+    x, y = x + keys[0], y + keys[1]
+    for group in range(5):
+        for distance in _ROTATIONS[group % 2]:
+            x = x + y
+            y = ((y << _WORD(distance)) | (y >> _WORD(32 - distance))) ^ x
+        x, y = x + keys[(group + 1) % 3], y + keys[(group + 2) % 3] + _WORD(group + 1)
+    return x, y
+
+
+def _three_fry(state: Array, sizes: Sequence[int], bits: int) -> tuple[Array, Array]:
+    """Two words for each counter: one number of 64 bits, or neighbours along one dimension, the first even or else the largest."""
+    key, counter = state[0], state[1]
+    half = list(sizes)
+    split = next((k for k, size in enumerate(sizes) if size % 2 == 0), int(np.argmax(sizes)) if sizes else -1)
+    if bits < 64 and sizes:
+        half[split] = -(-sizes[split] // 2)
+    count = prod(half)
+    x, y = _threefry(key, counter + np.arange(count, dtype=_LONG))
+    after = np.array([key, counter + _LONG(count)])
+    if bits == 64 or not sizes:
+        made = _joined(x, y) if bits == 64 else x
+        return after, made.reshape(sizes)
+    pairs = np.stack([x.reshape(half), y.reshape(half)], axis=split + 1)
+    half[split] *= 2
+    return after, pairs.reshape(half)[tuple([slice(size) for size in sizes])]
+
+
+# ---- Philox-4x32 with 10 rounds ---------------------------------------------------------------------------------------
+
+
+def _philox_rounds(key: Array, low: Array, high: Array) -> list[Array]:
+    (k0, k1), (c0, c1), (c2, c3) = _words(key), _words(low), _words(high)
+    for _ in range(10):
+        low0, high0 = _words(c0.astype(_LONG) * _LONG(0xD2511F53))
+        low1, high1 = _words(c2.astype(_LONG) * _LONG(0xCD9E8D57))
+        c0, c1, c2, c3 = high1 ^ c1 ^ k0, low1, high0 ^ c3 ^ k1, low0
+        k0, k1 = k0 + _WORD(0x9E3779B9), k1 + _WORD(0xBB67AE85)
+    return [c0, c1, c2, c3]
+
+
+def _philox(state: Array, sizes: Sequence[int], bits: int) -> tuple[Array, Array]:
+    """Four words for each counter of 128 bits, of which a state of two numbers holds the lower half and the key is the upper."""
+    key, low = state[0], state[1]
+    high = state[2] if len(state) > 2 else key
+    count = prod(sizes)
+    blocks = -(-count * (2 if bits == 64 else 1) // 4)
+    lows = low + np.arange(blocks, dtype=_LONG)
+    carried = np.where(lows < low, high + _LONG(1), high)
+    c0, c1, c2, c3 = _philox_rounds(key, lows, carried)
+    parts = [_joined(c0, c1), _joined(c2, c3)] if bits == 64 else [c0, c1, c2, c3]
+    after = low + _LONG(blocks)
+    state_after = [key, after, high + _LONG(after < low)][: len(state)]
+    return np.array(state_after), np.stack(parts, axis=1).reshape(-1)[:count].reshape(sizes)
+
+
+_ALGORITHMS: dict[str, Callable[[Array, Sequence[int], int], tuple[Array, Array]]] = {
+    "rng_three_fry": _three_fry,
+    "rng_philox": _philox,
+    # What XLA:CPU takes for it.
+    "rng_default": _philox,
+}
+
+
+@kernel("rng-bit-generator")
+def rng_bit_generator(state: Array, *, algorithm: RandomAlgorithm, result: Shape) -> Value:
+    bits = result.elements[1]
+    number = NUMBERS[bits.element_type]
+    # As 64-bit numbers whatever the text makes of the state; they are as many bits.
+    after, made = _ALGORITHMS[algorithm](np.ascontiguousarray(state).view(_LONG), bits.dimensions, number.bits)
+    return after.view(state.dtype), made.astype(f"u{number.held.itemsize}").view(number.held)

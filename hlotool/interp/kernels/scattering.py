@@ -1,0 +1,113 @@
+"""Kernels that combine values into an array at computed places: scatter and select-and-scatter.
+
+Updates are applied in row-major order, each to what those before it have left; the loop is over repeated places, not over updates.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.kernels.base import Invoke, Run, kernel
+from hlotool.interp.kernels.conversion import converted
+from hlotool.interp.kernels.indexing import along, index_vectors, starts_of
+from hlotool.interp.kernels.reduction import as_parameters, listed, positions
+from hlotool.interp.monoids import monoid_of
+from hlotool.ir.model import Computation
+from hlotool.opdefs.kinds import Dims, Int, Window
+from hlotool.shapes.shape import Shape
+
+__all__: list[str] = []
+
+
+def _combine(reducer: Computation, targets: list[Array], places: Array, updates: list[Array]) -> Run:
+    """Writes f(target, update) into flat arrays, one update after the other."""
+    if reducer.root.parameter_number == 1 and len(targets) == 1:
+        # NumPy assigns in order, so the last update of a place stays.
+        targets[0][places] = updates[0]
+        return None
+    monoid = monoid_of(reducer)
+    if monoid is not None and monoid.works_in_place(targets[0]):
+        monoid.combine_at(targets[0], places, updates[0])
+        return None
+    for chosen in _rounds(places):
+        here = places[chosen]
+        made = yield Invoke(reducer, (*(t[here] for t in targets), *(u[chosen] for u in updates)), here.shape)
+        for target, values in zip(targets, listed(made), strict=True):
+            target[here] = values
+    return None
+
+
+def _rounds(places: Array) -> list[Array]:
+    """Which updates come first at their places, which second, and so on; within a round no place is repeated."""
+    order = np.argsort(places, kind="stable")
+    sorted_places = places[order]
+    is_first = np.ones(len(places), bool)
+    is_first[1:] = sorted_places[1:] != sorted_places[:-1]
+    numbers = np.arange(len(places))
+    rank = numbers - np.maximum.accumulate(np.where(is_first, numbers, 0))
+    by_rank = np.argsort(rank, kind="stable")
+    return np.split(order[by_rank], np.cumsum(np.bincount(rank))[:-1]) if len(places) else []
+
+
+@kernel("scatter")
+def scatter(
+    *operands: Array,
+    update_window_dims: Dims,
+    inserted_window_dims: Dims,
+    scatter_dims_to_operand_dims: Dims,
+    input_batching_dims: Dims,
+    scatter_indices_batching_dims: Dims,
+    index_vector_dim: Int,
+    to_apply: Computation,
+    result: Shape,
+) -> Run:
+    """Windows of updates that do not lie within the operand as a whole are skipped."""
+    count = len(operands) // 2
+    inputs = as_parameters(operands[:count], to_apply, 0)
+    updates = as_parameters(operands[count + 1 :], to_apply, count)
+    vectors = index_vectors(operands[count], index_vector_dim)
+    sizes, rank, batch = inputs[0].shape, inputs[0].ndim, vectors.ndim - 1
+    starts = starts_of(vectors, scatter_dims_to_operand_dims, input_batching_dims, scatter_indices_batching_dims, index_vector_dim, rank)
+    # Updates with the scattered dimensions first and those of the window behind, in the operand's order.
+    moved = [np.moveaxis(u, update_window_dims, range(batch, u.ndim)) for u in updates]
+    window = [k for k in range(rank) if k not in inserted_window_dims and k not in input_batching_dims]
+    lengths = dict(zip(window, moved[0].shape[batch:], strict=True))
+    fits = np.ones(vectors.shape[:-1], bool)
+    place = np.zeros((1,) * moved[0].ndim, np.int64)
+    for k, start in enumerate(starts):
+        fits &= (start >= 0) & (start <= sizes[k] - lengths.get(k, 1))
+        at = start.reshape(start.shape + (1,) * len(window))
+        if k in lengths:
+            at = at + along(np.arange(lengths[k]), batch + window.index(k), moved[0].ndim)
+        place = place * sizes[k] + at
+    place = np.broadcast_to(place, moved[0].shape)
+    targets = [np.array(x).reshape(-1) for x in inputs]
+    yield from _combine(to_apply, targets, place[fits].reshape(-1), [u[fits].reshape(-1) for u in moved])
+    shapes = result.elements if result.is_tuple else (result,)
+    made = tuple(converted(t.reshape(sizes), NUMBERS[shape.element_type]) for t, shape in zip(targets, shapes, strict=True))
+    return made if result.is_tuple else made[0]
+
+
+@kernel("select-and-scatter")
+def select_and_scatter(operand: Array, source: Array, init_value: Array, *, window: Window, select: Computation, scatter: Computation) -> Run:
+    """In each window the element that `select` keeps against all that follow it receives the window's source value."""
+    sizes = source.shape
+    best, place, is_set = np.zeros(sizes, operand.dtype), np.zeros(sizes, np.int64), np.zeros(sizes, bool)
+    numbers = np.arange(prod(operand.shape)).reshape(operand.shape)
+    taps = [[positions(w, tap, size, base) for tap in range(w.size)] for w, size, base in zip(window, sizes, operand.shape, strict=True)]
+    for tap in product(*taps):
+        targets, sources = tuple(target for target, _ in tap), tuple(element for _, element in tap)
+        rivals = operand[sources]
+        if rivals.size:
+            keeps = yield Invoke(select, (best[targets], rivals), rivals.shape)
+            keeps = keeps & is_set[targets]
+            best[targets] = np.where(keeps, best[targets], rivals)
+            place[targets] = np.where(keeps, place[targets], numbers[sources])
+            is_set[targets] = True
+    result = np.full(operand.size, init_value)
+    yield from _combine(scatter, [result], place[is_set].reshape(-1), [source[is_set].reshape(-1)])
+    return result.reshape(operand.shape)

@@ -1,0 +1,128 @@
+"""What the verifier demands of layouts and memory spaces of operands and result, of every op and of those that move data.
+
+Layouts that make no sense by themselves are the rules' of `verify`; nothing here infers a shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hlotool.errors import Violation
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.modes import VerifyModes
+from hlotool.shapes.layout import Layout
+from hlotool.shapes.memory import data_size, stored_size
+from hlotool.shapes.shape import UNBOUNDED, Shape
+
+__all__ = [
+    "FAST_MEMORY",
+    "HOST_MEMORY",
+    "check_bitcast_memory",
+    "check_copied_memory",
+    "check_kept_layout",
+    "check_sliced_memory",
+    "check_updated_memory",
+]
+
+FAST_MEMORY = 1
+"""Memory space of small fast memory near the compute units."""
+HOST_MEMORY = 5
+"""Memory space of the host's memory."""
+
+_ELEMENTWISE = frozenset(
+    "abs add and atan2 bitcast-convert cbrt ceil clamp compare complex convert cosine count-leading-zeros divide erf exponential"
+    " exponential-minus-one floor imag is-finite log log-plus-one logistic maximum minimum multiply negate not or popcnt power real"
+    " reduce-precision remainder round-nearest-afz round-nearest-even rsqrt select shift-left shift-right-arithmetic shift-right-logical sign"
+    " sine sqrt stochastic-convert subtract tan tanh xor".split()
+)
+_KEEPS_ORDER = _ELEMENTWISE | frozenset(
+    "add-dependency all-gather all-gather-done all-reduce all-reduce-done all-reduce-start all-to-all cholesky collective-permute"
+    " collective-permute-done concatenate dynamic-slice dynamic-update-slice fft map pad ragged-all-to-all reduce-scatter reduce-window reverse"
+    " scatter select-and-scatter set-dimension-size slice sort topk triangular-solve".split()
+)
+"""Ops that XLA's layout assignment takes for unable to change a layout, for which it puts copies around them."""
+
+
+def _space(shape: Shape) -> int:
+    return shape.layout.memory_space if shape.layout is not None else 0
+
+
+def _ordered(layout: Layout) -> str:
+    return f"{{{','.join(map(str, layout.minor_to_major))}}}"
+
+
+def check_kept_layout(op: OpDef, result: Shape, operands: Sequence[Shape], modes: VerifyModes) -> None:
+    """Refuses an op that computes where it can only read and write what lies alike: in one memory, and in one order if modes ask for it."""
+    layout, name = result.layout, op.name
+    if layout is None or name not in _KEEPS_ORDER:
+        return
+    for operand in operands:
+        given = operand.layout
+        if given is None or given is layout or operand.rank != result.rank:
+            continue
+        if HOST_MEMORY in (given.memory_space, layout.memory_space) and given.memory_space != layout.memory_space and name in _ELEMENTWISE:
+            message = f"operand in S({given.memory_space}), result in S({layout.memory_space})"
+            raise Violation("L031", "opcode", message, "compute on the host with operands and result in host memory, or transfer first")
+        if modes.layouts_kept and given.minor_to_major != layout.minor_to_major:
+            message = f"operand layout {_ordered(given)}, result layout {_ordered(layout)}"
+            raise Violation("L008", "shape[layout]", message, "insert copy to change layouts")
+
+
+def check_bitcast_memory(result: Shape, operand: Shape, modes: VerifyModes) -> None:
+    """A bitcast reads the bytes that are there, where they are."""
+    if not (modes.layout_sensitive and result.is_array and operand.is_array):
+        return
+    spaces = _space(operand), _space(result)
+    if spaces[0] != spaces[1] and HOST_MEMORY in spaces:
+        message = f"operand is in {_memory(spaces[0])}, result is in {_memory(spaces[1])}"
+        raise Violation("L010", "shape[layout]", message, "use copy-start/copy-done or copy")
+    if any(shape.dynamic or UNBOUNDED in shape.dimensions for shape in (result, operand)):
+        # How many bytes hold the actual sizes is the target's affair.
+        return
+    sizes = data_size(operand), data_size(result)
+    # Whether padding counts differs between targets: without the mode it may, and XLA's tests hold bitcasts between tiled and flat arrays for valid.
+    if sizes[0] != sizes[1] and (modes.bitcast_may_differ_in_size or stored_size(operand) != stored_size(result)):
+        raise Violation("L009", "shape", f"operand has {sizes[0]} bytes, result has {sizes[1]}")
+
+
+def _memory(space: int) -> str:
+    return f"host memory S({space})" if space == HOST_MEMORY else f"S({space})"
+
+
+def check_copied_memory(result: Shape, operand: Shape, modes: VerifyModes) -> None:
+    """A copy between host and device memory moves bytes and does nothing else."""
+    if not (result.is_array and operand.is_array):
+        return
+    spaces = _space(operand), _space(result)
+    _check_fast_memory("copy", spaces, modes)
+    if spaces[0] == spaces[1] or HOST_MEMORY not in spaces:
+        return
+    if operand.element_type != result.element_type:
+        raise Violation("L014", "shape", f"a copy between host and device memory cannot convert {operand.element_type} to {result.element_type}")
+    before, after = operand.layout, result.layout
+    if not modes.layout_sensitive or spaces[0] != HOST_MEMORY or before is None or after is None:
+        return
+    if (before.minor_to_major, before.tiles) != (after.minor_to_major, after.tiles):
+        message = f"a copy from host memory cannot change layout {before.text} to {after.text}"
+        raise Violation("L013", "shape[layout]", message, "split it into a transfer and a copy")
+
+
+def check_sliced_memory(result: Shape, operand: Shape, modes: VerifyModes) -> None:
+    """A dynamic-slice may fetch from the host, not store there."""
+    spaces = _space(operand), _space(result)
+    _check_fast_memory("dynamic-slice", spaces, modes)
+    if modes.layouts_kept and spaces[1] == HOST_MEMORY != spaces[0]:
+        raise Violation("L015", "shape[layout]", f"dynamic-slice of S({spaces[0]}) gives S({HOST_MEMORY}); it may only go from host to device")
+
+
+def check_updated_memory(result: Shape, operand: Shape, modes: VerifyModes) -> None:
+    """A dynamic-update-slice of a buffer on the host stays there."""
+    spaces = _space(operand), _space(result)
+    _check_fast_memory("dynamic-update-slice", spaces, modes)
+    if modes.layouts_kept and spaces[0] == HOST_MEMORY != spaces[1]:
+        raise Violation("L016", "name", f"the result must stay in the memory of operand 0, S({spaces[0]}), written S({spaces[1]})")
+
+
+def _check_fast_memory(opcode: str, spaces: tuple[int, int], modes: VerifyModes) -> None:
+    if modes.layouts_kept and spaces[0] != spaces[1] and FAST_MEMORY in spaces:
+        raise Violation("L017", "shape[layout]", f"S({spaces[0]}) -> S({spaces[1]}) is not allowed in {opcode}")

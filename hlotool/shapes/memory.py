@@ -1,0 +1,130 @@
+"""How much memory an array takes and where its elements lie, as its layout says; no values are moved or read here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.layout import COMBINE, default_layout
+from hlotool.shapes.shape import Shape
+
+__all__ = ["data_size", "is_physical_reshape", "stored_size"]
+
+
+def _element_bits(shape: Shape) -> int:
+    layout = shape.layout
+    bits = ELEMENT_TYPES[shape.element_type].bits
+    # Without E(n) elements of less than a byte take a byte each.
+    return layout.element_size_in_bits if layout is not None and layout.element_size_in_bits else max(8, bits)
+
+
+def data_size(shape: Shape) -> int:
+    """Bytes of an array's elements, without what tiles add; bounds count for dynamic dimensions.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> data_size(array_shape("bf16", (3, 5)))
+    30
+    """
+    return -(-prod(shape.dimensions) * _element_bits(shape) // 8)
+
+
+def stored_size(shape: Shape) -> int:
+    """Bytes of an array in memory, rounded up to whole tiles and to the alignment of its end.
+
+    >>> from hlotool.shapes.layout import Layout
+    >>> from hlotool.shapes.shape import array_shape
+    >>> stored_size(array_shape("f32", (3, 5), layout=Layout((1, 0), tiles=((2, 4),))))
+    128
+    """
+    layout = shape.layout
+    if layout is None or (not layout.tiles and layout.tail_padding_alignment_in_elements == 1):
+        return data_size(shape)
+    sizes = [shape.dimensions[k] for k in reversed(_order(shape))]
+    for tile in layout.tiles:
+        sizes = _tiled(sizes, tile)
+    alignment = max(1, layout.tail_padding_alignment_in_elements)
+    elements = -(-prod(sizes) // alignment) * alignment
+    return -(-elements * _element_bits(shape) // 8)
+
+
+def _tiled(sizes: list[int], tile: Sequence[int]) -> list[int]:
+    """Sizes from the most major dimension on, of which the tile covers the last ones: numbers of tiles, then the tile itself."""
+    sizes = [1] * (len(tile) - len(sizes)) + sizes
+    whole, covered = sizes[: len(sizes) - len(tile)], sizes[len(sizes) - len(tile) :]
+    counts: list[int] = []
+    inner: list[int] = []
+    carried = 1
+    for size, part in zip(covered, tile, strict=True):
+        if part == COMBINE:
+            carried *= size
+            continue
+        # A tile of size 0 is no tile; whoever judges layouts reports it.
+        counts.append(-(-size * carried // max(part, 1)))
+        inner.append(max(part, 1))
+        carried = 1
+    return [*whole, *counts, *inner, *([carried] if carried != 1 else [])]
+
+
+def is_physical_reshape(operand: Shape, result: Shape) -> bool:
+    """Whether a row-major reshape of the operand moves no element, given both layouts; tiled layouts are believed.
+
+    >>> from hlotool.shapes.layout import Layout
+    >>> from hlotool.shapes.shape import array_shape
+    >>> column_major = array_shape("f32", (2, 3), layout=Layout((0, 1)))
+    >>> flat, deeper = array_shape("f32", (6,)), array_shape("f32", (1, 2, 3), layout=Layout((1, 0, 2)))
+    >>> is_physical_reshape(column_major, flat), is_physical_reshape(column_major, deeper)
+    (False, True)
+    """
+    tiled = any(shape.layout is not None and shape.layout.tiles for shape in (operand, result))
+    if tiled or min(*operand.dimensions, *result.dimensions, 1) <= 0 or prod(operand.dimensions) != prod(result.dimensions):
+        return True
+    return all(_is_same_run(*runs) for runs in _matching_runs(_strided(operand), _strided(result)))
+
+
+_Run = list[tuple[int, int]]
+"""Sizes and strides of neighbouring dimensions."""
+
+
+def _order(shape: Shape) -> Sequence[int]:
+    """Dimensions from the most minor one on; row-major where the layout orders other dimensions than the shape has."""
+    order = shape.layout.minor_to_major if shape.layout is not None else ()
+    return order if sorted(order) == list(range(shape.rank)) else default_layout(shape.rank).minor_to_major
+
+
+def _strided(shape: Shape) -> _Run:
+    """Size and stride of each dimension that has more than one index."""
+    strides, step = [0] * shape.rank, 1
+    for dimension in _order(shape):
+        strides[dimension] = step
+        step *= shape.dimensions[dimension]
+    return [(size, stride) for size, stride in zip(shape.dimensions, strides, strict=True) if size != 1]
+
+
+def _matching_runs(first: _Run, second: _Run) -> list[tuple[_Run, _Run]]:
+    """The shortest runs of dimensions on both sides that have the same number of elements."""
+    runs: list[tuple[_Run, _Run]] = []
+    i = j = 0
+    while i < len(first) and j < len(second):
+        start, other = i, j
+        a, b = first[i][0], second[j][0]
+        i, j = i + 1, j + 1
+        while a != b:
+            if a < b:
+                a *= first[i][0]
+                i += 1
+            else:
+                b *= second[j][0]
+                j += 1
+        runs.append((first[start:i], second[other:j]))
+    return runs
+
+
+def _is_same_run(first: _Run, second: _Run) -> bool:
+    """One dimension cut otherwise must be contiguous on both sides, since the cuts lie at different places."""
+    return all(_is_contiguous(run) for run in (first, second)) and first[-1][1] == second[-1][1]
+
+
+def _is_contiguous(run: _Run) -> bool:
+    return all(stride == size * inner for (_, stride), (size, inner) in pairwise(run))

@@ -1,0 +1,137 @@
+"""Settings in files: which file counts, what may stand in it, and what is said when it is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from hlotool.cli import config
+
+LONG = 'HloModule m\n\nENTRY e {\n  ROOT long = f32[2] parameter(0), sharding={replicated}, metadata={op_name="x"}\n}\n'
+WIDTH = "[fmt]\nwidth = 60\n"
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    """Settings are read once a process."""
+    config._nearest.cache_clear()
+    config._read.cache_clear()
+
+
+@pytest.fixture
+def module(tmp_path):
+    path = tmp_path / "a" / "b" / "m.hlo"
+    path.parent.mkdir(parents=True)
+    path.write_text(LONG)
+    return path
+
+
+def is_wrapped(cli, path, *arguments):
+    result = cli("fmt", "--check", *arguments, path)
+    assert result.exit_code in (0, 1), result.output
+    return result.exit_code == 1
+
+
+def test_without_settings_nothing_is_wrapped(cli, module):
+    assert not is_wrapped(cli, module)
+
+
+@pytest.mark.parametrize("name", ["hlotool.toml", ".hlotool.toml"])
+@pytest.mark.parametrize("folder", [".", "a", "a/b"])
+def test_the_nearest_file_counts(cli, tmp_path, module, name, folder):
+    (tmp_path / "hlotool.toml").write_text("[fmt]\nwidth = 200\n")
+    (tmp_path / folder / name).write_text(WIDTH)
+    if (folder, name) == (".", ".hlotool.toml"):
+        # Beside each other the visible one wins.
+        assert not is_wrapped(cli, module)
+    else:
+        assert is_wrapped(cli, module)
+
+
+def test_pyproject(cli, tmp_path, module):
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\n[tool.hlotool.fmt]\nwidth = 60\n')
+    assert is_wrapped(cli, module)
+
+
+def test_a_pyproject_of_somebody_else_is_passed_over(cli, tmp_path, module):
+    (tmp_path / "pyproject.toml").write_text("[tool.hlotool.fmt]\nwidth = 60\n")
+    (tmp_path / "a" / "pyproject.toml").write_text("this is [[ no TOML")
+    assert is_wrapped(cli, module)
+
+
+def test_the_command_line_wins(cli, tmp_path, module):
+    (tmp_path / "hlotool.toml").write_text(WIDTH)
+    assert not is_wrapped(cli, module, "--width", "200")
+    assert not is_wrapped(cli, module, "--isolated")
+
+
+def test_config_names_a_file(cli, tmp_path, module):
+    (tmp_path / "hlotool.toml").write_text("[fmt]\nwidth = 200\n")
+    (tmp_path / "other.toml").write_text(WIDTH)
+    assert is_wrapped(cli, module, "--config", tmp_path / "other.toml")
+
+
+def test_stdin_has_the_settings_of_its_name(cli, tmp_path, module):
+    (tmp_path / "a" / "hlotool.toml").write_text(WIDTH)
+    assert cli("fmt", "-", "--stdin-filename", module, stdin=LONG).stdout != LONG
+    assert cli("fmt", "-", "--stdin-filename", tmp_path / "m.hlo", stdin=LONG).stdout == LONG
+
+
+def test_each_file_has_its_own(cli, tmp_path, module):
+    other = tmp_path / "other.hlo"
+    other.write_text(LONG)
+    (tmp_path / "a" / "hlotool.toml").write_text(WIDTH)
+    assert cli("fmt", other, module).exit_code == 0
+    assert other.read_text() == LONG
+    assert module.read_text() != LONG
+
+
+def test_files_of_folders(cli, tmp_path):
+    for name in ("a.hlo", "b.txt", "golden/c.hlo"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(LONG.replace("ENTRY e", "ENTRY   e"))
+    (tmp_path / "hlotool.toml").write_text('include = ["*.hlo"]\nexclude = ["golden/*"]\nrespect-gitignore = false\n')
+    assert cli("fmt", tmp_path).exit_code == 0
+    assert [(tmp_path / name).read_text() == LONG for name in ("a.hlo", "b.txt", "golden/c.hlo")] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[fmt", "it is not TOML"),
+        ("[fmt]\nwidths = 3\n", "unknown key 'widths' in [fmt]; did you mean 'width'?"),
+        ("[fmtt]\nwidth = 100\n", "unknown table [fmtt]; did you mean 'fmt'?"),
+        ("[zzz]\n", "unknown table [zzz]; known: fmt"),
+        ("exlude = []\n", "unknown key 'exlude'; did you mean 'exclude'?"),
+        ("[fmt]\nwidth = 'a'\n", "'width' is a number, not 'a'"),
+        ("[fmt]\nwidth = true\n", "'width' is a number, not True"),
+        ("[fmt]\nwidth = 39\n", "at least 40"),
+        ("exclude = 'x'\n", "'exclude' is a list of strings, not 'x'"),
+        ("exclude = [1]\n", "'exclude' is a list of strings, not [1]"),
+        ("respect-gitignore = 1\n", "'respect-gitignore' is true or false, not 1"),
+        ("fmt = 3\n", "'fmt'"),
+        ("[include]\n", "unknown table [include]; known: fmt"),
+        ("\xff", "it is not TOML"),
+    ],
+)
+def test_wrong_settings(cli, tmp_path, module, text, words):
+    (tmp_path / "hlotool.toml").write_bytes(text.encode("latin-1"))
+    result = cli("fmt", module)
+    assert (result.exit_code, result.stdout) == (2, ""), result.output
+    assert words in result.stderr
+    assert "hlotool.toml" in result.stderr
+    assert module.read_text() == LONG
+
+
+@pytest.mark.parametrize("text", ["tool = 3 # tool.hlotool\n", "[tool]\nhlotool = 3 # tool.hlotool\n", "# tool.hlotool\n"])
+def test_odd_projects(cli, tmp_path, module, text):
+    (tmp_path / "pyproject.toml").write_text(text)
+    result = cli("fmt", module)
+    assert result.exit_code in (0, 2)
+    assert "internal error" not in result.output
+
+
+def test_a_missing_config(cli, tmp_path, module):
+    result = cli("fmt", "--config", tmp_path / "none.toml", module)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "none.toml" in result.stderr
+    assert "No such file" in result.stderr

@@ -1,0 +1,86 @@
+"""Lints beyond their cases: when they are asked at all, what they cost, and what they read in odd texts."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from hlotool.codes import CODE_NAMES, DEFAULT_LINTS, severity_of
+from hlotool.text.json_text import first_fault
+from hlotool.text.locate import locate
+from hlotool.text.parser import parse
+from hlotool.text.places import parse_place
+from hlotool.verify import verify
+
+DEAD = "HloModule m\nENTRY e {\n  p = f32[4] parameter(0)\n  d = f32[4] abs(p)\n  ROOT n = f32[%s] negate(p)\n}"
+
+
+def codes(text: str, *selected: str) -> list[str]:
+    return [d.code for d in verify(parse(text), select=selected or None)]
+
+
+def test_lints_wait_until_there_are_no_errors() -> None:
+    assert codes(DEAD % 4) == ["W001"]
+    assert codes(DEAD % 5) == ["T003"]
+    # Also when the errors themselves are not asked for.
+    assert codes(DEAD % 5, "W") == []
+
+
+def test_the_default_lints_are_warnings() -> None:
+    assert {severity_of(code) for code in DEFAULT_LINTS} == {"warning"}
+    assert set(DEFAULT_LINTS) <= set(CODE_NAMES)
+
+
+def test_a_single_instruction_has_nothing_to_mark() -> None:
+    assert codes("f32[4] negate(f32[4] p)", "S007", "S009", "S033", "S043") == []
+
+
+def test_a_constant_can_be_pointed_to() -> None:
+    text = "c = f32[2]{0} constant( {1, /* two */ 2} )"
+    start, end = locate(text, 0, len(text), parse_place("literal"))
+    assert text[start:end] == "{1, /* two */ 2}"
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "0", "-1.5e+3", '"\\u00e9"', ' { "a" : [ 1 , { } , null ] } ', "[" * 100_000 + "]" * 100_000])
+def test_json(text: str) -> None:
+    assert first_fault(text) == -1
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [("", 0), ("{", 1), ("[1,]", 3), ('{"a" 1}', 5), ("{a:1}", 1), ("01", 1), ("[1 2]", 3), ("{} x", 3), ('"a\nb"', 0), ("nan", 0), ('{"a":1,}', 7)],
+)
+def test_faults_of_json(text: str, fault: int) -> None:
+    assert first_fault(text) == fault
+
+
+def nested_loops(depth: int) -> str:
+    text = "HloModule m\nc { x = f32[] parameter(0) ROOT t = pred[] constant(true) }\n"
+    text += "b0 { x = f32[] parameter(0) k = token[] after-all() o = token[] outfeed(x, k) ROOT y = f32[] negate(x) }\n"
+    for k in range(1, depth):
+        text += f"b{k} {{ x = f32[] parameter(0) ROOT w = f32[] while(x), condition=c, body=b{k - 1} }}\n"
+    return text + f"ENTRY e {{ x = f32[] parameter(0) ROOT w = f32[] while(x), condition=c, body=b{depth - 1} }}"
+
+
+def chain(length: int) -> str:
+    lines = [f"  a{k} = f32[4] all-reduce(n{k}), replica_groups={{}}, to_apply=f\n  n{k + 1} = f32[4] reshape(a{k})" for k in range(length)]
+    reducer = "f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }"
+    return f"HloModule m\n{reducer}\nENTRY e {{\n  n0 = f32[4] parameter(0)\n" + "\n".join(lines) + f"\n  ROOT r = f32[4] abs(n{length})\n}}"
+
+
+def reshapes(length: int) -> str:
+    lines = [f"  n{k + 1} = s32[4] reshape(n{k})\n  d{k} = s32[4] divide(n{k}, n{k})" for k in range(length)]
+    return "HloModule m\nENTRY e {\n  n0 = s32[4] constant({1, 2, 3, 4})\n" + "\n".join(lines) + f"\n  ROOT r = s32[4] abs(n{length})\n}}"
+
+
+@pytest.mark.parametrize(("make", "selected"), [(nested_loops, ["W"]), (chain, ["W024", "W025", "W001"]), (reshapes, ["W019", "W033", "W046"])])
+def test_no_lint_takes_quadratic_time(make: object, selected: list[str]) -> None:
+    took = []
+    for size in (200, 1600):
+        module = parse(make(size))  # type: ignore[operator]
+        start = time.perf_counter()
+        verify(module, select=selected, ignore=["W016", "W011", "W007", "S"])
+        took.append(time.perf_counter() - start)
+    # Eight times the size: linear time is far from 40 times as much, whatever else the machine does.
+    assert took[1] < 40 * took[0] + 0.5

@@ -77,11 +77,23 @@ def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = Fals
             if wants_fixes and diagnostics:
                 diagnostics = import_module("hlotool.verify.fixing").with_fixes(module, diagnostics)
         except ParseError as error:
-            diagnostics = error.diagnostics
+            diagnostics = _fixes_for_broken(part.source, error.diagnostics) if wants_fixes else error.diagnostics
         for d in diagnostics:
             d = _adjusted(d, checks, part.start)
             found.append(Finding(d, source.line_text(d.line), d.computation is not None and d.computation == entry))
     return sorted(found, key=lambda f: (f.diagnostic.line, f.diagnostic.column, f.diagnostic.code))
+
+
+def _fixes_for_broken(source: Source, found: list[Diagnostic]) -> list[Diagnostic]:
+    """The errors of a text that does not parse, with the fixes that need no more than what can be read of it."""
+    fixing = import_module("hlotool.verify.fixing")
+    if fixing.fix_rules().keys().isdisjoint(d.code for d in found):
+        return found
+    try:
+        module = import_module("hlotool.text.parser").parse_source(source, strict=False)
+        return fixing.with_fixes(module, found)  # type: ignore[no-any-return]
+    except ParseError:
+        return found
 
 
 def _adjusted(d: Diagnostic, checks: Checks, start: int) -> Diagnostic:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from hlotool.cli.checking import Checked, check_text
@@ -16,6 +15,7 @@ from hlotool.cli.output import complain, replace_file, write_out
 from hlotool.cli.render import wants_color
 from hlotool.cli.rule_choice import Checks
 from hlotool.cli.text_diff import unified_diff
+from hlotool.codes import CODE_NAMES, severity_of
 from hlotool.errors import Diagnostic, HlotoolError
 from hlotool.ir.model import Module
 from hlotool.text.files import InputError, is_compressed
@@ -23,8 +23,13 @@ from hlotool.text.parser import has_log_prefixes
 from hlotool.verify.engine import check
 from hlotool.verify.fixing import FixedText, fix_text
 from hlotool.verify.ignoring import add_ignores
+from hlotool.verify.selection import Layer, Selection
 
 __all__ = ["Wanted", "rewrite_files"]
+
+_ERRORS = frozenset(code for code in CODE_NAMES if severity_of(code) == "error")
+# Reported whatever is selected.
+_PARSE_ERRORS = frozenset(code for code in _ERRORS if code[0] == "S")
 
 
 class Wanted(Protocol):
@@ -74,14 +79,20 @@ def rewrite_files(work: Sequence[tuple[str, Checks]], wanted: Wanted, outcome: O
 
 
 def _rewritten(text: str, name: str, checks: Checks, wanted: Wanted) -> FixedText:
-    def found(module: Module) -> list[Diagnostic]:
-        return [replace(d, severity=checks.severities.get(d.code, d.severity)) for d in check(module, checks.modes, checks.selection)]
+    everything = Selection.layered([Layer(tuple(sorted(checks.selection.codes | _ERRORS)))])
 
-    if not wanted.add_ignore:
-        return fix_text(text, name, found, unsafe=wanted.unsafe_fixes)
-    if not wanted.fix:
+    def judged(module: Module) -> list[Diagnostic]:
+        return list(check(module, checks.modes, everything))
+
+    def found(module: Module) -> list[Diagnostic]:
+        return list(check(module, checks.modes, checks.selection))
+
+    if wanted.add_ignore and not wanted.fix:
         return add_ignores(text, name, found)
-    fixed = fix_text(text, name, found, unsafe=wanted.unsafe_fixes)
+    # Whatever is selected, no fix may bring out an error.
+    fixed = fix_text(text, name, judged, codes=checks.selection.codes | _PARSE_ERRORS, unsafe=wanted.unsafe_fixes)
+    if not wanted.add_ignore:
+        return fixed
     hidden = add_ignores(fixed.text, name, found)
     return FixedText(hidden.text, fixed.fixed + hidden.fixed)
 

@@ -151,7 +151,8 @@ def _options() -> list[Callable[..., Any]]:
     for field, text in _MODE_HELP.items():
         flag = field.replace("_", "-")
         if field != "layout_sensitive":
-            options.append(click.option(f"--{flag}/--no-{flag}", field, default=None, help=text))
+            opposite = flag.replace("no-", "allow-", 1) if flag.startswith("no-") else f"no-{flag}"
+            options.append(click.option(f"--{flag}/--{opposite}", field, default=None, help=text))
     return [
         *options,
         click.option("--stage", type=click.Choice(STAGES), help="Where in the compiler the modules come from."),

@@ -5,8 +5,9 @@ What to edit is said by the rule itself (`Diagnostic.fix`) or by a function in t
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
@@ -119,8 +120,8 @@ class FixedText(NamedTuple):
     fixed: Counter[str]
 
 
-def fix_text(text: str, filename: str, check: Check, *, unsafe: bool = False) -> FixedText:
-    """Applies the fixes of what `check` finds, module by module.
+def fix_text(text: str, filename: str, check: Check, *, codes: Container[str] | None = None, unsafe: bool = False) -> FixedText:
+    """Applies the fixes of what `check` finds, module by module; with `codes`, of these only.
 
     A fix is kept only if the result parses wherever it did before, its finding is gone, no error has come instead, and entry and roots are
     what they were; in doubt the text stays as it is.
@@ -131,7 +132,7 @@ def fix_text(text: str, filename: str, check: Check, *, unsafe: bool = False) ->
         if part.is_separator:
             out.append(part.source.text)
             continue
-        after, count = _fix_part(part.source, check, unsafe=unsafe)
+        after, count = _fix_part(part.source, check, codes, unsafe=unsafe)
         out.append(after)
         fixed += count
     return FixedText("".join(out), fixed)
@@ -150,12 +151,13 @@ class _Findings(NamedTuple):
         return Counter(d.code for d in self.found)
 
 
-def _fix_part(source: Source, check: Check, *, unsafe: bool) -> tuple[str, Counter[str]]:
+def _fix_part(source: Source, check: Check, codes: Container[str] | None, *, unsafe: bool) -> tuple[str, Counter[str]]:
     fixed: Counter[str] = Counter()
     refused: set[tuple[Edit, ...]] = set()
     for _ in range(_MOST_ROUNDS):
         before = _findings(source, check)
-        wanted = [d for d in before.found if d.fix is not None and (d.fix.is_safe or unsafe) and d.fix.edits not in refused]
+        chosen = [d for d in before.found if codes is None or d.code in codes]
+        wanted = [d for d in chosen if d.fix is not None and (d.fix.is_safe or unsafe) and d.fix.edits not in refused]
         chosen = _apart(wanted)
         if not chosen:
             break
@@ -185,15 +187,21 @@ def _findings(source: Source, check: Check) -> _Findings:
 
 
 def _apart(found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Those whose edits do not touch each other; the same edits may end several findings."""
+    """Those whose edits do not touch each other."""
     chosen: list[Diagnostic] = []
     taken: list[Edit] = []
     for d in found:
         edits = d.fix.edits if d.fix is not None else ()
-        if all(edit.end < other.start or other.end < edit.start for edit in edits for other in taken):
+        if all(_is_apart(edit, taken) for edit in edits):
             chosen.append(d)
-            taken += edits
+            for edit in edits:
+                insort(taken, edit)
     return chosen
+
+
+def _is_apart(edit: Edit, taken: list[Edit]) -> bool:
+    k = bisect_left(taken, edit)
+    return (k == 0 or taken[k - 1].end < edit.start) and (k == len(taken) or edit.end < taken[k].start)
 
 
 def _proved(source: Source, before: _Findings, chosen: Sequence[Diagnostic], check: Check) -> str | None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from hlotool.codes import CODE_NAMES, severity_of
 from hlotool.errors import Diagnostic, Edit, Fix, Source, nearest
@@ -66,9 +66,10 @@ def apply_suppressions(module: Module, found: list[Diagnostic], selection: Selec
     if not marks:
         return found
     fixed = {id(d) for d in module.diagnostics if d.severity == "error"}
-    kept = [d for d in found if id(d) in fixed or not _is_hidden(d, source, marks)]
+    hiding = _Hiding(source, marks)
+    kept = [d for d in found if id(d) in fixed or not hiding.hides(d)]
     if is_whole and selection.has(_CODE):
-        kept += [d for d in unused_suppression(source, marks, selection) if not _is_hidden(d, source, marks)]
+        kept += [d for d in unused_suppression(source, marks, selection) if not hiding.hides(d)]
     return kept
 
 
@@ -112,28 +113,44 @@ def _without(text: str, mark: Mark, unused: list[str]) -> Fix | None:
         return None
     left = [word for word in mark.words if word not in unused]
     if left:
-        return Fix((Edit(text.index("[", mark.start) + 1, mark.end - 1, ", ".join(left)),), "leave out what hides nothing")
+        return Fix((Edit(text.index("[", mark.start) + 1, mark.end - 1, ", ".join(left)),), "Leave out what hides nothing")
     start, end = mark.start, mark.comment[1]
     if text.startswith("/*", start) and start != mark.comment[0]:
         return None
     while start > 0 and text[start - 1] in " \t":
         start -= 1
     is_own_line = (start == 0 or text[start - 1] == "\n") and text[end : end + 1] in ("\n", "")
-    return Fix((Edit(start, end + is_own_line, ""),), "remove the suppression")
+    return Fix((Edit(start, end + is_own_line, ""),), "Remove the suppression")
 
 
-def _is_hidden(d: Diagnostic, source: Source, marks: list[Mark]) -> bool:
-    at = source.line_start(d.line) + d.column - 1
-    # All that cover it: two marks for one finding are both of use.
-    hiding = [mark for mark in marks if mark.covers[0] <= at < mark.covers[1] and mark.verb != "on" and mark.hides(d.code)]
-    return bool(hiding)
+class _Hiding:
+    """Marks by the lines that they cover, since there may be as many as findings."""
+
+    def __init__(self, source: Source, marks: Iterable[Mark]) -> None:
+        self.source = source
+        self.wide: list[Mark] = []
+        self.by_line: dict[int, list[Mark]] = {}
+        for mark in marks:
+            if mark.verb in ("ignore-file", "off"):
+                self.wide.append(mark)
+            elif mark.verb != "on":
+                first, last = (source.line_column(at)[0] for at in (mark.covers[0], max(mark.covers[0], mark.covers[1] - 1)))
+                for line in range(first, last + 1):
+                    self.by_line.setdefault(line, []).append(mark)
+
+    def hides(self, d: Diagnostic) -> bool:
+        at = self.source.line_start(d.line) + d.column - 1
+        # All that cover it: two marks for one finding are both of use.
+        marks = (mark for mark in (*self.wide, *self.by_line.get(d.line, ())) if mark.covers[0] <= at < mark.covers[1])
+        return bool([mark for mark in marks if mark.hides(d.code)])
 
 
-def _known(word: str) -> list[str]:
+@lru_cache(maxsize=256)
+def _known(word: str) -> frozenset[str]:
     try:
-        return codes_of(word)
+        return frozenset(codes_of(word))
     except SelectionError:
-        return []
+        return frozenset()
 
 
 # ---- finding marks ----------------------------------------------------------------------------------------------------

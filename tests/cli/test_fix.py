@@ -64,7 +64,7 @@ def test_fixes_are_shown(cli, tmp_path):
     path = tmp_path / "m.hlo"
     path.write_text(DOUBTFUL)
     result = cli("verify", path)
-    assert "  = fix: remove the suppression (--fix)\n" in result.stdout
+    assert "  = fix: Remove the suppression (--fix)\n" in result.stdout
     assert "[*]" in cli("verify", "--statistics", path).stdout
 
 
@@ -131,7 +131,7 @@ def test_a_fix_that_breaks_something_is_refused(old, new):
 
     def check(module):
         said = [Diagnostic("W005", "x", "warning", "m", fix=Fix((edit,), "try"))] if module.source.text == text else []
-        return [*said, *verify(module)]
+        return [*said, *verify(module, select=["ALL"], ignore=["W"])]
 
     assert fix_text(text, "m.hlo", check).text == text
 
@@ -151,7 +151,7 @@ def test_one_bad_fix_keeps_no_other_from_being_applied():
     text = DOUBTFUL.replace("a = f32[3]", "a = f32[2]")
 
     def check(module):
-        found = verify(module)
+        found = verify(module, ignore=["W001"])
         return [*found, Diagnostic("W001", "x", "warning", "m", fix=Fix((Edit(0, 5, "ENTRI"),), "try"))]
 
     result = fix_text(text, "m.hlo", check)
@@ -205,3 +205,18 @@ def test_marks_are_not_put_into_comments_over_lines():
     text = "ENTRY e {\n  p = f32[4] parameter(0)\n  ROOT r = f32[5] negate(p) /* one\n  two */\n}\n"
     result = add_ignores(text, "m.hlo", verify)
     assert result.text == text or not verify(parse(result.text))
+
+
+def test_fixes_of_what_does_not_parse_are_shown(cli):
+    text = cli("verify", stdin=DOUBTFUL + "// -----\n" + BROKEN).stdout
+    assert "= fix: Annotate the operand with its shape (--fix)\n" in text
+    assert text.count("= fix:") == 2
+
+
+def test_only_what_is_selected_is_fixed(cli, tmp_path):
+    path = tmp_path / "m.hlo"
+    path.write_text(DOUBTFUL)
+    assert cli("verify", "--fix", "--select", "T100", path).exit_code == 0
+    assert path.read_text() == DOUBTFUL
+    assert cli("verify", "--fix", "--select", "W", path).exit_code == 0
+    assert "hlotool" not in path.read_text()

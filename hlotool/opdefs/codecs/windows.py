@@ -79,7 +79,11 @@ def _write_window(value: tuple[WindowDimension, ...], style: Style) -> str:
 
 @builds("padding")
 def build_padding(children: list[Any]) -> tuple[PaddingDimension, ...]:
-    return tuple(PaddingDimension(*item) for item in _padding_items(children[0]))
+    token = children[0]
+    made = tuple(PaddingDimension(*item) for item in _padding_items(token))
+    if any(dimension.interior < 0 for dimension in made):
+        raise Violation("T038", token.start_pos, "interior padding cannot be negative", "only low and high may be")
+    return made
 
 
 def _write_padding(value: tuple[PaddingDimension, ...], style: Style) -> str:

@@ -207,7 +207,7 @@ class Evaluator:
     def _failed(self, step: Step, error: Exception) -> EvaluationError:
         x = step.instruction
         if isinstance(error, Violation):
-            return failure(self.module, x, error.code, error.message, error.hint)
+            return failure(self.module, x, error.code, error.message, error.hint, error.notes)
         reason = "not enough memory" if isinstance(error, MemoryError) else str(error).partition("\n")[0]
         return failure(self.module, x, "R004", f"'{x.opcode}' cannot be computed: {reason}", "hlotool verify tells whether the module is valid")
 

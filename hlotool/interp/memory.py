@@ -5,6 +5,7 @@ An estimate: what kernels use on the side is counted roughly, and views that tur
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -68,11 +69,9 @@ def machine_memory() -> int | None:
     found = []
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    try:
+    # Outside a container there is no such file; without a limit it says "max".
+    with contextlib.suppress(OSError, ValueError):
         found.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
-    except (OSError, ValueError):
-        # No container, or one without a limit, which says "max".
-        pass
     return min((size for size in found if size > 0), default=None)
 
 

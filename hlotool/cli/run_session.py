@@ -96,7 +96,13 @@ class Session:
         other_path: str | None = self.given["against"]
         other = None if other_path is None else self._module(other_path, read_text(other_path))
         values = self._values(module)
-        value = self._evaluate(module, values, self._observers(module))
+        try:
+            value = self._evaluate(module, values, self._observers(module))
+        except EvaluationError:
+            # What was seen until then may say why.
+            self._show_profile(module)
+            self._write_trace()
+            raise
         found: dict[str, list[Comparison]] = {}
         shape = module.entry.root.shape
         if self.given["compare"] is not None:
@@ -170,6 +176,9 @@ class Session:
     def _write(self, value: Any, shape: Any) -> None:
         if self.given["output"] is not None:
             replace_file(self.given["output"], files.npz_bytes(value, shape))
+        self._write_trace()
+
+    def _write_trace(self) -> None:
         if self.tracer is not None and self.given["trace_out"] is not None:
             replace_file(self.given["trace_out"], files.npz_of(self.tracer.arrays))
 
@@ -184,7 +193,10 @@ class Session:
         for source, comparisons in found.items():
             for line in comparison_lines(comparisons, source, quiet=self.quiet):
                 write_out(line + "\n")
-        if self.profile is not None:
+        self._show_profile(module)
+
+    def _show_profile(self, module: Any) -> None:
+        if self.profile is not None and not self.given["as_json"]:
             for line in profile_lines(self.profile, self.seconds, _peak_memory(), estimate(module).bytes):
                 write_out(line + "\n")
 

@@ -141,7 +141,7 @@ class Evaluator:
 
     def _execute(self, request: Invoke) -> Run:
         program, observers = self._program(request.computation, on_lanes=request.lanes is not None), self.observers
-        slots, lanes = self._initial_slots(program, request), request.lanes
+        slots, lanes, deadline = self._initial_slots(program, request), request.lanes, self.deadline
         del request
         for step in program.steps:
             operands = [slots[k] for k in step.operands]
@@ -157,7 +157,11 @@ class Evaluator:
                     if observers is None:
                         operands.clear()
                     value = yield from value
-                value = self._checked(value, step)
+                # Most values are what they should be, and the call would cost as much as a small operation.
+                if step.dtype is not None and (type(value) is not np.ndarray or value.dtype is not step.dtype or value.shape != step.dimensions):
+                    value = self._checked(value, step)
+                if deadline is not None and time.monotonic() > deadline:
+                    raise Violation("R005", "opcode", self._too_late())
                 if observers is not None:
                     observers.ended(step.instruction, operands, value)
             except EvaluationError:
@@ -195,13 +199,10 @@ class Evaluator:
 
     def _checked(self, value: Value, step: Step) -> Value:
         """The value as an array of the declared shape: a wrong shape must not go unnoticed, since the parser believes what is written."""
-        if step.dtype is not None:
-            value = np.asarray(value)
-            if value.dtype != step.dtype or (step.dimensions is not None and value.shape != step.dimensions):
-                wanted, found = step.instruction.shape.text_without_layout, f"{value.dtype}{list(value.shape)}"
-                raise self._failed(step, Violation("R004", "shape", f"the result of '{step.instruction.opcode}' is {found}, not {wanted} as written"))
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            raise self._failed(step, Violation("R005", "opcode", self._too_late()))
+        value = np.asarray(value)
+        if value.dtype != step.dtype or (step.dimensions is not None and value.shape != step.dimensions):
+            wanted, found = step.instruction.shape.text_without_layout, f"{value.dtype}{list(value.shape)}"
+            raise self._failed(step, Violation("R004", "shape", f"the result of '{step.instruction.opcode}' is {found}, not {wanted} as written"))
         return value
 
     def _failed(self, step: Step, error: Exception) -> EvaluationError:

@@ -45,7 +45,10 @@ def comparison_lines(found: Sequence[Comparison], source: str, *, quiet: bool) -
     bad = sum(not c.agrees for c in found)
     if not quiet:
         count = f"{len(found)} array{'' if len(found) == 1 else 's'}"
-        yield visible(f"{count} compared with {source}: {f'{bad} differ' if bad != 1 else '1 differs'}" if bad else f"{count} agree with {source}")
+        if bad:
+            yield visible(f"{count} compared with {source}: {'1 differs' if bad == 1 else f'{bad} differ'}")
+        else:
+            yield visible(f"{count} agree{'s' if len(found) == 1 else ''} with {source}")
 
 
 def _verdict(c: Comparison) -> str:

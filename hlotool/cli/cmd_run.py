@@ -60,7 +60,19 @@ Exit codes:
 """
 
 _MODES = click.Choice(["zeros", "ones", "iota", "random"])
-_TOLERANCE = click.FloatRange(min=0)
+
+
+class _Tolerance(click.FloatRange):
+    """A number from 0 on; ranges alone let NaN through."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if number != number:
+            self.fail("NaN is no tolerance", param, ctx)
+        return number
+
+
+_TOLERANCE = _Tolerance(min=0)
 
 
 def _split(given: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -95,6 +95,9 @@ class Session:
         module = self._module(name, text)
         other_path: str | None = self.given["against"]
         other = None if other_path is None else self._module(other_path, read_text(other_path))
+        reference: str | None = self.given["compare"]
+        shape = module.entry.root.shape
+        expected = None if reference is None else expected_leaves(shape, files.read_npz(reference), reference)
         values = self._values(module)
         try:
             value = self._evaluate(module, values, self._observers(module))
@@ -104,10 +107,8 @@ class Session:
             self._write_trace()
             raise
         found: dict[str, list[Comparison]] = {}
-        shape = module.entry.root.shape
-        if self.given["compare"] is not None:
-            expected = expected_leaves(shape, files.read_npz(self.given["compare"]), self.given["compare"])
-            found[self.given["compare"]] = self._compared(shape, value, expected)
+        if expected is not None and reference is not None:
+            found[reference] = self._compared(shape, value, expected)
         if other is not None and other_path is not None:
             theirs = self._evaluate(other, values, [])
             names = [path for path, _ in files.output_names(other.entry.root.shape)]
@@ -158,7 +159,7 @@ class Session:
 
     def _evaluate(self, module: Any, values: Any, observers: list[Observer]) -> Any:
         given = self.given
-        options = hlotool.RunOptions(given["elided"], self.seed, given["max_iterations"], given["timeout"], self.limit)
+        options = hlotool.RunOptions(given["elided"], self.seed, given["max_iterations"], given["timeout"])
         progress = RunProgress() if is_wanted(quiet=self.quiet) else None
         started = time.perf_counter()
         try:

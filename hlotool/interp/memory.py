@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from itertools import accumulate
 from pathlib import Path
 
 from hlotool.errors import Diagnostic
@@ -139,6 +140,7 @@ class _Peak:
         self.peaks = peaks
         self.sizes: dict[int, int] = {}
         self.made: dict[Instruction, list[int]] = {}
+        self.ends: dict[int, list[int]] = {}
         self.live = 0
         self.best = Estimate(0, None)
 
@@ -182,19 +184,41 @@ class _Peak:
         if x.opcode == "tuple":
             return [array for arrays in operands for array in arrays]
         if x.opcode == "get-tuple-element":
-            counts = [sum(1 for _ in element.leaves()) for element in x.operands[0].shape.elements]
-            before = sum(counts[: x.attributes["index"]])
-            return operands[0][before : before + counts[x.attributes["index"]]]
+            ends = self._ends(x.operands[0].shape)
+            index = x.attributes["index"]
+            return operands[0][ends[index - 1] if index else 0 : ends[index]]
         if x.opcode in ("parameter", "constant"):
             return [0] * sum(1 for _ in x.shape.leaves())
+        if x.opcode == "while":
+            return self._state(x, operands[0])
         is_view = x.opcode in _VIEWS or (x.opcode == "reshape" and x.operands[0].opcode not in _SCATTERED)
         if is_view and operands and len(operands[0]) == sum(1 for _ in x.shape.leaves()):
             return operands[0]
-        found = []
-        for leaf in x.shape.leaves():
-            number = len(self.sizes) + 1
-            self.sizes[number] = _size(leaf)
-            found.append(number)
+        return [self._new(leaf) for leaf in x.shape.leaves()]
+
+    def _new(self, leaf: Shape) -> int:
+        number = len(self.sizes) + 1
+        self.sizes[number] = _size(leaf)
+        return number
+
+    def _ends(self, shape: Shape) -> list[int]:
+        """Behind which leaf of a tuple each element ends; many instructions take elements of one large tuple."""
+        known = self.ends.get(id(shape))
+        if known is None:
+            known = self.ends[id(shape)] = list(accumulate(sum(1 for _ in element.leaves()) for element in shape.elements))
+        return known
+
+    def _state(self, x: Instruction, init: list[int]) -> list[int]:
+        """The final state of a loop: elements that the body passes on as they are take no memory of their own."""
+        body = x.attributes.get("body")
+        root = body.root if isinstance(body, Computation) else None
+        if root is None or root.opcode != "tuple" or not x.shape.is_tuple or len(root.operands) != len(x.shape.elements):
+            return [self._new(leaf) for leaf in x.shape.leaves()]
+        found: list[int] = []
+        for k, (element, shape) in enumerate(zip(root.operands, x.shape.elements, strict=True)):
+            same = element.opcode == "get-tuple-element" and element.attributes["index"] == k and element.operands[0].opcode == "parameter"
+            ends = self._ends(x.shape)
+            found += init[ends[k - 1] if k else 0 : ends[k]] if same else [self._new(leaf) for leaf in shape.leaves()]
         return found
 
 

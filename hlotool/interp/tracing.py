@@ -134,7 +134,7 @@ class NonfiniteWatch(Observer):
 
 def _shown_operands(x: Instruction, operands: Sequence[Value], made: Array, index: tuple[int, ...]) -> Iterator[str]:
     """The operands where the number came from, if they have the result's dimensions; else what there is to say of them."""
-    for operand, value in list(zip(x.operands, operands, strict=True))[:_MOST_OPERANDS]:
+    for operand, value in list(dict(zip(x.operands, operands, strict=True)).items())[:_MOST_OPERANDS]:
         name = f"'{operand.name}' {operand.shape.text_without_layout[:60]}"
         if not isinstance(value, np.ndarray):
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import os
 import re
@@ -85,6 +86,14 @@ def test_console(name, environment, tmp_path):
             check=False,
         )
         assert result.stdout == shown, command
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_python(name, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    for text in blocks(name, "python"):
+        found = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
+        assert doctest.DocTestRunner().run(found).failed == 0
 
 
 def strings(value: object) -> list[str]:

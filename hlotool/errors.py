@@ -160,12 +160,13 @@ class Violation(Exception):
     character offset.
     """
 
-    def __init__(self, code: str, at: str | int, message: str, hint: str | None = None) -> None:
+    def __init__(self, code: str, at: str | int, message: str, hint: str | None = None, notes: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.code = code
         self.at = at
         self.message = message
         self.hint = hint
+        self.notes = notes
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:

@@ -29,8 +29,8 @@ _IN_TEXT = {("custom-call", "to_apply"), ("async-update", "calls"), ("async-done
 _IN_TEXT |= {("async-update", "async_execution_thread"), ("async-done", "async_execution_thread")}
 # What shardings and replica groups answer when they are asked to be written out; the parser takes them as they are.
 _LATER = {"P024", "P026", "P030"}
-# No text can spell a negative interior padding, or a schedule that its lines are not; modules that programs build can have them.
-_NOT_IN_TEXT = {"T038", "A028", "A029"}
+# No text can spell a schedule that its lines are not; modules that programs build can have one.
+_NOT_IN_TEXT = {"A028", "A029"}
 # These choose and fix what others find.
 _NAMED_ONLY = {"verify/presets.py", "verify/fixing.py"}
 

@@ -1,35 +1,33 @@
 """`hlotool run`: runs a module on given or made-up arguments and shows what it computes.
 
-Computing, reading arguments and showing arrays are the interpreter's work; this module connects them.
+This module knows the options; what they come to is `run_session`'s work.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any
 
 import click
 
-import hlotool
 from hlotool.cli.inputs import Outcome, files_or_stdin, read_input
 from hlotool.cli.options import color_option, stdin_filename_option
-from hlotool.cli.output import complain, replace_file, write_out
-from hlotool.cli.render import render_to_stderr, style_for
-from hlotool.errors import EvaluationError, HlotoolError, ParseError, Source
 
 __all__ = ["command"]
 
 _HELP = """Run an HLO module.
 
-FILE may be compressed (.gz, .xz, .zst); `-`, or nothing in a pipe, is standard input. The entry computation runs once on one device.
-Parameters that are given nothing get random values, the same for the same seed: floats normally distributed, integers from -8 to 8.
+FILE may be compressed (.gz, .xz, .zst); `-`, or nothing in a pipe, is standard input. The module is verified, and its entry computation
+runs once on one device. Parameters that are given nothing get random values, the same for the same seed, that suit their uses: indices in
+range, positive numbers under a root, weights that keep sums small. What was assumed is said on standard error.
 
 \b
 Examples:
   hlotool run module.hlo
   hlotool run module.hlo --input x=2.5 --input weights=w.npy --input 2=zeros
   hlotool run module.hlo --inputs arguments.npz --output results.npz
+  hlotool run before.hlo --against after.hlo --rtol 1e-3
+  hlotool run module.hlo --check-nans --trace 'softmax|loss'
   hlotool print module.hlo --preset lossless | hlotool run --seed 7 --json
 
 \b
@@ -49,12 +47,32 @@ Results:
   They regain their type when they are given to a parameter.
 
 \b
+Comparing:
+  An element agrees if |ours - theirs| <= atol + rtol * |theirs|. Without
+  --rtol and --atol they are 1e-9 and 1e-12 for f64, 1e-4 and 1e-5 for f32,
+  a few steps for narrower floats. Integers and pred must be equal; NaN
+  equals NaN.
+
+\b
 Exit codes:
-  0 run; 2 a file cannot be read, parsed or run, or an argument does not
-  fit; 3 a bug in hlotool
+  0 run; 1 results differ, or --check-nans found something; 2 a file cannot
+  be read, parsed or run, or an argument does not fit; 3 a bug in hlotool
 """
 
 _MODES = click.Choice(["zeros", "ones", "iota", "random"])
+
+
+class _Tolerance(click.FloatRange):
+    """A number from 0 on; ranges alone let NaN through."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if number != number:
+            self.fail("NaN is no tolerance", param, ctx)
+        return number
+
+
+_TOLERANCE = _Tolerance(min=0)
 
 
 def _split(given: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -67,82 +85,40 @@ def _split(given: tuple[str, ...]) -> list[tuple[str, str]]:
     return pairs
 
 
-def _arguments(module: Any, inputs: str | None, given: list[tuple[str, str]], seed: int | None, quiet: bool) -> Any:
-    """The values of all parameters; what is made up is said on standard error."""
-    from hlotool.interp.files import Arguments, read_npz  # noqa: PLC0415  # NumPy comes with the interpreter, for this command only
-
-    arguments = Arguments(module)
-    if inputs is not None:
-        arguments.give_all(read_npz(inputs), inputs)
-    for name, text in given:
-        arguments.give(name, text)
-    missing = arguments.missing()
-    if missing and inputs is not None and seed is None:
-        raise HlotoolError(f"'{inputs}' has no value for parameter '{missing[0]}'; give it with --input, or --seed N for random values")
-    if missing and not quiet:
-        complain(f"random values (seed {seed or 0}) for {', '.join(missing[:8])}{f' and {len(missing) - 8} more' if len(missing) > 8 else ''}")
-    return arguments.values_or_random(seed or 0)
-
-
-def _module(text: str, name: str) -> Any:
-    modules = hlotool.parse_all(text, name)
-    if len(modules) != 1:
-        raise HlotoolError(f"'{name}' holds {len(modules)} modules; run takes one at a time")
-    return modules[0]
-
-
 @click.command("run", help=_HELP, short_help="Run a module and show its results.")
 @click.argument("file", required=False, metavar="[FILE|-]", type=click.Path())
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of random values; 0 unless given.")
 @click.option("--inputs", metavar="FILE", type=click.Path(), help="Arguments from an .npz file.")
 @click.option("--input", "given", multiple=True, metavar="NAME=VALUE", help="One argument; may be repeated.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the results to FILE as .npz.")
+@click.option("--compare", metavar="FILE", type=click.Path(), help="Compare the results with those in an .npz file.")
+@click.option("--against", metavar="FILE", type=click.Path(), help="Compare the results with those of another module for the same arguments.")
+@click.option("--rtol", type=_TOLERANCE, metavar="X", help="Relative tolerance of floats.")
+@click.option("--atol", type=_TOLERANCE, metavar="X", help="Absolute tolerance of floats.")
+@click.option("--trace", metavar="REGEX", help="Show shape and range of what instructions or computations of such a name make.")
+@click.option("--trace-out", metavar="FILE", type=click.Path(), help="Write the traced arrays to FILE as .npz.")
+@click.option("--check-nans", is_flag=True, help="Stop at the first instruction that makes a NaN or an infinity.")
+@click.option("--profile", is_flag=True, help="Show where the time goes, by opcode and instruction, and the peak memory.")
 @click.option("--elided", type=_MODES, help="Values for constants written {...}, which are errors otherwise.")
 @click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="Give up when a loop takes more than N rounds.")
+@click.option("--max-memory", metavar="SIZE", help="Do not start what needs more, such as 500M or 2GiB; this machine's memory unless given, or none.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Give up after SECONDS.")
+@click.option("--verify/--no-verify", default=True, help="Whether to run only what is valid; the default is yes.")
 @click.option("--json", "as_json", is_flag=True, help="Show results as JSON.")
 @color_option
-@click.option("-q", "--quiet", is_flag=True, help="Show no results and no remarks; errors only.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no results and no remarks; errors and findings only.")
 @stdin_filename_option
-def command(
-    file: str | None,
-    seed: int | None,
-    inputs: str | None,
-    given: tuple[str, ...],
-    output: str | None,
-    elided: str | None,
-    max_iterations: int | None,
-    timeout: float | None,
-    as_json: bool,
-    color: str,
-    quiet: bool,
-    stdin_filename: str,
-) -> None:
+def command(file: str | None, given: tuple[str, ...], stdin_filename: str, **options: Any) -> None:
     pairs = _split(given)
     (path,) = files_or_stdin((file,) if file is not None else ())
     # OpenBLAS's own threads spin: beside other work, as on a build machine, they cost more than they bring.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     outcome = Outcome()
     with outcome.file(path):
+        # NumPy comes with the interpreter, for this command only, and not for its --help.
+        from hlotool.cli.run_session import Session  # noqa: PLC0415
+
+        session = Session(options, pairs, outcome)
         name, text = read_input(path, stdin_filename)
-        try:
-            module = _module(text, name)
-            options = hlotool.RunOptions(elided, seed or 0, max_iterations, timeout)
-            value = hlotool.evaluate(module, _arguments(module, inputs, pairs, seed, quiet), options=options)
-            _show(value, module.entry.root.shape, output, as_json=as_json, quiet=quiet)
-        except (ParseError, EvaluationError) as error:
-            outcome.at_least(error.exit_code)
-            render_to_stderr(error.diagnostics, Source(text, name).line_text, color)
+        session.run(name, text)
     outcome.finish()
-
-
-def _show(value: Any, shape: Any, output: str | None, *, as_json: bool, quiet: bool) -> None:
-    from hlotool.interp import files, report  # noqa: PLC0415  # as above
-
-    if output is not None:
-        replace_file(output, files.npz_bytes(value, shape))
-    if as_json:
-        write_out(report.as_json(value, shape))
-    elif not quiet:
-        for line in report.as_text(value, shape, style_for("never", sys.stdout).width):
-            write_out(line + "\n")

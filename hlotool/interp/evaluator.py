@@ -5,6 +5,7 @@ Knows no opcode. Computations that call others are generators on a stack of our 
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -15,9 +16,11 @@ from hlotool.errors import EvaluationError, HlotoolError, Violation
 from hlotool.interp.dtypes import NUMPY_TYPES
 from hlotool.interp.failures import failure
 from hlotool.interp.kernels.base import Invoke, Run
+from hlotool.interp.memory import too_much_memory
+from hlotool.interp.observers import Observer, Observers
 from hlotool.interp.options import RunOptions
 from hlotool.interp.program import Program, Step, obstacles, works_on_lanes
-from hlotool.interp.values import Value, checked_argument, leaves, owned, with_leaves
+from hlotool.interp.values import Value, checked_argument, leaves, owned, owns_memory, with_leaves
 from hlotool.ir.model import Computation, Module
 from hlotool.shapes.shape import Shape
 
@@ -27,13 +30,15 @@ EXECUTORS = ("auto", "reference")
 _DEFAULTS = RunOptions()
 
 
-def evaluate(module: Module, arguments: Sequence[Any], *, executor: str = "auto", options: RunOptions = _DEFAULTS) -> Value:
+def evaluate(
+    module: Module, arguments: Sequence[Any], *, executor: str = "auto", options: RunOptions = _DEFAULTS, observers: Sequence[Observer] = ()
+) -> Value:
     """The value of the module's entry computation for these arguments, one for each parameter, or one for each leaf of tuple parameters.
 
     Arguments are anything that NumPy makes arrays of, and nested tuples of such; floats are converted to the parameter's float type
     and integers to its integer type. The result's arrays have the exact element type (bf16 and its kin as ml_dtypes types) and belong
     to the caller; tuples are tuples. Raises EvaluationError, and nothing else, whatever the module and the arguments are. `executor`
-    is "reference", or "auto" for the fastest there is.
+    is "reference", or "auto" for the fastest there is; `observers` are told of every instruction.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] negate(x) }")
@@ -42,14 +47,14 @@ def evaluate(module: Module, arguments: Sequence[Any], *, executor: str = "auto"
     """
     if executor not in EXECUTORS:
         raise failure(module, None, "R002", f"there is no executor '{executor}'", f"executors are {', '.join(EXECUTORS)}")
-    if found := obstacles(module, options):
+    if found := obstacles(module, options) or too_much_memory(module, options.max_memory):
         raise EvaluationError(found)
     values = _checked_arguments(module, arguments)
     # Once for all: entering it for each operation would triple the cost of small ones.
     with np.errstate(all="ignore"):
-        result = Evaluator(module, options).run(Invoke(module.entry, values))
+        result = Evaluator(module, options, observers).run(Invoke(module.entry, values))
         try:
-            return owned(result, module.entry.root.shape)
+            return owned(result, module.entry.root.shape, values)
         except MemoryError:
             # What is held as a view of few elements may be more than there is room for.
             raise failure(module, module.entry.root, "R004", "the result cannot be computed: not enough memory") from None
@@ -83,9 +88,10 @@ def _grouped(arguments: Sequence[Any], shapes: list[Shape]) -> Sequence[Any]:
 class Evaluator:
     """One run of a module: prepared programs are kept for computations that are called again."""
 
-    def __init__(self, module: Module, options: RunOptions) -> None:
+    def __init__(self, module: Module, options: RunOptions, observers: Sequence[Observer] = ()) -> None:
         self.module = module
         self.options = options
+        self.observers = Observers(module.entry, observers) if observers else None
         self.deadline = None if options.timeout_seconds is None else time.monotonic() + options.timeout_seconds
         self.programs: dict[tuple[Computation, bool], Program] = {}
         self.lane_computations: dict[Computation, bool] = {}
@@ -93,25 +99,34 @@ class Evaluator:
     def run(self, request: Invoke) -> Value:
         """The value of a computation; raises EvaluationError."""
         stack = [self._start(request)]
+        # Whoever keeps a value alive that a computation has used for the last time keeps it from being overwritten in place.
+        del request
         value: Value = None
         while stack:
             try:
-                request = stack[-1].send(value)
+                called = stack[-1].send(value)
             except StopIteration as end:
                 stack.pop()
                 value = end.value
             else:
-                stack.append(self._start(request))
                 value = None
+                stack.append(self._start(called))
+                del called
         return value
 
     def _start(self, request: Invoke) -> Run:
+        # Here and not with the instructions only: a loop may have none.
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise failure(self.module, request.computation.root, "R005", self._too_late())
         if request.lanes is None:
             return self._execute(request)
         known = self.lane_computations.get(request.computation)
         if known is None:
             known = self.lane_computations[request.computation] = works_on_lanes(request.computation)
         return self._execute_lanes(request) if known else self._execute_one_by_one(request)
+
+    def _too_late(self) -> str:
+        return f"the run took longer than {self.options.timeout_seconds:g} seconds"
 
     def _program(self, computation: Computation, *, on_lanes: bool) -> Program:
         program = self.programs.get((computation, on_lanes))
@@ -125,43 +140,75 @@ class Evaluator:
         return program
 
     def _execute(self, request: Invoke) -> Run:
-        program = self._program(request.computation, on_lanes=request.lanes is not None)
-        if len(request.arguments) != len(program.parameters):
-            message = f"'{request.computation.name}' takes {len(program.parameters)} arguments, got {len(request.arguments)}"
-            raise failure(self.module, request.computation.root, "R004", message)
-        slots = program.initial.copy()
-        for slot, argument in zip(program.parameters, request.arguments, strict=True):
-            slots[slot] = argument
+        program, observers = self._program(request.computation, on_lanes=request.lanes is not None), self.observers
+        slots, lanes, deadline = self._initial_slots(program, request), request.lanes, self.deadline
+        del request
         for step in program.steps:
-            keywords = {**step.keywords, "lanes": request.lanes} if step.takes_lanes else step.keywords
+            operands = [slots[k] for k in step.operands]
+            # From here on the list alone holds what nobody reads any more.
+            for k in step.dead:
+                slots[k] = None
+            keywords = self._facts(step, operands, lanes) if step.facts else step.keywords
             try:
-                value = step.function(*[slots[k] for k in step.operands], **keywords)
+                if observers is not None:
+                    observers.begun(step.instruction)
+                value = step.function(*operands, **keywords)
                 if step.suspends:
+                    if observers is None:
+                        operands.clear()
                     value = yield from value
+                # Most values are what they should be, and the call would cost as much as a small operation.
+                if step.dtype is not None and (type(value) is not np.ndarray or value.dtype is not step.dtype or value.shape != step.dimensions):
+                    value = self._checked(value, step)
+                if deadline is not None and time.monotonic() > deadline:
+                    raise Violation("R005", "opcode", self._too_late())
+                if observers is not None:
+                    observers.ended(step.instruction, operands, value)
             except EvaluationError:
                 raise
             except Exception as error:
                 raise self._failed(step, error) from error
-            slots[step.target] = self._checked(value, step)
-            for k in step.dead:
-                slots[k] = None
+            if step.is_used:
+                slots[step.target] = value
+            value = None
+            operands.clear()
         return slots[program.result]
+
+    def _initial_slots(self, program: Program, request: Invoke) -> list[Value]:
+        """Constants and arguments in their places; the request gives its arguments away."""
+        computation, arguments = request.computation, request.taken()
+        if len(arguments) != len(program.parameters):
+            message = f"'{computation.name}' takes {len(program.parameters)} arguments, got {len(arguments)}"
+            raise failure(self.module, computation.root, "R004", message)
+        if self.observers is not None:
+            self.observers.entered(computation, arguments)
+        slots = program.initial.copy()
+        for slot, argument in zip(program.parameters, arguments, strict=True):
+            slots[slot] = argument
+        return slots
+
+    def _facts(self, step: Step, operands: list[Value], lanes: tuple[int, ...] | None) -> dict[str, Any]:
+        """The keywords of a step, with what differs from call to call."""
+        keywords = dict(step.keywords)
+        if "lanes" in step.facts:
+            keywords["lanes"] = lanes
+        if "donated" in step.facts:
+            # The list, and the argument of getrefcount: nobody else has the array or a view of it.
+            keywords["donated"] = sys.getrefcount(operands[0]) <= 2 and owns_memory(operands[0])
+        return keywords
 
     def _checked(self, value: Value, step: Step) -> Value:
         """The value as an array of the declared shape: a wrong shape must not go unnoticed, since the parser believes what is written."""
-        if step.dtype is not None:
-            value = np.asarray(value)
-            if value.dtype != step.dtype or (step.dimensions is not None and value.shape != step.dimensions):
-                wanted, found = step.instruction.shape.text_without_layout, f"{value.dtype}{list(value.shape)}"
-                raise self._failed(step, Violation("R004", "shape", f"the result of '{step.instruction.opcode}' is {found}, not {wanted} as written"))
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            raise self._failed(step, Violation("R005", "opcode", f"the run took longer than {self.options.timeout_seconds:g} seconds"))
+        value = np.asarray(value)
+        if value.dtype != step.dtype or (step.dimensions is not None and value.shape != step.dimensions):
+            wanted, found = step.instruction.shape.text_without_layout, f"{value.dtype}{list(value.shape)}"
+            raise self._failed(step, Violation("R004", "shape", f"the result of '{step.instruction.opcode}' is {found}, not {wanted} as written"))
         return value
 
     def _failed(self, step: Step, error: Exception) -> EvaluationError:
         x = step.instruction
         if isinstance(error, Violation):
-            return failure(self.module, x, error.code, error.message, error.hint)
+            return failure(self.module, x, error.code, error.message, error.hint, error.notes)
         reason = "not enough memory" if isinstance(error, MemoryError) else str(error).partition("\n")[0]
         return failure(self.module, x, "R004", f"'{x.opcode}' cannot be computed: {reason}", "hlotool verify tells whether the module is valid")
 
@@ -176,7 +223,7 @@ class Evaluator:
         """For computations that use arrays inside: each lane is a run of its own."""
         assert request.lanes is not None
         lanes, parameters = request.lanes, request.computation.parameters
-        columns = [[np.broadcast_to(leaf, lanes).reshape(-1) for leaf in leaves(argument)] for argument in request.arguments]
+        columns = [[np.broadcast_to(leaf, lanes).reshape(-1) for leaf in leaves(argument)] for argument in request.taken()]
         shape, rows = request.computation.root.shape, []
         for lane in range(int(np.prod(lanes))):
             pairs = zip(parameters, columns, strict=True)

@@ -17,7 +17,9 @@ _BLANKS = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/|ROOT\b)*+")
 _NAME = re.compile(r"[^\s=]++")
 
 
-def diagnostic_at(module: Module, instruction: Instruction | None, code: str, message: str, hint: str | None = None) -> Diagnostic:
+def diagnostic_at(
+    module: Module, instruction: Instruction | None, code: str, message: str, hint: str | None = None, notes: tuple[str, ...] = ()
+) -> Diagnostic:
     """The diagnostic at an instruction's name, or at the beginning of the module when there is no instruction to blame."""
     source = module.source or Source("")
     name = None if instruction is None else instruction.name
@@ -28,9 +30,11 @@ def diagnostic_at(module: Module, instruction: Instruction | None, code: str, me
         start = blanks.end() if blanks else instruction.start
         word = _NAME.match(source.text, start)
         where = (*source.line_column(start), *source.line_column(word.end() if word else start + 1))
-    return Diagnostic(code, CODE_NAMES[code], "error", message, source.filename, *where, hint=hint, instruction=name)
+    return Diagnostic(code, CODE_NAMES[code], "error", message, source.filename, *where, hint=hint, notes=notes, instruction=name)
 
 
-def failure(module: Module, instruction: Instruction | None, code: str, message: str, hint: str | None = None) -> EvaluationError:
+def failure(
+    module: Module, instruction: Instruction | None, code: str, message: str, hint: str | None = None, notes: tuple[str, ...] = ()
+) -> EvaluationError:
     """The exception with one such diagnostic."""
-    return EvaluationError([diagnostic_at(module, instruction, code, message, hint)])
+    return EvaluationError([diagnostic_at(module, instruction, code, message, hint, notes)])

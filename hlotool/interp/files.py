@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from hlotool.errors import HlotoolError, Violation, nearest
+from hlotool.interp.domains import domains
+from hlotool.interp.drawing import Domain, random_array
 from hlotool.interp.dtypes import NUMBERS, Array
-from hlotool.interp.inputs import random_array
 from hlotool.interp.literal import filled, literal_array
 from hlotool.interp.options import ELIDED_MODES
 from hlotool.interp.values import Token, Value, checked_argument, leaves, with_leaves
@@ -26,7 +27,7 @@ from hlotool.shapes.shape import Shape
 from hlotool.text.files import InputError
 from hlotool.text.literal import parse_literal
 
-__all__ = ["ArgumentError", "Arguments", "npz_bytes", "output_names", "read_npz"]
+__all__ = ["ArgumentError", "Arguments", "leaf_names", "npz_bytes", "npz_of", "output_names", "read_npz"]
 
 _OUTPUT = "output"
 
@@ -44,10 +45,11 @@ def output_names(shape: Shape) -> Iterator[tuple[str, Shape]]:
     >>> [name for name, _ in output_names(tuple_shape([TOKEN, tuple_shape([TOKEN])]))]
     ['output.0', 'output.1.0']
     """
-    return _leaf_names(_OUTPUT, shape)
+    return leaf_names(_OUTPUT, shape)
 
 
-def _leaf_names(name: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
+def leaf_names(name: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
+    """A name and the shape of each leaf: the name itself, or with the indices of an element of a tuple behind it: `state.0`."""
     stack = [(name, shape)]
     while stack:
         path, part = stack.pop()
@@ -64,11 +66,13 @@ class Arguments:
     """
 
     def __init__(self, module: Module) -> None:
+        self.module = module
         self.parameters = module.entry.parameters
         # The shape of each leaf, and what each name stands for: a parameter's number and the numbers of its leaves.
         self.shapes = [list(p.shape.leaves()) for p in self.parameters]
         self.places: dict[str, tuple[int, range]] = {}
         self.values: dict[tuple[int, int], Any] = {}
+        self._known_domains: dict[tuple[int, int], Domain] | None = None
         for whole in (False, True):
             for k, p in enumerate(self.parameters):
                 for name in (str(k), p.name):
@@ -79,7 +83,7 @@ class Arguments:
         if whole:
             self.places[name] = (number, range(len(self.shapes[number])))
             return
-        for leaf, (path, _) in enumerate(_leaf_names(name, shape)):
+        for leaf, (path, _) in enumerate(leaf_names(name, shape)):
             self.places[path] = (number, range(leaf, leaf + 1))
 
     def give(self, name: str, text: str) -> None:
@@ -133,14 +137,30 @@ class Arguments:
         """The names of the parameters that are not given, or not all of them."""
         return [p.name for k, p in enumerate(self.parameters) if any((k, leaf) not in self.values for leaf in range(len(self.shapes[k])))]
 
+    def assumed(self) -> list[tuple[str, Domain]]:
+        """The names of arrays that are not given, each with what is assumed of it, where the module says anything."""
+        found = []
+        for (k, leaf), domain in self._domains().items():
+            if (k, leaf) not in self.values and not domain.is_free:
+                name = self.parameters[k].name
+                found.append((name if len(self.shapes[k]) == 1 else [path for path, _ in leaf_names(name, self.parameters[k].shape)][leaf], domain))
+        return found
+
+    def _domains(self) -> dict[tuple[int, int], Domain]:
+        if self._known_domains is None:
+            self._known_domains = domains(self.module)
+        return self._known_domains
+
     def values_or_random(self, seed: int) -> tuple[Value, ...]:
         """The arguments, with random values by `seed` for all that is missing."""
         found = []
         for k, p in enumerate(self.parameters):
             items = []
             for leaf, shape in enumerate(self.shapes[k]):
-                drawn = random_array(shape, seed, k, leaf) if shape.is_array and (k, leaf) not in self.values else Token()
-                items.append(self.values.get((k, leaf), drawn))
+                if (k, leaf) in self.values:
+                    items.append(self.values[k, leaf])
+                else:
+                    items.append(random_array(shape, seed, k, leaf, domain=self._domains()[k, leaf]) if shape.is_array else Token())
             found.append(with_leaves(p.shape, items))
         return tuple(found)
 
@@ -198,7 +218,11 @@ def _reason(error: Exception) -> str:
 def npz_bytes(value: Value, shape: Shape) -> bytes:
     """An .npz file with the arrays of a result under the names of `output_names`; tokens are left out."""
     pairs: Iterable[tuple[tuple[str, Shape], Any]] = zip(output_names(shape), leaves(value), strict=True)
-    arrays = {name: leaf for (name, _), leaf in pairs if isinstance(leaf, np.ndarray)}
+    return npz_of({name: leaf for (name, _), leaf in pairs if isinstance(leaf, np.ndarray)})
+
+
+def npz_of(arrays: dict[str, Array]) -> bytes:
+    """An .npz file with these arrays."""
     buffer = BytesIO()
     np.savez(buffer, allow_pickle=False, **arrays)
     return buffer.getvalue()

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from hlotool.interp.drawing import random_array
 from hlotool.interp.dtypes import NUMPY_TYPES, Array
-from hlotool.interp.inputs import random_array
 from hlotool.interp.options import RunOptions
 from hlotool.interp.values import Value, with_leaves
 from hlotool.shapes.literal import Literal

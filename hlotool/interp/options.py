@@ -14,7 +14,8 @@ class RunOptions(Record):
     """What a run may assume and how long it may take.
 
     `elided`, one of ELIDED_MODES, is put in place of constants written `{...}`; None makes them errors. `seed` is for whatever is
-    random. `max_iterations` limits the rounds of each while loop, `timeout_seconds` the whole run; None means no limit.
+    random. `max_iterations` limits the rounds of each while loop, `timeout_seconds` the whole run, `max_memory` the bytes that it is
+    estimated to need; None means no limit.
 
     >>> RunOptions(elided="zeros").seed
     0
@@ -24,3 +25,4 @@ class RunOptions(Record):
     seed: int = 0
     max_iterations: int | None = None
     timeout_seconds: float | None = None
+    max_memory: int | None = None

@@ -21,17 +21,20 @@ from hlotool.interp.values import Value
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.shapes.shape import Shape
 
-__all__ = ["Program", "Step", "obstacles", "works_on_lanes"]
+__all__ = ["Program", "Step", "in_order", "obstacles", "works_on_lanes"]
+
+
+_FACTS_OF_CALLS = ("lanes", "donated")
 
 
 class Step:
-    """One instruction: `function(*operands, **keywords)` goes to slot `target`, then the slots `dead` are emptied.
+    """One instruction: the slots `dead` are emptied, and `function(*operands, **keywords)` goes to slot `target` if anybody reads it.
 
-    `takes_lanes` says that the function wants to know the dimensions of lane arrays, which differ from call to call.
+    `facts` are the keywords that differ from call to call: the dimensions of lane arrays, whether the first operand is donated.
     Results must be of NumPy type `dtype` and have `dimensions`; None where nobody can say, as for tuples and dynamic shapes.
     """
 
-    __slots__ = ("dead", "dimensions", "dtype", "function", "instruction", "keywords", "operands", "suspends", "takes_lanes", "target")
+    __slots__ = ("dead", "dimensions", "dtype", "facts", "function", "instruction", "is_used", "keywords", "operands", "suspends", "target")
 
     def __init__(self, instruction: Instruction, target: int, operands: tuple[int, ...], options: RunOptions, *, on_lanes: bool) -> None:
         kernel: Kernel = instruction.op.kernel
@@ -39,14 +42,15 @@ class Step:
         self.target = target
         self.operands = operands
         self.dead: tuple[int, ...] = ()
+        self.is_used = True
         self.function: Callable[..., Any] = kernel.function
         self.suspends = kernel.suspends
         wanted = kernel.wanted
         if on_lanes:
             assert kernel.lanes is not None, "computations that do not work on lanes are run one by one"
             self.function, self.suspends, wanted = kernel.lanes, kernel.lanes_suspend, kernel.lanes_wanted
-        self.takes_lanes = "lanes" in wanted
-        self.keywords = {name: _keyword(instruction, name, options) for name in wanted if name != "lanes"}
+        self.facts = tuple(name for name in wanted if name in _FACTS_OF_CALLS)
+        self.keywords = {name: _keyword(instruction, name, options) for name in wanted if name not in _FACTS_OF_CALLS}
         shape = instruction.shape
         self.dtype: np.dtype[Any] | None = NUMPY_TYPES.get(shape.element_type)
         self.dimensions = shape.dimensions if self.dtype is not None and not on_lanes and not shape.dynamic else None
@@ -71,7 +75,7 @@ class Program:
         self.parameters = [slots[x] for x in computation.parameters]
         self.result = slots[computation.root]
         self.steps: list[Step] = []
-        for slot, x in enumerate(_in_order(computation)):
+        for slot, x in enumerate(in_order(computation)):
             if x.literal is not None:
                 self.initial[slots[x]] = literal_value(x.literal, options, slot)
             elif x.parameter_number is None:
@@ -82,12 +86,13 @@ class Program:
         """Notes for each step which values nobody reads after it; constants, which belong to the program, cost nothing to keep."""
         last = {self.result: -1}
         for step in reversed(self.steps):
-            dead = [slot for slot in dict.fromkeys((*step.operands, step.target)) if slot not in last and self.initial[slot] is None]
+            step.is_used = step.target in last
+            dead = [slot for slot in dict.fromkeys(step.operands) if slot not in last]
             last.update(dict.fromkeys(dead, 0))
-            step.dead = tuple(dead)
+            step.dead = tuple([slot for slot in dead if self.initial[slot] is None])
 
 
-def _in_order(computation: Computation) -> list[Instruction]:
+def in_order(computation: Computation) -> list[Instruction]:
     """The instructions with operands before users: the text's own order, unless it refers forward."""
     seen: set[Instruction] = set()
     for x in computation.instructions:

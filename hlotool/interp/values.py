@@ -81,9 +81,31 @@ def zeros(shape: Shape) -> Value:
     return with_leaves(shape, (np.zeros(leaf.dimensions, NUMPY_TYPES[leaf.element_type]) if leaf.is_array else Token() for leaf in shape.leaves()))
 
 
-def owned(value: Value, shape: Shape) -> Value:
-    """The value with every array in memory of its own, for those who asked for a result and may write into it."""
-    return with_leaves(shape, (np.array(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves(value)))
+def owns_memory(value: Value) -> bool:
+    """Whether a value is an array that may be written and is no view of another; a constant or an argument may still be one.
+
+    >>> owns_memory(np.zeros(2)), owns_memory(np.zeros(2)[1:])
+    (True, False)
+    """
+    return isinstance(value, np.ndarray) and value.base is None and value.flags.owndata and value.flags.writeable
+
+
+def owned(value: Value, shape: Shape, arguments: Sequence[Value] = ()) -> Value:
+    """The value with every array in memory of its own, for those who asked for a result and may write into it.
+
+    Arrays that a run has made are handed out as they are; what belongs to the arguments, or stands in two places, is copied.
+    """
+    taken = {id(leaf) for argument in arguments for leaf in leaves(argument)}
+
+    def own(leaf: Any) -> Any:
+        if not isinstance(leaf, np.ndarray):
+            return leaf
+        if id(leaf) in taken or not owns_memory(leaf):
+            return np.array(leaf)
+        taken.add(id(leaf))
+        return leaf
+
+    return with_leaves(shape, map(own, leaves(value)))
 
 
 # ---- arguments --------------------------------------------------------------------------------------------------------

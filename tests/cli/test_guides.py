@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import os
 import re
@@ -18,7 +19,7 @@ import pytest
 from hlotool.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("editors.md", "ci.md", "formatter-style.md", "verifying.md")
+NAMES = ("editors.md", "ci.md", "formatter-style.md", "running.md", "verifying.md")
 TEXTS = {name: (ROOT / "docs" / name).read_text(encoding="utf-8") for name in NAMES}
 BLOCK = re.compile(r"^```(\w+)\n((?s:.*?))^```$", re.MULTILINE)
 MESSY = 'HloModule demo\nENTRY e{\n  p = f32[ 2 ]{0} parameter( 0 )  // in\n\n   ROOT r = f32[2] negate( p ),metadata={op_name="x"}\n}\n'
@@ -87,6 +88,14 @@ def test_console(name, environment, tmp_path):
         assert result.stdout == shown, command
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_python(name, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    for text in blocks(name, "python"):
+        found = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
+        assert doctest.DocTestRunner().run(found).failed == 0
+
+
 def strings(value: object) -> list[str]:
     """All the strings in a value of JSON."""
     if isinstance(value, dict):
@@ -99,7 +108,7 @@ def command_lines(name: str) -> list[str]:
     code = [text for language in ("console", "sh", "yaml", "make") for text in blocks(name, language)]
     code += [text for block in blocks(name, "json") for text in strings(json.loads(block))]
     code += re.findall(r"`(hlotool [^`\n]+)`", BLOCK.sub("", TEXTS[name]))
-    line = r"\bhlotool ((?:fmt|verify|print)\b(?:[^\n|;&<>\"']|\"[^\"\n]*\"|'[^'\n]*')*)"
+    line = r"\bhlotool ((?:fmt|verify|print|run)\b(?:[^\n|;&<>\"']|\"[^\"\n]*\"|'[^'\n]*')*)"
     return [found.strip() for part in code for found in re.findall(line, part)]
 
 

@@ -19,23 +19,34 @@ __all__ = ["FACTS", "Invoke", "Kernel", "Run", "default_of", "kernel", "unchange
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-FACTS = frozenset({"result", "operand_shapes", "options", "lanes"})
+FACTS = frozenset({"result", "operand_shapes", "options", "lanes", "donated"})
 """Keyword parameters of kernels that are no attributes.
 
 `result` is the Shape of the result, `operand_shapes` a tuple of Shapes, `options` the RunOptions, `lanes` the dimensions of lane arrays.
+`donated` says that nobody else will read operand 0 or a part of it, so that the kernel may write into it and return it.
 """
 
 
-class Invoke(Record):
+class Invoke:
     """What a kernel yields to have a computation run: it is sent the computation's value.
 
     With `lanes`, the dimensions of a common shape, the computation is one of scalars, and it is run once for every element of the
     arguments at once: arrays stand where its parameters are scalars, and the result has arrays of these dimensions.
+
+    The engine takes the arguments away. A kernel that forgets its own references before it yields lets them be overwritten in place.
     """
 
-    computation: Computation
-    arguments: tuple[Value, ...]
-    lanes: tuple[int, ...] | None = None
+    __slots__ = ("_arguments", "computation", "lanes")
+
+    def __init__(self, computation: Computation, arguments: tuple[Value, ...], lanes: tuple[int, ...] | None = None) -> None:
+        self.computation = computation
+        self.lanes = lanes
+        self._arguments = arguments
+
+    def taken(self) -> tuple[Value, ...]:
+        """The arguments, which the request has no longer."""
+        arguments, self._arguments = self._arguments, ()
+        return arguments
 
 
 Run: TypeAlias = Generator[Invoke, Any, Value]

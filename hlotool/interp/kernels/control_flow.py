@@ -28,7 +28,9 @@ def _call_lanes(*operands: Value, to_apply: Computation, lanes: Lanes) -> Run:
 
 @kernel("call", lanes=_call_lanes)
 def call(*operands: Value, to_apply: Computation) -> Run:
-    return (yield Invoke(to_apply, operands))
+    request = Invoke(to_apply, operands)
+    del operands
+    return (yield request)
 
 
 def _fusion_lanes(*operands: Value, calls: Computation, lanes: Lanes) -> Run:
@@ -37,7 +39,9 @@ def _fusion_lanes(*operands: Value, calls: Computation, lanes: Lanes) -> Run:
 
 @kernel("fusion", lanes=_fusion_lanes)
 def fusion(*operands: Value, calls: Computation) -> Run:
-    return (yield Invoke(calls, operands))
+    request = Invoke(calls, operands)
+    del operands
+    return (yield request)
 
 
 @kernel("async-start")
@@ -89,9 +93,12 @@ def _while_lanes(init: Value, *, condition: Computation, body: Computation, opti
 @kernel("while", lanes=_while_lanes)
 def while_(init: Value, *, condition: Computation, body: Computation, options: RunOptions) -> Run:
     state, rounds = init, 0
+    del init
     while bool((yield Invoke(condition, (state,)))):
         rounds = _count_round(rounds, options)
-        state = yield Invoke(body, (state,))
+        request = Invoke(body, (state,))
+        del state
+        state = yield request
     return state
 
 
@@ -154,4 +161,6 @@ def conditional(
 ) -> Run:
     branches = _branches(true_computation, false_computation, branch_computations)
     index = int(_branch_of(selector, len(branches)))
-    return (yield Invoke(branches[index], (operands[index],)))
+    request = Invoke(branches[index], (operands[index],))
+    del operands
+    return (yield request)

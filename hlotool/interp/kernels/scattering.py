@@ -64,6 +64,7 @@ def scatter(
     index_vector_dim: Int,
     to_apply: Computation,
     result: Shape,
+    donated: bool,
 ) -> Run:
     """Windows of updates that do not lie within the operand as a whole are skipped."""
     count = len(operands) // 2
@@ -85,7 +86,7 @@ def scatter(
             at = at + along(np.arange(lengths[k]), batch + window.index(k), moved[0].ndim)
         place = place * sizes[k] + at
     place = np.broadcast_to(place, moved[0].shape)
-    targets = [np.array(x).reshape(-1) for x in inputs]
+    targets = [(x if donated and x is operands[0] and x.flags.c_contiguous else np.array(x)).reshape(-1) for x in inputs]
     yield from _combine(to_apply, targets, place[fits].reshape(-1), [u[fits].reshape(-1) for u in moved])
     shapes = result.elements if result.is_tuple else (result,)
     made = tuple(converted(t.reshape(sizes), NUMBERS[shape.element_type]) for t, shape in zip(targets, shapes, strict=True))

@@ -1,0 +1,61 @@
+"""A line on the terminal that says where a long run stands.
+
+Shown to people only, and gone when the run ends.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from hlotool.cli.output import visible
+from hlotool.interp.observers import Observer, Whereabouts
+from hlotool.ir.model import Instruction
+
+__all__ = ["RunProgress", "is_wanted"]
+
+_PATIENCE, _INTERVAL = 2.0, 0.25
+_CLEAR = "\r\x1b[K"
+_WIDTH = 78
+
+
+def is_wanted(*, quiet: bool) -> bool:
+    """Whether somebody looks at a terminal."""
+    return not quiet and sys.stderr is not None and sys.stderr.isatty()
+
+
+class RunProgress(Observer):
+    """Shows the outermost instruction that is being computed, the round of its loop, and the innermost one."""
+
+    def __init__(self) -> None:
+        self.started = time.monotonic()
+        self.due = self.started + _PATIENCE
+        self.done = 0
+        self.is_shown = False
+
+    def begun(self, where: Whereabouts, instruction: Instruction) -> None:
+        now = time.monotonic()
+        if now >= self.due:
+            self.due = now + _INTERVAL
+            self.is_shown = True
+            sys.stderr.write(_CLEAR + visible(self.line(where, now))[:_WIDTH])
+            sys.stderr.flush()
+
+    def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Any], value: Any) -> None:
+        self.done += 1
+
+    def line(self, where: Whereabouts, now: float) -> str:
+        """For example: 12 s  3,456 instructions  while.5 round 17  dot.3."""
+        names = []
+        for frame in (where.frames[0], where.frames[-1]) if len(where.frames) > 1 else where.frames:
+            names.append(frame.instruction.name + ("" if frame.round is None else f" round {frame.round}"))
+        return f"{now - self.started:.0f} s  {self.done:,} instructions  {'  '.join(names)}"
+
+    def clear(self) -> None:
+        """Takes the line away."""
+        if self.is_shown:
+            self.is_shown = False
+            sys.stderr.write(_CLEAR)
+            sys.stderr.flush()

@@ -1,0 +1,222 @@
+"""One run of `hlotool run`: checks, arguments, the run itself under watch, and what is said of it.
+
+Imports the interpreter, and NumPy with it; so the command imports this module only when it runs something.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from importlib import import_module
+from typing import Any
+
+import click
+
+import hlotool
+from hlotool.cli.inputs import Outcome
+from hlotool.cli.output import complain, replace_file, write_out
+from hlotool.cli.render import render_to_stderr, style_for
+from hlotool.cli.run_progress import RunProgress, is_wanted
+from hlotool.cli.run_tables import comparison_lines, profile_json, profile_lines, trace_json, trace_line
+from hlotool.errors import EvaluationError, HlotoolError, ParseError, Source
+from hlotool.interp import files, report
+from hlotool.interp.comparison import Comparison, compare_values, expected_leaves
+from hlotool.interp.memory import estimate, machine_memory, parse_size, too_much_memory
+from hlotool.interp.observers import Observer
+from hlotool.interp.profiling import Profile
+from hlotool.interp.tracing import NonfiniteWatch, Tracer, TraceRow
+from hlotool.interp.values import leaves
+from hlotool.text.files import read_text
+
+__all__ = ["Session"]
+
+_MOST_ASSUMPTIONS = 20
+
+
+class Session:
+    """Everything that one command line asks for; `given` holds its options by name."""
+
+    def __init__(self, given: dict[str, Any], arguments: list[tuple[str, str]], outcome: Outcome) -> None:
+        self.given = given
+        self.arguments = arguments
+        self.outcome = outcome
+        self.sources: dict[str, Source] = {}
+        self.seed: int = given["seed"] or 0
+        self.quiet: bool = given["quiet"]
+        self.limit = self._memory_limit(given["max_memory"])
+        self.trace: list[TraceRow] = []
+        self.tracer = self._tracer(given["trace"])
+        self.profile = Profile() if given["profile"] else None
+        self.seconds = 0.0
+
+    @staticmethod
+    def _memory_limit(text: str | None) -> int | None:
+        if text is None:
+            return machine_memory()
+        if text == "none":
+            return None
+        try:
+            return parse_size(text)
+        except ValueError:
+            raise click.UsageError(f"--max-memory takes a size such as 500M or 2GiB, or none, not '{text}'") from None
+
+    def _tracer(self, pattern: str | None) -> Tracer | None:
+        if pattern is None:
+            if self.given["trace_out"] is not None:
+                raise click.UsageError("--trace-out needs --trace REGEX, which says what to write")
+            return None
+        try:
+            return Tracer(re.compile(pattern), self._show_trace, keep=self.given["trace_out"] is not None)
+        except re.error as error:
+            raise click.UsageError(f"--trace '{pattern}' is no regular expression: {error}") from None
+
+    def _show_trace(self, row: TraceRow) -> None:
+        if self.given["as_json"]:
+            self.trace.append(row)
+        else:
+            write_out(trace_line(row) + "\n")
+
+    # ---- the run ------------------------------------------------------------------------------------------------------
+
+    def run(self, name: str, text: str) -> None:
+        """Runs the module of a text; diagnostics go to standard error, and the exit code to the outcome."""
+        try:
+            self._run(name, text)
+        except (ParseError, EvaluationError) as error:
+            # What a tool was asked to find is a finding, and no bad input.
+            found = error.diagnostics
+            self.outcome.at_least(1 if all(d.code == "R006" for d in found) else error.exit_code)
+            source = self.sources.get(found[0].filename, Source(""))
+            render_to_stderr(found, source.line_text, self.given["color"])
+
+    def _run(self, name: str, text: str) -> None:
+        module = self._module(name, text)
+        other_path: str | None = self.given["against"]
+        other = None if other_path is None else self._module(other_path, read_text(other_path))
+        reference: str | None = self.given["compare"]
+        shape = module.entry.root.shape
+        expected = None if reference is None else expected_leaves(shape, files.read_npz(reference), reference)
+        values = self._values(module)
+        try:
+            value = self._evaluate(module, values, self._observers(module))
+        except EvaluationError:
+            # What was seen until then may say why.
+            self._show_profile(module)
+            self._write_trace()
+            raise
+        found: dict[str, list[Comparison]] = {}
+        if expected is not None and reference is not None:
+            found[reference] = self._compared(shape, value, expected)
+        if other is not None and other_path is not None:
+            theirs = self._evaluate(other, values, [])
+            names = [path for path, _ in files.output_names(other.entry.root.shape)]
+            found[other_path] = self._compared(shape, value, list(zip(names, leaves(theirs), strict=True)))
+        self._write(value, shape)
+        self._show(module, value, found)
+        if any(not c.agrees for comparisons in found.values() for c in comparisons):
+            self.outcome.at_least(1)
+
+    def _module(self, name: str, text: str) -> Any:
+        self.sources[name] = Source(text, name)
+        modules = hlotool.parse_all(text, name)
+        if len(modules) != 1:
+            raise HlotoolError(f"'{name}' holds {len(modules)} modules; run takes one at a time")
+        (module,) = modules
+        if self.given["verify"] and (errors := [d for d in hlotool.verify(module) if d.severity == "error"]):
+            complain(f"'{name}' is not valid HLO; --no-verify runs it all the same")
+            raise EvaluationError(errors)
+        if found := too_much_memory(module, self.limit):
+            if self.given["max_memory"] is None:
+                complain("the limit is the memory of this machine; --max-memory SIZE sets another")
+            raise EvaluationError(found)
+        return module
+
+    def _values(self, module: Any) -> Any:
+        """The values of all parameters; what is made up, and why so, is said on standard error."""
+        arguments, inputs = files.Arguments(module), self.given["inputs"]
+        if inputs is not None:
+            arguments.give_all(files.read_npz(inputs), inputs)
+        for name, text in self.arguments:
+            arguments.give(name, text)
+        missing = arguments.missing()
+        if missing and inputs is not None and self.given["seed"] is None:
+            raise HlotoolError(f"'{inputs}' has no value for parameter '{missing[0]}'; give it with --input, or --seed N for random values")
+        if missing and not self.quiet:
+            more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
+            complain(f"random values (seed {self.seed}) for {', '.join(missing[:8])}{more}")
+            assumed = arguments.assumed()
+            for name, domain in assumed[:_MOST_ASSUMPTIONS]:
+                complain(f"  {name}: {domain.text}")
+            if len(assumed) > _MOST_ASSUMPTIONS:
+                complain(f"  and so on for {len(assumed) - _MOST_ASSUMPTIONS} more")
+        return arguments.values_or_random(self.seed)
+
+    def _observers(self, module: Any) -> list[Observer]:
+        members: list[Observer | None] = [self.tracer, self.profile, NonfiniteWatch(module) if self.given["check_nans"] else None]
+        return [member for member in members if member is not None]
+
+    def _evaluate(self, module: Any, values: Any, observers: list[Observer]) -> Any:
+        given = self.given
+        options = hlotool.RunOptions(given["elided"], self.seed, given["max_iterations"], given["timeout"])
+        progress = RunProgress() if is_wanted(quiet=self.quiet) else None
+        started = time.perf_counter()
+        try:
+            return hlotool.evaluate(module, values, options=options, observers=[*observers, progress] if progress else observers)
+        finally:
+            self.seconds = self.seconds or time.perf_counter() - started
+            if progress is not None:
+                progress.clear()
+
+    def _compared(self, shape: Any, value: Any, expected: list[tuple[str, Any]]) -> list[Comparison]:
+        return compare_values(shape, value, expected, self.given["rtol"], self.given["atol"])
+
+    # ---- what is said of it -------------------------------------------------------------------------------------------
+
+    def _write(self, value: Any, shape: Any) -> None:
+        if self.given["output"] is not None:
+            replace_file(self.given["output"], files.npz_bytes(value, shape))
+        self._write_trace()
+
+    def _write_trace(self) -> None:
+        if self.tracer is not None and self.given["trace_out"] is not None:
+            replace_file(self.given["trace_out"], files.npz_of(self.tracer.arrays))
+
+    def _show(self, module: Any, value: Any, found: dict[str, list[Comparison]]) -> None:
+        shape = module.entry.root.shape
+        if self.given["as_json"]:
+            write_out(self._json(module, value, found))
+            return
+        if not self.quiet and not found:
+            for line in report.as_text(value, shape, style_for("never", sys.stdout).width):
+                write_out(line + "\n")
+        for source, comparisons in found.items():
+            for line in comparison_lines(comparisons, source, quiet=self.quiet):
+                write_out(line + "\n")
+        self._show_profile(module)
+
+    def _show_profile(self, module: Any) -> None:
+        if self.profile is not None and not self.given["as_json"]:
+            for line in profile_lines(self.profile, self.seconds, _peak_memory(), estimate(module).bytes):
+                write_out(line + "\n")
+
+    def _json(self, module: Any, value: Any, found: dict[str, list[Comparison]]) -> str:
+        """The results; an object with everything that was asked for if it was more."""
+        outputs = report.as_json(value, module.entry.root.shape)
+        more: dict[str, Any] = {}
+        if found:
+            more["comparisons"] = [{"with": source, "arrays": [c.as_dict() for c in arrays]} for source, arrays in found.items()]
+        if self.tracer is not None:
+            more["trace"] = [trace_json(row) for row in self.trace]
+        if self.profile is not None:
+            more["profile"] = profile_json(self.profile, self.seconds, _peak_memory(), estimate(module).bytes)
+        return json.dumps({"outputs": json.loads(outputs), **more}, indent=1) + "\n" if more else outputs
+
+
+def _peak_memory() -> int | None:
+    """The most bytes that this process has had in memory, None on systems that do not say."""
+    if sys.platform == "win32":
+        return None
+    used = import_module("resource").getrusage(import_module("resource").RUSAGE_SELF).ru_maxrss
+    return int(used) * (1 if sys.platform == "darwin" else 1024)

@@ -1,0 +1,224 @@
+"""Comparing results with others: which elements differ, by how much, and whether that is more than rounding explains.
+
+Decides nothing about where the other results come from or how differences are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hlotool.errors import HlotoolError
+from hlotool.interp.bits import total_order_keys
+from hlotool.interp.dtypes import NUMBERS, Array, NumberType
+from hlotool.interp.files import output_names
+from hlotool.interp.statistics import json_number, plain
+from hlotool.interp.values import Value, leaves
+from hlotool.record import Record
+from hlotool.shapes.shape import Shape
+
+__all__ = ["Comparison", "Tolerance", "compare", "compare_values", "expected_leaves", "tolerance_of"]
+
+WORST = 5
+"""How many elements are listed of each array that differs."""
+
+
+class Tolerance(Record):
+    """An element may differ by `absolute + relative * |expected|`."""
+
+    relative: float
+    absolute: float
+
+
+class Difference(Record):
+    """One element that differs; `ulps` counts the numbers of the element type between the two, None where that means nothing."""
+
+    index: tuple[int, ...]
+    ours: Any
+    theirs: Any
+    absolute: float
+    relative: float
+    ulps: int | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields for JSON."""
+        return {name: list(v) if isinstance(v := getattr(self, name), tuple) else json_number(v) for name in type(self)._fields}
+
+
+class Comparison(Record):
+    """What came of comparing one array; `reason` says why its elements could not be compared, and is empty otherwise.
+
+    `nans` and `infinities` count the places where only one of the two is NaN, or where infinities differ; both count as mismatches.
+    The greatest differences are those of finite elements.
+    """
+
+    name: str
+    type: str
+    tolerance: Tolerance
+    elements: int = 0
+    mismatches: int = 0
+    nans: int = 0
+    infinities: int = 0
+    greatest_absolute: float = 0.0
+    greatest_relative: float = 0.0
+    greatest_ulps: int | None = None
+    worst: tuple[Difference, ...] = ()
+    reason: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        return not self.reason and not self.mismatches
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields for JSON."""
+        record = {name: json_number(getattr(self, name)) for name in type(self)._fields if name not in ("worst", "tolerance")}
+        limits = {"rtol": self.tolerance.relative, "atol": self.tolerance.absolute}
+        return {**record, **limits, "agrees": self.agrees, "worst": [d.as_dict() for d in self.worst]}
+
+
+# From what XLA:CPU and NumPy differ by on sums of thousands of terms; narrow floats by a few of their own steps.
+_TOLERANCES = {"f64": Tolerance(1e-9, 1e-12), "c128": Tolerance(1e-9, 1e-12), "f32": Tolerance(1e-4, 1e-5), "c64": Tolerance(1e-4, 1e-5)}
+_STEPS_OF_16_BITS, _STEPS_OF_8_BITS = 4, 2
+
+
+def tolerance_of(element_type: str, relative: float | None = None, absolute: float | None = None) -> Tolerance:
+    """The tolerance for an element type: what is given, else a few steps of a narrow float, and nothing for integers and pred.
+
+    >>> tolerance_of("bf16"), tolerance_of("s32", relative=0.1)
+    (Tolerance(relative=0.03125, absolute=0.0078125), Tolerance(relative=0.0, absolute=0.0))
+    """
+    element = NUMBERS[element_type].element
+    if element.is_integral or element.kind == "pred":
+        return Tolerance(0.0, 0.0)
+    default = _TOLERANCES.get(element_type)
+    if default is None:
+        step = 0.5 ** (element.float_format.mantissa_bits if element.float_format is not None else 7)
+        default = Tolerance((_STEPS_OF_16_BITS if element.bits > 8 else _STEPS_OF_8_BITS) * step, step)
+    return Tolerance(default.relative if relative is None else relative, default.absolute if absolute is None else absolute)
+
+
+def compare(name: str, shape: Shape, ours: Array, theirs: Any, tolerance: Tolerance) -> Comparison:
+    """Compares an array element by element; NaN equals NaN.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> shape, one = array_shape("f32", (2,)), np.ones(2, np.float32)
+    >>> found = compare("x", shape, one, one + np.float32(2**-23), tolerance_of("f32"))
+    >>> found.agrees, found.greatest_ulps
+    (True, 1)
+    """
+    number = NUMBERS[shape.element_type]
+    text = shape.with_dimensions(ours.shape).text_without_layout
+    theirs = np.asarray(theirs)
+    if theirs.dtype.kind == "V" and theirs.dtype.itemsize == number.held.itemsize and theirs.dtype not in _HELD:
+        theirs = theirs.view(number.held)
+    if theirs.shape != ours.shape:
+        return Comparison(name, text, tolerance, reason=f"the other has the dimensions {list(theirs.shape)}")
+    if theirs.dtype not in _HELD:
+        return Comparison(name, text, tolerance, reason=f"the other is an array of {theirs.dtype}, which is no element type")
+    if number.kind in ("float", "complex"):
+        return _floats(name, text, ours, theirs, number, tolerance)
+    return _integers(name, text, ours, theirs, tolerance)
+
+
+_HELD = {row.held for row in NUMBERS.values()}
+
+
+def _integers(name: str, text: str, ours: Array, theirs: Array, tolerance: Tolerance) -> Comparison:
+    a, b = plain(ours), plain(theirs)
+    differs = a != b
+    places = np.flatnonzero(differs)
+    if not len(places):
+        return Comparison(name, text, tolerance, elements=ours.size)
+    pairs = [(int(k), a.reshape(-1)[k].item(), b.reshape(-1)[k].item()) for k in places[: 1 << 16]]
+    pairs.sort(key=lambda pair: -abs(pair[1] - pair[2]))
+    worst = [Difference(_index(k, ours), x, y, float(abs(x - y)), abs(x - y) / abs(y) if y else float("inf"), None) for k, x, y in pairs[:WORST]]
+    greatest = max(d.relative for d in worst)
+    return Comparison(name, text, tolerance, ours.size, len(places), 0, 0, worst[0].absolute, greatest, None, tuple(worst))
+
+
+def _floats(name: str, text: str, ours: Array, theirs: Array, number: NumberType, tolerance: Tolerance) -> Comparison:
+    wide = np.complex128 if number.kind == "complex" or theirs.dtype.kind == "c" else np.float64
+    with np.errstate(all="ignore"):
+        a, b = ours.astype(wide), theirs.astype(wide)
+        one_is_nan = np.isnan(a) != np.isnan(b)
+        finite = np.isfinite(a) & np.isfinite(b)
+        infinities_differ = ~finite & ~np.isnan(a) & ~np.isnan(b) & (a != b)
+        distance = np.where(finite, np.abs(a - b), 0.0)
+        scale = np.where(finite, np.abs(b), 0.0)
+        relative = np.where(distance > 0, distance / scale, 0.0)
+        beyond = distance > tolerance.absolute + tolerance.relative * scale
+        bad = beyond | one_is_nan | infinities_differ
+        ulps = _ulps(ours, theirs, finite, number)
+    # Elements out of tolerance by the factor they are beyond it, those without a distance first.
+    excess = np.where(one_is_nan | infinities_differ, np.inf, distance / (tolerance.absolute + tolerance.relative * scale + 1e-300))
+    flat = np.where(bad, excess, -1.0).reshape(-1)
+    count = int(bad.sum())
+    chosen = np.argpartition(-flat, min(WORST, flat.size - 1))[:WORST] if flat.size else np.array([], int)
+    order = [int(k) for k in sorted(chosen, key=lambda k: (-flat[k], k)) if flat[k] >= 0]
+    worst = [
+        Difference(_index(k, ours), _item(ours, k), _item(theirs, k), _gap(distance, finite, k), _gap(relative, finite, k),
+                   None if ulps is None or not finite.reshape(-1)[k] else int(ulps.reshape(-1)[k]))
+        for k in order
+    ]  # fmt: skip
+    return Comparison(
+        name, text, tolerance, ours.size, count, int(one_is_nan.sum()), int(infinities_differ.sum()),
+        float(distance.max(initial=0)), float(relative.max(initial=0)), None if ulps is None else int(ulps.max(initial=0)), tuple(worst),
+    )  # fmt: skip
+
+
+def _gap(distances: Array, finite: Array, k: int) -> float:
+    return float(distances.reshape(-1)[k]) if finite.reshape(-1)[k] else float("inf")
+
+
+def _item(array: Array, k: int) -> Any:
+    return plain(array).reshape(-1)[k].item()
+
+
+def _index(k: int, array: Array) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.unravel_index(k, array.shape)) if array.ndim else ()
+
+
+def _ulps(ours: Array, theirs: Array, finite: Array, number: NumberType) -> Array | None:
+    """How many numbers of the element type lie between the two, -0 and 0 being one; None of complex numbers."""
+    if number.kind != "float" or theirs.dtype.kind == "c":
+        return None
+    a, b = (total_order_keys(np.array(x.astype(number.held))).astype(np.int64) for x in (ours, theirs))
+    # In total order -0 comes right before 0.
+    a, b = (x + (x < 0) for x in (a, b))
+    # The distance of two 64-bit keys may not fit in 64 signed bits.
+    distance = np.where(a > b, a.view(np.uint64) - b.view(np.uint64), b.view(np.uint64) - a.view(np.uint64))
+    return np.where(finite, distance, np.uint64(0))
+
+
+# ---- whole results ----------------------------------------------------------------------------------------------------
+
+
+def expected_leaves(shape: Shape, arrays: Mapping[str, Array], source: str) -> list[tuple[str, Any]]:
+    """The expected array of each leaf of a result, by the names of `output_names`; None for those that are not there.
+
+    An archive of arrays without names of their own, as NumPy calls them `arr_0`, `arr_1`, has them in order. Raises HlotoolError.
+    """
+    names = [name for name, leaf in output_names(shape) if leaf.is_array]
+    unnamed = [f"arr_{k}" for k in range(len(names))]
+    if set(arrays) == set(unnamed):
+        arrays = dict(zip(names, (arrays[name] for name in unnamed), strict=True))
+    found = [(name, arrays.get(name)) for name in names]
+    if names and all(array is None for _, array in found):
+        raise HlotoolError(f"'{source}' has no entry '{names[0]}'; results are called {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}")
+    return found
+
+
+def compare_values(shape: Shape, ours: Value, theirs: list[tuple[str, Any]], relative: float | None, absolute: float | None) -> list[Comparison]:
+    """Compares the arrays of a result with those expected; what is expected as None is reported as missing."""
+    found = []
+    expected = dict(theirs)
+    for (name, leaf_shape), leaf in zip(output_names(shape), leaves(ours), strict=True):
+        if isinstance(leaf, np.ndarray):
+            tolerance, other = tolerance_of(leaf_shape.element_type, relative, absolute), expected.get(name)
+            if other is None:
+                found.append(Comparison(name, leaf_shape.text_without_layout, tolerance, reason="the other has no such array"))
+            else:
+                found.append(compare(name, leaf_shape, leaf, other, tolerance))
+    return found

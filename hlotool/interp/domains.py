@@ -1,0 +1,303 @@
+"""What values a module can make sense of: looks at how each parameter is used, and says what its numbers should be like.
+
+Looks at the text only; nothing is computed and nothing is drawn. What it does not recognise it says nothing about.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from hlotool.interp.drawing import Domain
+from hlotool.interp.dtypes import NUMBERS
+from hlotool.interp.literal import literal_array
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.shapes.shape import Shape
+
+__all__ = ["domains"]
+
+Leaf = tuple[int, ...]
+"""Which element of a tuple; () for an array."""
+
+
+class _Use:
+    """A value that a parameter leaf has become, `factor * x + offset` of it, and the instruction that reads it."""
+
+    __slots__ = ("factor", "leaf", "offset", "operand", "user")
+
+    def __init__(self, user: Instruction, operand: int, leaf: Leaf, factor: float, offset: float) -> None:
+        self.user = user
+        self.operand = operand
+        self.leaf = leaf
+        self.factor = factor
+        self.offset = offset
+
+
+_MOST_USES = 1_000
+"""So many uses of one parameter are looked at; the near ones come first."""
+_SAME_NUMBERS = frozenset(
+    "bitcast broadcast clamp concatenate convert copy dynamic-slice gather maximum minimum pad reshape reverse select slice transpose"
+    " reduce-precision all-gather opt-barrier sort while call fusion conditional tuple get-tuple-element".split()
+)
+
+
+def domains(module: Module) -> dict[tuple[int, int], Domain]:
+    """By the numbers of parameter and leaf, what arrays of the entry computation's parameters should hold.
+
+    >>> import hlotool
+    >>> module = hlotool.parse('''ENTRY e { x = f32[9] parameter(0) i = s32[] parameter(1) r = f32[9] log(x)
+    ...   ROOT s = f32[2] dynamic-slice(r, i), dynamic_slice_sizes={2} }''')
+    >>> [domain.text for domain in domains(module).values()]
+    ["positive: under 'log' r", "0 to 7: start index of 'dynamic-slice' s"]
+    """
+    walk = _Walk(module)
+    found = {}
+    for number, parameter in enumerate(module.entry.parameters):
+        for k, (leaf, shape) in enumerate(_leaves(parameter.shape)):
+            found[number, k] = walk.domain_of(parameter, leaf) if shape.is_array else Domain()
+    return found
+
+
+def _leaves(shape: Shape) -> Iterator[tuple[Leaf, Shape]]:
+    stack: list[tuple[Leaf, Shape]] = [((), shape)]
+    while stack:
+        leaf, part = stack.pop()
+        if part.is_tuple:
+            stack.extend(((*leaf, k), part.elements[k]) for k in range(len(part.elements) - 1, -1, -1))
+        else:
+            yield leaf, part
+
+
+class _Walk:
+    """Follows parameters through whatever only moves numbers about, into called computations and out again."""
+
+    def __init__(self, module: Module) -> None:
+        self.users: dict[Instruction, list[tuple[Instruction, int]]] = {}
+        self.callers: dict[Computation, list[Instruction]] = {}
+        self.home: dict[Instruction, Computation] = {}
+        for computation in module.computations:
+            for x in computation.instructions:
+                self.home[x] = computation
+                for k, operand in enumerate(x.operands):
+                    self.users.setdefault(operand, []).append((x, k))
+                for called in x.called:
+                    self.callers.setdefault(called, []).append(x)
+
+    def domain_of(self, parameter: Instruction, leaf: Leaf) -> Domain:
+        domain = Domain()
+        queue = deque([(parameter, leaf, 1.0, 0.0)])
+        seen = {(parameter, leaf)}
+        left = _MOST_USES
+        while queue and left:
+            value, leaf, factor, offset = queue.popleft()
+            for user, operand in self.users.get(value, ()):
+                left -= 1
+                use = _Use(user, operand, leaf, factor, offset)
+                rule = _RULES.get(user.opcode)
+                if rule is not None:
+                    rule(domain, use)
+                for step in self._next(use):
+                    if step[:2] not in seen:
+                        seen.add(step[:2])
+                        queue.append(step)
+            if value is self.home[value].root:
+                for caller in self.callers.get(self.home[value], ()):
+                    if caller.opcode in ("call", "fusion", "conditional") and (caller, leaf) not in seen:
+                        seen.add((caller, leaf))
+                        queue.append((caller, leaf, factor, offset))
+            if left <= 0:
+                break
+        return domain
+
+    def _next(self, use: _Use) -> Iterator[tuple[Instruction, Leaf, float, float]]:
+        """Where the numbers are found again after this use."""
+        x, leaf, factor, offset = use.user, use.leaf, use.factor, use.offset
+        changed = _affine(use)
+        if changed is not None:
+            yield x, leaf, *changed
+        if x.opcode not in _SAME_NUMBERS:
+            return
+        if x.opcode == "tuple":
+            yield x, (use.operand, *leaf), factor, offset
+        elif x.opcode == "get-tuple-element":
+            if leaf[:1] == (x.attributes["index"],):
+                yield x, leaf[1:], factor, offset
+        elif x.opcode in ("call", "fusion", "conditional", "while"):
+            yield from ((p, leaf, factor, offset) for p in _parameters_for(x, use.operand))
+        elif _is_data(x, use.operand):
+            yield x, leaf, factor, offset
+
+
+def _parameters_for(x: Instruction, operand: int) -> Iterator[Instruction]:
+    """The parameters of called computations that an operand goes to."""
+    if x.opcode == "conditional":
+        branches = [called for name in ("true_computation", "false_computation") if (called := x.attributes.get(name)) is not None]
+        branches = branches or list(x.attributes.get("branch_computations", ()))
+        if 0 < operand <= len(branches):
+            yield from branches[operand - 1].parameters
+        return
+    for called in x.called:
+        parameters = called.parameters
+        if operand < len(parameters):
+            yield parameters[operand]
+
+
+_DATA_OPERANDS: dict[str, tuple[int, ...]] = {
+    "clamp": (1,), "dynamic-slice": (0,), "gather": (0,), "pad": (0, 1), "select": (1, 2), "sort": (0,),
+}  # fmt: skip
+
+
+def _is_data(x: Instruction, operand: int) -> bool:
+    places = _DATA_OPERANDS.get(x.opcode)
+    return (places is None or operand in places) and not x.shape.is_tuple
+
+
+def _constant(x: Instruction) -> float | None:
+    """The number that a constant, or an array of equal numbers, consists of."""
+    for _ in range(8):
+        if x.opcode not in ("broadcast", "convert", "reshape", "copy", "bitcast"):
+            break
+        x = x.operands[0]
+    literal = x.literal
+    if literal is None or literal.elided or literal.shape.is_tuple or math.prod(literal.shape.dimensions) != 1:
+        return None
+    array = literal_array(literal)
+    return float(array.reshape(-1)[0]) if array.dtype.kind in "biuf" else None
+
+
+def _affine(use: _Use) -> tuple[float, float] | None:
+    """Factor and offset after a sum with a constant, a product with one, or a change of sign."""
+    x, factor, offset = use.user, use.factor, use.offset
+    if x.opcode == "negate":
+        return -factor, -offset
+    if x.opcode not in ("add", "subtract", "multiply") or x.operands[0] is x.operands[1]:
+        return None
+    constant = _constant(x.operands[1 - use.operand])
+    if constant is None or not math.isfinite(constant):
+        return None
+    if x.opcode == "multiply":
+        return (factor * constant, offset * constant) if constant else None
+    if x.opcode == "add":
+        return factor, offset + constant
+    return (factor, offset - constant) if use.operand == 0 else (-factor, constant - offset)
+
+
+# ---- what a use asks for ----------------------------------------------------------------------------------------------
+
+Rule = Callable[[Domain, _Use], None]
+
+
+def _limit(domain: Domain, use: _Use, least: float | None, greatest: float | None, reason: str) -> None:
+    """Limits of what is used, as limits of the parameter."""
+    low, high = (None if bound is None else (bound - use.offset) / use.factor for bound in (least, greatest))
+    domain.narrow(*((low, high) if use.factor > 0 else (high, low)), reason)
+
+
+def _says(use: _Use, what: str) -> str:
+    return f"{what} '{use.user.opcode}' {use.user.name}"
+
+
+def _within(least: float | None, greatest: float | None, operand: int = 0) -> Rule:
+    def rule(domain: Domain, use: _Use) -> None:
+        if use.operand == operand and NUMBERS[use.user.shape.element_type].kind == "float":
+            _limit(domain, use, least, greatest, _says(use, "under"))
+
+    return rule
+
+
+def _variance(domain: Domain, use: _Use) -> None:
+    if use.operand == (4 if use.user.opcode == "batch-norm-inference" else 3):
+        _limit(domain, use, 0, None, _says(use, "variance of"))
+
+
+def _divisor(domain: Domain, use: _Use) -> None:
+    if use.operand == 1 and use.offset == 0:
+        domain.mark("nonzero", _says(use, "divisor of"))
+
+
+def _shift(domain: Domain, use: _Use) -> None:
+    if use.operand == 1:
+        _limit(domain, use, 0, NUMBERS[use.user.shape.element_type].bits - 1, _says(use, "distance of"))
+
+
+def _dynamic_slice(domain: Domain, use: _Use) -> None:
+    x = use.user
+    first = 2 if x.opcode == "dynamic-update-slice" else 1
+    sizes = x.operands[1].shape.dimensions if first == 2 else x.attributes["dynamic_slice_sizes"]
+    limits = [bound - size for bound, size in zip(x.operands[0].shape.dimensions, sizes, strict=True)]
+    if use.operand < first or not limits:
+        return
+    at = x.operands[use.operand].shape
+    _limit(domain, use, 0, min(limits) if at.rank else limits[use.operand - first], _says(use, "start index of"))
+
+
+def _gather(domain: Domain, use: _Use) -> None:
+    x = use.user
+    if use.operand != 1:
+        return
+    sizes = x.attributes["slice_sizes"]
+    limits = [x.operands[0].shape.dimensions[k] - sizes[k] for k in x.attributes["start_index_map"]]
+    _indices(domain, use, limits)
+
+
+def _scatter(domain: Domain, use: _Use) -> None:
+    x = use.user
+    count = len(x.operands) // 2
+    if use.operand != count:
+        return
+    operand, update = x.operands[0].shape, x.operands[count + 1].shape
+    given = x.attributes
+    hidden = (*given.get("inserted_window_dims", ()), *given.get("input_batching_dims", ()))
+    window = [k for k in range(operand.rank) if k not in hidden]
+    lengths = dict(zip(window, (update.dimensions[k] for k in given.get("update_window_dims", ())), strict=True))
+    limits = [operand.dimensions[k] - lengths.get(k, 1) for k in given["scatter_dims_to_operand_dims"]]
+    _indices(domain, use, limits)
+
+
+def _indices(domain: Domain, use: _Use, limits: list[int]) -> None:
+    """Indices for dimensions with these limits; one that holds for all of them will do."""
+    if not limits:
+        return
+    _limit(domain, use, 0, max(0, min(limits)), _says(use, "index of"))
+    for flag, attribute in (("is_sorted", "indices_are_sorted"), ("is_unique", "unique_indices")):
+        if use.user.attributes.get(attribute):
+            domain.mark(flag, f"{attribute} of '{use.user.opcode}' {use.user.name}")
+
+
+def _compared(domain: Domain, use: _Use) -> None:
+    """Numbers that are looked for among 0, 1, 2, ..., as where a one-hot encoding is made."""
+    other = use.user.operands[1 - use.operand]
+    for _ in range(8):
+        if other.opcode not in ("broadcast", "reshape", "convert", "bitcast"):
+            break
+        other = other.operands[0]
+    if other.opcode == "iota" and use.user.attributes.get("direction") == "EQ":
+        size = other.shape.dimensions[other.attributes["iota_dimension"]]
+        _limit(domain, use, 0, max(0, size - 1), _says(use, "compared with 0, 1, 2, ... by"))
+
+
+def _contracted(domain: Domain, use: _Use) -> None:
+    """Weights that keep sums of products about as large as what they are multiplied with."""
+    x = use.user
+    weights = x.operands[1].shape
+    if use.operand != 1 or NUMBERS[weights.element_type].kind != "float":
+        return
+    if x.opcode == "convolution":
+        terms = math.prod(weights.dimensions) // max(1, weights.dimensions[x.attributes["dim_labels"].kernel_output_feature])
+    else:
+        terms = math.prod(weights.dimensions[k] for k in x.attributes.get("rhs_contracting_dims", ()))
+    if terms > 1 and use.offset == 0:
+        domain.shrink(1 / math.sqrt(terms), f"{_says(use, 'weights of')} with {terms} terms each")
+
+
+_RULES: dict[str, Rule] = {
+    "acos": _within(-1, 1), "acosh": _within(1, None), "asin": _within(-1, 1), "atanh": _within(-1, 1),
+    "cosh": _within(-4, 4), "exponential": _within(-4, 4), "exponential-minus-one": _within(-4, 4), "sinh": _within(-4, 4),
+    "log": _within(0, None), "log-plus-one": _within(-1, None), "rsqrt": _within(0, None), "sqrt": _within(0, None), "power": _within(0, None),
+    "batch-norm-inference": _variance, "batch-norm-grad": _variance, "divide": _divisor, "remainder": _divisor,
+    "shift-left": _shift, "shift-right-arithmetic": _shift, "shift-right-logical": _shift,
+    "dynamic-slice": _dynamic_slice, "dynamic-update-slice": _dynamic_slice, "gather": _gather, "scatter": _scatter,
+    "compare": _compared, "convolution": _contracted, "dot": _contracted,
+}  # fmt: skip
+"""By opcode of the user."""

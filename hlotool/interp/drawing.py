@@ -1,0 +1,180 @@
+"""Random arrays, the same for the same seed on every machine, and what may be asked of their numbers.
+
+Which arrays are drawn and what is asked is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from hlotool.interp.dtypes import NUMBERS, Array, NumberType
+from hlotool.shapes.dtype import ElementType
+from hlotool.shapes.shape import Shape
+
+__all__ = ["Domain", "random_array"]
+
+
+class Domain:
+    """What one array of a parameter should hold: numbers from `least` to `greatest` (None: no limit), with `reasons`.
+
+    `scale` is what normally distributed floats are multiplied by; `is_sorted` and `is_unique` speak of elements, or of rows along
+    the last dimension. `nonzero` keeps 0 away.
+    """
+
+    def __init__(self) -> None:
+        self.least: float | None = None
+        self.greatest: float | None = None
+        self.scale = 1.0
+        self.nonzero = False
+        self.is_sorted = False
+        self.is_unique = False
+        self.reasons: list[str] = []
+
+    def narrow(self, least: float | None, greatest: float | None, reason: str) -> None:
+        """Takes over limits, unless they contradict those that are known: nearer uses come first."""
+        low = least if self.least is None else self.least if least is None else max(least, self.least)
+        high = greatest if self.greatest is None else self.greatest if greatest is None else min(greatest, self.greatest)
+        if low is not None and high is not None and low > high:
+            return
+        if (low, high) != (self.least, self.greatest):
+            self.least, self.greatest = low, high
+            self._because(reason)
+
+    def mark(self, name: str, reason: str) -> None:
+        """Sets one of the flags."""
+        if not getattr(self, name):
+            setattr(self, name, True)
+            self._because(reason)
+
+    def shrink(self, scale: float, reason: str) -> None:
+        """Takes over a scale, unless there is one."""
+        if self.scale == 1 and scale < 1:
+            self.scale = scale
+            self._because(reason)
+
+    def _because(self, reason: str) -> None:
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether any number will do."""
+        return not self.reasons
+
+    @property
+    def text(self) -> str:
+        """What is assumed and why: `0 to 49, it is an index of 'gather.5'`."""
+        parts = []
+        if self.least is not None and self.greatest is not None:
+            parts.append(f"{self.least:.6g} to {self.greatest:.6g}")
+        elif self.least is not None:
+            parts.append("positive" if self.least == 0 else f"above {self.least:.6g}")
+        elif self.greatest is not None:
+            parts.append(f"below {self.greatest:.6g}")
+        if self.scale != 1:
+            parts.append(f"scaled by {self.scale:.3g}")
+        parts += [word for word, holds in (("not 0", self.nonzero), ("sorted", self.is_sorted), ("unique", self.is_unique)) if holds]
+        return f"{', '.join(parts)}: {'; '.join(self.reasons[:3])}"
+
+
+_INTEGER_SPAN = 8
+"""Random integers lie within -8 .. 8, so that indices often hit and sums do not wrap."""
+
+
+def _integers(generator: np.random.Generator, sizes: tuple[int, ...], element: ElementType) -> Array:
+    low, high = max(element.minimum, -_INTEGER_SPAN), min(element.maximum, _INTEGER_SPAN)
+    return generator.integers(low, high, sizes, endpoint=True)
+
+
+def _floats(generator: np.random.Generator, sizes: tuple[int, ...], element: ElementType) -> Array:
+    return np.asarray(generator.standard_normal(sizes))
+
+
+def _complexes(generator: np.random.Generator, sizes: tuple[int, ...], element: ElementType) -> Array:
+    return np.asarray(generator.standard_normal(sizes) + 1j * generator.standard_normal(sizes))
+
+
+def _preds(generator: np.random.Generator, sizes: tuple[int, ...], element: ElementType) -> Array:
+    return generator.integers(0, 2, sizes)
+
+
+_BY_KIND: dict[str, Callable[[np.random.Generator, tuple[int, ...], ElementType], Array]] = {
+    "pred": _preds,
+    "signed": _integers,
+    "unsigned": _integers,
+    "float": _floats,
+    "complex": _complexes,
+}
+
+
+def random_array(shape: Shape, seed: int, *stream: int, domain: Domain | None = None) -> Array:
+    """Random numbers of the shape's type: floats normally distributed, integers small, unless a domain says otherwise.
+
+    `stream` tells arrays of one seed apart.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> random_array(array_shape("s32", (4,)), 0).tolist()
+    [6, 2, 0, -4]
+    """
+    number = NUMBERS[shape.element_type]
+    generator = np.random.Generator(np.random.PCG64([seed, *stream]))
+    sizes = tuple(max(size, 0) for size in shape.dimensions)
+    with np.errstate(all="ignore"):
+        return np.asarray(_drawn(generator, sizes, number, domain).astype(number.computed).astype(number.held))
+
+
+def _drawn(generator: np.random.Generator, sizes: tuple[int, ...], number: NumberType, domain: Domain | None) -> Array:
+    if domain is None or domain.is_free or number.kind in ("pred", "complex"):
+        return _BY_KIND[number.kind](generator, sizes, number.element)
+    return _floats_within(generator, sizes, domain) if number.kind == "float" else _integers_within(generator, sizes, number, domain)
+
+
+def _floats_within(generator: np.random.Generator, sizes: tuple[int, ...], domain: Domain) -> Array:
+    least, greatest = domain.least, domain.greatest
+    if least is not None and greatest is not None:
+        drawn = generator.uniform(least, greatest, sizes)
+    elif least is not None or greatest is not None:
+        # Well away from the limit, where functions are steep.
+        distance = generator.uniform(_NEAREST, _FARTHEST, sizes)
+        drawn = max(least, 0.0) + distance if least is not None else (greatest or 0.0) - distance
+    else:
+        drawn = np.asarray(generator.standard_normal(sizes) * domain.scale)
+    if domain.nonzero:
+        drawn = np.where(np.abs(drawn) < _NEAREST, np.copysign(_NEAREST, drawn), drawn)
+    return np.asarray(np.sort(drawn, axis=None).reshape(sizes) if domain.is_sorted else drawn)
+
+
+_NEAREST, _FARTHEST = 0.25, 2.0
+
+
+def _integers_within(generator: np.random.Generator, sizes: tuple[int, ...], number: NumberType, domain: Domain) -> Array:
+    low = -_INTEGER_SPAN if domain.least is None else math.ceil(domain.least)
+    high = max(low, _INTEGER_SPAN) if domain.greatest is None else math.floor(domain.greatest)
+    low = -(2**63) if domain.least is None and domain.greatest is not None and high < low else low
+    low, high = max(low, number.element.minimum), min(high, number.element.maximum)
+    high = max(low, high)
+    if domain.is_unique:
+        drawn = _unique_integers(generator, sizes, low, high, in_order=domain.is_sorted)
+    else:
+        # Numbers of 64 bits without a sign are the only ones that int64 does not hold.
+        drawn = generator.integers(low, high, sizes, endpoint=True, dtype=np.int64 if high < 2**63 else np.uint64)
+        drawn = np.sort(drawn, axis=None).reshape(sizes) if domain.is_sorted else drawn
+    return np.where(drawn == 0, min(1, high), drawn) if domain.nonzero else drawn
+
+
+def _unique_integers(generator: np.random.Generator, sizes: tuple[int, ...], low: int, high: int, *, in_order: bool) -> Array:
+    """Numbers that are all different; if there are not so many, rows along the last dimension that are; if not even these, any."""
+    count, width = math.prod(sizes), high - low + 1
+    length = 1 if count <= width or not sizes else sizes[-1]
+    rows, choices = count // max(1, length), width**length
+    if rows > choices or choices >= 2**63:
+        drawn = generator.integers(low, high, sizes, endpoint=True)
+        return np.sort(drawn, axis=None).reshape(sizes) if in_order else drawn
+    chosen = generator.choice(choices, rows, replace=False, shuffle=True)
+    chosen = np.sort(chosen) if in_order else chosen
+    # The numbers of a row are the digits of its number.
+    digits = [chosen // width**k % width for k in range(length - 1, -1, -1)]
+    return np.stack(digits, axis=-1).reshape(sizes) + low

@@ -1,0 +1,233 @@
+"""How much memory a run will need, from the shapes alone; and what this machine has.
+
+An estimate: what kernels use on the side is counted roughly, and views that turn out to be copies are not foreseen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from itertools import accumulate
+from pathlib import Path
+
+from hlotool.errors import Diagnostic
+from hlotool.interp.dtypes import NUMBERS
+from hlotool.interp.failures import diagnostic_at
+from hlotool.interp.program import in_order
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.shapes.shape import Shape
+
+__all__ = ["Estimate", "as_size", "estimate", "machine_memory", "parse_size", "too_much_memory"]
+
+_VIEWS = frozenset(
+    "add-dependency after-all bitcast broadcast copy copy-start copy-done domain dynamic-slice get-dimension-size optimization-barrier"
+    " parameter reverse slice transpose".split()
+)
+"""Opcodes whose values take no memory of their own: other views of an operand's."""
+_SCATTERED = frozenset("broadcast transpose slice reverse dynamic-slice".split())
+"""Views of which a reshape has to make a copy."""
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+class Estimate:
+    """The most bytes that are in use at one time, and the instruction at which they are."""
+
+    __slots__ = ("at", "bytes")
+
+    def __init__(self, size: int, at: Instruction | None) -> None:
+        self.bytes = size
+        self.at = at
+
+
+def as_size(size: int) -> str:
+    """A number of bytes as people read it.
+
+    >>> as_size(1000), as_size(5 << 30)
+    ('1000 bytes', '5.0 GiB')
+    """
+    number, unit = float(size), 0
+    while number >= 1024 and unit < len(_UNITS) - 1:
+        number, unit = number / 1024, unit + 1
+    return f"{number:.1f} {_UNITS[unit]}" if unit else f"{size} bytes"
+
+
+def parse_size(text: str) -> int:
+    """The bytes that a text like `500M`, `2GiB` or `1000000` means; raises ValueError.
+
+    >>> parse_size("2GiB"), parse_size("1.5k")
+    (2147483648, 1536)
+    """
+    number = text.strip().lower().removesuffix("b").removesuffix("i")
+    power = "kmgtp".find(number[-1:]) + 1 if number[-1:] else 0
+    size = float(number[:-1] if power else number) * 1024**power
+    if not 0 < size < 2**63:
+        raise ValueError(text)
+    return int(size)
+
+
+def machine_memory() -> int | None:
+    """The bytes of memory that this process may have: the machine's, or the container's if that is less; None where nobody says."""
+    found = []
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    # Outside a container there is no such file; without a limit it says "max".
+    with contextlib.suppress(OSError, ValueError):
+        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    return min((size for size in found if size > 0), default=None)
+
+
+def estimate(module: Module) -> Estimate:
+    """What the arguments, the constants and the values of a run take at its peak.
+
+    >>> import hlotool
+    >>> module = hlotool.parse("ENTRY e { x = f32[1000] parameter(0) y = add(x, x) ROOT z = f32[1000] multiply(y, y) }")
+    >>> found = estimate(module)
+    >>> found.bytes, found.at.name
+    (12000, 'z')
+    """
+    peaks: dict[Computation, Estimate] = {}
+    computations = _callees_first(module.entry)
+    for computation in computations:
+        peaks[computation] = _Peak(peaks).of(computation)
+    constants = sum(_size(x.shape) for c in computations for x in c.instructions if x.literal is not None)
+    arguments = sum(_size(p.shape) for p in module.entry.parameters)
+    found = peaks[module.entry]
+    return Estimate(found.bytes + constants + arguments, found.at)
+
+
+def too_much_memory(module: Module, limit: int | None) -> list[Diagnostic]:
+    """The diagnostic of a module that would need more than `limit` bytes."""
+    if limit is None:
+        return []
+    found = estimate(module)
+    if found.bytes <= limit:
+        return []
+    at = found.at or max(module.entry.instructions, key=lambda x: _size(x.shape))
+    message = f"running this module takes about {as_size(found.bytes)} of memory, and {as_size(limit)} are allowed; the peak is at '{at.name}'"
+    return [diagnostic_at(module, at, "R005", message, f"its result, {at.shape.text_without_layout[:80]}, takes {as_size(_size(at.shape))}")]
+
+
+def _callees_first(entry: Computation) -> list[Computation]:
+    done: dict[Computation, None] = {}
+    stack: list[tuple[Computation, bool]] = [(entry, False)]
+    while stack:
+        computation, ready = stack.pop()
+        if ready:
+            done.setdefault(computation)
+        elif computation not in done:
+            stack.append((computation, True))
+            stack += [(called, False) for x in computation.instructions for called in x.called if called not in done]
+    return list(done)
+
+
+def _size(shape: Shape) -> int:
+    """The bytes of all arrays of a shape as the interpreter holds them."""
+    total = 0
+    for leaf in shape.leaves():
+        number = NUMBERS.get(leaf.element_type)
+        if number is not None:
+            elements = 1
+            for size in leaf.dimensions:
+                elements *= max(size, 0)
+            total += elements * number.held.itemsize
+    return total
+
+
+class _Peak:
+    """Walks one computation with the values that are alive; every leaf of a value knows the array that it is or views."""
+
+    def __init__(self, peaks: dict[Computation, Estimate]) -> None:
+        self.peaks = peaks
+        self.sizes: dict[int, int] = {}
+        self.made: dict[Instruction, list[int]] = {}
+        self.ends: dict[int, list[int]] = {}
+        self.live = 0
+        self.best = Estimate(0, None)
+
+    def of(self, computation: Computation) -> Estimate:
+        order = in_order(computation)
+        expiring = self._expiring(computation, order)
+        for k, x in enumerate(order):
+            inside = max((self.peaks[c] for c in x.called if c in self.peaks), key=lambda e: e.bytes, default=None)
+            if inside is not None and inside.at is not None:
+                # What was called has made the result already; until then the operands are needed.
+                self._meet(self.live + inside.bytes, inside.at)
+            self.live += sum(self.sizes[array] for array in self.made[x])
+            self._meet(self.live + _on_the_side(x), x)
+            for array in expiring.get(k, ()):
+                self.live -= self.sizes[array]
+        return self.best
+
+    def _meet(self, size: int, at: Instruction) -> None:
+        if size > self.best.bytes:
+            self.best = Estimate(size, at)
+
+    def _expiring(self, computation: Computation, order: list[Instruction]) -> dict[int, list[int]]:
+        """After which instruction which arrays die; fills `made`, the arrays that come into being at each. 0 is what others pay for."""
+        holders: dict[Instruction, list[int]] = {}
+        last: dict[int, int] = {}
+        for k, x in enumerate(order):
+            made = self._leaves_of(x, holders)
+            self.made[x] = [array for array in made if array and array not in last]
+            holders[x] = made
+            for array in [array for operand in x.operands for array in holders[operand]] + made:
+                last[array] = k
+        kept = set(holders[computation.root])
+        found: dict[int, list[int]] = {}
+        for array, k in last.items():
+            if array and array not in kept:
+                found.setdefault(k, []).append(array)
+        return found
+
+    def _leaves_of(self, x: Instruction, holders: dict[Instruction, list[int]]) -> list[int]:
+        operands = [holders[operand] for operand in x.operands]
+        if x.opcode == "tuple":
+            return [array for arrays in operands for array in arrays]
+        if x.opcode == "get-tuple-element":
+            ends = self._ends(x.operands[0].shape)
+            index = x.attributes["index"]
+            return operands[0][ends[index - 1] if index else 0 : ends[index]]
+        if x.opcode in ("parameter", "constant"):
+            return [0] * sum(1 for _ in x.shape.leaves())
+        if x.opcode == "while":
+            return self._state(x, operands[0])
+        is_view = x.opcode in _VIEWS or (x.opcode == "reshape" and x.operands[0].opcode not in _SCATTERED)
+        if is_view and operands and len(operands[0]) == sum(1 for _ in x.shape.leaves()):
+            return operands[0]
+        return [self._new(leaf) for leaf in x.shape.leaves()]
+
+    def _new(self, leaf: Shape) -> int:
+        number = len(self.sizes) + 1
+        self.sizes[number] = _size(leaf)
+        return number
+
+    def _ends(self, shape: Shape) -> list[int]:
+        """Behind which leaf of a tuple each element ends; many instructions take elements of one large tuple."""
+        known = self.ends.get(id(shape))
+        if known is None:
+            known = self.ends[id(shape)] = list(accumulate(sum(1 for _ in element.leaves()) for element in shape.elements))
+        return known
+
+    def _state(self, x: Instruction, init: list[int]) -> list[int]:
+        """The final state of a loop: elements that the body passes on as they are take no memory of their own."""
+        body = x.attributes.get("body")
+        root = body.root if isinstance(body, Computation) else None
+        if root is None or root.opcode != "tuple" or not x.shape.is_tuple or len(root.operands) != len(x.shape.elements):
+            return [self._new(leaf) for leaf in x.shape.leaves()]
+        found: list[int] = []
+        for k, (element, shape) in enumerate(zip(root.operands, x.shape.elements, strict=True)):
+            same = element.opcode == "get-tuple-element" and element.attributes["index"] == k and element.operands[0].opcode == "parameter"
+            ends = self._ends(x.shape)
+            found += init[ends[k - 1] if k else 0 : ends[k]] if same else [self._new(leaf) for leaf in shape.leaves()]
+        return found
+
+
+def _on_the_side(x: Instruction) -> int:
+    """What a kernel needs beside its operands and its result: narrow floats are computed in 32 bits."""
+    shapes = [x.shape, *(operand.shape for operand in x.operands)]
+    total = 0
+    for shape in shapes:
+        number = NUMBERS.get(shape.element_type)
+        if number is not None and x.opcode not in _VIEWS and number.computed != number.held and number.kind == "float":
+            total += _size(shape) // number.held.itemsize * number.computed.itemsize
+    return total

@@ -1,0 +1,96 @@
+"""Where the time of a run goes: by instruction and by opcode.
+
+Counts and measures; how it is shown is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlotool.interp.observers import Observer, Whereabouts
+from hlotool.interp.values import Value
+from hlotool.ir.model import Instruction
+
+__all__ = ["Cost", "Profile"]
+
+
+class Cost:
+    """How often something was computed, in how many seconds without what it ran, and how many bytes it read and wrote."""
+
+    __slots__ = ("bytes", "calls", "computation", "name", "opcode", "seconds", "shape")
+
+    def __init__(self, name: str, opcode: str, shape: str = "", computation: str = "") -> None:
+        self.name = name
+        self.opcode = opcode
+        self.shape = shape
+        self.computation = computation
+        self.calls = 0
+        self.seconds = 0.0
+        self.bytes = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields for JSON; those that do not apply are left out."""
+        record = {name: getattr(self, name) for name in ("name", "opcode", "computation", "shape", "calls", "seconds", "bytes")}
+        return {name: value for name, value in record.items() if value != ""}
+
+
+class Profile(Observer):
+    """Measures every instruction. Time that passes while it runs other instructions is theirs.
+
+    >>> import hlotool
+    >>> module = hlotool.parse("ENTRY e { x = f32[4] parameter(0) y = add(x, x) ROOT z = f32[4] add(y, x) }")
+    >>> profile = Profile()
+    >>> _ = hlotool.evaluate(module, [[1.0, 2.0, 3.0, 4.0]], observers=[profile])
+    >>> [(cost.name, cost.calls, cost.bytes) for cost in profile.by_opcode()]
+    [('add', 2, 96)]
+    """
+
+    def __init__(self) -> None:
+        self.costs: dict[Instruction, Cost] = {}
+        # For each instruction that is being computed, when it began and the time that others have taken since.
+        self._open: list[list[float]] = []
+
+    def begun(self, where: Whereabouts, instruction: Instruction) -> None:
+        self._open.append([time.perf_counter(), 0.0])
+
+    def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
+        now = time.perf_counter()
+        began, of_others = self._open.pop()
+        cost = self.costs.get(instruction)
+        if cost is None:
+            cost = Cost(instruction.name, instruction.opcode, instruction.shape.text_without_layout, where.computation.name)
+            self.costs[instruction] = cost
+        cost.calls += 1
+        cost.seconds += now - began - of_others
+        cost.bytes += _bytes(value) + sum(map(_bytes, operands))
+        if self._open:
+            # What this observer itself takes is nobody's.
+            self._open[-1][1] += time.perf_counter() - began
+
+    @property
+    def seconds(self) -> float:
+        """The time of all instructions."""
+        return sum(cost.seconds for cost in self.costs.values())
+
+    def by_instruction(self) -> list[Cost]:
+        """The costs of instructions, the most expensive first."""
+        return sorted(self.costs.values(), key=lambda cost: -cost.seconds)
+
+    def by_opcode(self) -> list[Cost]:
+        """The costs of all instructions of an opcode, the most expensive first."""
+        found: dict[str, Cost] = {}
+        for cost in self.costs.values():
+            total = found.setdefault(cost.opcode, Cost(cost.opcode, cost.opcode))
+            total.calls += cost.calls
+            total.seconds += cost.seconds
+            total.bytes += cost.bytes
+        return sorted(found.values(), key=lambda cost: -cost.seconds)
+
+
+def _bytes(value: Value) -> int:
+    # Tuples are passed on; nothing of them is read or written.
+    return int(value.nbytes) if isinstance(value, np.ndarray) else 0

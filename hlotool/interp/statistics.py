@@ -1,0 +1,79 @@
+"""What there is to say of an array in a few numbers.
+
+Judges nothing and prints nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hlotool.interp.dtypes import Array, number_type
+from hlotool.record import Record
+
+__all__ = ["Statistics", "has_nonfinite", "json_number", "plain", "statistics"]
+
+
+class Statistics(Record):
+    """Least, greatest and mean of the finite elements, None when there are none or they have no order; how many are NaN or infinite."""
+
+    least: float | None
+    greatest: float | None
+    mean: float | None
+    nans: int
+    infinities: int
+
+    @property
+    def text(self) -> str:
+        """For example: min 0  max 99  mean 49.5  nan 1."""
+        parts = []
+        if self.least is not None:
+            parts = [f"min {self.least:.6g}", f"max {self.greatest:.6g}", f"mean {self.mean:.6g}"]
+        parts += [f"nan {self.nans}"] if self.nans else []
+        parts += [f"inf {self.infinities}"] if self.infinities else []
+        return "  ".join(parts)
+
+
+def plain(array: Array) -> Array:
+    """The array in a type that NumPy computes with and prints well."""
+    return array.astype(number_type(array).computed, copy=False)
+
+
+def has_nonfinite(array: Array) -> bool:
+    """Whether any element is NaN or infinite; cheap when none is.
+
+    >>> has_nonfinite(np.array([1.0, np.inf])), has_nonfinite(np.array([1, 2]))
+    (True, False)
+    """
+    if number_type(array).kind not in ("float", "complex") or not array.size:
+        return False
+    return not bool(np.isfinite(plain(array)).all())
+
+
+def statistics(array: Array) -> Statistics:
+    """The numbers of an array, pred counted as 0 and 1.
+
+    >>> statistics(np.array([1.0, 2.0, np.nan])).text
+    'min 1  max 2  mean 1.5  nan 1'
+    """
+    values = plain(array)
+    nans, infinities = (int(test(values).sum()) if values.dtype.kind in "fc" else 0 for test in (np.isnan, np.isinf))
+    finite = values[np.isfinite(values)] if nans or infinities else values
+    if values.dtype.kind == "c" or not finite.size:
+        return Statistics(None, None, None, nans, infinities)
+    if finite.dtype.kind == "b":
+        finite = finite.view(np.uint8)
+    return Statistics(float(finite.min()), float(finite.max()), float(finite.mean(dtype=np.float64)), nans, infinities)
+
+
+def json_number(number: Any) -> Any:
+    """A number as JSON can write it: NaN and infinities as strings, NumPy's numbers as Python's.
+
+    >>> json_number(np.float32("nan")), json_number(np.int8(3))
+    ('nan', 3)
+    """
+    number = number.item() if isinstance(number, np.generic) else number
+    if isinstance(number, complex):
+        return [json_number(number.real), json_number(number.imag)]
+    return str(number) if isinstance(number, float) and not np.isfinite(number) else number

@@ -1,0 +1,208 @@
+"""`hlotool run`: comparing, tracing, profiling, looking for NaN, and limits."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+LOOP = """HloModule loop
+
+below_four {
+  s = (s32[], f32[3]) parameter(0)
+  k = s32[] get-tuple-element(s), index=0
+  four = s32[] constant(4)
+  ROOT go_on = pred[] compare(k, four), direction=LT
+}
+
+halve {
+  t = (s32[], f32[3]) parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  x = f32[3] get-tuple-element(t), index=1
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  root = f32[3] sqrt(x), metadata={op_name="train/sqrt" source_file="model.py" source_line=12}
+  two = f32[] constant(0.5)
+  twos = f32[3] broadcast(two), dimensions={}
+  less = f32[3] subtract(root, twos)
+  ROOT u = (s32[], f32[3]) tuple(next, less)
+}
+
+ENTRY e {
+  start = f32[3] parameter(0)
+  zero = s32[] constant(0)
+  init = (s32[], f32[3]) tuple(zero, start)
+  w = (s32[], f32[3]) while(init), condition=below_four, body=halve
+  ROOT r = f32[3] get-tuple-element(w), index=1
+}
+"""
+TWICE = "HloModule m\n\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT r = f32[4] {0}(x, x)\n}\n"
+
+
+@pytest.fixture
+def file_of(tmp_path):
+    def write(name, text):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def twice(file_of):
+    return file_of("twice.hlo", TWICE.replace("{0}", "add"))
+
+
+# ---- comparing --------------------------------------------------------------------------------------------------------
+
+
+def test_results_are_compared_with_an_archive(cli, twice, tmp_path):
+    reference = tmp_path / "r.npz"
+    np.savez(reference, output=np.array([2, 4, 6, 8], np.float32))
+    arguments = ("--input", "x={1,2,3,4}", "--compare", reference)
+    result = cli("run", twice, *arguments)
+    assert (result.exit_code, result.stdout) == (0, f"output  f32[4]  equal\n1 array agrees with {reference}\n")
+    np.savez(reference, output=np.array([2, np.nan, 6.01, np.inf], np.float32))
+    result = cli("run", twice, *arguments)
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("output  f32[4]  differs in 3 of 4 elements (rtol 0.0001, atol 1e-05)  1 NaN on one side  1 infinities differ")
+    assert [line.split()[0] for line in lines[1:5]] == ["index", "[1]", "[3]", "[2]"]
+    assert lines[-1] == f"1 array compared with {reference}: 1 differs"
+    np.savez(reference, output=np.array([2, 4, 6.01, 8]))
+    assert cli("run", twice, *arguments, "--rtol", "0.01").exit_code == 0
+    assert cli("run", twice, *arguments, "--atol", "0.001").exit_code == 1
+    found = json.loads(cli("run", twice, *arguments, "--json").stdout)
+    (array,) = found["comparisons"][0]["arrays"]
+    assert (array["agrees"], array["mismatches"], array["worst"][0]["index"]) == (False, 1, [2])
+    assert found["outputs"][0]["values"] == [2, 4, 6, 8]
+
+
+def test_an_archive_that_does_not_fit(cli, twice, tmp_path):
+    reference = tmp_path / "r.npz"
+    np.savez(reference, output=np.zeros(3))
+    result = cli("run", twice, "--compare", reference, "-q")
+    assert (result.exit_code, result.stdout) == (1, "output  f32[4]  differs: the other has the dimensions [3]\n")
+    np.savez(reference, something=np.zeros(4))
+    result = cli("run", twice, "--compare", reference, "-q")
+    assert (result.exit_code, result.stderr) == (2, f"hlotool: '{reference}' has no entry 'output'; results are called output\n")
+    np.savez(reference, np.zeros(4))
+    assert "--rtol" in cli("run", twice, "--compare", reference, "--rtol", "nan").stderr
+    assert "differs in" in cli("run", twice, "--compare", reference).stdout
+
+
+def test_two_modules_get_the_same_arguments(cli, twice, file_of):
+    other = file_of("other.hlo", TWICE.replace("{0}", "multiply"))
+    result = cli("run", twice, "--against", other, "--seed", "3")
+    assert result.exit_code == 1
+    assert cli("run", twice, "--against", twice, "--seed", "3").exit_code == 0
+    assert cli("run", twice, "--against", other, "--input", "x={2,0,2,0}").exit_code == 0
+    broken = file_of("broken.hlo", TWICE.replace("{0}", "ad"))
+    result = cli("run", twice, "--against", broken)
+    assert result.exit_code == 2
+    assert f"{broken}:5:" in result.stderr
+    assert "ROOT r = f32[4] ad(x, x)" in result.stderr
+
+
+# ---- watching ---------------------------------------------------------------------------------------------------------
+
+
+def test_traces_say_which_round(cli, file_of, tmp_path):
+    path, kept = file_of("loop.hlo", LOOP), tmp_path / "t.npz"
+    result = cli("run", path, "--input", "start={256,1,0.5}", "--trace", "^(root|start|next)$", "--trace-out", kept, "--max-iterations", "2")
+    assert result.exit_code == 2
+    assert result.stdout.splitlines() == [
+        "e/start  f32[3]  min 0.5  max 256  mean 85.8333",
+        "halve/next[0]  s32[]  1",
+        "halve/root[0]  f32[3]  min 0.707107  max 16  mean 5.90237",
+        "halve/next[1]  s32[]  2",
+        "halve/root[1]  f32[3]  min 0.45509  max 3.937  mean 1.69973",
+    ]
+    with np.load(kept) as archive:
+        assert sorted(archive.files) == ["next[0]", "next[1]", "root[0]", "root[1]", "start"]
+        assert archive["root[0]"][0] == 16
+    found = json.loads(cli("run", path, "--trace", "below_four", "--json").stdout)
+    assert [row["rounds"] for row in found["trace"] if row["name"] == "go_on"] == [[k] for k in range(5)]
+    assert cli("run", path, "--trace", "(").stderr.startswith("Usage:")
+    assert "--trace-out needs --trace" in cli("run", path, "--trace-out", kept).stderr
+
+
+def test_the_first_nan_is_found(cli, file_of):
+    result = cli("run", file_of("loop.hlo", LOOP), "--input", "start={1,0.09,0.01}", "--check-nans")
+    assert result.exit_code == 1
+    assert "error[R006] nonfinite-result: 'sqrt' makes nan of finite operands at [1]; so are 1 more of 3 elements" in result.stderr
+    assert ":16:3" in result.stderr
+    notes = [line.strip().removeprefix("= ") for line in result.stderr.splitlines() if "= note" in line]
+    assert notes == [
+        "note: 'x' f32[3] is -0.19999999 there",
+        "note: in round 1 of the loop around it, counted from 0",
+        "note: in 'halve', run by 'w', round 1",
+        "note: it comes from 'train/sqrt' at model.py:12",
+    ]
+
+
+def test_infinities_count_unless_they_were_given(cli):
+    text = "ENTRY e {{ x = f32[] parameter(0) low = f32[] constant(-inf) m = f32[] maximum(x, low) ROOT r = f32[] {}(m) }}"
+    assert cli("run", "-", "--check-nans", "--input", "x=2", stdin=text.format("negate")).exit_code == 0
+    result = cli("run", "-", "--check-nans", "--input", "x=200", stdin=text.format("exponential"))
+    assert "makes inf of finite operands" in result.stderr
+    assert "'m' f32[] is 200.0" in result.stderr
+
+
+def test_profiles(cli, file_of):
+    path = file_of("loop.hlo", LOOP)
+    result = cli("run", path, "--profile", "--input", "start={256,256,256}")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[1].split() == ["ms", "%", "calls", "read+written", "GB/s", "opcode"]
+    assert "s of it in instructions" in result.stdout.splitlines()[-1]
+    profile = json.loads(cli("run", path, "--profile", "--json").stdout)["profile"]
+    calls = {row["name"]: row["calls"] for row in profile["instructions"]}
+    assert (calls["root"], calls["go_on"], calls["w"]) == (4, 5, 1)
+    assert profile["estimated_memory"] > 0
+
+
+# ---- limits -----------------------------------------------------------------------------------------------------------
+
+
+def test_memory_is_estimated_before_anything_is_made(cli):
+    text = "ENTRY e { x = f32[1000000000000] parameter(0) ROOT r = f32[1000000000000] negate(x) }"
+    result = cli("run", "-", stdin=text)
+    assert result.exit_code == 2
+    assert "takes about 7.3 TiB of memory" in result.stderr
+    small = text.replace("1000000000000", "1000")
+    assert cli("run", "-", "-q", "--max-memory", "8000b", stdin=small).exit_code == 0
+    assert "takes about 7.8 KiB of memory, and 7.8 KiB are allowed" in cli("run", "-", "--max-memory", "7999", stdin=small).stderr
+    assert cli("run", "-", "-q", "--max-memory", "none", stdin=small).exit_code == 0
+    assert "takes a size such as" in cli("run", "-", "--max-memory", "much", stdin=small).stderr
+
+
+def test_loops_without_instructions_end_too(cli):
+    text = """HloModule m
+yes { s = f32[] parameter(0) ROOT t = pred[] constant(true) }
+same { ROOT s = f32[] parameter(0) }
+ENTRY e { x = f32[] parameter(0) ROOT r = f32[] while(x), condition=yes, body=same }"""
+    assert "took longer than 0.1 seconds" in cli("run", "-", "--timeout", "0.1", stdin=text).stderr
+
+
+def test_what_is_not_valid_is_not_run(cli):
+    text = "ENTRY e { x = f32[2] parameter(0) y = f32[3] parameter(1) ROOT r = f32[2] copy(x), sharding={replicated} z = f32[4] copy(y) }"
+    result = cli("run", "-", stdin=text)
+    assert result.exit_code == 2
+    assert "error[T081] passthrough-shape" in result.stderr
+    assert "--no-verify" in result.stderr
+    assert "is float32[3], not f32[4] as written" in cli("run", "-", "--no-verify", stdin=text).stderr
+
+
+def test_assumptions_are_said(cli):
+    text = """ENTRY e { ids = s32[5] parameter(0) table = f32[9,2] parameter(1) var = f32[] parameter(2)
+  g = f32[5,2] gather(table, ids), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,2}
+  q = f32[] rsqrt(var) ROOT t = tuple(g, q) }"""
+    result = cli("run", "-", stdin=text)
+    assert result.stderr.splitlines() == [
+        "hlotool: random values (seed 0) for ids, table, var",
+        "hlotool:   ids: 0 to 8: index of 'gather' g",
+        "hlotool:   var: positive: under 'rsqrt' q",
+    ]
+    assert cli("run", "-", "-q", stdin=text).stderr == ""

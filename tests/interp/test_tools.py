@@ -1,0 +1,165 @@
+"""What the run command's tools are made of: memory in place, estimates, random values that suit their uses, comparison."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import hlotool
+from hlotool.interp.comparison import compare, tolerance_of
+from hlotool.interp.inputs import random_arguments
+from hlotool.interp.memory import estimate
+from hlotool.interp.observers import Observer
+from hlotool.shapes.shape import array_shape
+
+# ---- in place ---------------------------------------------------------------------------------------------------------
+
+FILL = """HloModule fill
+below { s = (s32[], f32[6]) parameter(0) k = s32[] get-tuple-element(s), index=0 six = s32[] constant(6)
+  ROOT go_on = pred[] compare(k, six), direction=LT }
+write { s = (s32[], f32[6]) parameter(0) k = s32[] get-tuple-element(s), index=0 a = f32[6] get-tuple-element(s), index=1
+  one = s32[] constant(1) next = s32[] add(k, one) x = f32[] convert(k) row = f32[1] reshape(x) b = f32[6] dynamic-update-slice(a, row, k)
+  ROOT t = (s32[], f32[6]) tuple(next, b) }
+ENTRY e { a = f32[6] parameter(0) zero = s32[] constant(0) s = (s32[], f32[6]) tuple(zero, a)
+  w = (s32[], f32[6]) while(s), condition=below, body=write b = f32[6] get-tuple-element(w), index=1 ROOT r = (f32[6], f32[6]) tuple(a, b) }"""
+
+
+class Places(Observer):
+    """Where updated arrays lie in memory."""
+
+    def __init__(self):
+        self.found = []
+
+    def ended(self, where, instruction, operands, value):
+        if instruction.opcode == "dynamic-update-slice":
+            self.found.append(value.__array_interface__["data"][0])
+
+
+def test_loop_state_is_updated_in_place_and_arguments_never():
+    places, argument = Places(), np.full(6, 9, np.float32)
+    kept, filled = hlotool.evaluate(hlotool.parse(FILL), [argument], observers=[places])
+    assert filled.tolist() == [0, 1, 2, 3, 4, 5]
+    assert kept.tolist() == argument.tolist() == [9] * 6
+    assert len(places.found) == 6
+    assert len(set(places.found)) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "add(a, a)",  # read before
+        "reverse(a), dimensions={0}",  # a view that is read later
+        "copy(a)",  # the same array under another name
+    ],
+)
+def test_what_is_read_later_is_not_overwritten(other):
+    text = f"""ENTRY e {{ x = f32[4] parameter(0) a = f32[4] negate(x) o = f32[4] {other} z = s32[] constant(0) one = f32[1] constant({{1}})
+      u = f32[4] dynamic-update-slice(a, one, z) ROOT r = (f32[4], f32[4], f32[4]) tuple(u, o, o) }}"""
+    expected = {"a": [-2, -4, -6, -8], "r": [-4, -3, -2, -1], "c": [-1, -2, -3, -4]}[other[0]]
+    updated, first, second = hlotool.evaluate(hlotool.parse(text), [[1.0, 2.0, 3.0, 4.0]])
+    assert updated.tolist() == [1, -2, -3, -4]
+    assert first.tolist() == second.tolist() == expected
+    first += 1
+    assert second.tolist() == expected
+
+
+def test_scatter_leaves_its_operand_when_it_is_read_later():
+    text = """add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+    ENTRY e { x = f32[3] parameter(0) a = f32[3] negate(x) i = s32[2] constant({0, 0}) u = f32[2] constant({1, 2})
+      s = f32[3] scatter(a, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add
+      t = f32[3] scatter(s, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add
+      ROOT r = (f32[3], f32[3]) tuple(a, t) }"""
+    before, after = hlotool.evaluate(hlotool.parse(text), [[1.0, 2.0, 3.0]])
+    assert (before.tolist(), after.tolist()) == ([-1, -2, -3], [5, -2, -3])
+
+
+# ---- estimates --------------------------------------------------------------------------------------------------------
+
+
+def test_estimates_follow_views_and_loops():
+    parts = "y = f32[1000] negate(x) z = f32[1000] negate(y) t = f32[10,100] reshape(z) ROOT r = f32[100,10] transpose(t), dimensions={1,0}"
+    found = estimate(hlotool.parse(f"ENTRY e {{ x = f32[1000] parameter(0) {parts} }}"))
+    assert (found.bytes, found.at.name) == (12_000, "z")
+    body = "f { p = f32[1000] parameter(0) a = f32[1000] add(p, p) ROOT b = f32[1000] add(a, p) }"
+    text = f"HloModule m {body} ENTRY e {{ x = f32[1000] parameter(0) ROOT c = f32[1000] call(x), to_apply=f }}"
+    found = estimate(hlotool.parse(text))
+    assert (found.bytes, found.at.name) == (12_000, "b")
+    limits = hlotool.RunOptions(max_memory=11_999)
+    with pytest.raises(hlotool.EvaluationError, match="run-limit"):
+        hlotool.evaluate(hlotool.parse(text), [np.zeros(1000)], options=limits)
+
+
+# ---- random values ----------------------------------------------------------------------------------------------------
+
+
+def drawn(text):
+    return random_arguments(hlotool.parse(text), 5)
+
+
+def test_indices_lie_in_range_and_keep_promises():
+    update = "add { a = f32[] parameter(0) ROOT b = f32[] parameter(1) }"
+    rest = "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add"
+    text = f"""HloModule m {update} ENTRY e {{ a = f32[50] parameter(0) i = s32[40,1] parameter(1) u = f32[40] parameter(2) j = s32[40] reshape(i)
+      ROOT s = f32[50] scatter(a, j, u), {rest}, indices_are_sorted=true, unique_indices=true }}"""
+    indices = drawn(text)[1].reshape(-1).tolist()
+    assert len(set(indices)) == 40
+    assert indices == sorted(indices)
+    assert 0 <= indices[0] <= indices[-1] < 50
+
+
+def test_one_hot_and_start_indices_go_through_calls_and_loops():
+    text = """HloModule m
+f { p = (s32[3], s32[]) parameter(0) h = s32[3] get-tuple-element(p), index=0 k = s32[] get-tuple-element(p), index=1
+  b = s32[3,7] broadcast(h), dimensions={0} n = s32[3,7] iota(), iota_dimension=1 e = pred[3,7] compare(b, n), direction=EQ
+  z = s32[] constant(0) ROOT d = pred[1,7] dynamic-slice(e, k, z), dynamic_slice_sizes={1,7} }
+ENTRY e { h = s32[3] parameter(0) k = s32[] parameter(1) t = tuple(h, k) ROOT c = pred[1,7] call(t), to_apply=f }"""
+    for seed in range(5):
+        hot, k = random_arguments(hlotool.parse(text), seed)
+        assert ((hot >= 0) & (hot < 7)).all()
+        assert 0 <= k <= 2
+
+
+def test_functions_get_what_they_are_defined_for():
+    text = """ENTRY e { v = f32[9] parameter(0) p = f32[9] parameter(1) d = s32[9] parameter(2) x = bf16[9] parameter(3) n = s32[9] parameter(4)
+      eps = f32[] constant(0.001) es = f32[9] broadcast(eps), dimensions={} w = f32[9] add(v, es) r = f32[9] rsqrt(w)
+      one = f32[] constant(1) ones = f32[9] broadcast(one), dimensions={} q = f32[9] subtract(ones, p) a = f32[9] log(p) b = f32[9] log(q)
+      m = s32[9] remainder(n, d) f = bf16[9] exponential(x) ROOT t = tuple(r, a, b, m, f) }"""
+    variance, probability, divisor, exponent, _ = drawn(text)
+    assert (variance > 0).all()
+    assert ((probability > 0) & (probability < 1)).all()
+    assert divisor.all()
+    assert (np.abs(exponent.astype(np.float32)) <= 4).all()
+
+
+def test_weights_keep_sums_small():
+    text = """ENTRY e { x = f32[4,900] parameter(0) w = f32[900,5] parameter(1)
+      ROOT d = f32[4,5] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
+    x, w = drawn(text)
+    assert 0.9 < x.std() < 1.1
+    assert 0.03 < w.std() < 0.036
+
+
+# ---- comparison -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "ours", "theirs", "mismatches", "ulps"),
+    [
+        ("f32", [1.0, np.nan, np.inf], [np.nextafter(np.float32(1), np.float32(2)), np.nan, np.inf], 0, 1),
+        ("f32", [0.0, 1.0], [-0.0, np.nan], 1, 0),
+        ("f64", [1.0], [1 + 1e-8], 1, 45035996),
+        ("bf16", [1.0], [1.0078125], 0, 1),
+        ("f8e4m3fn", [1.0, 8.0], [1.25, 16.0], 1, 8),
+        ("f32", [np.inf], [-np.inf], 1, 0),
+        ("s8", [1, 2], [1, -128], 1, None),
+        ("pred", [True], [False], 1, None),
+    ],
+)
+def test_differences(kind, ours, theirs, mismatches, ulps):
+    held = {"bf16": ml_dtypes.bfloat16, "f8e4m3fn": ml_dtypes.float8_e4m3fn, "pred": np.bool_, "s8": np.int8, "f64": np.float64}.get(kind, np.float32)
+    shape = array_shape(kind, (len(ours),))
+    found = compare("x", shape, np.array(ours, held), np.array(theirs, held), tolerance_of(kind))
+    assert (found.mismatches, found.greatest_ulps) == (mismatches, ulps)
+    assert found.agrees == (not mismatches)
+    assert len(found.worst) == mismatches

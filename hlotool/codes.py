@@ -343,6 +343,7 @@ CODE_NAMES: dict[str, str] = {
     "R003": "unknown-constant",
     "R004": "evaluation-failed",
     "R005": "run-limit",
+    "R006": "devices-out-of-step",
     "W001": "dead-instruction",
     "W002": "unused-parameter",
     "W003": "dead-computation",

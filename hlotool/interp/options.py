@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hlotool.interp.queues import HostQueues
 from hlotool.record import Record
 
 __all__ = ["ELIDED_MODES", "RunOptions"]
@@ -16,6 +20,10 @@ class RunOptions(Record):
     `elided`, one of ELIDED_MODES, is put in place of constants written `{...}`; None makes them errors. `seed` is for whatever is
     random. `max_iterations` limits the rounds of each while loop, `timeout_seconds` the whole run; None means no limit.
 
+    `custom_calls` maps targets of custom-calls to functions: each takes the operands and gives the result, arrays and tuples of arrays,
+    and also takes a CustomCall if it has a parameter named `call`. They come before the targets that hlotool knows. `queues` are those
+    between the host and the device, or a sequence of such for several devices.
+
     >>> RunOptions(elided="zeros").seed
     0
     """
@@ -24,3 +32,5 @@ class RunOptions(Record):
     seed: int = 0
     max_iterations: int | None = None
     timeout_seconds: float | None = None
+    custom_calls: Mapping[str, Callable[..., Any]] | None = None
+    queues: HostQueues | Sequence[HostQueues] | None = None

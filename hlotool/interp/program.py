@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from hlotool.analysis.collectives import group_mode
 from hlotool.errors import Diagnostic
 from hlotool.interp.dtypes import NUMPY_TYPES
 from hlotool.interp.failures import diagnostic_at
-from hlotool.interp.kernels.base import FACTS, Kernel, default_of
+from hlotool.interp.kernels.base import FACTS, LATE_FACTS, Kernel, default_of
 from hlotool.interp.kernels.table import OPS
 from hlotool.interp.literal import literal_value
 from hlotool.interp.options import ELIDED_MODES, RunOptions
@@ -27,11 +28,11 @@ __all__ = ["Program", "Step", "obstacles", "works_on_lanes"]
 class Step:
     """One instruction: `function(*operands, **keywords)` goes to slot `target`, then the slots `dead` are emptied.
 
-    `takes_lanes` says that the function wants to know the dimensions of lane arrays, which differ from call to call.
+    `late` names the facts that the function wants to know and that differ from call to call.
     Results must be of NumPy type `dtype` and have `dimensions`; None where nobody can say, as for tuples and dynamic shapes.
     """
 
-    __slots__ = ("dead", "dimensions", "dtype", "function", "instruction", "keywords", "operands", "suspends", "takes_lanes", "target")
+    __slots__ = ("dead", "dimensions", "dtype", "function", "instruction", "keywords", "late", "operands", "suspends", "target")
 
     def __init__(self, instruction: Instruction, target: int, operands: tuple[int, ...], options: RunOptions, *, on_lanes: bool) -> None:
         kernel: Kernel = instruction.op.kernel
@@ -45,17 +46,28 @@ class Step:
         if on_lanes:
             assert kernel.lanes is not None, "computations that do not work on lanes are run one by one"
             self.function, self.suspends, wanted = kernel.lanes, kernel.lanes_suspend, kernel.lanes_wanted
-        self.takes_lanes = "lanes" in wanted
-        self.keywords = {name: _keyword(instruction, name, options) for name in wanted if name != "lanes"}
+        self.late = tuple(name for name in wanted if name in LATE_FACTS)
+        self.keywords = {name: _keyword(instruction, name, options) for name in wanted if name not in LATE_FACTS}
         shape = instruction.shape
         self.dtype: np.dtype[Any] | None = NUMPY_TYPES.get(shape.element_type)
         self.dimensions = shape.dimensions if self.dtype is not None and not on_lanes and not shape.dynamic else None
 
 
+_FACTS: dict[str, Callable[[Instruction, RunOptions], Any]] = {
+    "result": lambda x, options: x.shape,
+    "operand_shapes": lambda x, options: tuple(operand.shape for operand in x.operands),
+    "options": lambda x, options: options,
+    "site": lambda x, options: x,
+    "group_mode": lambda x, options: group_mode(x),
+    "frontend_attributes": lambda x, options: x.attributes.get("frontend_attributes", {}),
+    "backend_config": lambda x, options: x.backend_config,
+}
+"""What the facts are that an instruction tells about itself."""
+
+
 def _keyword(x: Instruction, name: str, options: RunOptions) -> Any:
     if name in FACTS:
-        facts = {"result": x.shape, "operand_shapes": tuple(o.shape for o in x.operands), "options": options}
-        return facts[name]
+        return _FACTS[name](x, options)
     return x.attributes[name] if name in x.attributes else default_of(x.opcode, name)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hlotool.interp.kernels import collectives as collectives
 from hlotool.interp.kernels import communication as communication
 from hlotool.interp.kernels import contraction as contraction
 from hlotool.interp.kernels import control_flow as control_flow

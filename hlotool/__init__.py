@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hlotool.errors import EvaluationError as EvaluationError
     from hlotool.errors import HlotoolError as HlotoolError
     from hlotool.errors import ParseError as ParseError
+    from hlotool.interp import CustomCall as CustomCall
     from hlotool.interp import HostQueues as HostQueues
     from hlotool.interp import RunOptions as RunOptions
     from hlotool.interp import Token as Token
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "CustomCall": "hlotool.interp",
     "Diagnostic": "hlotool.errors",
     "EvaluationError": "hlotool.errors",
     "FormatStyle": "hlotool.text.formatting.style",

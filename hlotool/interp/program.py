@@ -12,6 +12,7 @@ import numpy as np
 
 from hlotool.analysis.collectives import group_mode
 from hlotool.errors import Diagnostic
+from hlotool.interp.custom_calls import handler_of
 from hlotool.interp.dtypes import NUMPY_TYPES
 from hlotool.interp.failures import diagnostic_at
 from hlotool.interp.kernels.base import FACTS, LATE_FACTS, Kernel, default_of
@@ -147,6 +148,7 @@ def reachable(module: Module) -> Iterator[Computation]:
 
 
 _MISSING_HINT = "the opcode is not in hlotool's table"
+_TARGET_HINT = "say which function computes it: --custom-call target=module:function, or RunOptions(custom_calls={target: function})"
 _ELIDED_HINT = f"print the module with its large constants, or run it with elided set to one of {', '.join(ELIDED_MODES)}"
 
 
@@ -162,6 +164,9 @@ def obstacles(module: Module, options: RunOptions) -> list[Diagnostic]:
             elif x.op.kernel is None and x.parameter_number is None:
                 message = f"hlotool cannot compute '{x.opcode}' yet"
                 found.append(diagnostic_at(module, x, "R001", message, None if x.opcode in OPS else _MISSING_HINT))
+            elif x.opcode == "custom-call" and handler_of(target := x.attributes["custom_call_target"], options) is None:
+                message = f"hlotool does not know what the custom-call target '{target}' computes"
+                found.append(diagnostic_at(module, x, "R001", message, _TARGET_HINT))
             elif bad := next((leaf for leaf in x.shape.leaves() if leaf.element_type in ("opaque", "buffer")), None):
                 message = f"'{x.name}' holds a value of type {bad.text_without_layout}, which cannot be computed with"
                 found.append(diagnostic_at(module, x, "R001", message))

@@ -213,7 +213,9 @@ class Evaluator:
         if isinstance(error, Violation):
             return failure(self.module, x, error.code, error.message + (place if error.code != "R006" else ""), error.hint)
         reason = "not enough memory" if isinstance(error, MemoryError) else str(error).partition("\n")[0]
-        return failure(self.module, x, "R004", f"'{x.opcode}' cannot be computed{place}: {reason}", "hlotool verify tells whether the module is valid")
+        return failure(
+            self.module, x, "R004", f"'{x.opcode}' cannot be computed{place}: {reason}", "hlotool verify tells whether the module is valid"
+        )
 
     def _execute_lanes(self, request: Invoke) -> Run:
         """All lanes at once; what does not depend on the arguments stays scalar until the end."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import cache, partial
+from importlib import import_module
 from importlib.util import find_spec
 from math import prod
 from typing import Any
@@ -45,12 +46,12 @@ class Problem(Record):
 
 @cache
 def _scipy() -> Any:
-    from scipy.linalg import lapack  # noqa: PLC0415  # an optional library, and slow to import
-
-    return lapack
+    # An optional library, and slow to import.
+    return import_module("scipy.linalg.lapack")
 
 
 Results = Sequence[Any]
+"""What one problem gives, in the order of the instruction's result."""
 
 
 def _getrf(p: Problem, a: Array) -> Results:
@@ -60,7 +61,8 @@ def _getrf(p: Problem, a: Array) -> Results:
 
 
 def _potrf(p: Problem, a: Array) -> Results:
-    return p.routine("potrf")(a, lower=int(p.settings.get("uplo") == _LOWER), clean=0)
+    factor, info = p.routine("potrf")(a, lower=int(p.settings.get("uplo") == _LOWER), clean=0)
+    return factor, info
 
 
 def _geqrf(p: Problem, a: Array) -> Results:
@@ -143,11 +145,13 @@ def _gees(p: Problem, a: Array) -> Results:
 
 def _gehrd(p: Problem, a: Array) -> Results:
     size = a.shape[-1]
-    return p.routine("gehrd")(a, lo=p.settings.get("low", 1) - 1, hi=p.settings.get("high", size) - 1)
+    reduced, tau, info = p.routine("gehrd")(a, lo=p.settings.get("low", 1) - 1, hi=p.settings.get("high", size) - 1)
+    return reduced, tau, info
 
 
 def _sytrd(p: Problem, a: Array) -> Results:
-    return p.routine("hetrd" if p.is_complex else "sytrd")(a, lower=int(p.settings.get("uplo") == _LOWER))
+    reduced, diagonal, beside, tau, info = p.routine("hetrd" if p.is_complex else "sytrd")(a, lower=int(p.settings.get("uplo") == _LOWER))
+    return reduced, diagonal, beside, tau, info
 
 
 def _gtsv(p: Problem, lower: Array, diagonal: Array, upper: Array, b: Array) -> Results:

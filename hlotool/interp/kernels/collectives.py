@@ -117,11 +117,11 @@ def all_reduce(
     group_mode: str,
     device: Device,
     site: Hashable,
-    operand_shapes: tuple[Shape, ...],
+    result: Shape,
 ) -> Run:
     members = _members(device, group_mode, replica_groups)
     total = yield from _combined(device, _place(site, channel_id), members, operands, to_apply)
-    made = [converted(x, NUMBERS[shape.element_type]) for x, shape in zip(total, operand_shapes, strict=True)]
+    made = [converted(x, NUMBERS[shape.element_type]) for x, shape in zip(total, result.leaves(), strict=True)]
     return _as_value(made, len(operands) == 1)
 
 
@@ -135,13 +135,13 @@ def reduce_scatter(
     group_mode: str,
     device: Device,
     site: Hashable,
-    operand_shapes: tuple[Shape, ...],
+    result: Shape,
 ) -> Run:
     members = _members(device, group_mode, replica_groups)
     total = yield from _combined(device, _place(site, channel_id), members, operands, to_apply)
     made = [
         np.split(converted(x, NUMBERS[shape.element_type]), len(members), dimensions[0])[members.index(device.number)]
-        for x, shape in zip(total, operand_shapes, strict=True)
+        for x, shape in zip(total, result.leaves(), strict=True)
     ]
     return _as_value(made, len(operands) == 1)
 

@@ -156,7 +156,9 @@ _DISTRIBUTIONS: dict[str, Callable[[Array, Array, Array, NumberType], Array]] = 
 
 
 @kernel("rng")
-def rng(first: Array, second: Array, *, distribution: RandomDistribution, result: Shape, device: Device, site: Hashable, options: RunOptions) -> Array:
+def rng(
+    first: Array, second: Array, *, distribution: RandomDistribution, result: Shape, device: Device, site: Hashable, options: RunOptions
+) -> Array:
     number = NUMBERS[result.element_type]
     if number.kind == "complex" or (number.kind != "float" and distribution == "rng_normal"):
         raise Violation("R004", "shape", f"'rng' has no {distribution} for {number.element.name}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,12 +18,13 @@ from hlotool.cli.options import color_option, stdin_filename_option
 from hlotool.cli.output import complain, replace_file, write_out
 from hlotool.cli.render import render_to_stderr, style_for
 from hlotool.errors import EvaluationError, HlotoolError, ParseError, Source
+from hlotool.shapes.shape import tuple_shape
 
 __all__ = ["command"]
 
 _HELP = """Run an HLO module.
 
-FILE may be compressed (.gz, .xz, .zst); `-`, or nothing in a pipe, is standard input. The entry computation runs once on one device.
+FILE may be compressed (.gz, .xz, .zst); `-`, or nothing in a pipe, is standard input. The entry computation runs once on each device.
 Parameters that are given nothing get random values, the same for the same seed: floats normally distributed, integers from -8 to 8.
 
 \b
@@ -31,6 +33,8 @@ Examples:
   hlotool run module.hlo --input x=2.5 --input weights=w.npy --input 2=zeros
   hlotool run module.hlo --inputs arguments.npz --output results.npz
   hlotool print module.hlo --preset lossless | hlotool run --seed 7 --json
+  hlotool run module.hlo --replicas 2 --partitions 4
+  hlotool run module.hlo --custom-call my_kernel=my_package.kernels:my_kernel
 
 \b
 Arguments:
@@ -47,6 +51,12 @@ Results:
   `output.1.2` for a tuple. Types that NumPy lacks are stored as raw bytes:
     numpy.load(FILE)["output"].view(ml_dtypes.bfloat16)
   They regain their type when they are given to a parameter.
+
+\b
+Devices:
+  All run in this process, in lockstep. Given arguments go to every device,
+  random ones differ: device k draws them with seed N + k. The results of
+  several devices are shown and written as a tuple, replica by replica.
 
 \b
 Exit codes:
@@ -67,8 +77,8 @@ def _split(given: tuple[str, ...]) -> list[tuple[str, str]]:
     return pairs
 
 
-def _arguments(module: Any, inputs: str | None, given: list[tuple[str, str]], seed: int | None, quiet: bool) -> Any:
-    """The values of all parameters; what is made up is said on standard error."""
+def _arguments(module: Any, inputs: str | None, given: list[tuple[str, str]], seed: int | None, quiet: bool, devices: int) -> list[Any]:
+    """The values of all parameters for each device; what is made up is said on standard error."""
     from hlotool.interp.files import Arguments, read_npz  # noqa: PLC0415  # NumPy comes with the interpreter, for this command only
 
     arguments = Arguments(module)
@@ -81,7 +91,27 @@ def _arguments(module: Any, inputs: str | None, given: list[tuple[str, str]], se
         raise HlotoolError(f"'{inputs}' has no value for parameter '{missing[0]}'; give it with --input, or --seed N for random values")
     if missing and not quiet:
         complain(f"random values (seed {seed or 0}) for {', '.join(missing[:8])}{f' and {len(missing) - 8} more' if len(missing) > 8 else ''}")
-    return arguments.values_or_random(seed or 0)
+    return [arguments.values_or_random((seed or 0) + device) for device in range(devices)]
+
+
+def _together(values: list[Any], shape: Any) -> tuple[Any, Any]:
+    """The value of the one device, or a tuple of those of all, with its shape."""
+    return (values[0], shape) if len(values) == 1 else (tuple(values), tuple_shape([shape] * len(values)))
+
+
+def _options(elided: str | None, seed: int | None, max_iterations: int | None, timeout: float | None, custom_calls: tuple[str, ...]) -> Any:
+    from hlotool.interp.custom_calls import load_handler  # noqa: PLC0415  # as above
+
+    handlers = {}
+    for given in custom_calls:
+        # Targets may hold anything, functions have names.
+        target, equals, place = given.rpartition("=")
+        if not equals or not target:
+            raise click.UsageError(f"--custom-call '{given}' is not of the form TARGET=MODULE:FUNCTION")
+        # As for `python -m`, modules beside the user come first.
+        sys.path.insert(0, str(Path.cwd()))
+        handlers[target] = load_handler(place)
+    return hlotool.RunOptions(elided, seed or 0, max_iterations, timeout, handlers)
 
 
 def _module(text: str, name: str) -> Any:
@@ -101,6 +131,9 @@ def _module(text: str, name: str) -> Any:
 @click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="Give up when a loop takes more than N rounds.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Give up after SECONDS.")
 @click.option("--json", "as_json", is_flag=True, help="Show results as JSON.")
+@click.option("--replicas", type=click.IntRange(min=1), default=1, metavar="N", help="Run on N replicas.")
+@click.option("--partitions", type=click.IntRange(min=1), default=1, metavar="N", help="Run on N partitions of each replica.")
+@click.option("--custom-call", "custom_calls", multiple=True, metavar="TARGET=MODULE:FUNCTION", help="Who computes a custom-call's target.")
 @color_option
 @click.option("-q", "--quiet", is_flag=True, help="Show no results and no remarks; errors only.")
 @stdin_filename_option
@@ -114,6 +147,9 @@ def command(
     max_iterations: int | None,
     timeout: float | None,
     as_json: bool,
+    replicas: int,
+    partitions: int,
+    custom_calls: tuple[str, ...],
     color: str,
     quiet: bool,
     stdin_filename: str,
@@ -127,9 +163,10 @@ def command(
         name, text = read_input(path, stdin_filename)
         try:
             module = _module(text, name)
-            options = hlotool.RunOptions(elided, seed or 0, max_iterations, timeout)
-            value = hlotool.evaluate(module, _arguments(module, inputs, pairs, seed, quiet), options=options)
-            _show(value, module.entry.root.shape, output, as_json=as_json, quiet=quiet)
+            options = _options(elided, seed, max_iterations, timeout, custom_calls)
+            arguments = _arguments(module, inputs, pairs, seed, quiet, replicas * partitions)
+            values = hlotool.evaluate_replicas(module, arguments, num_partitions=partitions, options=options)
+            _show(*_together(values, module.entry.root.shape), output, as_json=as_json, quiet=quiet)
         except (ParseError, EvaluationError) as error:
             outcome.at_least(error.exit_code)
             render_to_stderr(error.diagnostics, Source(text, name).line_text, color)

@@ -180,9 +180,8 @@ class Evaluator:
         slots = program.initial.copy()
         for slot, argument in zip(program.parameters, request.arguments, strict=True):
             slots[slot] = argument
-        context = {"lanes": request.lanes, "device": self.device}
         for step in program.steps:
-            keywords = {**step.keywords, **{name: context[name] for name in step.late}} if step.late else step.keywords
+            keywords = self._with_late(step, request) if step.late else step.keywords
             try:
                 value = step.function(*[slots[k] for k in step.operands], **keywords)
                 if step.suspends:
@@ -195,6 +194,10 @@ class Evaluator:
             for k in step.dead:
                 slots[k] = None
         return slots[program.result]
+
+    def _with_late(self, step: Step, request: Invoke) -> dict[str, Any]:
+        facts = {"lanes": request.lanes, "device": self.device}
+        return {**step.keywords, **{name: facts[name] for name in step.late}}
 
     def _checked(self, value: Value, step: Step) -> Value:
         """The value as an array of the declared shape: a wrong shape must not go unnoticed, since the parser believes what is written."""

@@ -23,6 +23,7 @@ __all__ = [
     "divide_integers",
     "imaginary_zero",
     "logistic",
+    "logistic_of_halves",
     "maximum_floats",
     "minimum_floats",
     "multiply_high",
@@ -68,6 +69,13 @@ def logistic(x: Array) -> Array:
     """1 / (1 + exp(-x))."""
     one = x.dtype.type(1)
     return np.asarray(one / (one + np.exp(-x)))
+
+
+def logistic_of_halves(x: Array) -> Array:
+    """The logistic of f16 numbers, rounded after every step: exp(-x) overflows below -11.09, where the value becomes 0."""
+    half = np.float16
+    denominator = (x.dtype.type(1) + np.exp(-x).astype(half).astype(x.dtype)).astype(half)
+    return np.asarray(x.dtype.type(1) / denominator.astype(x.dtype))
 
 
 def reciprocal_root(x: Array) -> Array:

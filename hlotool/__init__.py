@@ -13,9 +13,12 @@ if TYPE_CHECKING:
     from hlotool.errors import EvaluationError as EvaluationError
     from hlotool.errors import HlotoolError as HlotoolError
     from hlotool.errors import ParseError as ParseError
+    from hlotool.interp import CustomCall as CustomCall
+    from hlotool.interp import HostQueues as HostQueues
     from hlotool.interp import RunOptions as RunOptions
     from hlotool.interp import Token as Token
     from hlotool.interp import evaluate as evaluate
+    from hlotool.interp import evaluate_replicas as evaluate_replicas
     from hlotool.opdefs.modes import VerifyModes as VerifyModes
     from hlotool.text import PrintOptions as PrintOptions
     from hlotool.text import parse as parse
@@ -29,15 +32,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "CustomCall": "hlotool.interp",
     "Diagnostic": "hlotool.errors",
     "EvaluationError": "hlotool.errors",
     "FormatStyle": "hlotool.text.formatting.style",
     "HlotoolError": "hlotool.errors",
     "ParseError": "hlotool.errors",
     "PrintOptions": "hlotool.text",
+    "HostQueues": "hlotool.interp",
     "RunOptions": "hlotool.interp",
     "Token": "hlotool.interp",
     "evaluate": "hlotool.interp",
+    "evaluate_replicas": "hlotool.interp",
     "format_text": "hlotool.text.formatting.formatter",
     "parse": "hlotool.text",
     "parse_all": "hlotool.text",

@@ -344,6 +344,7 @@ CODE_NAMES: dict[str, str] = {
     "R004": "evaluation-failed",
     "R005": "run-limit",
     "R006": "nonfinite-result",
+    "R007": "devices-out-of-step",
     "W001": "dead-instruction",
     "W002": "unused-parameter",
     "W003": "dead-computation",

@@ -6,6 +6,8 @@ Knows the notation only; what a folder's cases must do is decided in `conftest`.
 `// error@-1: S001` points to another line, counted from its own; `:12` behind the code is the column, `~ words` must occur in the message or
 hint. `// modes: reshape_is_bitcast memory_budget=64` switches modes of the verifier on for the case, or gives them a number.
 `// expect: {1, 2}` is the value of the entry computation, one line for each leaf of a tuple; `// expect about:` allows for rounding.
+`// devices: replicas=2 partitions=3` says on how many devices a case runs; then `// input 0: 7` is an argument of device 0, one line for each
+leaf, `// expect 0:` a leaf of its result, `// infeed 0:` an item of its infeed queue, and `// outfeed 0:` what it puts out.
 `// style: width=80, lines=3:4` on the first line of a text is what it is to be formatted with; the line is part of the text.
 """
 
@@ -19,7 +21,9 @@ __all__ = [
     "Case",
     "Expected",
     "ExpectedValue",
+    "case_devices",
     "case_modes",
+    "device_values",
     "expected_errors",
     "expected_line",
     "expected_values",
@@ -35,6 +39,8 @@ _ERROR = re.compile(
     r"// error(?:@(?P<shift>[+-][0-9]+))?: (?P<codes>[A-Z][0-9]{3}(?:, [A-Z][0-9]{3})*)(?::(?P<column>[0-9]+))?(?: ~ (?P<words>[^\n]*))?"
 )
 _VALUE = re.compile(r"^// expect(?P<about> about)?: (?P<literal>[^\n]*)$", re.MULTILINE)
+_DEVICES = re.compile(r"// devices: replicas=(?P<replicas>\d+)(?: partitions=(?P<partitions>\d+))?")
+_DEVICE_VALUE = re.compile(r"^// (?P<what>input|expect|infeed|outfeed) (?P<device>\d+): (?P<literal>[^\n]*)$", re.MULTILINE)
 _MODES = re.compile(r"// modes: ([a-z0-9_= ]+)")
 _STYLE = re.compile(r"// style:(?: width=(?P<width>[0-9]+),?)?(?: lines=(?P<first>[0-9]+):(?P<last>[0-9]+))?\r?\n")
 _XLA_POSITION = re.compile(r"was parsing (\d+):(\d+)")
@@ -116,6 +122,17 @@ def expected_errors(text: str) -> list[Expected]:
 def expected_values(text: str) -> list[ExpectedValue]:
     """The values that a text announces, leaf by leaf."""
     return [ExpectedValue(match["literal"], match["about"] is None) for match in _VALUE.finditer(text)]
+
+
+def case_devices(text: str) -> tuple[int, int]:
+    """The numbers of replicas and partitions that a text asks for."""
+    asked = _DEVICES.search(text)
+    return (int(asked["replicas"]), int(asked["partitions"] or 1)) if asked else (1, 1)
+
+
+def device_values(text: str, what: str, device: int) -> list[str]:
+    """The literals behind `// what device:`, in order."""
+    return [match["literal"] for match in _DEVICE_VALUE.finditer(text) if match["what"] == what and int(match["device"]) == device]
 
 
 def case_modes(text: str) -> dict[str, bool | int]:

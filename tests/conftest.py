@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from case_files import Case, read_cases, write_outputs
 from checks.common import Mismatch
-from checks.evaluation import evaluated
+from checks.evaluation import evaluated, evaluated_on_devices
 from checks.formatting import formatted_or_none, formatted_well
 from checks.text import accepted, printed, printed_like_xla, rejected, rejected_like_xla
 from checks.verification import verified
@@ -80,6 +80,7 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "text/reject": rejected,
     "text/formatting": formatted_well,
     "ops": evaluated,
+    "devices": evaluated_on_devices,
     "verify": verified,
 }
 """What the cases of each folder must do."""

@@ -145,7 +145,8 @@ def test_kernels_and_opcodes_know_each_other() -> None:
 def test_every_kernel_has_a_case() -> None:
     shown = {
         x.opcode
-        for path in sorted((HERE / "ops").glob("*.hlo"))
+        for folder in ("ops", "devices")
+        for path in sorted((HERE / folder).glob("*.hlo"))
         for text in path.read_text(encoding="utf-8").split("// -----\n")
         for x in parse(text).all_instructions()
     }

@@ -8,9 +8,17 @@ from __future__ import annotations
 from hlotool.ir.model import Instruction, Module
 from hlotool.shapes.replica_groups import NO_GROUPS, ReplicaGroups
 
-__all__ = ["group_mode", "group_size", "groups_of", "ids_of_mode"]
+__all__ = ["CROSS_BOTH", "CROSS_PARTITION", "CROSS_REPLICA", "FLATTENED", "group_mode", "group_size", "groups_of", "ids_of_mode"]
 
 CROSS_REPLICA, CROSS_PARTITION, CROSS_BOTH, FLATTENED = "replicas", "partitions", "replicas of all partitions", "devices"
+
+_WRITTEN = {
+    "cross_replica": CROSS_REPLICA,
+    "cross_partition": CROSS_PARTITION,
+    "cross_replica_and_partition": CROSS_BOTH,
+    "flattened_id": FLATTENED,
+}
+"""What the attribute `mode` says, which stands in for what the others would mean."""
 
 
 def groups_of(x: Instruction) -> ReplicaGroups:
@@ -26,6 +34,9 @@ def group_mode(x: Instruction) -> str:
     >>> group_mode(parse("ENTRY e { p = f32[4] parameter(0) ROOT r = f32[4] all-to-all(p), channel_id=1, dimensions={0} }").entry.root)
     'partitions'
     """
+    written = x.attributes.get("mode")
+    if written is not None:
+        return _WRITTEN[written]
     has_channel = x.attributes.get("channel_id") is not None
     if "use_global_device_ids" not in x.op.attributes:
         return CROSS_PARTITION if has_channel else CROSS_REPLICA

@@ -18,7 +18,7 @@ __all__ = ["command"]
 _HELP = """Run an HLO module.
 
 FILE may be compressed (.gz, .xz, .zst); `-`, or nothing in a pipe, is standard input. The module is verified, and its entry computation
-runs once on one device. Parameters that are given nothing get random values, the same for the same seed, that suit their uses: indices in
+runs once on each device. Parameters that are given nothing get random values, the same for the same seed, that suit their uses: indices in
 range, positive numbers under a root, weights that keep sums small. What was assumed is said on standard error.
 
 \b
@@ -29,6 +29,8 @@ Examples:
   hlotool run before.hlo --against after.hlo --rtol 1e-3
   hlotool run module.hlo --check-nans --trace 'softmax|loss'
   hlotool print module.hlo --preset lossless | hlotool run --seed 7 --json
+  hlotool run module.hlo --replicas 2 --partitions 4
+  hlotool run module.hlo --custom-call my_kernel=my_package.kernels:my_kernel
 
 \b
 Arguments:
@@ -52,6 +54,12 @@ Comparing:
   --rtol and --atol they are 1e-9 and 1e-12 for f64, 1e-4 and 1e-5 for f32,
   a few steps for narrower floats. Integers and pred must be equal; NaN
   equals NaN.
+
+\b
+Devices:
+  All run in this process, in lockstep. Given arguments go to every device,
+  random ones differ: device k draws them with seed N + k. The results of
+  several devices are shown and written as a tuple, replica by replica.
 
 \b
 Exit codes:
@@ -105,6 +113,9 @@ def _split(given: tuple[str, ...]) -> list[tuple[str, str]]:
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Give up after SECONDS.")
 @click.option("--verify/--no-verify", default=True, help="Whether to run only what is valid; the default is yes.")
 @click.option("--json", "as_json", is_flag=True, help="Show results as JSON.")
+@click.option("--replicas", type=click.IntRange(min=1), default=1, metavar="N", help="Run on N replicas.")
+@click.option("--partitions", type=click.IntRange(min=1), default=1, metavar="N", help="Run on N partitions of each replica.")
+@click.option("--custom-call", "custom_calls", multiple=True, metavar="TARGET=MODULE:FUNCTION", help="Who computes a custom-call's target.")
 @color_option
 @click.option("-q", "--quiet", is_flag=True, help="Show no results and no remarks; errors and findings only.")
 @stdin_filename_option

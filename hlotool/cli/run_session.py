@@ -10,6 +10,7 @@ import re
 import sys
 import time
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -23,11 +24,13 @@ from hlotool.cli.run_tables import comparison_lines, profile_json, profile_lines
 from hlotool.errors import EvaluationError, HlotoolError, ParseError, Source
 from hlotool.interp import files, report
 from hlotool.interp.comparison import Comparison, compare_values, expected_leaves
+from hlotool.interp.custom_calls import load_handler
 from hlotool.interp.memory import estimate, machine_memory, parse_size, too_much_memory
 from hlotool.interp.observers import Observer
 from hlotool.interp.profiling import Profile
 from hlotool.interp.tracing import NonfiniteWatch, Tracer, TraceRow
 from hlotool.interp.values import leaves
+from hlotool.shapes.shape import tuple_shape
 from hlotool.text.files import read_text
 
 __all__ = ["Session"]
@@ -44,6 +47,11 @@ class Session:
         self.outcome = outcome
         self.sources: dict[str, Source] = {}
         self.seed: int = given["seed"] or 0
+        self.partitions: int = given["partitions"]
+        self.devices: int = given["replicas"] * self.partitions
+        if self.devices > 1 and (given["trace"] is not None or given["profile"] or given["check_nans"]):
+            raise click.UsageError("--trace, --profile and --check-nans watch one device, and not several")
+        self.handlers = _handlers(given["custom_calls"])
         self.quiet: bool = given["quiet"]
         self.limit = self._memory_limit(given["max_memory"])
         self.trace: list[TraceRow] = []
@@ -96,7 +104,7 @@ class Session:
         other_path: str | None = self.given["against"]
         other = None if other_path is None else self._module(other_path, read_text(other_path))
         reference: str | None = self.given["compare"]
-        shape = module.entry.root.shape
+        shape = self._result_shape(module)
         expected = None if reference is None else expected_leaves(shape, files.read_npz(reference), reference)
         values = self._values(module)
         try:
@@ -111,12 +119,17 @@ class Session:
             found[reference] = self._compared(shape, value, expected)
         if other is not None and other_path is not None:
             theirs = self._evaluate(other, values, [])
-            names = [path for path, _ in files.output_names(other.entry.root.shape)]
+            names = [path for path, _ in files.output_names(self._result_shape(other))]
             found[other_path] = self._compared(shape, value, list(zip(names, leaves(theirs), strict=True)))
         self._write(value, shape)
         self._show(module, value, found)
         if any(not c.agrees for comparisons in found.values() for c in comparisons):
             self.outcome.at_least(1)
+
+    def _result_shape(self, module: Any) -> Any:
+        """The shape of what is shown: of several devices a tuple, replica by replica."""
+        shape = module.entry.root.shape
+        return shape if self.devices == 1 else tuple_shape([shape] * self.devices)
 
     def _module(self, name: str, text: str) -> Any:
         self.sources[name] = Source(text, name)
@@ -133,8 +146,8 @@ class Session:
             raise EvaluationError(found)
         return module
 
-    def _values(self, module: Any) -> Any:
-        """The values of all parameters; what is made up, and why so, is said on standard error."""
+    def _values(self, module: Any) -> list[Any]:
+        """The values of all parameters for each device; what is made up, and why so, is said on standard error."""
         arguments, inputs = files.Arguments(module), self.given["inputs"]
         if inputs is not None:
             arguments.give_all(files.read_npz(inputs), inputs)
@@ -151,7 +164,7 @@ class Session:
                 complain(f"  {name}: {domain.text}")
             if len(assumed) > _MOST_ASSUMPTIONS:
                 complain(f"  and so on for {len(assumed) - _MOST_ASSUMPTIONS} more")
-        return arguments.values_or_random(self.seed)
+        return [arguments.values_or_random(self.seed + device) for device in range(self.devices)]
 
     def _observers(self, module: Any) -> list[Observer]:
         members: list[Observer | None] = [self.tracer, self.profile, NonfiniteWatch(module) if self.given["check_nans"] else None]
@@ -159,11 +172,13 @@ class Session:
 
     def _evaluate(self, module: Any, values: Any, observers: list[Observer]) -> Any:
         given = self.given
-        options = hlotool.RunOptions(given["elided"], self.seed, given["max_iterations"], given["timeout"])
-        progress = RunProgress() if is_wanted(quiet=self.quiet) else None
+        options = hlotool.RunOptions(given["elided"], self.seed, given["max_iterations"], given["timeout"], custom_calls=self.handlers)
+        progress = RunProgress() if self.devices == 1 and is_wanted(quiet=self.quiet) else None
         started = time.perf_counter()
         try:
-            return hlotool.evaluate(module, values, options=options, observers=[*observers, progress] if progress else observers)
+            if self.devices > 1:
+                return tuple(hlotool.evaluate_replicas(module, values, num_partitions=self.partitions, options=options))
+            return hlotool.evaluate(module, values[0], options=options, observers=[*observers, progress] if progress else observers)
         finally:
             self.seconds = self.seconds or time.perf_counter() - started
             if progress is not None:
@@ -184,7 +199,7 @@ class Session:
             replace_file(self.given["trace_out"], files.npz_of(self.tracer.arrays))
 
     def _show(self, module: Any, value: Any, found: dict[str, list[Comparison]]) -> None:
-        shape = module.entry.root.shape
+        shape = self._result_shape(module)
         if self.given["as_json"]:
             write_out(self._json(module, value, found))
             return
@@ -203,7 +218,7 @@ class Session:
 
     def _json(self, module: Any, value: Any, found: dict[str, list[Comparison]]) -> str:
         """The results; an object with everything that was asked for if it was more."""
-        outputs = report.as_json(value, module.entry.root.shape)
+        outputs = report.as_json(value, self._result_shape(module))
         more: dict[str, Any] = {}
         if found:
             more["comparisons"] = [{"with": source, "arrays": [c.as_dict() for c in arrays]} for source, arrays in found.items()]
@@ -212,6 +227,20 @@ class Session:
         if self.profile is not None:
             more["profile"] = profile_json(self.profile, self.seconds, _peak_memory(), estimate(module).bytes)
         return json.dumps({"outputs": json.loads(outputs), **more}, indent=1) + "\n" if more else outputs
+
+
+def _handlers(given: tuple[str, ...]) -> dict[str, Any]:
+    """The functions for custom-calls, by target; a usage error when one is not of the form that is asked for."""
+    handlers = {}
+    for text in given:
+        # Targets may hold anything, functions have names.
+        target, equals, place = text.rpartition("=")
+        if not equals or not target:
+            raise click.UsageError(f"--custom-call '{text}' is not of the form TARGET=MODULE:FUNCTION")
+        # As for `python -m`, modules beside the user come first.
+        sys.path.insert(0, str(Path.cwd()))
+        handlers[target] = load_handler(place)
+    return handlers
 
 
 def _peak_memory() -> int | None:

@@ -7,24 +7,28 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 
 from hlotool.errors import EvaluationError, HlotoolError, Violation
+from hlotool.interp.devices import Device, DeviceGrid, Wait
 from hlotool.interp.dtypes import NUMPY_TYPES
 from hlotool.interp.failures import failure
 from hlotool.interp.kernels.base import Invoke, Run
+from hlotool.interp.lockstep import in_lockstep
 from hlotool.interp.memory import too_much_memory
 from hlotool.interp.observers import Observer, Observers
 from hlotool.interp.options import RunOptions
 from hlotool.interp.program import Program, Step, obstacles, works_on_lanes
+from hlotool.interp.queues import HostQueues
 from hlotool.interp.values import Value, checked_argument, leaves, owned, owns_memory, with_leaves
 from hlotool.ir.model import Computation, Module
 from hlotool.shapes.shape import Shape
 
-__all__ = ["Evaluator", "evaluate"]
+__all__ = ["Evaluator", "evaluate", "evaluate_replicas"]
 
 EXECUTORS = ("auto", "reference")
 _DEFAULTS = RunOptions()
@@ -45,16 +49,52 @@ def evaluate(
     >>> evaluate(module, [[1.0, 2.0]])
     array([-1., -2.], dtype=float32)
     """
+    return _evaluate(module, [arguments], 1, executor, options, observers)[0]
+
+
+def evaluate_replicas(
+    module: Module,
+    arguments: Sequence[Sequence[Any]],
+    *,
+    num_partitions: int = 1,
+    executor: str = "auto",
+    options: RunOptions = _DEFAULTS,
+) -> list[Value]:
+    """The value that each device computes when all run the module together; `arguments` has an entry for each device.
+
+    There are `len(arguments) / num_partitions` replicas of `num_partitions` devices each, listed replica by replica. Devices take turns
+    in one process. Arguments, results and errors are those of `evaluate`; an EvaluationError also tells of devices that wait for each
+    other forever.
+
+    >>> import hlotool
+    >>> text = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }"
+    >>> text += "ENTRY e { x = f32[] parameter(0) ROOT r = f32[] all-reduce(x), to_apply=add }"
+    >>> [float(value) for value in evaluate_replicas(hlotool.parse(text), [[1.0], [2.0]])]
+    [3.0, 3.0]
+    """
+    return _evaluate(module, arguments, num_partitions, executor, options, ())
+
+
+def _evaluate(
+    module: Module, arguments: Sequence[Sequence[Any]], num_partitions: int, executor: str, options: RunOptions, observers: Sequence[Observer]
+) -> list[Value]:
     if executor not in EXECUTORS:
         raise failure(module, None, "R002", f"there is no executor '{executor}'", f"executors are {', '.join(EXECUTORS)}")
+    count = len(arguments)
+    if not count or num_partitions < 1 or count % num_partitions:
+        raise failure(module, None, "R002", f"arguments for {count} devices do not make replicas of {num_partitions} partitions each")
     if found := obstacles(module, options) or too_much_memory(module, options.max_memory):
         raise EvaluationError(found)
-    values = _checked_arguments(module, arguments)
+    queues = options.queues or ()
+    grid = DeviceGrid(count // num_partitions, num_partitions, (queues,) if isinstance(queues, HostQueues) else queues)
+    values = [_checked_arguments(module, given) for given in arguments]
+    evaluator = Evaluator(module, options, grid.devices[0], observers)
     # Once for all: entering it for each operation would triple the cost of small ones.
     with np.errstate(all="ignore"):
-        result = Evaluator(module, options, observers).run(Invoke(module.entry, values))
+        runs = [evaluator.on(device).running(Invoke(module.entry, given)) for device, given in zip(grid.devices, values, strict=True)]
+        results = in_lockstep(runs)
         try:
-            return owned(result, module.entry.root.shape, values)
+            return [owned(result, module.entry.root.shape, given) for result, given in zip(results, values, strict=True)]
         except MemoryError:
             # What is held as a view of few elements may be more than there is room for.
             raise failure(module, module.entry.root, "R004", "the result cannot be computed: not enough memory") from None
@@ -86,32 +126,46 @@ def _grouped(arguments: Sequence[Any], shapes: list[Shape]) -> Sequence[Any]:
 
 
 class Evaluator:
-    """One run of a module: prepared programs are kept for computations that are called again."""
+    """One run of a module on one device: prepared programs are kept for computations that are called again."""
 
-    def __init__(self, module: Module, options: RunOptions, observers: Sequence[Observer] = ()) -> None:
+    def __init__(self, module: Module, options: RunOptions, device: Device, observers: Sequence[Observer] = ()) -> None:
         self.module = module
         self.options = options
+        self.device = device
         self.observers = Observers(module.entry, observers) if observers else None
         self.deadline = None if options.timeout_seconds is None else time.monotonic() + options.timeout_seconds
         self.programs: dict[tuple[Computation, bool], Program] = {}
         self.lane_computations: dict[Computation, bool] = {}
 
-    def run(self, request: Invoke) -> Value:
-        """The value of a computation; raises EvaluationError."""
+    def on(self, device: Device) -> Evaluator:
+        """The same run on another device; prepared programs and limits are shared."""
+        other = copy(self)
+        other.device = device
+        return other
+
+    def running(self, request: Invoke) -> Generator[Wait, None, Value]:
+        """Computes a computation's value and returns it; yields whenever the device has to wait. Raises EvaluationError."""
         stack = [self._start(request)]
         # Whoever keeps a value alive that a computation has used for the last time keeps it from being overwritten in place.
         del request
         value: Value = None
         while stack:
             try:
-                called = stack[-1].send(value)
+                wanted = stack[-1].send(value)
             except StopIteration as end:
                 stack.pop()
                 value = end.value
-            else:
-                value = None
-                stack.append(self._start(called))
-                del called
+                continue
+            value = None
+            if isinstance(wanted, Invoke):
+                stack.append(self._start(wanted))
+                del wanted
+                continue
+            try:
+                yield wanted
+            except Violation as violation:
+                # It will never be ready; the computation knows the instruction.
+                stack[-1].throw(violation)
         return value
 
     def _start(self, request: Invoke) -> Run:
@@ -148,7 +202,7 @@ class Evaluator:
             # From here on the list alone holds what nobody reads any more.
             for k in step.dead:
                 slots[k] = None
-            keywords = self._facts(step, operands, lanes) if step.facts else step.keywords
+            keywords = self._with_late(step, operands, lanes) if step.late else step.keywords
             try:
                 if observers is not None:
                     observers.begun(step.instruction)
@@ -187,12 +241,14 @@ class Evaluator:
             slots[slot] = argument
         return slots
 
-    def _facts(self, step: Step, operands: list[Value], lanes: tuple[int, ...] | None) -> dict[str, Any]:
+    def _with_late(self, step: Step, operands: list[Value], lanes: tuple[int, ...] | None) -> dict[str, Any]:
         """The keywords of a step, with what differs from call to call."""
         keywords = dict(step.keywords)
-        if "lanes" in step.facts:
+        if "lanes" in step.late:
             keywords["lanes"] = lanes
-        if "donated" in step.facts:
+        if "device" in step.late:
+            keywords["device"] = self.device
+        if "donated" in step.late:
             # The list, and the argument of getrefcount: nobody else has the array or a view of it.
             keywords["donated"] = sys.getrefcount(operands[0]) <= 2 and owns_memory(operands[0])
         return keywords
@@ -207,10 +263,13 @@ class Evaluator:
 
     def _failed(self, step: Step, error: Exception) -> EvaluationError:
         x = step.instruction
+        place = f" on device {self.device.number}" if self.device.grid.count > 1 else ""
         if isinstance(error, Violation):
-            return failure(self.module, x, error.code, error.message, error.hint, error.notes)
+            return failure(self.module, x, error.code, error.message + (place if error.code != "R007" else ""), error.hint, error.notes)
         reason = "not enough memory" if isinstance(error, MemoryError) else str(error).partition("\n")[0]
-        return failure(self.module, x, "R004", f"'{x.opcode}' cannot be computed: {reason}", "hlotool verify tells whether the module is valid")
+        return failure(
+            self.module, x, "R004", f"'{x.opcode}' cannot be computed{place}: {reason}", "hlotool verify tells whether the module is valid"
+        )
 
     def _execute_lanes(self, request: Invoke) -> Run:
         """All lanes at once; what does not depend on the arguments stays scalar until the end."""

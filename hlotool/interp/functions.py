@@ -23,6 +23,7 @@ __all__ = [
     "divide_integers",
     "imaginary_zero",
     "logistic",
+    "logistic_of_halves",
     "maximum_floats",
     "minimum_floats",
     "multiply_high",
@@ -68,6 +69,13 @@ def logistic(x: Array) -> Array:
     """1 / (1 + exp(-x))."""
     one = x.dtype.type(1)
     return np.asarray(one / (one + np.exp(-x)))
+
+
+def logistic_of_halves(x: Array) -> Array:
+    """The logistic of f16 numbers, rounded after every step: exp(-x) overflows below -11.09, where the value becomes 0."""
+    half = np.float16
+    denominator = (x.dtype.type(1) + np.exp(-x).astype(half).astype(x.dtype)).astype(half)
+    return np.asarray(x.dtype.type(1) / denominator.astype(x.dtype))
 
 
 def reciprocal_root(x: Array) -> Array:
@@ -172,11 +180,15 @@ def remainder_integers(lhs: Array, rhs: Array) -> Array:
 
 
 def power_integers(base: Array, exponent: Array) -> Array:
-    """Powers modulo 2^n; with a negative exponent 1 for 1, 1 or -1 for -1, and 0 for all others, also for 0."""
+    """Powers modulo 2^n as XLA:CPU computes them, of which only the lowest six bits of an exponent count.
+
+    Exponents are read as signed numbers, also those of unsigned types; with a negative one it is 1 for 1, 1 or -1 for -1, and 0 for all
+    others, also for 0.
+    """
     one = base.dtype.type(1)
     base, exponent = np.broadcast_arrays(base, exponent)
-    negative = exponent < 0
-    left, factor = np.where(negative, one * 0, exponent), base
+    negative = exponent.view(f"i{exponent.itemsize}") < 0
+    left, factor = np.where(negative, one * 0, exponent & base.dtype.type(63)), base
     power = np.ones_like(base)
     while left.any():
         power = np.where(left & one, power * factor, power)
@@ -185,7 +197,8 @@ def power_integers(base: Array, exponent: Array) -> Array:
     if not negative.any():
         return power
     parity = np.where(exponent & one, base, one)
-    return np.where(negative, np.where(np.abs(base) == 1, parity, one * 0), power)
+    is_unit = np.abs(base.view(f"i{base.itemsize}")) == 1
+    return np.where(negative, np.where(is_unit, parity, one * 0), power)
 
 
 def _unsigned(x: Array, bits: int) -> Array:

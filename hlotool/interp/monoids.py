@@ -40,7 +40,7 @@ class Monoid(Record):
     def reduced(self, x: Array, init: Array, axes: tuple[int, ...]) -> Array:
         """init combined with all elements along the axes, in the type that both are held in.
 
-        Narrow floats are combined in f32 and rounded once at the end; XLA:CPU rounds on the way, too, so the last bits may differ.
+        Narrow floats are combined in f32 and rounded once at the end.
         """
         number = number_type(x)
         wide, start = x.astype(number.computed, copy=False), init.astype(number.computed, copy=False)

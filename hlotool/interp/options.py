@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hlotool.interp.queues import HostQueues
 from hlotool.record import Record
 
 __all__ = ["ELIDED_MODES", "RunOptions"]
@@ -17,6 +21,10 @@ class RunOptions(Record):
     random. `max_iterations` limits the rounds of each while loop, `timeout_seconds` the whole run, `max_memory` the bytes that it is
     estimated to need; None means no limit.
 
+    `custom_calls` maps targets of custom-calls to functions: each takes the operands and gives the result, arrays and tuples of arrays,
+    and also takes a CustomCall if it has a parameter named `call`. They come before the targets that hlotool knows. `queues` are those
+    between the host and the device, or a sequence of such for several devices.
+
     >>> RunOptions(elided="zeros").seed
     0
     """
@@ -26,3 +34,5 @@ class RunOptions(Record):
     max_iterations: int | None = None
     timeout_seconds: float | None = None
     max_memory: int | None = None
+    custom_calls: Mapping[str, Callable[..., Any]] | None = None
+    queues: HostQueues | Sequence[HostQueues] | None = None

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from hlotool.analysis.collectives import group_mode
 from hlotool.errors import Diagnostic
+from hlotool.interp.custom_calls import handler_of
 from hlotool.interp.dtypes import NUMPY_TYPES
 from hlotool.interp.failures import diagnostic_at
-from hlotool.interp.kernels.base import FACTS, Kernel, default_of
+from hlotool.interp.kernels.base import FACTS, LATE_FACTS, Kernel, default_of
 from hlotool.interp.kernels.table import OPS
 from hlotool.interp.literal import literal_value
 from hlotool.interp.options import ELIDED_MODES, RunOptions
@@ -24,17 +26,14 @@ from hlotool.shapes.shape import Shape
 __all__ = ["Program", "Step", "in_order", "obstacles", "works_on_lanes"]
 
 
-_FACTS_OF_CALLS = ("lanes", "donated")
-
-
 class Step:
     """One instruction: the slots `dead` are emptied, and `function(*operands, **keywords)` goes to slot `target` if anybody reads it.
 
-    `facts` are the keywords that differ from call to call: the dimensions of lane arrays, whether the first operand is donated.
+    `late` names the facts that the function wants to know and that differ from call to call.
     Results must be of NumPy type `dtype` and have `dimensions`; None where nobody can say, as for tuples and dynamic shapes.
     """
 
-    __slots__ = ("dead", "dimensions", "dtype", "facts", "function", "instruction", "is_used", "keywords", "operands", "suspends", "target")
+    __slots__ = ("dead", "dimensions", "dtype", "function", "instruction", "is_used", "keywords", "late", "operands", "suspends", "target")
 
     def __init__(self, instruction: Instruction, target: int, operands: tuple[int, ...], options: RunOptions, *, on_lanes: bool) -> None:
         kernel: Kernel = instruction.op.kernel
@@ -49,17 +48,28 @@ class Step:
         if on_lanes:
             assert kernel.lanes is not None, "computations that do not work on lanes are run one by one"
             self.function, self.suspends, wanted = kernel.lanes, kernel.lanes_suspend, kernel.lanes_wanted
-        self.facts = tuple(name for name in wanted if name in _FACTS_OF_CALLS)
-        self.keywords = {name: _keyword(instruction, name, options) for name in wanted if name not in _FACTS_OF_CALLS}
+        self.late = tuple(name for name in wanted if name in LATE_FACTS)
+        self.keywords = {name: _keyword(instruction, name, options) for name in wanted if name not in LATE_FACTS}
         shape = instruction.shape
         self.dtype: np.dtype[Any] | None = NUMPY_TYPES.get(shape.element_type)
         self.dimensions = shape.dimensions if self.dtype is not None and not on_lanes and not shape.dynamic else None
 
 
+_FACTS: dict[str, Callable[[Instruction, RunOptions], Any]] = {
+    "result": lambda x, options: x.shape,
+    "operand_shapes": lambda x, options: tuple(operand.shape for operand in x.operands),
+    "options": lambda x, options: options,
+    "site": lambda x, options: x,
+    "group_mode": lambda x, options: group_mode(x),
+    "frontend_attributes": lambda x, options: x.attributes.get("frontend_attributes", {}),
+    "backend_config": lambda x, options: x.backend_config,
+}
+"""What the facts are that an instruction tells about itself."""
+
+
 def _keyword(x: Instruction, name: str, options: RunOptions) -> Any:
     if name in FACTS:
-        facts = {"result": x.shape, "operand_shapes": tuple(o.shape for o in x.operands), "options": options}
-        return facts[name]
+        return _FACTS[name](x, options)
     return x.attributes[name] if name in x.attributes else default_of(x.opcode, name)
 
 
@@ -140,6 +150,7 @@ def reachable(module: Module) -> Iterator[Computation]:
 
 
 _MISSING_HINT = "the opcode is not in hlotool's table"
+_TARGET_HINT = "say which function computes it: --custom-call target=module:function, or RunOptions(custom_calls={target: function})"
 _ELIDED_HINT = f"print the module with its large constants, or run it with elided set to one of {', '.join(ELIDED_MODES)}"
 
 
@@ -155,6 +166,9 @@ def obstacles(module: Module, options: RunOptions) -> list[Diagnostic]:
             elif x.op.kernel is None and x.parameter_number is None:
                 message = f"hlotool cannot compute '{x.opcode}' yet"
                 found.append(diagnostic_at(module, x, "R001", message, None if x.opcode in OPS else _MISSING_HINT))
+            elif x.opcode == "custom-call" and handler_of(target := x.attributes["custom_call_target"], options) is None:
+                message = f"hlotool does not know what the custom-call target '{target}' computes"
+                found.append(diagnostic_at(module, x, "R001", message, _TARGET_HINT))
             elif bad := next((leaf for leaf in x.shape.leaves() if leaf.element_type in ("opaque", "buffer")), None):
                 message = f"'{x.name}' holds a value of type {bad.text_without_layout}, which cannot be computed with"
                 found.append(diagnostic_at(module, x, "R001", message))

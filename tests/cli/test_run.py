@@ -143,8 +143,8 @@ def test_what_cannot_be_run_is_shown_in_the_source(cli):
 
 
 def test_limits(cli):
-    loop = "yes { s = f32[] parameter(0) ROOT t = pred[] constant(true) } f { s = f32[] parameter(0) ROOT t = f32[] add(s, s) }"
-    text = f"HloModule m {loop} ENTRY e {{ x = f32[] parameter(0) ROOT r = f32[] while(x), condition=yes, body=f }}"
+    loop = "yes { s = s32[] parameter(0) ROOT t = pred[] constant(true) } f { s = s32[] parameter(0) ROOT t = s32[] not(s) }"
+    text = f"HloModule m {loop} ENTRY e {{ x = s32[] parameter(0) ROOT r = s32[] while(x), condition=yes, body=f }}"
     assert "did not end after 3 iterations" in cli("run", "-", "--max-iterations", "3", stdin=text).stderr
     assert "took longer than 0.1 seconds" in cli("run", "-", "--timeout", "0.1", stdin=text).stderr
 

@@ -145,18 +145,18 @@ def test_no_warning_escapes():
 # ---- limits and depth -------------------------------------------------------------------------------------------------
 
 ENDLESS = """HloModule m
-yes { s = f32[] parameter(0) ROOT go_on = pred[] constant(true) }
-same { s = f32[] parameter(0) ROOT t = f32[] add(s, s) }
+yes { s = s32[] parameter(0) ROOT go_on = pred[] constant(true) }
+more { s = s32[] parameter(0) one = s32[] constant(1) ROOT t = s32[] add(s, one) }
 ENTRY e {
-  x = f32[] parameter(0)
-  ROOT r = f32[] while(x), condition=yes, body=same
+  x = s32[] parameter(0)
+  ROOT r = s32[] while(x), condition=yes, body=more
 }"""
 
 
 def test_loops_can_be_limited():
-    (found,) = refused(ENDLESS, 1.0, max_iterations=7)
+    (found,) = refused(ENDLESS, 1, max_iterations=7)
     assert (found.code, found.line, found.message) == ("R005", 6, "the loop did not end after 7 iterations")
-    (found,) = refused(ENDLESS, 1.0, timeout_seconds=0.05)
+    (found,) = refused(ENDLESS, 1, timeout_seconds=0.05)
     assert found.code == "R005"
 
 

@@ -9,21 +9,30 @@ import inspect
 from collections.abc import Callable, Generator
 from typing import Any, TypeAlias, TypeVar
 
+from hlotool.interp.devices import Wait
 from hlotool.interp.values import Value
 from hlotool.ir.model import Computation
 from hlotool.opdefs.base import REQUIRED
 from hlotool.opdefs.table import OPS
 from hlotool.record import Record
 
-__all__ = ["FACTS", "Invoke", "Kernel", "Run", "default_of", "kernel", "unchanged"]
+__all__ = ["FACTS", "LATE_FACTS", "Invoke", "Kernel", "Run", "default_of", "kernel", "unchanged"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-FACTS = frozenset({"result", "operand_shapes", "options", "lanes", "donated"})
-"""Keyword parameters of kernels that are no attributes.
+LATE_FACTS = frozenset({"lanes", "device", "donated"})
+"""Facts that differ from one execution of an instruction to another.
 
-`result` is the Shape of the result, `operand_shapes` a tuple of Shapes, `options` the RunOptions, `lanes` the dimensions of lane arrays.
-`donated` says that nobody else will read operand 0 or a part of it, so that the kernel may write into it and return it.
+`lanes` are the dimensions of lane arrays, `device` is the one that runs; `donated` says that nobody else will read operand 0 or a part of it, so
+that the kernel may write into it and return it.
+"""
+
+FACTS = LATE_FACTS | {"result", "operand_shapes", "options", "site", "group_mode", "frontend_attributes", "backend_config"}
+"""Keyword parameters of kernels that are no attributes of their op alone.
+
+`result` is the Shape of the result, `operand_shapes` a tuple of Shapes, `options` the RunOptions; `site` stands for the instruction, by
+which devices find each other; `group_mode` is what a collective's ids number (`analysis.collectives`); `frontend_attributes` is a
+dict of texts and `backend_config` a text or None.
 """
 
 
@@ -49,8 +58,8 @@ class Invoke:
         return arguments
 
 
-Run: TypeAlias = Generator[Invoke, Any, Value]
-"""What a kernel that calls computations returns: it yields Invoke for each call, so that no engine recurses."""
+Run: TypeAlias = Generator[Invoke | Wait, Any, Value]
+"""What a kernel that calls computations or waits for other devices returns: it yields Invoke for each call, so that no engine recurses."""
 
 
 class Kernel(Record):

@@ -1,12 +1,17 @@
-"""Kernels of opcodes that order, mark or move values without changing them: tokens, barriers, domains and asynchronous copies.
+"""Kernels of opcodes that order, mark or move values without changing them, and of those that talk to the host or another device.
 
-Transfers between devices and hosts are not here: a run has one device and no host queue.
+What the host gives and gets are the queues of the run's options; how a device waits for another is `interp.devices`' work.
 """
 
 from __future__ import annotations
 
-from hlotool.interp.kernels.base import kernel, unchanged
-from hlotool.interp.values import Token, Value, zeros
+import re
+
+from hlotool.errors import Violation
+from hlotool.interp.devices import Device, Wait
+from hlotool.interp.kernels.base import Run, kernel, unchanged
+from hlotool.interp.values import Token, Value, checked_argument, owned, zeros
+from hlotool.opdefs.kinds import Bool, Int
 from hlotool.shapes.shape import Shape
 
 __all__: list[str] = []
@@ -34,3 +39,109 @@ def copy_done(operand: Value) -> Value:
 
 
 kernel("opt-barrier", "domain", lanes="same")(unchanged)
+
+# ---- the host ---------------------------------------------------------------------------------------------------------
+
+
+@kernel("infeed")
+def infeed(token: Value, *, device: Device, result: Shape) -> Value:
+    data = result.elements[0]
+    if data.is_tuple and not data.elements:
+        return (), Token()
+    if not device.queues.infeed:
+        hint = "fill it: RunOptions(queues=HostQueues(infeed=[...]))"
+        raise Violation("R004", "opcode", f"the infeed queue of device {device.number} is empty", hint)
+    return checked_argument(device.queues.infeed.popleft(), data, "infeed"), Token()
+
+
+@kernel("outfeed")
+def outfeed(operand: Value, token: Value, *, device: Device, operand_shapes: tuple[Shape, ...]) -> Value:
+    device.queues.outfeed.append(owned(operand, operand_shapes[0]))
+    return Token()
+
+
+# ---- channels ---------------------------------------------------------------------------------------------------------
+
+_PAIR = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
+_PAIRS = "_xla_send_recv_source_target_pairs"
+
+
+class _Arrival(Token):
+    """The token of a recv: what its recv-done is to wait for. `source` is False where nothing comes."""
+
+    __slots__ = ("channel", "from_host", "has_source")
+
+    def __init__(self, channel: int, *, from_host: bool, has_source: bool) -> None:
+        self.channel = channel
+        self.from_host = from_host
+        self.has_source = has_source
+
+
+def _neighbours(device: Device, attributes: dict[str, str]) -> tuple[list[int], list[int]]:
+    """The numbers of the devices to which this one sends and from which it receives; without pairs that is itself.
+
+    As in collective-permute pairs name partitions if there are several, else replicas.
+    """
+    if _PAIRS not in attributes:
+        return [device.number], [device.number]
+    pairs = [(int(source), int(target)) for source, target in _PAIR.findall(attributes[_PAIRS])]
+    grid = device.grid
+    own, first, step = (device.partition, device.replica * grid.partitions, 1) if grid.partitions > 1 else (device.replica, device.partition, 1)
+    sends = [first + target * step for source, target in pairs if source == own]
+    return sends, [first + source * step for source, target in pairs if target == own]
+
+
+@kernel("send")
+def send(
+    operand: Value,
+    token: Value,
+    *,
+    channel_id: Int | None,
+    is_host_transfer: Bool,
+    frontend_attributes: dict[str, str],
+    device: Device,
+    operand_shapes: tuple[Shape, ...],
+    result: Shape,
+) -> Value:
+    """Leaves the value in the channel at once; nobody waits for it to be fetched."""
+    channel = channel_id or 0
+    if is_host_transfer:
+        device.queues.sent.setdefault(channel, []).append(owned(operand, operand_shapes[0]))
+    else:
+        for receiver in _neighbours(device, frontend_attributes)[0]:
+            device.mailbox(channel, receiver).append(operand)
+    return operand, zeros(result.elements[1]), Token()
+
+
+@kernel("send-done")
+def send_done(sent: Value) -> Value:
+    return Token()
+
+
+@kernel("recv")
+def recv(
+    token: Value, *, channel_id: Int | None, is_host_transfer: Bool, frontend_attributes: dict[str, str], device: Device, result: Shape
+) -> Value:
+    """Only says what to wait for; a device that nobody sends to gets zeros."""
+    has_source = bool(_neighbours(device, frontend_attributes)[1])
+    arrival = _Arrival(channel_id or 0, from_host=is_host_transfer, has_source=has_source)
+    return zeros(result.elements[0]), zeros(result.elements[1]), arrival
+
+
+@kernel("recv-done")
+def recv_done(received: Value, *, device: Device, result: Shape) -> Run:
+    data, _, arrival = received
+    if not isinstance(arrival, _Arrival):
+        raise Violation("R004", "operand 0", "'recv-done' must follow a 'recv'")
+    if arrival.from_host:
+        queue = device.queues.received.get(arrival.channel)
+        if not queue:
+            hint = f"fill it: RunOptions(queues=HostQueues(received={{{arrival.channel}: [...]}}))"
+            raise Violation("R004", "opcode", f"the host has sent nothing more to device {device.number} over channel {arrival.channel}", hint)
+        return checked_argument(queue.popleft(), result.elements[0], "recv"), Token()
+    if not arrival.has_source:
+        return data, Token()
+    mail = device.mailbox(arrival.channel, device.number)
+    if not mail:
+        yield Wait(lambda: bool(mail), list)
+    return mail.popleft(), Token()

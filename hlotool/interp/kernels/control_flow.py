@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from hlotool.errors import Violation
+from hlotool.interp.bits import patterns
 from hlotool.interp.dtypes import Array
 from hlotool.interp.kernels.base import Invoke, Run, kernel
 from hlotool.interp.options import RunOptions
@@ -64,6 +65,10 @@ def async_done(previous: Value) -> Value:
 # ---- while ------------------------------------------------------------------------------------------------------------
 
 
+# Rounds after which a loop is suspected of never ending.
+_PATIENCE = 64
+
+
 def _count_round(done: int, options: RunOptions) -> int:
     if done == options.max_iterations:
         raise Violation("R005", "opcode", f"the loop did not end after {done} iterations", "raise max_iterations if it should go on")
@@ -92,14 +97,42 @@ def _while_lanes(init: Value, *, condition: Computation, body: Computation, opti
 
 @kernel("while", lanes=_while_lanes)
 def while_(init: Value, *, condition: Computation, body: Computation, options: RunOptions) -> Run:
+    """The loop; one whose state does not change any more could never end, and is left with that state.
+
+    HLO takes loops to end, so XLA, too, keeps what a loop does not change and drops the loop. Whether the state has changed is asked after
+    64, 128, 256, ... rounds.
+    """
     state, rounds = init, 0
     del init
     while bool((yield Invoke(condition, (state,)))):
         rounds = _count_round(rounds, options)
         request = Invoke(body, (state,))
+        # Held only where it is compared: what is held is not updated in place.
+        before = state if rounds >= _PATIENCE and rounds & (rounds - 1) == 0 else None
         del state
         state = yield request
+        if before is not None and _is_same(before, state) and _is_pure(condition) and _is_pure(body):
+            break
+        del before
     return state
+
+
+def _is_same(before: Value, after: Value) -> bool:
+    pairs = zip(leaves(before), leaves(after), strict=True)
+    return all(a is b or (isinstance(a, np.ndarray) and np.array_equal(patterns(a), patterns(b))) for a, b in pairs)
+
+
+def _is_pure(computation: Computation) -> bool:
+    """Whether nothing in a computation or below depends on anything but its arguments."""
+    seen, stack = {computation}, [computation]
+    while stack:
+        for x in stack.pop().instructions:
+            if x.opcode == "custom-call" or (x.op.kernel is not None and "device" in x.op.kernel.wanted):
+                return False
+            fresh = [called for called in x.called if called not in seen]
+            seen.update(fresh)
+            stack += fresh
+    return True
 
 
 # ---- conditional ------------------------------------------------------------------------------------------------------

@@ -31,7 +31,8 @@ class Elementwise(Record):
 
     Functions take and give arrays of the type that is computed in; afterwards the result is rounded or wrapped to its element type.
     `exact` says that of numbers of the element type the function makes such numbers again, so that a chain may skip the rounding.
-    `by_width` says that the function for integers takes the width of the element type as `bits`.
+    `by_width` says that the function for integers takes the width of the element type as `bits`. `halves` is the function for f16
+    where XLA:CPU computes in steps of that type.
     """
 
     opcode: str
@@ -41,8 +42,11 @@ class Elementwise(Record):
     preds: Function | None = None
     exact: bool = False
     by_width: bool = False
+    halves: Function | None = None
 
     def of_kind(self, number: NumberType) -> Function:
+        if self.halves is not None and number.element.name == "f16":
+            return self.halves
         function = {"pred": self.preds, "float": self.floats, "complex": self.complexes}.get(number.kind, self.integers)
         if function is None:
             raise Violation("R004", "operand 0", f"'{self.opcode}' is not defined for {number.element.name}")
@@ -54,9 +58,9 @@ def _of_any(opcode: str, function: Function, **rest: Any) -> Elementwise:
     return Elementwise(opcode, function, function, function, **rest)
 
 
-def _analytic(opcode: str, function: Function) -> Elementwise:
+def _analytic(opcode: str, function: Function, **rest: Any) -> Elementwise:
     """A row for what is defined for real and complex numbers."""
-    return Elementwise(opcode, function, function)
+    return Elementwise(opcode, function, function, **rest)
 
 
 def _itself(x: Array) -> Array:
@@ -84,7 +88,7 @@ ELEMENTWISE: tuple[Elementwise, ...] = (
     Elementwise("is-finite", np.isfinite, exact=True),
     _analytic("log", np.log),
     _analytic("log-plus-one", np.log1p),
-    _analytic("logistic", f.logistic),
+    _analytic("logistic", f.logistic, halves=f.logistic_of_halves),
     _of_any("negate", np.negative, exact=True),
     Elementwise("not", integers=np.invert, preds=np.logical_not),
     Elementwise("popcnt", integers=f.population_count, by_width=True),

@@ -1,19 +1,23 @@
-"""The kernel of random bits by named algorithms, which are the same on every machine.
+"""Kernels of opcodes that make random numbers: bits by named algorithms, `rng` from the run's seed, and the device's own state.
 
-`rng`, whose numbers nobody specifies, and the device's own state are not here.
+All are the same on every machine. What `rng` draws is nobody's but ours: HLO leaves it open.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from math import prod
 
 import numpy as np
 
-from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.errors import Violation
+from hlotool.interp.devices import Device, Memory
+from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.kernels.base import kernel
+from hlotool.interp.kernels.conversion import converted
+from hlotool.interp.options import RunOptions
 from hlotool.interp.values import Value
-from hlotool.opdefs.kinds import RandomAlgorithm
+from hlotool.opdefs.kinds import Int, RandomAlgorithm, RandomDistribution
 from hlotool.shapes.shape import Shape
 
 __all__: list[str] = []
@@ -111,3 +115,69 @@ def rng_bit_generator(state: Array, *, algorithm: RandomAlgorithm, result: Shape
     # As 64-bit numbers whatever the text makes of the state; they are as many bits.
     after, made = _ALGORITHMS[algorithm](np.ascontiguousarray(state).view(_LONG), bits.dimensions, number.bits)
     return after.view(state.dtype), made.astype(f"u{number.held.itemsize}").view(number.held)
+
+
+# ---- numbers of a distribution ----------------------------------------------------------------------------------------
+
+
+def _drawn_bits(memory: Memory, sizes: Sequence[int], seed: int, device: Device) -> Array:
+    """64 random bits for each element; other instructions, devices and executions get others."""
+    key = np.random.SeedSequence([seed, device.number, memory.number]).generate_state(1, _LONG)[0]
+    state, bits = _philox(np.array([key, memory.counter, 0], _LONG), sizes, 64)
+    memory.counter = int(state[1])
+    return bits
+
+
+def _fractions(bits: Array, number: NumberType) -> Array:
+    """Numbers within [0, 1) with as many random bits as the mantissa of the type that is computed in has."""
+    mantissa = 52 if number.computed == np.float64 else 23
+    return np.asarray((bits >> _LONG(64 - mantissa)).astype(number.computed) * number.computed.type(2.0**-mantissa))
+
+
+def _uniform(bits: Array, low: Array, high: Array, number: NumberType) -> Array:
+    """Numbers from low on and below high; where these are equal low itself."""
+    if number.kind == "pred":
+        return np.where((bits & _LONG(1)).astype(bool), high, low)
+    if number.kind == "float":
+        return np.asarray(_fractions(bits, number) * (high - low) + low)
+    # Modulo 2^64 the difference is right for signed numbers too.
+    span = high.astype(np.int64).view(_LONG) - low.astype(np.int64).view(_LONG)
+    return np.asarray((np.where(span == 0, _LONG(0), bits % np.maximum(span, _LONG(1))) + low.astype(np.int64).view(_LONG)).astype(number.computed))
+
+
+def _normal(bits: Array, mean: Array, deviation: Array, number: NumberType) -> Array:
+    """Normally distributed numbers by the method of Box and Muller, one of each pair."""
+    first, second = _fractions(bits, number), _fractions(bits << _LONG(32), number)
+    radius = np.sqrt(-2 * np.log1p(-first))
+    return np.asarray((radius * np.cos(2 * np.pi * second)).astype(number.computed) * deviation + mean)
+
+
+_DISTRIBUTIONS: dict[str, Callable[[Array, Array, Array, NumberType], Array]] = {"rng_uniform": _uniform, "rng_normal": _normal}
+
+
+@kernel("rng")
+def rng(
+    first: Array, second: Array, *, distribution: RandomDistribution, result: Shape, device: Device, site: Hashable, options: RunOptions
+) -> Array:
+    number = NUMBERS[result.element_type]
+    if number.kind == "complex" or (number.kind != "float" and distribution == "rng_normal"):
+        raise Violation("R004", "shape", f"'rng' has no {distribution} for {number.element.name}")
+    bits = _drawn_bits(device.memory_of(site), result.dimensions, options.seed, device)
+    low, high = (converted(x, number).astype(number.computed) for x in (first, second))
+    made = _DISTRIBUTIONS[distribution](bits, low, high, number)
+    return made.astype(number.held, copy=False)
+
+
+# ---- the device's own state -------------------------------------------------------------------------------------------
+
+_FIRST_STATE = 0x7012395
+"""With which XLA:CPU begins; it has a state for each instruction."""
+
+
+@kernel("rng-get-and-update-state")
+def rng_get_and_update_state(*, delta: Int, device: Device, site: Hashable) -> Array:
+    """The 128 bits of the state before delta is added, the lower half first."""
+    memory = device.memory_of(site, _FIRST_STATE)
+    state = memory.counter
+    memory.counter = (state + delta) % 2**128
+    return np.array([state % 2**64, state >> 64], _LONG)

@@ -14,7 +14,7 @@ import numpy as np
 from hlotool.interp.dtypes import NUMBERS, Array, number_type
 from hlotool.interp.kernels.base import Invoke, Run, kernel
 from hlotool.interp.kernels.conversion import converted
-from hlotool.interp.monoids import monoid_of
+from hlotool.interp.monoids import Monoid, monoid_of
 from hlotool.interp.values import Value
 from hlotool.ir.model import Computation
 from hlotool.opdefs.kinds import Bool, Dims, Int, SingleDim, Window
@@ -65,11 +65,23 @@ def reduce(*operands: Array, dimensions: Dims, to_apply: Computation) -> Run:
     if all(x.shape[k] == 1 for k in axes):
         return converted(x, number_type(init)).reshape([size for k, size in enumerate(x.shape) if k not in axes])
     goes_to_library = monoid is not None and monoid.is_sum and number_type(x).element.name in _LIBRARY_TYPES and x.size >= _LIBRARY_SIZE
-    if monoid is None or not (goes_to_library or monoid.may_repeat(init)):
+    rounds = _rounds_each_step(x, monoid, axes)
+    if monoid is None or rounds or not (goes_to_library or monoid.may_repeat(init)):
         x = yield from _in_windows(to_apply, x, init, axes)
-    if monoid is not None:
+    if monoid is not None and not rounds:
         return monoid.reduced(x, init, axes)
     return (yield from _folded(to_apply, (x,), inits, axes))[0]
+
+
+def _rounds_each_step(x: Array, monoid: Monoid | None, axes: tuple[int, ...]) -> bool:
+    """Whether sums and products of narrow floats are rounded after every step, as on XLA:CPU.
+
+    Not where windows have so many elements that steps would take too long; there they are rounded once, which is nearer to the truth.
+    """
+    number = number_type(x)
+    if monoid is None or monoid.winning_zero is not None or number.kind != "float" or number.computed == number.held:
+        return False
+    return prod(min(x.shape[k], _WINDOW) for k in axes) <= _LONG
 
 
 def _in_windows(reducer: Computation, x: Array, init: Array, axes: tuple[int, ...]) -> Run:

@@ -1,0 +1,99 @@
+"""What the targets of custom-calls that hlotool knows compute: annotations, which change nothing, and TopK.
+
+Targets of linear algebra are in `interp.lapack`; users' own come with the run's options.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from hlotool.errors import HlotoolError, Violation
+from hlotool.interp.bits import total_order_keys
+from hlotool.interp.lapack import lapack_target
+from hlotool.interp.options import RunOptions
+from hlotool.interp.values import Value
+from hlotool.record import Record
+from hlotool.shapes.shape import Shape, compatible
+
+__all__ = ["CustomCall", "handler_of", "load_handler", "takes_call"]
+
+Handler = Callable[..., Any]
+
+
+class CustomCall(Record):
+    """What a handler may know of the instruction beside its operands: target, shapes, and the backend's configuration as it is written."""
+
+    target: str
+    result: Shape
+    operand_shapes: tuple[Shape, ...]
+    backend_config: str = ""
+
+
+def _unchanged(*operands: Value, call: CustomCall) -> Value:
+    """The operand, if the result is of its shape: what an annotation marks stays as it is."""
+    if len(operands) != 1 or not compatible(call.operand_shapes[0], call.result):
+        given = ", ".join(shape.text_without_layout for shape in call.operand_shapes)
+        message = f"'{call.target}' changes shapes from {given} to {call.result.text_without_layout}, which takes several devices"
+        raise Violation("R004", "custom_call_target", message, "run the module as its partitioner leaves it")
+    return operands[0]
+
+
+def _top_k(operand: Value, *, call: CustomCall) -> Value:
+    """The largest values of each row and their indices, in total order; of equal ones the first."""
+    k = call.result.elements[0].dimensions[-1]
+    keys = total_order_keys(operand)
+    descending = np.negative(keys) if keys.dtype.kind == "f" else np.invert(keys)
+    order = np.argsort(descending, axis=-1, kind="stable")[..., :k]
+    return np.take_along_axis(operand, order, axis=-1), order.astype(np.int32)
+
+
+_ANNOTATIONS = """Sharding SPMDFullToShardShape SPMDShardToFullShape LayoutConstraint annotate_device_placement MoveToHost MoveToDevice
+PinToDevice PinToDeviceSram PinToHost AssumeGatherIndicesInBound xla.sdy.Sharding xla.sdy.FuncResultSharding xla.sdy.GlobalToLocalShape
+xla.sdy.LocalToGlobalShape xla.sdy.PropagationBarrier xla.sdy.ShardingGroup""".split()
+
+_TARGETS: dict[str, Handler] = {**dict.fromkeys(_ANNOTATIONS, _unchanged), "TopK": _top_k, "__gpu$TopK": _top_k, "mhlo.topk": _top_k}
+
+
+def handler_of(target: str, options: RunOptions) -> Handler | None:
+    """The function that computes a target: the user's own if there is one, else hlotool's; None where nobody knows it.
+
+    >>> handler_of("Sharding", RunOptions()) is None, handler_of("unheard of", RunOptions()) is None
+    (False, True)
+    """
+    own = (options.custom_calls or {}).get(target)
+    return own or _TARGETS.get(target) or lapack_target(target)
+
+
+def takes_call(handler: Handler) -> bool:
+    """Whether the function wants a CustomCall as `call`; functions that do not say what they take do not."""
+    try:
+        return "call" in inspect.signature(handler).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def load_handler(place: str) -> Handler:
+    """The function at a place such as `package.module:function`; raises HlotoolError when there is none.
+
+    >>> load_handler("numpy:sin")
+    <ufunc 'sin'>
+    """
+    module, colon, name = place.partition(":")
+    if not colon or not module or not name:
+        raise HlotoolError(f"'{place}' is not of the form module:function")
+    try:
+        found: Any = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except Exception as error:
+        # Whatever the user's module raises while it is imported.
+        raise HlotoolError(f"'{place}' cannot be loaded: {error}") from error
+    if not callable(found):
+        raise HlotoolError(f"'{place}' is no function")
+    handler: Handler = found
+    return handler

@@ -1,0 +1,119 @@
+"""The devices of a run: their numbers, where they meet, and what each keeps for itself.
+
+Moves values between devices and knows nothing of what opcodes make of them; who runs when is `lockstep`'s business.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Hashable, Sequence
+from typing import Any
+
+from hlotool.interp.queues import HostQueues
+from hlotool.interp.values import Value
+from hlotool.record import Record
+
+__all__ = ["Device", "DeviceGrid", "Memory", "Wait", "exchange"]
+
+
+class Wait(Record):
+    """What a kernel yields when it cannot go on before other devices have.
+
+    `ready` tells whether it can; `missing` gives the numbers of the devices that it waits for, none where anyone may help.
+    """
+
+    ready: Callable[[], bool]
+    missing: Callable[[], list[int]]
+
+
+class Meeting:
+    """One execution of a collective by the devices of a group: the values of those that have arrived."""
+
+    __slots__ = ("members", "values")
+
+    def __init__(self, members: tuple[int, ...]) -> None:
+        self.members = members
+        self.values: dict[int, Value] = {}
+
+    def missing(self) -> list[int]:
+        return [member for member in self.members if member not in self.values]
+
+    def is_complete(self) -> bool:
+        return len(self.values) == len(self.members)
+
+
+class Memory:
+    """What one instruction keeps on one device from one execution to the next: a `counter`, and a `number` of its own."""
+
+    __slots__ = ("counter", "number")
+
+    def __init__(self, number: int, counter: int) -> None:
+        self.number = number
+        self.counter = counter
+
+
+class DeviceGrid:
+    """All devices of a run: `replicas` times `partitions` of them, numbered replica by replica.
+
+    >>> grid = DeviceGrid(2, 3)
+    >>> (grid.devices[4].replica, grid.devices[4].partition)
+    (1, 1)
+    """
+
+    def __init__(self, replicas: int = 1, partitions: int = 1, queues: Sequence[HostQueues] = ()) -> None:
+        self.replicas = replicas
+        self.partitions = partitions
+        self.meetings: dict[tuple[Hashable, tuple[int, ...]], Meeting] = {}
+        # What has been sent and not yet been received, by channel and receiver.
+        self.mail: dict[tuple[int, int], deque[Value]] = {}
+        given = list(queues)
+        self.devices = [Device(self, k, given[k] if k < len(given) else HostQueues()) for k in range(replicas * partitions)]
+
+    @property
+    def count(self) -> int:
+        return len(self.devices)
+
+
+class Device:
+    """One device: its `number`, the `replica` and `partition` that it is, the `queues` to its host and its memories."""
+
+    __slots__ = ("grid", "memories", "number", "partition", "queues", "replica")
+
+    def __init__(self, grid: DeviceGrid, number: int, queues: HostQueues) -> None:
+        self.grid = grid
+        self.number = number
+        self.replica, self.partition = divmod(number, grid.partitions)
+        self.queues = queues
+        self.memories: dict[Hashable, Memory] = {}
+
+    def memory_of(self, site: Hashable, counter: int = 0) -> Memory:
+        """The memory of an instruction; when there is none yet, a new one whose counter begins with `counter`."""
+        return self.memories.setdefault(site, Memory(len(self.memories), counter))
+
+    def mailbox(self, channel: int, receiver: int) -> deque[Value]:
+        """What has been sent over a channel to the device with the number `receiver`, oldest first."""
+        return self.grid.mail.setdefault((channel, receiver), deque())
+
+
+def exchange(device: Device, site: Hashable, members: tuple[int, ...], value: Value) -> Generator[Wait, Any, list[Value]]:
+    """Gives `value` to all members of a group and returns what each of them gives, in the order of `members`.
+
+    Suspends the device until all members have arrived at the same `site` with the same members; `members` names the device itself.
+
+    >>> device = DeviceGrid().devices[0]
+    >>> run = exchange(device, "here", (0,), 7)
+    >>> try:
+    ...     next(run)
+    ... except StopIteration as end:
+    ...     print(end.value)
+    [7]
+    """
+    meetings = device.grid.meetings
+    meeting = meetings.setdefault((site, members), Meeting(members))
+    meeting.values[device.number] = value
+    if meeting.is_complete():
+        # Whoever comes back to this place begins a new meeting.
+        del meetings[site, members]
+    else:
+        yield Wait(meeting.is_complete, meeting.missing)
+    return [meeting.values[member] for member in members]

@@ -1,0 +1,366 @@
+"""Kernels of opcodes in which devices take part together, and of those that tell which device it is.
+
+All wait for their whole group, also the starts of asynchronous forms: between start and done nothing can be seen of them.
+Which ids a group has is `shapes.replica_groups`' business, what they number that of `analysis.collectives`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlotool.analysis.collectives import CROSS_BOTH, CROSS_PARTITION, CROSS_REPLICA, FLATTENED
+from hlotool.errors import Violation
+from hlotool.interp.devices import Device, exchange
+from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.kernels.base import Invoke, Run, kernel, unchanged
+from hlotool.interp.kernels.conversion import converted
+from hlotool.interp.kernels.reduction import as_parameters, listed
+from hlotool.interp.values import Value, leaves, zeros
+from hlotool.ir.model import Computation
+from hlotool.opdefs.kinds import Bool, FirstDim, Int, Pairs, SingleDim, SliceSizeLists
+from hlotool.shapes.replica_groups import ReplicaGroups
+from hlotool.shapes.shape import Shape
+
+__all__: list[str] = []
+
+Groups = ReplicaGroups | tuple[()]
+"""The attribute, or () where the text does not have it."""
+
+# ---- who takes part ---------------------------------------------------------------------------------------------------
+
+
+def _numbers(device: Device, mode: str, ids: Sequence[int]) -> tuple[int, ...]:
+    """The numbers of the devices that ids stand for, seen from one device; raises Violation for ids that the run does not have."""
+    grid = device.grid
+    counts = {CROSS_PARTITION: grid.partitions, FLATTENED: grid.count}
+    limit = counts.get(mode, grid.replicas)
+    if beyond := [k for k in ids if not 0 <= k < limit]:
+        noun = {CROSS_PARTITION: "partition", FLATTENED: "device"}.get(mode, "replica")
+        hint = "run it on more devices: hlotool.evaluate_replicas, or hlotool run with --replicas and --partitions"
+        raise Violation("R002", "opcode", f"{noun} {beyond[0]} takes part, but the run has {limit} {noun}{'s' if limit != 1 else ''}", hint)
+    if mode == CROSS_REPLICA:
+        return tuple(k * grid.partitions + device.partition for k in ids)
+    if mode == CROSS_PARTITION:
+        return tuple(device.replica * grid.partitions + k for k in ids)
+    if mode == CROSS_BOTH:
+        return tuple(k * grid.partitions + partition for k in ids for partition in range(grid.partitions))
+    return tuple(ids)
+
+
+def _own_id(device: Device, mode: str) -> int:
+    return {CROSS_PARTITION: device.partition, FLATTENED: device.number}.get(mode, device.replica)
+
+
+def _group(device: Device, mode: str, replica_groups: Groups) -> tuple[int, ...]:
+    """The numbers of all devices in this device's group, in the group's order; () when it is in none."""
+    groups = replica_groups.groups() if isinstance(replica_groups, ReplicaGroups) else ()
+    if not groups:
+        counts = {CROSS_PARTITION: device.grid.partitions, FLATTENED: device.grid.count}
+        groups = (tuple(range(counts.get(mode, device.grid.replicas))),)
+    own = _own_id(device, mode)
+    return next((_numbers(device, mode, group) for group in groups if own in group), ())
+
+
+def _members(device: Device, mode: str, replica_groups: Groups) -> tuple[int, ...]:
+    members = _group(device, mode, replica_groups)
+    if not members:
+        raise Violation("R004", "replica_groups", f"device {device.number} is in no group", "every device must be in one")
+    return members
+
+
+def _place(site: Hashable, channel_id: Int | None) -> Hashable:
+    """What devices that meet have in common: the channel, so that branches may do the same in different instructions, or the instruction."""
+    return ("channel", channel_id) if channel_id is not None and channel_id > 0 else site
+
+
+def _as_value(values: Sequence[Value], single: bool) -> Value:
+    return values[0] if single else tuple(values)
+
+
+# ---- reductions -------------------------------------------------------------------------------------------------------
+
+
+def _reduced(values: Sequence[tuple[Array, ...]], to_apply: Computation) -> Run:
+    """The operands of all members combined in the order of the group: f(f(x0, x1), x2) ..."""
+    total = values[0]
+    for others in values[1:]:
+        if len(to_apply.parameters) == 2 * len(total) and len(total) > 1:
+            arguments = (*as_parameters(total, to_apply, 0), *as_parameters(others, to_apply, len(total)))
+            made = listed((yield Invoke(to_apply, arguments, total[0].shape)))
+        else:
+            made = ()
+            for x, y in zip(total, others, strict=True):
+                pair = (*as_parameters([x], to_apply, 0), *as_parameters([y], to_apply, 1))
+                made = (*made, (yield Invoke(to_apply, pair, x.shape)))
+        total = made
+    return total
+
+
+def _combined(device: Device, place: Hashable, members: tuple[int, ...], operands: tuple[Array, ...], to_apply: Computation) -> Run:
+    """The combination of the operands of all members; the first member computes it for all."""
+    values = yield from exchange(device, place, members, operands)
+    total = None
+    if device.number == members[0]:
+        total = yield from _reduced(values, to_apply)
+    return (yield from exchange(device, place, members, total))[0]
+
+
+@kernel("all-reduce", "all-reduce-start")
+def all_reduce(
+    *operands: Array,
+    channel_id: Int | None,
+    replica_groups: Groups,
+    to_apply: Computation,
+    group_mode: str,
+    device: Device,
+    site: Hashable,
+    result: Shape,
+) -> Run:
+    members = _members(device, group_mode, replica_groups)
+    total = yield from _combined(device, _place(site, channel_id), members, operands, to_apply)
+    made = [converted(x, NUMBERS[shape.element_type]) for x, shape in zip(total, result.leaves(), strict=True)]
+    return _as_value(made, len(operands) == 1)
+
+
+@kernel("reduce-scatter")
+def reduce_scatter(
+    *operands: Array,
+    channel_id: Int | None,
+    replica_groups: Groups,
+    dimensions: FirstDim,
+    to_apply: Computation,
+    group_mode: str,
+    device: Device,
+    site: Hashable,
+    result: Shape,
+) -> Run:
+    members = _members(device, group_mode, replica_groups)
+    total = yield from _combined(device, _place(site, channel_id), members, operands, to_apply)
+    made = [
+        np.split(converted(x, NUMBERS[shape.element_type]), len(members), dimensions[0])[members.index(device.number)]
+        for x, shape in zip(total, result.leaves(), strict=True)
+    ]
+    return _as_value(made, len(operands) == 1)
+
+
+kernel("all-reduce-done")(unchanged)
+
+# ---- gathers and exchanges --------------------------------------------------------------------------------------------
+
+
+@kernel("all-gather")
+def all_gather(
+    *operands: Array,
+    channel_id: Int | None,
+    replica_groups: Groups,
+    dimensions: FirstDim,
+    group_mode: str,
+    device: Device,
+    site: Hashable,
+) -> Run:
+    members = _members(device, group_mode, replica_groups)
+    values = yield from exchange(device, _place(site, channel_id), members, operands)
+    made = [np.concatenate(parts, axis=dimensions[0]) for parts in zip(*values, strict=True)]
+    return _as_value(made, len(operands) == 1)
+
+
+@kernel("all-gather-start")
+def all_gather_start(
+    *operands: Array,
+    channel_id: Int | None,
+    replica_groups: Groups,
+    dimensions: FirstDim,
+    group_mode: str,
+    device: Device,
+    site: Hashable,
+    result: Shape,
+) -> Run:
+    gathered = yield from all_gather(
+        *operands,
+        channel_id=channel_id,
+        replica_groups=replica_groups,
+        dimensions=dimensions,
+        group_mode=group_mode,
+        device=device,
+        site=site,
+    )
+    return _as_value(operands, len(operands) == 1), gathered, *(zeros(shape) for shape in result.elements[2:])
+
+
+@kernel("all-gather-done", "collective-permute-done")
+def second(started: Value) -> Value:
+    """The result that waits beside the operands."""
+    return started[1]
+
+
+@kernel("all-to-all")
+def all_to_all(
+    *operands: Array,
+    channel_id: Int | None,
+    replica_groups: Groups,
+    dimensions: SingleDim | None,
+    group_mode: str,
+    device: Device,
+    site: Hashable,
+    result: Shape,
+) -> Run:
+    """Part k goes to member k: a section along the dimension, or operand k where there is none."""
+    members = _members(device, group_mode, replica_groups)
+    parts: Sequence[Array] = operands if dimensions is None else np.split(operands[0], len(members), dimensions[0])
+    if len(parts) != len(members):
+        raise Violation("R004", "operands", f"a group of {len(members)} devices needs as many operands, got {len(parts)}")
+    values = yield from exchange(device, _place(site, channel_id), members, tuple(parts))
+    received = [value[members.index(device.number)] for value in values]
+    if dimensions is None:
+        return _as_value(received, not result.is_tuple)
+    made = np.concatenate(received, axis=dimensions[0])
+    return (made,) if result.is_tuple else made
+
+
+@kernel("collective-broadcast")
+def collective_broadcast(
+    *operands: Array,
+    channel_id: Int | None,
+    replica_groups: Groups,
+    has_dynamic_root: Bool,
+    group_mode: str,
+    device: Device,
+    site: Hashable,
+    result: Shape,
+) -> Run:
+    """The operands of the group's first member, or of the one at the position that the last operand says; zeros outside all groups."""
+    members = _group(device, group_mode, replica_groups)
+    if not members:
+        return zeros(result)
+    values = yield from exchange(device, _place(site, channel_id), members, operands)
+    root = int(operands[-1]) if has_dynamic_root else 0
+    if not 0 <= root < len(members):
+        raise Violation("R004", f"operand {len(operands) - 1}", f"the root is {root}, the group has {len(members)} members")
+    data = values[root][:-1] if has_dynamic_root else values[root]
+    return _as_value(data, not result.is_tuple)
+
+
+@kernel("ragged-all-to-all")
+def ragged_all_to_all(
+    operand: Array,
+    output: Array,
+    input_offsets: Array,
+    send_sizes: Array,
+    output_offsets: Array,
+    receive_sizes: Array,
+    *,
+    channel_id: Int | None,
+    replica_groups: Groups,
+    group_mode: str,
+    device: Device,
+    site: Hashable,
+) -> Run:
+    """Rows go to each member as the sender's offsets and sizes say, one or several pieces for each; the other rows of the output stay."""
+    members = _members(device, group_mode, replica_groups)
+    pieces = np.stack([x.astype(np.int64).reshape(len(members), -1) for x in (input_offsets, send_sizes, output_offsets)], axis=-1)
+    values = yield from exchange(device, _place(site, channel_id), members, (operand, pieces))
+    made, own = np.array(output), members.index(device.number)
+    for rows, sent in values:
+        for start, size, target in sent[own].tolist():
+            if min(start, size, target) < 0 or start + size > len(rows) or target + size > len(made):
+                message = f"{size} rows from row {start} of {len(rows)} on cannot go to row {target} of {len(made)}"
+                raise Violation("R004", "operands", message)
+            made[target : target + size] = rows[start : start + size]
+    return made
+
+
+# ---- collective-permute -----------------------------------------------------------------------------------------------
+
+
+def _permuted(device: Device, site: Hashable, mode: str, pairs: Pairs, sent: Any) -> Run:
+    """What this device's source has sent, () when it is nobody's target; devices that no pair names need not come here at all."""
+    ids = tuple(sorted({k for pair in pairs for k in pair}))
+    members = _numbers(device, mode, ids)
+    if device.number not in members:
+        return ()
+    values = yield from exchange(device, site, members, sent)
+    own = _own_id(device, mode)
+    source = next((pair[0] for pair in pairs if pair[1] == own), None)
+    return () if source is None else (values[ids.index(source)],)
+
+
+def _with_slices(buffers: Value, sent: Any, slice_sizes: SliceSizeLists) -> Value:
+    """The buffers with slices of the sender's arrays copied in, at the offsets that the sender names."""
+    inputs, input_starts, output_starts = sent
+    targets = [np.array(buffer) for buffer in listed(buffers)]
+    sources = listed(inputs)
+    per_array = max(len(slice_sizes) // len(targets), 1)
+    read, written = (np.concatenate([np.ravel(x) for x in leaves(starts)]).tolist() for starts in (input_starts, output_starts))
+    for k, sizes in enumerate(slice_sizes):
+        source, target = sources[k // per_array], targets[k // per_array]
+        here, there = (starts[k * len(sizes) : (k + 1) * len(sizes)] for starts in (read, written))
+        target[_box(target, there, sizes)] = source[_box(source, here, sizes)]
+    return tuple(targets) if isinstance(buffers, tuple) else targets[0]
+
+
+def _box(array: Array, starts: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
+    """The slice of these sizes, moved so that it lies within the array, as dynamic-slice has it."""
+    first = [min(max(start, 0), extent - size) for start, size, extent in zip(starts, sizes, array.shape, strict=True)]
+    return tuple(slice(start, start + size) for start, size in zip(first, sizes, strict=True))
+
+
+@kernel("collective-permute")
+def collective_permute(
+    *operands: Value,
+    channel_id: Int | None,
+    source_target_pairs: Pairs,
+    slice_sizes: SliceSizeLists,
+    group_mode: str,
+    device: Device,
+    site: Hashable,
+    result: Shape,
+) -> Run:
+    """The value of the source; zeros where there is none, or the buffer as it is in the form with slices."""
+    place = _place(site, channel_id)
+    if slice_sizes:
+        sent = (operands[0], operands[2], operands[3])
+        found = yield from _permuted(device, place, group_mode, source_target_pairs, sent)
+        return _with_slices(operands[1], found[0], slice_sizes) if found else operands[1]
+    found = yield from _permuted(device, place, group_mode, source_target_pairs, operands)
+    return _as_value(found[0], not result.is_tuple) if found else zeros(result)
+
+
+@kernel("collective-permute-start")
+def collective_permute_start(
+    *operands: Value,
+    channel_id: Int | None,
+    source_target_pairs: Pairs,
+    slice_sizes: SliceSizeLists,
+    group_mode: str,
+    device: Device,
+    site: Hashable,
+    result: Shape,
+) -> Run:
+    moved = yield from collective_permute(
+        *operands,
+        channel_id=channel_id,
+        source_target_pairs=source_target_pairs,
+        slice_sizes=slice_sizes,
+        group_mode=group_mode,
+        device=device,
+        site=site,
+        result=result.elements[1],
+    )
+    given = operands[0] if slice_sizes else _as_value(operands, len(operands) == 1)
+    return given, moved, *(zeros(shape) for shape in result.elements[2:])
+
+
+# ---- ids --------------------------------------------------------------------------------------------------------------
+
+
+@kernel("replica-id", lanes="same")
+def replica_id(*, device: Device) -> Array:
+    return np.array(device.replica, np.uint32)
+
+
+@kernel("partition-id", lanes="same")
+def partition_id(*, device: Device) -> Array:
+    return np.array(device.partition, np.uint32)

@@ -1,0 +1,216 @@
+"""The targets `lapack_*_ffi` of custom-calls, to which JAX lowers its linear algebra for CPUs, by SciPy's own LAPACK.
+
+Without SciPy there are none of these targets. Each function computes one matrix; batches are a loop over matrices.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from importlib import import_module
+from importlib.util import find_spec
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from hlotool.interp.dtypes import NUMPY_TYPES, Array
+from hlotool.interp.values import Value
+from hlotool.record import Record
+from hlotool.shapes.shape import Shape
+
+__all__ = ["lapack_target"]
+
+_NAME = re.compile(r"lapack_([sdcz])([a-z0-9]+)_ffi")
+_SETTING = re.compile(r"(\w+)\s*=\s*(-?\d+|true|false)")
+_VECTORS, _LOWER, _LEFT, _UNIT, _ALL = map(ord, "VLLUA")
+_NONE = ord("N")
+
+
+class Problem(Record):
+    """One matrix problem: the LAPACK routine's letter, its settings, and the shapes that the results have for one matrix."""
+
+    letter: str
+    settings: dict[str, int]
+    shapes: tuple[tuple[int, ...], ...]
+
+    @property
+    def is_complex(self) -> bool:
+        return self.letter in "cz"
+
+    def routine(self, name: str) -> Callable[..., Any]:
+        found: Callable[..., Any] = getattr(_scipy(), self.letter + name)
+        return found
+
+
+@cache
+def _scipy() -> Any:
+    # An optional library, and slow to import.
+    return import_module("scipy.linalg.lapack")
+
+
+Results = Sequence[Any]
+"""What one problem gives, in the order of the instruction's result."""
+
+
+def _getrf(p: Problem, a: Array) -> Results:
+    lu, pivots, info = p.routine("getrf")(a)
+    # SciPy counts rows from 0, LAPACK from 1.
+    return lu, pivots + 1, max(info, 0)
+
+
+def _potrf(p: Problem, a: Array) -> Results:
+    factor, info = p.routine("potrf")(a, lower=int(p.settings.get("uplo") == _LOWER), clean=0)
+    return factor, info
+
+
+def _geqrf(p: Problem, a: Array) -> Results:
+    qr, tau, _, _ = p.routine("geqrf")(a)
+    return qr, tau
+
+
+def _orgqr(p: Problem, a: Array, tau: Array) -> Results:
+    q, _, _ = p.routine("ungqr" if p.is_complex else "orgqr")(a, tau)
+    return (q,)
+
+
+def _ormqr(p: Problem, a: Array, tau: Array, c: Array) -> Results:
+    side = "L" if p.settings.get("left") else "R"
+    transposed = "C" if p.is_complex else "T"
+    room = 64 * max(1, *c.shape)
+    made, _, _ = p.routine("unmqr" if p.is_complex else "ormqr")(side, transposed if p.settings.get("transpose") else "N", a, tau, c, room)
+    return (made,)
+
+
+def _geqp3(p: Problem, a: Array, pivots: Array) -> Results:
+    qr, chosen, tau, _, _ = p.routine("geqp3")(a)
+    return qr, chosen, tau
+
+
+def _gesdd(p: Problem, a: Array) -> Results:
+    mode = p.settings.get("mode", _ALL)
+    u, s, vt, info = p.routine("gesdd")(a, compute_uv=int(mode != _NONE), full_matrices=int(mode == _ALL))
+    if mode == _NONE:
+        u, vt = np.zeros(p.shapes[2]), np.zeros(p.shapes[3])
+    return a, s, u, vt, info
+
+
+def _syevd(p: Problem, a: Array) -> Results:
+    name = "heevd" if p.is_complex else "syevd"
+    settings = {"compute_v": int(p.settings.get("mode") == _VECTORS), "lower": int(p.settings.get("uplo") == _LOWER)}
+    w, v, info = p.routine(name)(a, **settings)
+    return v, w, info
+
+
+def _geev(p: Problem, a: Array) -> Results:
+    settings = {f"compute_v{side[0]}": int(p.settings.get(f"compute_{side}") == _VECTORS) for side in ("left", "right")}
+    *values, left, right, info = p.routine("geev")(a, **settings)
+    if not p.is_complex:
+        left, right = (_complex_vectors(values[1], vectors) for vectors in (left, right))
+    left, right = (x if x.shape == a.shape else np.zeros(a.shape) for x in (left, right))
+    return *values, left, right, info
+
+
+def _complex_vectors(imaginary: Array, vectors: Array) -> Array:
+    """Eigenvectors of a real matrix; of a conjugate pair LAPACK gives the real part in one column and the imaginary in the next."""
+    if vectors.shape[-1] != len(imaginary):
+        return vectors
+    first, second = imaginary > 0, imaginary < 0
+    made = vectors.astype(np.result_type(vectors, np.complex64))
+    made[:, first] = vectors[:, first] + 1j * vectors[:, second]
+    made[:, second] = np.conj(made[:, first])
+    return made
+
+
+def _trsm(p: Problem, a: Array, b: Array) -> Results:
+    """op(a) x = b, or x op(a) = b, which is the transposed problem."""
+    trans = "NTC".index(chr(p.settings.get("trans_x", _NONE)))
+    lower, unit = int(p.settings.get("uplo") == _LOWER), int(p.settings.get("diag") == _UNIT)
+    if p.settings.get("side", _LEFT) == _LEFT:
+        return (p.routine("trtrs")(a, b, lower=lower, trans=trans, unitdiag=unit)[0],)
+    if trans == 2:
+        return (np.conj(p.routine("trtrs")(a, np.conj(b.T), lower=lower, trans=0, unitdiag=unit)[0]).T,)
+    return (p.routine("trtrs")(a, b.T, lower=lower, trans=1 - trans, unitdiag=unit)[0].T,)
+
+
+def _unsorted(*eigenvalue: Any) -> None:
+    """Which eigenvalues come first; nobody is asked."""
+
+
+def _gees(p: Problem, a: Array) -> Results:
+    t, chosen, *values, vectors, _, info = p.routine("gees")(_unsorted, a, compute_v=int(p.settings.get("mode") == _VECTORS), sort_t=0)
+    return t, vectors, *values, chosen, info
+
+
+def _gehrd(p: Problem, a: Array) -> Results:
+    size = a.shape[-1]
+    reduced, tau, info = p.routine("gehrd")(a, lo=p.settings.get("low", 1) - 1, hi=p.settings.get("high", size) - 1)
+    return reduced, tau, info
+
+
+def _sytrd(p: Problem, a: Array) -> Results:
+    reduced, diagonal, beside, tau, info = p.routine("hetrd" if p.is_complex else "sytrd")(a, lower=int(p.settings.get("uplo") == _LOWER))
+    return reduced, diagonal, beside, tau, info
+
+
+def _gtsv(p: Problem, lower: Array, diagonal: Array, upper: Array, b: Array) -> Results:
+    # The first element of the lower diagonal and the last of the upper one lie outside the matrix.
+    *_, x, info = p.routine("gtsv")(lower[1:], diagonal, upper[:-1], b)
+    return lower, diagonal, upper, x, info
+
+
+_ROUTINES: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
+    "getrf": (_getrf, (2,)),
+    "potrf": (_potrf, (2,)),
+    "geqrf": (_geqrf, (2,)),
+    "orgqr": (_orgqr, (2, 1)),
+    "ungqr": (_orgqr, (2, 1)),
+    "ormqr": (_ormqr, (2, 1, 2)),
+    "unmqr": (_ormqr, (2, 1, 2)),
+    "geqp3": (_geqp3, (2, 1)),
+    "gesdd": (_gesdd, (2,)),
+    "syevd": (_syevd, (2,)),
+    "heevd": (_syevd, (2,)),
+    "geev": (_geev, (2,)),
+    "trsm": (_trsm, (2, 2)),
+    "gees": (_gees, (2,)),
+    "gehrd": (_gehrd, (2,)),
+    "sytrd": (_sytrd, (2,)),
+    "hetrd": (_sytrd, (2,)),
+    "gtsv": (_gtsv, (1, 1, 1, 2)),
+}
+"""By the routine's name: the function for one problem, and the rank that each operand has in one problem."""
+
+
+def _solved(*operands: Array, call: Any, letter: str, routine: str) -> Value:
+    """The results of all matrices of the batch."""
+    function, ranks = _ROUTINES[routine]
+    shapes: tuple[Shape, ...] = call.result.elements if call.result.is_tuple else (call.result,)
+    batch = operands[0].shape[: operands[0].ndim - ranks[0]]
+    problem = Problem(letter, _settings(call.backend_config), tuple(shape.dimensions[len(batch) :] for shape in shapes))
+    made = [np.zeros(shape.dimensions, NUMPY_TYPES[shape.element_type]).reshape(prod(batch), *shape.dimensions[len(batch) :]) for shape in shapes]
+    rows = [x.reshape(prod(batch), *x.shape[len(batch) :]) for x in operands]
+    for k in range(prod(batch)):
+        for target, value in zip(made, function(problem, *(row[k] for row in rows)), strict=True):
+            target[k] = value
+    results = tuple(x.reshape(shape.dimensions) for x, shape in zip(made, shapes, strict=True))
+    return results if call.result.is_tuple else results[0]
+
+
+def _settings(backend_config: str) -> dict[str, int]:
+    """The settings of a text such as `{uplo = 76 : ui8, left = true}`."""
+    words = {"true": 1, "false": 0}
+    return {name: words[value] if value in words else int(value) for name, value in _SETTING.findall(backend_config)}
+
+
+def lapack_target(target: str) -> Callable[..., Value] | None:
+    """The function that computes a LAPACK target; None for other targets, routines that are not known, and without SciPy.
+
+    >>> lapack_target("lapack_sfrobnicate_ffi") is None
+    True
+    """
+    match = _NAME.fullmatch(target)
+    if match is None or match[2] not in _ROUTINES or find_spec("scipy") is None:
+        return None
+    return partial(_solved, letter=match[1], routine=match[2])

@@ -1,0 +1,63 @@
+"""Runs several devices in one process: each goes on until it has to wait for others, then it is the next one's turn.
+
+Knows neither modules nor kernels. That no device can go on any more is reported, never waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Sequence
+
+from hlotool.errors import Diagnostic, EvaluationError, Violation
+from hlotool.interp.devices import Wait
+from hlotool.interp.values import Value
+
+__all__ = ["in_lockstep"]
+
+
+def in_lockstep(runs: Sequence[Generator[Wait, None, Value]]) -> list[Value]:
+    """The value that each run returns.
+
+    Raises EvaluationError at every place where a run waits when none can go on.
+    """
+    results: list[Value] = [None] * len(runs)
+    waiting: dict[int, Wait | None] = dict.fromkeys(range(len(runs)))
+    while waiting:
+        moved = False
+        for number, wait in list(waiting.items()):
+            if wait is not None and not wait.ready():
+                continue
+            moved = True
+            try:
+                waiting[number] = next(runs[number])
+            except StopIteration as end:
+                results[number] = end.value
+                del waiting[number]
+        if not moved:
+            raise EvaluationError(_places(runs, {number: wait for number, wait in waiting.items() if wait is not None}))
+    return results
+
+
+def _places(runs: Sequence[Generator[Wait, None, Value]], waiting: dict[int, Wait]) -> list[Diagnostic]:
+    """A diagnostic for each instruction at which devices wait."""
+    found: dict[tuple[int, int], Diagnostic] = {}
+    for number, wait in waiting.items():
+        try:
+            # The run itself knows at which instruction it waits.
+            runs[number].throw(Violation("R007", "opcode", _reason(number, wait.missing(), waiting)))
+        except EvaluationError as error:
+            for diagnostic in error.diagnostics:
+                found.setdefault((diagnostic.line, diagnostic.column), diagnostic)
+    return list(found.values())
+
+
+def _reason(number: int, missing: list[int], waiting: Collection[int]) -> str:
+    if not missing:
+        return f"device {number} waits here for something that nobody sends"
+    ended = [str(k) for k in missing if k not in waiting]
+    elsewhere = [str(k) for k in missing if k in waiting]
+    parts = []
+    if ended:
+        parts.append(f"device {', '.join(ended)}, which ended without coming here again")
+    if elsewhere:
+        parts.append(f"device {', '.join(elsewhere)}, which waits at another instruction")
+    return f"device {number} waits here for {' and for '.join(parts)}"

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from hlotool.interp.dtypes import Array, number_type
+from hlotool.interp.dtypes import Array
 from hlotool.interp.files import output_names
+from hlotool.interp.statistics import plain, statistics
 from hlotool.interp.values import Value, leaves
 from hlotool.shapes.shape import Shape
 
@@ -47,29 +48,19 @@ def as_text(value: Value, shape: Shape, width: int) -> Iterator[str]:
         yield from (f"  {line}".rstrip() for line in lines)
 
 
-def _plain(array: Array) -> Array:
-    """The array in a type that NumPy prints well."""
-    return array.astype(number_type(array).computed, copy=False)
-
-
 def _values(array: Array, width: int) -> list[str]:
     if array.ndim == 0:
         return [str(array[()]).replace("True", "true").replace("False", "false")]
-    return np.array2string(_plain(array), max_line_width=width, threshold=_SHOWN_IN_FULL, edgeitems=3 if array.ndim < 3 else 1, precision=6).split(
+    return np.array2string(plain(array), max_line_width=width, threshold=_SHOWN_IN_FULL, edgeitems=3 if array.ndim < 3 else 1, precision=6).split(
         "\n"
     )
 
 
 def _range(array: Array) -> str:
-    plain = _plain(array)
-    if plain.dtype.kind == "b":
-        return f"true {int(plain.sum())} of {plain.size}"
-    finite = plain[np.isfinite(plain)]
-    odd = [f"{what} {count}" for what, count in (("nan", int(np.isnan(plain).sum())), ("inf", int(np.isinf(plain).sum()))) if count]
-    if plain.dtype.kind == "c" or not finite.size:
-        return "  ".join([f"{finite.size} finite", *odd])
-    parts = [f"min {finite.min():.6g}", f"max {finite.max():.6g}", f"mean {finite.mean(dtype=np.float64):.6g}"]
-    return "  ".join(parts + odd)
+    if array.dtype.kind == "b":
+        return f"true {int(array.sum())} of {array.size}"
+    found = statistics(array)
+    return found.text if found.least is not None else f"{array.size - found.nans - found.infinities} finite  {found.text}".rstrip()
 
 
 def as_json(value: Value, shape: Shape) -> str:
@@ -87,12 +78,12 @@ def as_json(value: Value, shape: Shape) -> str:
 
 
 def _nested(array: Array) -> Any:
-    plain = _plain(array)
-    if plain.dtype.kind == "c":
-        plain = np.stack([plain.real, plain.imag], axis=-1)
-    if plain.dtype.kind != "f" or np.isfinite(plain).all():
-        return plain.tolist()
-    named = plain.astype(object)
-    for k in np.argwhere(~np.isfinite(plain)):
-        named[tuple(k)] = str(float(plain[tuple(k)]))
+    values = plain(array)
+    if values.dtype.kind == "c":
+        values = np.stack([values.real, values.imag], axis=-1)
+    if values.dtype.kind != "f" or np.isfinite(values).all():
+        return values.tolist()
+    named = values.astype(object)
+    for k in np.argwhere(~np.isfinite(values)):
+        named[tuple(k)] = str(float(values[tuple(k)]))
     return named.tolist()

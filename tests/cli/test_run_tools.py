@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 
 import numpy as np
 import pytest
+
+import hlotool
+from hlotool.cli.run_progress import RunProgress, is_wanted
 
 LOOP = """HloModule loop
 
@@ -208,3 +213,19 @@ def test_assumptions_are_said(cli):
         "hlotool:   var: positive: under 'rsqrt' q",
     ]
     assert cli("run", "-", "-q", stdin=text).stderr == ""
+
+
+def test_a_terminal_shows_where_a_long_run_stands(file_of, monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr("hlotool.cli.run_progress._PATIENCE", 0.0)
+    monkeypatch.setattr("hlotool.cli.run_progress._INTERVAL", 0.0)
+    assert is_wanted(quiet=False)
+    assert not is_wanted(quiet=True)
+    progress = RunProgress()
+    hlotool.evaluate(hlotool.parse(LOOP), [[1.0, 2.0, 3.0]], observers=[progress])
+    progress.clear()
+    shown = terminal.getvalue().split("\r\x1b[K")
+    assert any(line.endswith(" instructions  w round 2  root") for line in shown)
+    assert shown[-1] == ""

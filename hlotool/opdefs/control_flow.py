@@ -182,7 +182,7 @@ def conditional(
             raise Violation("C010", at, f"{where}operand {k + 1} is {given}, {where}parameter of branch {k} is {wanted}")
         if not compatible(branches[0].result, branch.result):
             where, wanted, given = difference(branches[0].result, branch.result)
-            raise Violation("C011", "shape", f"{where}the result of branch 0 is {wanted}, of branch {k} {given}")
+            raise Violation("C011", "result", f"{where}the result of branch 0 is {wanted}, of branch {k} {given}")
     return _dynamic_where_any([branch.result for branch in branches])
 
 
@@ -329,7 +329,7 @@ def _async_start_constraints(result: Shape, operands: tuple[Shape, ...], attribu
                 raise Violation("A005", "shape", f"{where}operand {k} is {given}, {name} {wanted}")
     if not _is_beginning(promised, called.result, modes):
         where, wanted, written = difference(called.result, promised)
-        raise Violation("A006", "shape", f"{where}the computation's result is {wanted}, the shape promises {written}")
+        raise Violation("A006", "result", f"{where}the computation's result is {wanted}, the shape promises {written}")
     pairs = attributes["output_to_operand_aliasing"]
     require(all(pair.output_index for pair in pairs), "A031", "output_to_operand_aliasing value", "the output's index must not be empty")
     _check_aliases(result, operands, pairs, modes, ("A031", "A031"))
@@ -353,7 +353,7 @@ def async_start(*operands: Shape, async_execution_thread: Text = "main", output_
 
 def _async_update_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     if result is not None and result != operands[0]:
-        raise Violation("A032", "shape", f"result {result.text} is not the operand's shape {operands[0].text}")
+        raise Violation("A032", "result", f"result {result.text} is not the operand's shape {operands[0].text}")
 
 
 @op(infers=False, parse_rule=_async_update_rule)

@@ -156,6 +156,8 @@ def _blamed(builder: ModuleBuilder, at: str | int, position: int, parts: Instruc
     if isinstance(at, int):
         return at
     place = parse_place(at)
+    if place.word == "result":
+        return position
     if place.word == "shape" and parts.shape is not None and position < parts.position:
         match = _TO_SHAPE.match(builder.source.text, position)
         return match.end() if match is not None and match.end() < parts.position else parts.position

@@ -125,6 +125,8 @@ def _quick(text: str, start: int, end: int, place: Place) -> tuple[int, int] | N
         return None
     if place.word == "name":
         return name
+    if place.word == "result":
+        return name[0], head[1] if opcode == head[0] else opcode - 1
     if place.word == "opcode" or (place.word == "shape" and opcode == head[0]):
         return opcode, head[1]
     if place.word == "shape":
@@ -167,8 +169,11 @@ def _span(whole: Piece, place: Place) -> tuple[int, int]:
     opcode = call.parts[0]
     if place.word == "operands":
         return opcode.start_pos, call.end_pos
+    named = instruction.find("name")
     if place.word == "name":
-        part: Any = instruction.find("name")
+        part: Any = named
+    elif place.word == "result":
+        return instruction.start_pos if named is None else named.start_pos, (right.find("shape") or opcode).end_pos
     elif place.word == "shape":
         part = right.find("shape")
         part = _entry(part, place.path)

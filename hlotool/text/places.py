@@ -6,6 +6,7 @@ Of a module's header, attributes and their values are parts.
 | `at` | part |
 |---|---|
 | `instruction`, `name`, `shape`, `opcode` | what they say |
+| `result` | from the instruction's name to the end of its shape |
 | `operands` | from the opcode to the closing parenthesis |
 | `operand 1` | one operand |
 | `literal` | the value of a constant |

@@ -63,7 +63,7 @@ def _refuse_argument(operand: Shape, parameter: Shape, code: str, k: int, name: 
     if compatible(operand, parameter):
         message = f"{where}operand {k} lies in memory as {given}, {where}{name} as {wanted}"
         raise Violation("L025", "operands", message, "insert copy to change layouts")
-    raise Violation(code, f"operand {k}", f"{where}operand {k} is {given}, {where}{name} is {wanted}")
+    raise Violation(code, f"call of operand {k}", f"{where}operand {k} is {given}, {where}{name} is {wanted}")
 
 
 def _check_composite(frontend_attributes: dict[str, str]) -> None:
@@ -89,7 +89,7 @@ def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) ->
     for k, (operand, parameter) in enumerate(zip(operands, parameters, strict=True)):
         if not compatible(operand, parameter):
             where, wanted, given = difference(parameter, operand)
-            raise Violation("C002", f"operand {k}", f"{where}operand {k} is {given}, {where}parameter {k} is {wanted}")
+            raise Violation("C002", f"call of operand {k}", f"{where}operand {k} is {given}, {where}parameter {k} is {wanted}")
     return to_apply.result
 
 
@@ -129,7 +129,7 @@ def _conditional_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
         raise Violation("S013", "operands", "'conditional' needs a selector operand")
     selector = bare(operands[0])
     if not is_scalar(selector) or selector.element_type not in ("pred", "s32"):
-        raise Violation("C008", "operand 0", f"selector is {operands[0].text_without_layout}, needs pred[] or s32[]")
+        raise Violation("C008", "call of operand 0", f"selector is {operands[0].text_without_layout}, needs pred[] or s32[]")
     by_name = ("true_computation", "false_computation")
     wanted, unwanted = (by_name, ("branch_computations",)) if selector.element_type == "pred" else (("branch_computations",), by_name)
     for name in unwanted:
@@ -167,7 +167,7 @@ def conditional(
 
         r = f32[] conditional(s32[] i, f32[] x, f32[4] y), branch_computations={f, g}
     """
-    require(selector.is_array and is_scalar(selector), "C008", "operand 0", f"selector is {selector.text_without_layout}, needs pred[] or s32[]")
+    require(selector.is_array and is_scalar(selector), "C008", "call of operand 0", f"selector is {selector.text_without_layout}, needs pred[] or s32[]")
     branches = branch_computations
     if true_computation is not None and false_computation is not None:
         branches = (true_computation, false_computation)
@@ -175,7 +175,7 @@ def conditional(
     fits = len(operands) == len(branches)
     require(fits, "C009", "operands", f"{len(branches)} branches need {count(len(branches) + 1, 'operand')}, got {len(operands) + 1}")
     for k, (branch, operand) in enumerate(zip(branches, operands, strict=True)):
-        at, parameters = f"operand {k + 1}", branch.parameters
+        at, parameters = f"call of operand {k + 1}", branch.parameters
         require(len(parameters) == 1, "C010", at, f"branch {k} has {count(len(parameters), 'parameter')}, needs 1")
         if not compatible(parameters[0], operand):
             where, wanted, given = difference(parameters[0], operand)
@@ -232,8 +232,8 @@ def _check_aliases(
     result: Shape, operands: tuple[Shape, ...], pairs: tuple[AliasPair, ...], modes: VerifyModes, codes: tuple[str, str] = ("C036", "C037")
 ) -> None:
     """An output that shares memory with an operand has the operand's shape; `codes` are for places that do not exist and for shapes."""
-    for pair in pairs:
-        at = "output_to_operand_aliasing value"
+    for number, pair in enumerate(pairs):
+        at = f"output_to_operand_aliasing[{number}][parentheses]"
         known = 0 <= pair.number < len(operands)
         require(known, codes[0], at, f"operand {pair.number} does not exist ({count(len(operands), 'operand')})")
         output, operand = subshape(result, pair.output_index), subshape(operands[pair.number], pair.index)

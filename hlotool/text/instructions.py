@@ -161,7 +161,7 @@ def _blamed(builder: ModuleBuilder, at: str | int, position: int, parts: Instruc
     if place.word == "shape" and parts.shape is not None and position < parts.position:
         match = _TO_SHAPE.match(builder.source.text, position)
         return match.end() if match is not None and match.end() < parts.position else parts.position
-    if place.number is not None and place.number < len(parts.operands):
+    if place.number is not None and place.of != "call" and place.number < len(parts.operands):
         return getattr(parts.operands[place.number], "position", parts.position)
     return next((attribute.position for attribute in parts.attributes if attribute.name == place.word), parts.position)
 

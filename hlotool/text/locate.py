@@ -132,7 +132,7 @@ def _quick(text: str, start: int, end: int, place: Place) -> tuple[int, int] | N
     if place.word == "shape":
         return head[0], opcode - 1
     closing = attributes[0]
-    if place.word == "operands":
+    if place.word == "operands" or place.of == "call":
         return opcode, closing
     if place.word == "instruction":
         return line.end(1), line.start(11)
@@ -167,7 +167,7 @@ def _span(whole: Piece, place: Place) -> tuple[int, int]:
     if call is None:
         return instruction.start_pos, instruction.end_pos
     opcode = call.parts[0]
-    if place.word == "operands":
+    if place.word == "operands" or place.of == "call":
         return opcode.start_pos, call.end_pos
     named = instruction.find("name")
     if place.word == "name":
@@ -215,12 +215,22 @@ def _entry(value: Any, path: tuple[str, ...]) -> Any:
     for entry in path:
         while isinstance(value, Piece) and value.rule in _WRAPPERS and len(value.parts) == 1:
             value = value.parts[0]
+        if entry == "parentheses" and isinstance(value, Piece):
+            return _in_parentheses(value)
         entries = value.entries() if isinstance(value, Piece) else []
         found = entries[int(entry) : int(entry) + 1] if entry.isdigit() else [part for part in entries if _is_called(part, entry)]
         if not found:
             return value
         value = found[0]
     return value
+
+
+def _in_parentheses(value: Piece) -> Piece:
+    """The first parentheses of a value with what is in them, or the value where it has none."""
+    words = [str(part) if not isinstance(part, Piece) else "" for part in value.parts]
+    if "(" not in words or ")" not in words:
+        return value
+    return Piece("parentheses", value.parts[words.index("(") : words.index(")") + 1])
 
 
 def _is_called(part: Any, name: str) -> bool:

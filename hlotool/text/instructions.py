@@ -135,11 +135,13 @@ def add_instruction(
         if nested:
             name = _free_name(builder, name)
         else:
-            _check_name(builder, name, position)
+            _check_name(builder, name, position, start)
         instruction = _make(builder, name, parts, start, end)
     except Violation as violation:
         if violation.code:
-            builder.report_violation(violation, _blamed(builder, violation.at, position, parts))
+            blamed = _blamed(builder, violation.at, position, parts)
+            is_whole = violation.at == "instruction"
+            builder.report_violation(violation, start if is_whole else blamed, end if is_whole else -1)
         scope.broken.add(name)
         return None
     scope.names[name] = instruction
@@ -166,14 +168,14 @@ def _blamed(builder: ModuleBuilder, at: str | int, position: int, parts: Instruc
     return next((attribute.position for attribute in parts.attributes if attribute.name == place.word), parts.position)
 
 
-def _check_name(builder: ModuleBuilder, name: str, position: int) -> None:
+def _check_name(builder: ModuleBuilder, name: str, position: int, start: int) -> None:
     if not is_legal_name(name):
         suggestion = "a_" + name.lstrip("_") if name.startswith("__") else name + "_"
         raise Violation("S046", position, f"'{name}' cannot name an instruction", f"call it '{suggestion}'")
     first = builder.scope.names.get(name)
     if first is not None:
         at = f"; the first is at {builder.place(builder.text_start(first.start))}" if first.start >= 0 else ""
-        raise Violation("S003", position, f"instruction '{name}' is defined twice in computation '{builder.scope.computation.name}'{at}")
+        raise Violation("S003", start, f"instruction '{name}' is defined twice in computation '{builder.scope.computation.name}'{at}")
 
 
 def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int, end: int) -> Instruction:
@@ -267,5 +269,5 @@ def _parameter_number(builder: ModuleBuilder, parts: InstructionParts) -> int:
         raise Violation("S019", parts.position, f"a parameter number cannot be negative: {number}")
     if number in builder.scope.numbers:
         first = builder.scope.numbers[number]
-        raise Violation("S020", parts.position, f"parameter number {number} is taken by '{first.name}'")
+        raise Violation("S020", "instruction", f"parameter number {number} is taken by '{first.name}'")
     return number

@@ -29,7 +29,7 @@ _LONGEST = 500_000
 _PUNCTUATION = frozenset(("{", "}", "(", ")", "[", "]", ",", ":", "=", "->"))
 _BRACE = re.compile(r"[{}]")
 # Wrappers that a path of entries does not count.
-_WRAPPERS = frozenset({"shape", "sharding"})
+_WRAPPERS = frozenset({"shape", "sharding", "list_replica_groups"})
 # Operands that are nothing but names, with XLA's marks between them.
 _PLAIN_OPERAND = re.compile(r"(%?+[A-Za-z0-9_.\-]++)(?:, (?:/\*index=[0-9]++\*/)?+|\Z)")
 

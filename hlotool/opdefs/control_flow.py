@@ -167,7 +167,9 @@ def conditional(
 
         r = f32[] conditional(s32[] i, f32[] x, f32[4] y), branch_computations={f, g}
     """
-    require(selector.is_array and is_scalar(selector), "C008", "call of operand 0", f"selector is {selector.text_without_layout}, needs pred[] or s32[]")
+    require(
+        selector.is_array and is_scalar(selector), "C008", "call of operand 0", f"selector is {selector.text_without_layout}, needs pred[] or s32[]"
+    )
     branches = branch_computations
     if true_computation is not None and false_computation is not None:
         branches = (true_computation, false_computation)
@@ -272,7 +274,7 @@ def _custom_call_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
     for k, (constraint, operand) in enumerate(zip(constraints, operands, strict=True)):
         if not compatible(constraint, operand):
             message = f"constraint {k} is {constraint.text_without_layout}, operand {k} is {operand.text_without_layout}"
-            raise Violation("L020", "operand_layout_constraints", message)
+            raise Violation("L020", f"operand_layout_constraints[{k}]", message)
 
 
 def _custom_call_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:

@@ -168,7 +168,12 @@ class ModuleBuilder:
         if not computation.instructions:
             if not (scope.is_faulty or scope.broken):
                 brace = self.source.text.rfind("{", max(0, computation.start), position)
-                self.report("S011", max(brace, computation.start), f"computation '{computation.name}' has no instructions", "write at least a ROOT instruction")
+                self.report(
+                    "S011",
+                    max(brace, computation.start),
+                    f"computation '{computation.name}' has no instructions",
+                    "write at least a ROOT instruction",
+                )
             self.scopes.pop()
             self.broken.add(computation.name)
             return computation

@@ -23,6 +23,7 @@ from hlotool.text.attributes import (
     split_annotations,
 )
 from hlotool.text.builder import ModuleBuilder, free_name, is_legal_name
+from hlotool.text.lexer import entry_start, shape_before
 from hlotool.text.literal import parse_literal
 from hlotool.text.places import parse_place
 
@@ -69,7 +70,9 @@ def _resolve(builder: ModuleBuilder, operand: Any) -> Instruction:
         found = _element(builder, found, k, reference.position)
     if reference.shape is not None and not compatible(reference.shape, found.shape):
         message = f"the operand is annotated {reference.shape.text_without_layout}, '{found.name}' is {found.shape.text_without_layout}"
-        raise Violation("S022", reference.position, message, f"write {found.shape.text_without_layout} or drop the annotation")
+        raise Violation(
+            "S022", shape_before(builder.source.text, reference.position), message, f"write {found.shape.text_without_layout} or drop the annotation"
+        )
     return found
 
 
@@ -165,7 +168,10 @@ def _blamed(builder: ModuleBuilder, at: str | int, position: int, parts: Instruc
         return match.end() if match is not None and match.end() < parts.position else parts.position
     if place.number is not None and place.of != "call" and place.number < len(parts.operands):
         return getattr(parts.operands[place.number], "position", parts.position)
-    return next((attribute.position for attribute in parts.attributes if attribute.name == place.word), parts.position)
+    start = next((attribute.position for attribute in parts.attributes if attribute.name == place.word), -1)
+    if start >= 0 and place.path and place.path[0].isdigit():
+        return entry_start(builder.source.text, start, int(place.path[0]))
+    return start if start >= 0 else parts.position
 
 
 def _check_name(builder: ModuleBuilder, name: str, position: int, start: int) -> None:

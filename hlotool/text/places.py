@@ -34,7 +34,10 @@ _PLACE = re.compile(r"(?:(definition|root|call) of )?([^\s\[]+)(?: ([0-9]+)| (va
 
 
 class Place(Record):
-    """`of` is "definition" or "root" when another instruction is meant, "call" when all operands are; `number` counts operands, `path` leads to an entry of a value."""
+    """`of` is "definition" or "root" when another instruction is meant, "call" when all operands are.
+
+    `number` counts operands, `path` leads to an entry of a value.
+    """
 
     word: str
     of: str | None = None

@@ -16,7 +16,7 @@ __all__: list[str] = []
 
 _ALIAS, _DONOR = "input_output_alias", "buffer_donor"
 # Entries of a pair in text: the output's index, the parameter's number and index, the kind.
-_NUMBER, _KIND = 1, 3
+_KIND = 3
 
 Buffer = tuple[int, Index]
 """A parameter's number and an index into it."""

@@ -244,7 +244,7 @@ def _all_to_all_constraints(result: Shape, operands: tuple[Shape, ...], attribut
     for k, operand in enumerate(operands):
         same = same_shape(operands[0], operand, modes)
         _, first, other = difference(operands[0], operand)
-        require(same, "P012", f"operand {k}", f"operands of 'all-to-all' must have one shape, got {first} and {other}")
+        require(same, "P012", f"call of operand {k}", f"operands of 'all-to-all' must have one shape, got {first} and {other}")
     return tuple_shape(operands)
 
 

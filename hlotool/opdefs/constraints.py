@@ -109,6 +109,10 @@ def _layout_place(expected: Shape, result: Shape) -> str:
     return "shape" + "".join(reversed(indices)) + "[layout]" if path is None else "shape"
 
 
+# The rules whose place is the whole left side; the others are about the shape.
+_BLAMED_WITH_NAME = frozenset({"A006", "A016", "A019", "C003", "C011", "C014", "T009", "T024", "T095"})
+
+
 def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: Shape, modes: VerifyModes) -> None:
     """Refuses a written result shape that is not the expected one."""
     if ACCUMULATED in op.traits:
@@ -121,10 +125,11 @@ def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: 
     where, wanted, written = difference(expected, result)
     if compatible(expected, result):
         raise Violation("L024", _layout_place(expected, result), f"{where}the result of '{op.name}' lies in memory as {wanted}, written {written}")
+    at = "result" if op.result_code in _BLAMED_WITH_NAME else "shape"
     if where:
-        raise Violation(op.result_code, "shape", f"{where}the result of '{op.name}' is {wanted}, written {written}")
+        raise Violation(op.result_code, at, f"{where}the result of '{op.name}' is {wanted}, written {written}")
     given = f" of {' and '.join(shape.text_without_layout for shape in operands)}" if 0 < len(operands) <= _MOST_OPERANDS_SHOWN else ""
-    raise Violation(op.result_code, "shape", f"'{op.name}'{given} gives {wanted}, written {written}", f"write {wanted}")
+    raise Violation(op.result_code, at, f"'{op.name}'{given} gives {wanted}, written {written}", f"write {wanted}")
 
 
 def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
@@ -136,7 +141,7 @@ def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
         k, size, wanted = next((k, size, wanted) for k, (size, wanted, written) in enumerate(marks) if wanted != written)
         where = f" of element {_path_text(path)}" if path else ""
         kinds = (f"dynamic (<={size})", "static") if wanted else ("static", f"dynamic (<={size})")
-        raise Violation("T082", "shape", f"result dimension {k}{where} of '{op.name}' is {kinds[0]}, written {kinds[1]}")
+        raise Violation("T082", "result", f"result dimension {k}{where} of '{op.name}' is {kinds[0]}, written {kinds[1]}")
 
 
 def check_precision(op: OpDef, operands: Sequence[Shape], modes: VerifyModes) -> None:

@@ -63,7 +63,7 @@ def _refuse_argument(operand: Shape, parameter: Shape, code: str, k: int, name: 
     if compatible(operand, parameter):
         message = f"{where}operand {k} lies in memory as {given}, {where}{name} as {wanted}"
         raise Violation("L025", "operands", message, "insert copy to change layouts")
-    raise Violation(code, f"operand {k}", f"{where}operand {k} is {given}, {where}{name} is {wanted}")
+    raise Violation(code, f"call of operand {k}", f"{where}operand {k} is {given}, {where}{name} is {wanted}")
 
 
 def _check_composite(frontend_attributes: dict[str, str]) -> None:
@@ -89,7 +89,7 @@ def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) ->
     for k, (operand, parameter) in enumerate(zip(operands, parameters, strict=True)):
         if not compatible(operand, parameter):
             where, wanted, given = difference(parameter, operand)
-            raise Violation("C002", f"operand {k}", f"{where}operand {k} is {given}, {where}parameter {k} is {wanted}")
+            raise Violation("C002", f"call of operand {k}", f"{where}operand {k} is {given}, {where}parameter {k} is {wanted}")
     return to_apply.result
 
 
@@ -129,7 +129,7 @@ def _conditional_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
         raise Violation("S013", "operands", "'conditional' needs a selector operand")
     selector = bare(operands[0])
     if not is_scalar(selector) or selector.element_type not in ("pred", "s32"):
-        raise Violation("C008", "operand 0", f"selector is {operands[0].text_without_layout}, needs pred[] or s32[]")
+        raise Violation("C008", "call of operand 0", f"selector is {operands[0].text_without_layout}, needs pred[] or s32[]")
     by_name = ("true_computation", "false_computation")
     wanted, unwanted = (by_name, ("branch_computations",)) if selector.element_type == "pred" else (("branch_computations",), by_name)
     for name in unwanted:
@@ -167,7 +167,9 @@ def conditional(
 
         r = f32[] conditional(s32[] i, f32[] x, f32[4] y), branch_computations={f, g}
     """
-    require(selector.is_array and is_scalar(selector), "C008", "operand 0", f"selector is {selector.text_without_layout}, needs pred[] or s32[]")
+    require(
+        selector.is_array and is_scalar(selector), "C008", "call of operand 0", f"selector is {selector.text_without_layout}, needs pred[] or s32[]"
+    )
     branches = branch_computations
     if true_computation is not None and false_computation is not None:
         branches = (true_computation, false_computation)
@@ -175,14 +177,14 @@ def conditional(
     fits = len(operands) == len(branches)
     require(fits, "C009", "operands", f"{len(branches)} branches need {count(len(branches) + 1, 'operand')}, got {len(operands) + 1}")
     for k, (branch, operand) in enumerate(zip(branches, operands, strict=True)):
-        at, parameters = f"operand {k + 1}", branch.parameters
+        at, parameters = f"call of operand {k + 1}", branch.parameters
         require(len(parameters) == 1, "C010", at, f"branch {k} has {count(len(parameters), 'parameter')}, needs 1")
         if not compatible(parameters[0], operand):
             where, wanted, given = difference(parameters[0], operand)
             raise Violation("C010", at, f"{where}operand {k + 1} is {given}, {where}parameter of branch {k} is {wanted}")
         if not compatible(branches[0].result, branch.result):
             where, wanted, given = difference(branches[0].result, branch.result)
-            raise Violation("C011", "shape", f"{where}the result of branch 0 is {wanted}, of branch {k} {given}")
+            raise Violation("C011", "result", f"{where}the result of branch 0 is {wanted}, of branch {k} {given}")
     return _dynamic_where_any([branch.result for branch in branches])
 
 
@@ -232,8 +234,8 @@ def _check_aliases(
     result: Shape, operands: tuple[Shape, ...], pairs: tuple[AliasPair, ...], modes: VerifyModes, codes: tuple[str, str] = ("C036", "C037")
 ) -> None:
     """An output that shares memory with an operand has the operand's shape; `codes` are for places that do not exist and for shapes."""
-    for pair in pairs:
-        at = "output_to_operand_aliasing value"
+    for number, pair in enumerate(pairs):
+        at = f"output_to_operand_aliasing[{number}][parentheses]"
         known = 0 <= pair.number < len(operands)
         require(known, codes[0], at, f"operand {pair.number} does not exist ({count(len(operands), 'operand')})")
         output, operand = subshape(result, pair.output_index), subshape(operands[pair.number], pair.index)
@@ -272,7 +274,7 @@ def _custom_call_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
     for k, (constraint, operand) in enumerate(zip(constraints, operands, strict=True)):
         if not compatible(constraint, operand):
             message = f"constraint {k} is {constraint.text_without_layout}, operand {k} is {operand.text_without_layout}"
-            raise Violation("L020", "operand_layout_constraints", message)
+            raise Violation("L020", f"operand_layout_constraints[{k}]", message)
 
 
 def _custom_call_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -329,7 +331,7 @@ def _async_start_constraints(result: Shape, operands: tuple[Shape, ...], attribu
                 raise Violation("A005", "shape", f"{where}operand {k} is {given}, {name} {wanted}")
     if not _is_beginning(promised, called.result, modes):
         where, wanted, written = difference(called.result, promised)
-        raise Violation("A006", "shape", f"{where}the computation's result is {wanted}, the shape promises {written}")
+        raise Violation("A006", "result", f"{where}the computation's result is {wanted}, the shape promises {written}")
     pairs = attributes["output_to_operand_aliasing"]
     require(all(pair.output_index for pair in pairs), "A031", "output_to_operand_aliasing value", "the output's index must not be empty")
     _check_aliases(result, operands, pairs, modes, ("A031", "A031"))
@@ -353,7 +355,7 @@ def async_start(*operands: Shape, async_execution_thread: Text = "main", output_
 
 def _async_update_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     if result is not None and result != operands[0]:
-        raise Violation("A032", "shape", f"result {result.text} is not the operand's shape {operands[0].text}")
+        raise Violation("A032", "result", f"result {result.text} is not the operand's shape {operands[0].text}")
 
 
 @op(infers=False, parse_rule=_async_update_rule)

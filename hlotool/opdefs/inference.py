@@ -113,7 +113,9 @@ def require_array(shape: Shape, at: str, opcode: str) -> None:
     """Refuses tuples, tokens, opaque values and buffers."""
     # Here and below, messages are made only when they are needed: the verifier asks for every operand of every instruction.
     if not shape.is_array:
-        raise Violation("T099", at, f"{at} of '{opcode}' must be an array, got {shape.text_without_layout}")
+        raise Violation(
+            "T099", f"call of {at}" if at.startswith("operand ") else at, f"{at} of '{opcode}' must be an array, got {shape.text_without_layout}"
+        )
 
 
 def require_arrays(operands: Iterable[Shape], opcode: str) -> None:

@@ -73,7 +73,7 @@ def _element_constraints(result: Shape, operands: tuple[Shape, ...], attributes:
         meant = [k for k, element in enumerate(elements[:_MOST_GUESSED]) if compatible(element, result)]
         hint = f"did you mean index={meant[0]}?" if len(meant) == 1 else None
         where, wanted, written = difference(elements[index], result)
-        raise Violation("T070", "shape", f"{where}element {index} of the tuple is {wanted}, written {written}", hint)
+        raise Violation("T070", "result", f"{where}element {index} of the tuple is {wanted}, written {written}", hint)
 
 
 @op(constraints=_element_constraints, result_code="T070", traits=(MIXED_PRECISION, LAYOUT_KEPT))

@@ -21,7 +21,12 @@ from hlotool.shapes.shape import Shape, compatible, subshape
 __all__ = ["MAX_DIAGNOSTICS", "ModuleBuilder", "Scope", "free_name", "is_legal_name"]
 
 # What a message about one place underlines.
-_WORD = re.compile(r"[A-Za-z0-9_.%\-]++")
+_WORD = re.compile(r"(?:ROOT[ \t]++)?+[A-Za-z0-9_.%\-]++")
+# Codes that are about an attribute as a whole, and its name before the value at which the fault is seen.
+_ABOUT_ATTRIBUTE = frozenset({"S006", "S017", "S018", "S029"})
+_ATTRIBUTE_BEFORE = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]*+=[ \t]*+\Z")
+_LONGEST_ATTRIBUTE = 80
+_PARAMETER = re.compile(r"\bparameter[ \t]*+\([^)]*+\)")
 # The beginning of a pair in input_output_alias.
 _ALIAS_PAIR = re.compile(r"\{[-0-9, \t\r\n]*+\}[ \t\r\n]*+:")
 
@@ -123,10 +128,16 @@ class ModuleBuilder:
             Diagnostic(code, CODE_NAMES[code], severity, message, self.source.filename, line, column, end_line, end_column, hint, notes, computation)
         )
 
-    def report_violation(self, violation: Violation, position: int) -> None:
-        start = violation.at if isinstance(violation.at, int) else position
-        word = _WORD.match(self.source.text, start)
-        self.report(violation.code, start, violation.message, violation.hint, end=word.end() if word else -1)
+    def report_violation(self, violation: Violation, position: int, end: int = -1) -> None:
+        """Reports it at `position` unless it says where; `end` is that of the next word if it is not given."""
+        text, start = self.source.text, violation.at if isinstance(violation.at, int) else position
+        word = _WORD.match(text, start)
+        if end < 0 and word is not None:
+            end = word.end()
+        if violation.code in _ABOUT_ATTRIBUTE:
+            name = _ATTRIBUTE_BEFORE.search(text, max(0, start - _LONGEST_ATTRIBUTE), start)
+            end, start = (max(end, start + 1), name.start()) if name is not None else (end, start)
+        self.report(violation.code, start, violation.message, violation.hint, end=end)
 
     def place(self, position: int) -> str:
         line, column = self.source.line_column(position)
@@ -156,7 +167,13 @@ class ModuleBuilder:
         computation.execution_thread = thread
         if not computation.instructions:
             if not (scope.is_faulty or scope.broken):
-                self.report("S011", computation.start, f"computation '{computation.name}' has no instructions", "write at least a ROOT instruction")
+                brace = self.source.text.rfind("{", max(0, computation.start), position)
+                self.report(
+                    "S011",
+                    max(brace, computation.start),
+                    f"computation '{computation.name}' has no instructions",
+                    "write at least a ROOT instruction",
+                )
             self.scopes.pop()
             self.broken.add(computation.name)
             return computation
@@ -187,7 +204,9 @@ class ModuleBuilder:
         if count and max(scope.numbers) >= count:
             missing = next(k for k in range(count) if k not in scope.numbers)
             last = scope.numbers[max(scope.numbers)]
-            self.report("S021", self.text_start(last.start), f"parameter number {missing} is missing, though {max(scope.numbers)} is there")
+            call = _PARAMETER.search(self.source.text, last.start)
+            start, end = call.span() if call is not None else (self.text_start(last.start), -1)
+            self.report("S021", start, f"parameter number {missing} is missing, though {max(scope.numbers)} is there", end=end)
 
     def _check_result(self, scope: Scope) -> None:
         computation = scope.computation

@@ -156,7 +156,7 @@ def _report(session: Session, error: UnexpectedInput, accepts: frozenset[str], *
         # The fault is that something ended too early; it is shown where it ended, not where the next thing starts.
         shown, end = at_end, at_end + 1
     before = _WORD_BEFORE.search(text, max(0, position - _LONGEST_WORD), position) if code in _ABOUT_WORD_BEFORE else None
-    if before is not None:
+    if before is not None and (code != "S017" or "=" in before[0]):
         shown = before.start()
     if unclosed and session.builder.scopes:
         hint = hint or f"close computation '{session.builder.scope.computation.name}' with }}"
@@ -172,8 +172,8 @@ _RESUME = re.compile(
 )
 # The name that an instruction would have, however wrong it is.
 _NAMED = re.compile(r"[ \t]*(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=")
-# Codes for what is missing behind a word, which is shown then: a module without a name, a key without a proper value.
-_ABOUT_WORD_BEFORE = frozenset({"M019", "M023"})
+# Codes for what is missing or wrong behind a word, which is shown then: a module without a name, a key without a proper value, half a name.
+_ABOUT_WORD_BEFORE = frozenset({"M019", "M023", "S017", "S048"})
 _LONGEST_WORD = 200
 _WORD_BEFORE = re.compile(r"[A-Za-z0-9_.\-]+=?\s*\Z")
 _TOKEN_START = re.compile(r"[A-Za-z0-9_%{}()\[\],=:*+~?\"'-]|<=|\.\.\.")

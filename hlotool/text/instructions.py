@@ -23,6 +23,7 @@ from hlotool.text.attributes import (
     split_annotations,
 )
 from hlotool.text.builder import ModuleBuilder, free_name, is_legal_name
+from hlotool.text.lexer import entry_start, shape_before
 from hlotool.text.literal import parse_literal
 from hlotool.text.places import parse_place
 
@@ -69,7 +70,9 @@ def _resolve(builder: ModuleBuilder, operand: Any) -> Instruction:
         found = _element(builder, found, k, reference.position)
     if reference.shape is not None and not compatible(reference.shape, found.shape):
         message = f"the operand is annotated {reference.shape.text_without_layout}, '{found.name}' is {found.shape.text_without_layout}"
-        raise Violation("S022", reference.position, message, f"write {found.shape.text_without_layout} or drop the annotation")
+        raise Violation(
+            "S022", shape_before(builder.source.text, reference.position), message, f"write {found.shape.text_without_layout} or drop the annotation"
+        )
     return found
 
 
@@ -135,11 +138,13 @@ def add_instruction(
         if nested:
             name = _free_name(builder, name)
         else:
-            _check_name(builder, name, position)
+            _check_name(builder, name, position, start)
         instruction = _make(builder, name, parts, start, end)
     except Violation as violation:
         if violation.code:
-            builder.report_violation(violation, _blamed(builder, violation.at, position, parts))
+            blamed = _blamed(builder, violation.at, position, parts)
+            is_whole = violation.at == "instruction"
+            builder.report_violation(violation, start if is_whole else blamed, end if is_whole else -1)
         scope.broken.add(name)
         return None
     scope.names[name] = instruction
@@ -156,22 +161,27 @@ def _blamed(builder: ModuleBuilder, at: str | int, position: int, parts: Instruc
     if isinstance(at, int):
         return at
     place = parse_place(at)
+    if place.word == "result":
+        return position
     if place.word == "shape" and parts.shape is not None and position < parts.position:
         match = _TO_SHAPE.match(builder.source.text, position)
         return match.end() if match is not None and match.end() < parts.position else parts.position
-    if place.number is not None and place.number < len(parts.operands):
+    if place.number is not None and place.of != "call" and place.number < len(parts.operands):
         return getattr(parts.operands[place.number], "position", parts.position)
-    return next((attribute.position for attribute in parts.attributes if attribute.name == place.word), parts.position)
+    start = next((attribute.position for attribute in parts.attributes if attribute.name == place.word), -1)
+    if start >= 0 and place.path and place.path[0].isdigit():
+        return entry_start(builder.source.text, start, int(place.path[0]))
+    return start if start >= 0 else parts.position
 
 
-def _check_name(builder: ModuleBuilder, name: str, position: int) -> None:
+def _check_name(builder: ModuleBuilder, name: str, position: int, start: int) -> None:
     if not is_legal_name(name):
         suggestion = "a_" + name.lstrip("_") if name.startswith("__") else name + "_"
         raise Violation("S046", position, f"'{name}' cannot name an instruction", f"call it '{suggestion}'")
     first = builder.scope.names.get(name)
     if first is not None:
         at = f"; the first is at {builder.place(builder.text_start(first.start))}" if first.start >= 0 else ""
-        raise Violation("S003", position, f"instruction '{name}' is defined twice in computation '{builder.scope.computation.name}'{at}")
+        raise Violation("S003", start, f"instruction '{name}' is defined twice in computation '{builder.scope.computation.name}'{at}")
 
 
 def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int, end: int) -> Instruction:
@@ -265,5 +275,5 @@ def _parameter_number(builder: ModuleBuilder, parts: InstructionParts) -> int:
         raise Violation("S019", parts.position, f"a parameter number cannot be negative: {number}")
     if number in builder.scope.numbers:
         first = builder.scope.numbers[number]
-        raise Violation("S020", parts.position, f"parameter number {number} is taken by '{first.name}'")
+        raise Violation("S020", "instruction", f"parameter number {number} is taken by '{first.name}'")
     return number

@@ -21,7 +21,7 @@ from hlotool.text.grammar import Grammar
 from hlotool.text.line_reader import LineReader
 from hlotool.text.session import LexerSession
 
-__all__ = ["ACTIVE", "HloLexer", "raw_value_end", "skip_blanks", "would_shift"]
+__all__ = ["ACTIVE", "HloLexer", "entry_start", "raw_value_end", "shape_before", "skip_blanks", "would_shift"]
 
 
 class Active(threading.local):
@@ -204,3 +204,40 @@ def dictionary_end(text: str, start: int) -> int:
 
 
 _FREE_FORM = {"RAW_DICT": dictionary_end, "LITERAL_TEXT": literal_end, "RAW_VALUE": raw_value_end}
+
+
+def shape_before(text: str, at: int) -> int:
+    """Offset of the shape that ends before `at`."""
+    start, depth = at, 0
+    while start > 0 and text[start - 1] in " \t":
+        start -= 1
+    while start > 0:
+        c = text[start - 1]
+        if c in ")]}":
+            depth += 1
+        elif c in "([{":
+            if not depth:
+                break
+            depth -= 1
+        elif not depth and c in ", \t\r\n/":
+            break
+        start -= 1
+    return start
+
+
+def entry_start(text: str, at: int, number: int) -> int:
+    """Offset of an entry of the first list in braces behind `at`; `at` itself where there is none.
+
+    >>> entry_start("constraints={f32[2,3]{1,0}, f32[4]{0}}", 0, 1)
+    28
+    """
+    depth = 0
+    for k in range(at, len(text)):
+        depth += (text[k] in "{[(") - (text[k] in "}])")
+        if depth == 1 and text[k] in "{,":
+            if not number:
+                return skip_blanks(text, k + 1)
+            number -= 1
+        elif not depth and text[k] == "}":
+            break
+    return at

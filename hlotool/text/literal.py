@@ -330,6 +330,7 @@ class _ArrayScanner:
         self.plan = plan
         self.items: list[str] = []
         self.seen = [0] * len(plan.dimensions)
+        self.opened = [0] * len(plan.dimensions)
         self.level = 0
         self.values_after_dots: int | None = None
         self.fault: Violation | None = None
@@ -390,6 +391,7 @@ class _ArrayScanner:
         if level == len(dimensions):
             raise self.fault or Violation("S030", _start(match), f"expected at most {len(dimensions)} levels of braces, found more")
         self.level = level + 1
+        self.opened[level] = _start(match)
         if level:
             self.seen[level - 1] += 1
             if self.seen[level - 1] > dimensions[level - 1]:
@@ -400,7 +402,7 @@ class _ArrayScanner:
         if level < 0:
             raise self.fault or Violation("S001", _start(match), "expected a value, found '}'")
         if self.seen[level] != dimensions[level]:
-            raise self.fault or Violation("S030", _start(match), f"{_expected(dimensions, level)}, found {self.seen[level]}")
+            raise self.fault or Violation("S030", self.opened[level], f"{_expected(dimensions, level)}, found {self.seen[level]}")
         self.seen[level] = 0
         self.level = level
 

@@ -29,7 +29,7 @@ _LONGEST = 500_000
 _PUNCTUATION = frozenset(("{", "}", "(", ")", "[", "]", ",", ":", "=", "->"))
 _BRACE = re.compile(r"[{}]")
 # Wrappers that a path of entries does not count.
-_WRAPPERS = frozenset({"shape", "sharding"})
+_WRAPPERS = frozenset({"shape", "sharding", "list_replica_groups"})
 # Operands that are nothing but names, with XLA's marks between them.
 _PLAIN_OPERAND = re.compile(r"(%?+[A-Za-z0-9_.\-]++)(?:, (?:/\*index=[0-9]++\*/)?+|\Z)")
 
@@ -125,12 +125,14 @@ def _quick(text: str, start: int, end: int, place: Place) -> tuple[int, int] | N
         return None
     if place.word == "name":
         return name
+    if place.word == "result":
+        return name[0], head[1] if opcode == head[0] else opcode - 1
     if place.word == "opcode" or (place.word == "shape" and opcode == head[0]):
         return opcode, head[1]
     if place.word == "shape":
         return head[0], opcode - 1
     closing = attributes[0]
-    if place.word == "operands":
+    if place.word == "operands" or place.of == "call":
         return opcode, closing
     if place.word == "instruction":
         return line.end(1), line.start(11)
@@ -165,10 +167,13 @@ def _span(whole: Piece, place: Place) -> tuple[int, int]:
     if call is None:
         return instruction.start_pos, instruction.end_pos
     opcode = call.parts[0]
-    if place.word == "operands":
+    if place.word == "operands" or place.of == "call":
         return opcode.start_pos, call.end_pos
+    named = instruction.find("name")
     if place.word == "name":
-        part: Any = instruction.find("name")
+        part: Any = named
+    elif place.word == "result":
+        return instruction.start_pos if named is None else named.start_pos, (right.find("shape") or opcode).end_pos
     elif place.word == "shape":
         part = right.find("shape")
         part = _entry(part, place.path)
@@ -210,12 +215,22 @@ def _entry(value: Any, path: tuple[str, ...]) -> Any:
     for entry in path:
         while isinstance(value, Piece) and value.rule in _WRAPPERS and len(value.parts) == 1:
             value = value.parts[0]
+        if entry == "parentheses" and isinstance(value, Piece):
+            return _in_parentheses(value)
         entries = value.entries() if isinstance(value, Piece) else []
         found = entries[int(entry) : int(entry) + 1] if entry.isdigit() else [part for part in entries if _is_called(part, entry)]
         if not found:
             return value
         value = found[0]
     return value
+
+
+def _in_parentheses(value: Piece) -> Piece:
+    """The first parentheses of a value with what is in them, or the value where it has none."""
+    words = [str(part) if not isinstance(part, Piece) else "" for part in value.parts]
+    if "(" not in words or ")" not in words:
+        return value
+    return Piece("parentheses", value.parts[words.index("(") : words.index(")") + 1])
 
 
 def _is_called(part: Any, name: str) -> bool:

@@ -6,6 +6,7 @@ Of a module's header, attributes and their values are parts.
 | `at` | part |
 |---|---|
 | `instruction`, `name`, `shape`, `opcode` | what they say |
+| `result` | from the instruction's name to the end of its shape |
 | `operands` | from the opcode to the closing parenthesis |
 | `operand 1` | one operand |
 | `literal` | the value of a constant |
@@ -15,6 +16,8 @@ Of a module's header, attributes and their values are parts.
 | `window value[stride]` | the value of an entry that begins with a key |
 | `shape[0]` | one element of a tuple's shape |
 | `shape[layout]`, `shape[layout][T]` | the layout of the shape, its tiles |
+| `call of operand 1` | the same as `operands`; its note is about one operand |
+| `window[parentheses]` | what stands in parentheses in a value or an entry |
 | `definition of operand 1` | the instruction that defines the operand |
 | `root of body` | the root of the computation that the attribute names |
 """
@@ -27,11 +30,14 @@ from hlotool.record import Record
 
 __all__ = ["Place", "parse_place"]
 
-_PLACE = re.compile(r"(?:(definition|root) of )?([^\s\[]+)(?: ([0-9]+)| (value))?((?:\[(?:[0-9]+|[A-Za-z_]+)\])*)")
+_PLACE = re.compile(r"(?:(definition|root|call) of )?([^\s\[]+)(?: ([0-9]+)| (value))?((?:\[(?:[0-9]+|[A-Za-z_]+)\])*)")
 
 
 class Place(Record):
-    """`of` is "definition" or "root" when another instruction is meant; `number` counts operands, `path` leads to an entry of a value."""
+    """`of` is "definition" or "root" when another instruction is meant, "call" when all operands are.
+
+    `number` counts operands, `path` leads to an entry of a value.
+    """
 
     word: str
     of: str | None = None

@@ -87,7 +87,7 @@ class Reporter:
         x, inside, hidden = finding.instruction, finding.computation, self.facts.module.hidden
         if inside in hidden and inside is not None and x is not None:
             calls = self.facts.callers.get(inside, ())
-            at = "shape[1]" if finding.at in ("shape", "instruction") and x is inside.root else finding.at
+            at = "shape[1]" if finding.at in ("shape", "result", "instruction") and x is inside.root else finding.at
             return replace(finding, computation=calls[0][0], instruction=calls[0][1], at=at) if calls else finding
         if x is None or not (x.op.name.startswith("async-") and x.called and x.called[0] in hidden):
             return finding

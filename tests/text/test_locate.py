@@ -27,7 +27,16 @@ def test_both_ways_agree(folder, monkeypatch):
             for x in module.all_instructions():
                 if x.start < 0:
                     continue
-                places = ["name", "shape", "opcode", "operands", "instruction", *(f"operand {k}" for k in range(len(x.operands) + 1))]
+                places = [
+                    "name",
+                    "result",
+                    "call of operand 0",
+                    "shape",
+                    "opcode",
+                    "operands",
+                    "instruction",
+                    *(f"operand {k}" for k in range(len(x.operands) + 1)),
+                ]
                 places += [place for name in x.attributes for place in (name, f"{name} value")]
                 for place in map(parse_place, places):
                     found = locate._quick(text, x.start, x.end, place)

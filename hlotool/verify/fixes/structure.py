@@ -42,13 +42,12 @@ def no_entry(faulty: Faulty) -> Iterator[Edit]:
 def operand_annotation(faulty: Faulty) -> Iterator[Edit]:
     """Annotate the operand with its shape."""
     text, at = faulty.source.text, faulty.offset
-    name = re.compile(r"%?+([A-Za-z0-9_.\-]++)").match(text, at)
+    end = _shape_end(text, at)
+    name = re.compile(r"%?+([A-Za-z0-9_.\-]++)").match(text, skip_blanks(text, end))
     computation = faulty.computation
     defined = next((x for x in computation.instructions if name is not None and x.name == name[1]), None) if computation is not None else None
-    if defined is not None:
-        start, end = _shape_before(text, at)
-        if start < end:
-            yield Edit(start, end, defined.shape.text_without_layout)
+    if defined is not None and at < end:
+        yield Edit(at, end, defined.shape.text_without_layout)
 
 
 @fixer("S023")
@@ -76,26 +75,6 @@ def signature_parameters(faulty: Faulty) -> Iterator[Edit]:
     if end > 0 and "//" not in text[opening.end() : end] and "/*" not in text[opening.end() : end]:
         parameters = ", ".join(f"{percent}{p.name}: {p.shape.text_without_layout}" for p in computation.parameters)
         yield Edit(opening.end(), end - 1, parameters)
-
-
-def _shape_before(text: str, at: int) -> tuple[int, int]:
-    """Offsets of the shape that ends before `at`."""
-    end = at
-    while end > 0 and text[end - 1] in " \t":
-        end -= 1
-    start, depth = end, 0
-    while start > 0:
-        c = text[start - 1]
-        if c in ")]}":
-            depth += 1
-        elif c in "([{":
-            if not depth:
-                break
-            depth -= 1
-        elif not depth and c in ", \t\r\n/":
-            break
-        start -= 1
-    return start, end
 
 
 def _shape_end(text: str, start: int) -> int:

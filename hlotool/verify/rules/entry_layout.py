@@ -34,7 +34,7 @@ def entry_layout(facts: Facts) -> Iterator[Finding]:
     parameters, root = module.entry.parameters, module.entry.root
     if len(said.parameters) != len(parameters):
         message = f"the header has {count(len(said.parameters), 'parameter')}, ENTRY '{module.entry.name}' has {len(parameters)}"
-        yield Finding("M001", None, None, f"{_AT}[0]", message)
+        yield Finding("M001", None, None, f"{_AT}[parentheses]", message)
     else:
         for k, (shape, parameter) in enumerate(zip(said.parameters, parameters, strict=True)):
             yield from _compared(facts, shape, parameter.shape, f"{_AT}[{k}]", ("M002", "L022"), f"parameter {k} '{parameter.name}'")

@@ -15,8 +15,8 @@ from hlotool.verify.registry import Finding, module_rule
 __all__: list[str] = []
 
 _ALIAS, _DONOR = "input_output_alias", "buffer_donor"
-# Entries of a pair in text: the output's index, the parameter's number and index, the kind.
-_NUMBER, _KIND = 1, 3
+# The entry of a pair in text that says its kind, behind the output's index, the parameter's number and its index.
+_KIND = 3
 
 Buffer = tuple[int, Index]
 """A parameter's number and an index into it."""
@@ -58,11 +58,11 @@ def _fault(facts: Facts, pair: AliasPair) -> tuple[str, str, str, str | None] | 
     module = facts.module
     parameters, buffer = facts.program_shape(module.entry).parameters, (pair.number, pair.index)
     if pair.number >= len(parameters):
-        return "M005", f"[{_NUMBER}]", f"ENTRY has {count(len(parameters), 'parameter')}, none is number {pair.number}", None
+        return "M005", "[parentheses]", f"ENTRY has {count(len(parameters), 'parameter')}, none is number {pair.number}", None
     given, made = subshape(parameters[pair.number], pair.index), subshape(module.entry.root.shape, pair.output_index)
     if given is None:
         whole = brief(parameters[pair.number])
-        return "M006", f"[{_NUMBER}]", f"parameter {pair.number} is {whole}, no index {spelled(pair.index)}", None
+        return "M006", "[parentheses]", f"parameter {pair.number} is {whole}, no index {spelled(pair.index)}", None
     if made is None:
         return None
     for shape, what in ((made, f"output {spelled(pair.output_index)}"), (given, _named(buffer))):

@@ -47,7 +47,14 @@ def replica_groups(facts: Facts) -> Iterator[Finding]:
         if found is None and _UNIFORM[x.op.name] and len(sizes) > 1:
             found = "P005", f"groups of '{x.op.name}' have the sizes {' and '.join(map(str, sizes))}"
         if found is not None:
-            yield Finding(found[0], computation, x, _AT, found[1])
+            yield Finding(found[0], computation, x, _place(found[0], groups), found[1])
+
+
+def _place(code: str, groups: ReplicaGroups) -> str:
+    """The group with an id that is out of range, else all of them."""
+    limit = sum(map(len, groups.lists))
+    strange = (k for k, group in enumerate(groups.lists) if any(not 0 <= device < limit for device in group))
+    return f"replica_groups[{next(strange, 0)}]" if code == "P003" else _AT
 
 
 def _miscounted(groups: ReplicaGroups) -> tuple[str, str] | None:

@@ -84,7 +84,7 @@ def uneven_shardings(facts: Facts) -> Iterator[Finding]:
             if isinstance(sharding, Sharding) and x.shape.is_array:
                 fault = _uneven(x, sharding)
                 if fault is not None:
-                    yield Finding("P037", computation, x, "sharding value", fault)
+                    yield Finding("P037", computation, x, "sharding[devices]", fault)
 
 
 def _uneven(x: Instruction, sharding: Sharding) -> str | None:

@@ -19,7 +19,7 @@ from hlotool.record import replace
 from hlotool.shapes.shape import Shape
 from hlotool.text.parser import no_garbage_collection
 from hlotool.verify.facts import Facts
-from hlotool.verify.registry import LINT, MODULE_RULES, SHAPE_RULES, Finding, load_rules
+from hlotool.verify.registry import LINT, MODULE_RULES, SHAPE_RULES, Finding
 from hlotool.verify.report import Reporter
 from hlotool.verify.selection import Selection
 from hlotool.verify.suppressions import apply_suppressions
@@ -54,7 +54,6 @@ def check(module: Module, modes: VerifyModes, selection: Selection) -> list[Diag
     >>> check(module, VerifyModes(), Selection())
     []
     """
-    load_rules()
     if modes.layouts_kept is None:
         modes = replace(modes, layouts_kept=bool(modes.layout_sensitive))
     if modes.layout_sensitive is None:

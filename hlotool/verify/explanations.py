@@ -15,7 +15,7 @@ from hlotool.errors import HlotoolError, nearest
 from hlotool.opdefs.base import REQUIRED, OpDef
 from hlotool.opdefs.table import OPS
 from hlotool.verify.fixing import fix_rules
-from hlotool.verify.registry import MODULE_RULES, SHAPE_RULES, load_rules
+from hlotool.verify.registry import MODULE_RULES, SHAPE_RULES
 from hlotool.verify.summaries import SUMMARIES
 from hlotool.verify.suppressions import unused_suppression
 
@@ -122,7 +122,6 @@ def _spelled(default: Any) -> str:
 @lru_cache(maxsize=1)
 def _docs() -> dict[str, str]:
     """The docstrings of rules, by code."""
-    load_rules()
     found = {"W050": unused_suppression.__doc__ or ""}
     for codes, check in _checks():
         for code in codes:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
-from hlotool.analysis.buffer_sizes import array_bytes
 from hlotool.analysis.users import users
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.walk import computation_post_order
 from hlotool.record import Record
+from hlotool.shapes.memory import array_bytes
 from hlotool.shapes.shape import Shape, subshape
 
 __all__ = ["LiveBuffer", "PeakMemory", "peak_memory"]

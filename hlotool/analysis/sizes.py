@@ -11,9 +11,7 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.layout import COMBINE
 from hlotool.shapes.shape import Shape
 
-__all__ = ["bytes_of", "elements_of", "padded_bytes_of", "spelled_bytes"]
-
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+__all__ = ["bytes_of", "elements_of", "padded_bytes_of"]
 
 
 def elements_of(shape: Shape) -> int:
@@ -58,15 +56,3 @@ def padded_bytes_of(leaf: Shape) -> int:
     for k, size in enumerate(tile, len(sizes) - len(tile)):
         sizes[k] = -(-sizes[k] // size) * size if size > 0 else sizes[k]
     return (prod(sizes) * _bits(leaf) + 7) // 8
-
-
-def spelled_bytes(count: int) -> str:
-    """A number of bytes for people.
-
-    >>> spelled_bytes(524288)
-    '512 KiB'
-    """
-    size, unit = float(count), 0
-    while size >= 1024 and unit < len(_UNITS) - 1:
-        size, unit = size / 1024, unit + 1
-    return f"{size:.4g} {_UNITS[unit]}"

@@ -10,13 +10,14 @@ import re
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import NamedTuple
 
-from hlotool.cli.inputs import STDIN, one_by_one, read_input
+from hlotool.cli.inputs import read_input
 from hlotool.cli.render import Finding
 from hlotool.cli.rule_choice import Checks
+from hlotool.cli.workers import in_order
 from hlotool.errors import Diagnostic, Edit, Fix, HlotoolError, ParseError, Source
 
 __all__ = ["Checked", "Job", "check_file", "check_files", "check_text", "collapsed"]
@@ -43,7 +44,7 @@ class Checked(NamedTuple):
     is_bug: bool = False
 
 
-def check_file(file: str, job: Job, checks: Checks) -> Checked:
+def check_file(file: str, checks: Checks, job: Job) -> Checked:
     """Checks a file; every failure is a Checked, so that it can come from another process."""
     try:
         name, text = read_input(file, job.stdin_filename)
@@ -109,27 +110,7 @@ def _adjusted(d: Diagnostic, checks: Checks, start: int) -> Diagnostic:
 
 def check_files(files: Sequence[tuple[str, Checks]], job: Job, jobs: int) -> Iterator[Checked]:
     """The results in the order of the files; from several processes when there are enough of them."""
-    workers = _workers(jobs, [file for file, _ in files])
-    if workers <= 1 or len(files) <= 1:
-        for file, (_, checks) in zip(one_by_one([name for name, _ in files]), files, strict=True):
-            yield check_file(file, job, checks)
-        return
-    futures = import_module("concurrent.futures")
-    with futures.ProcessPoolExecutor(min(workers, len(files))) as pool:
-        yield from pool.map(check_file, *zip(*[(file, job, checks) for file, checks in files], strict=True), chunksize=1)
-
-
-def _workers(jobs: int, files: Sequence[str]) -> int:
-    """As told, else as many as there are processors when there is work for them: a process costs as much as a megabyte of text."""
-    if jobs or STDIN in files:
-        return 1 if STDIN in files else jobs
-    total = 0
-    for file in files:
-        try:
-            total += Path(file).stat().st_size
-        except (OSError, ValueError):
-            continue
-    return (os.cpu_count() or 1) if total > 4_000_000 and len(files) > 1 else 1
+    return in_order(partial(check_file, job=job), files, jobs)
 
 
 def collapsed(findings: Sequence[Finding]) -> Iterator[Finding]:

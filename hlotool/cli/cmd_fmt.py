@@ -5,11 +5,8 @@ It chooses files, compares and writes; the formatting and its proof are the libr
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator, Sequence
-from importlib import import_module
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -17,12 +14,13 @@ import click
 import hlotool
 from hlotool.cli.config import Settings, wrong_setting
 from hlotool.cli.file_choice import FileChoice, file_choice_options
-from hlotool.cli.inputs import STDIN, Outcome, files_or_stdin, one_by_one, read_input
+from hlotool.cli.inputs import STDIN, Outcome, files_or_stdin, read_input
 from hlotool.cli.options import color_option, files_argument
 from hlotool.cli.output import OutputError, bug_message, complain, replace_file, write_out
 from hlotool.cli.progress import progress
 from hlotool.cli.render import render_to_stderr, wants_color
 from hlotool.cli.text_diff import unified_diff
+from hlotool.cli.workers import in_order
 from hlotool.errors import HlotoolError, InternalError, ParseError, Source
 
 if TYPE_CHECKING:
@@ -97,7 +95,7 @@ def line_range(ctx: click.Context, param: click.Parameter, value: str | None) ->
     return int(first), int(last)
 
 
-def format_file(file: str, job: Job, style: FormatStyle) -> Result:
+def format_file(file: str, style: FormatStyle, job: Job) -> Result:
     """Formats one file by a job; every failure is a Result, so that it can come from another process and stops no other file."""
     from hlotool.text.files import InputError  # noqa: PLC0415  # as in cli.inputs
 
@@ -206,30 +204,6 @@ def _files(number: int) -> str:
     return f"{number} file{'' if number == 1 else 's'}"
 
 
-def _results(files: Sequence[tuple[str, FormatStyle]], job: Job, workers: int) -> Iterator[Result]:
-    """The results in the order of the files; from several processes when there are enough of them."""
-    if workers <= 1 or len(files) <= 1:
-        for file, (_, style) in zip(one_by_one([name for name, _ in files]), files, strict=True):
-            yield format_file(file, job, style)
-        return
-    futures = import_module("concurrent.futures")
-    with futures.ProcessPoolExecutor(min(workers, len(files))) as pool:
-        yield from pool.map(format_file, *zip(*[(file, job, style) for file, style in files], strict=True), chunksize=1)
-
-
-def _workers(jobs: int, files: Sequence[str]) -> int:
-    """As told, else as many as there are processors when there is work for them: a process costs as much as a megabyte of text."""
-    if jobs:
-        return jobs
-    total = 0
-    for file in files:
-        try:
-            total += Path(file).stat().st_size
-        except (OSError, ValueError):
-            continue
-    return (os.cpu_count() or 1) if total > 4_000_000 and len(files) > 1 else 1
-
-
 @click.command("fmt", help=_HELP, short_help="Format HLO texts in place.")
 @files_argument
 @click.option("--check", is_flag=True, help="Write nothing; say which files would change, and exit with 1 if any would.")
@@ -256,7 +230,7 @@ def command(
     report = Report(outcome, job, quiet=quiet, verbose=verbose, color=color)
     work = [(name, style_of(width, choice.settings_of(name))) for name in found]
     with progress(len(work), "Formatting", quiet=bool(quiet)) as advance:
-        for result in _results(work, job, _workers(jobs, found)):
+        for result in in_order(partial(format_file, job=job), work, jobs):
             advance(result.name)
             report.take(result)
     if not quiet and found != [STDIN]:

@@ -15,9 +15,10 @@ from hlotool.interp.dtypes import NUMBERS
 from hlotool.interp.failures import diagnostic_at
 from hlotool.interp.program import in_order
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.shapes.memory import readable_bytes
 from hlotool.shapes.shape import Shape
 
-__all__ = ["Estimate", "as_size", "estimate", "machine_memory", "parse_size", "too_much_memory"]
+__all__ = ["Estimate", "estimate", "machine_memory", "parse_size", "too_much_memory"]
 
 _VIEWS = frozenset(
     "add-dependency after-all bitcast broadcast copy copy-start copy-done domain dynamic-slice get-dimension-size optimization-barrier"
@@ -26,7 +27,6 @@ _VIEWS = frozenset(
 """Opcodes whose values take no memory of their own: other views of an operand's."""
 _SCATTERED = frozenset("broadcast transpose slice reverse dynamic-slice".split())
 """Views of which a reshape has to make a copy."""
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 class Estimate:
@@ -37,18 +37,6 @@ class Estimate:
     def __init__(self, size: int, at: Instruction | None) -> None:
         self.bytes = size
         self.at = at
-
-
-def as_size(size: int) -> str:
-    """A number of bytes as people read it.
-
-    >>> as_size(1000), as_size(5 << 30)
-    ('1000 bytes', '5.0 GiB')
-    """
-    number, unit = float(size), 0
-    while number >= 1024 and unit < len(_UNITS) - 1:
-        number, unit = number / 1024, unit + 1
-    return f"{number:.1f} {_UNITS[unit]}" if unit else f"{size} bytes"
 
 
 def parse_size(text: str) -> int:
@@ -103,8 +91,9 @@ def too_much_memory(module: Module, limit: int | None) -> list[Diagnostic]:
     if found.bytes <= limit:
         return []
     at = found.at or max(module.entry.instructions, key=lambda x: _size(x.shape))
-    message = f"running this module takes about {as_size(found.bytes)} of memory, and {as_size(limit)} are allowed; the peak is at '{at.name}'"
-    return [diagnostic_at(module, at, "R005", message, f"its result, {at.shape.text_without_layout[:80]}, takes {as_size(_size(at.shape))}")]
+    sizes = f"about {readable_bytes(found.bytes)} of memory, and {readable_bytes(limit)} are allowed"
+    message = f"running this module takes {sizes}; the peak is at '{at.name}'"
+    return [diagnostic_at(module, at, "R005", message, f"its result, {at.shape.text_without_layout[:80]}, takes {readable_bytes(_size(at.shape))}")]
 
 
 def _callees_first(entry: Computation) -> list[Computation]:

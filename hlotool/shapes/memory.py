@@ -8,9 +8,11 @@ from math import prod
 
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.layout import COMBINE, default_layout
-from hlotool.shapes.shape import Shape
+from hlotool.shapes.shape import UNBOUNDED, Shape
 
-__all__ = ["data_size", "is_physical_reshape", "stored_size"]
+__all__ = ["array_bytes", "data_size", "is_physical_reshape", "readable_bytes", "stored_size"]
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def _element_bits(shape: Shape) -> int:
@@ -47,6 +49,29 @@ def stored_size(shape: Shape) -> int:
     alignment = max(1, layout.tail_padding_alignment_in_elements)
     elements = -(-prod(sizes) // alignment) * alignment
     return -(-elements * _element_bits(shape) // 8)
+
+
+def array_bytes(shape: Shape) -> int:
+    """As `stored_size`; 0 for what is no array of known size, of which nobody can say how it lies in memory.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> array_bytes(array_shape("f32", (3, 5))), array_bytes(array_shape("f32", (UNBOUNDED,)))
+    (60, 0)
+    """
+    row = ELEMENT_TYPES.get(shape.element_type)
+    return 0 if row is None or not row.bits or UNBOUNDED in shape.dimensions else stored_size(shape)
+
+
+def readable_bytes(count: int) -> str:
+    """A size in the unit that suits it.
+
+    >>> readable_bytes(512), readable_bytes(3 << 29)
+    ('512 B', '1.5 GiB')
+    """
+    size, unit = float(count), 0
+    while size >= 1024 and unit < len(_UNITS) - 1:
+        size, unit = size / 1024, unit + 1
+    return f"{size:.1f}".removesuffix(".0") + f" {_UNITS[unit]}"
 
 
 def _tiled(sizes: list[int], tile: Sequence[int]) -> list[int]:

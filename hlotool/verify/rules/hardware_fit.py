@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.analysis.sizes import bytes_of, padded_bytes_of, spelled_bytes
+from hlotool.analysis.sizes import bytes_of, padded_bytes_of
 from hlotool.ir.model import Instruction
+from hlotool.shapes.memory import readable_bytes
 from hlotool.verify.facts import Facts
 from hlotool.verify.registry import Finding, module_rule
 
@@ -44,7 +45,7 @@ def _waste(x: Instruction) -> str | None:
         if leaf.is_array and leaf.layout is not None and leaf.layout.tiles:
             data, stored = bytes_of(leaf), padded_bytes_of(leaf)
             if stored > _WORST_RATIO * data and stored - data >= _LEAST_WASTE:
-                return f"{spelled_bytes(data)} of data are stored in {spelled_bytes(stored)}"
+                return f"{readable_bytes(data)} of data are stored in {readable_bytes(stored)}"
     return None
 
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from math import isinf
 
 from hlotool.analysis.constants import number_of, uniform_spelling
-from hlotool.analysis.sizes import bytes_of, spelled_bytes
+from hlotool.analysis.sizes import bytes_of
 from hlotool.ir.model import Computation, Instruction
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.literal import Literal
+from hlotool.shapes.memory import readable_bytes
 from hlotool.verify.facts import Facts
 from hlotool.verify.registry import Finding, module_rule
 
@@ -38,7 +39,7 @@ def large_constants(facts: Facts) -> Iterator[Finding]:
             continue
         count = literal.element_count
         if bytes_of(literal.shape) >= _MOST_BYTES or (count > _MOST_SPELLED and not literal.elided):
-            message = f"{spelled_bytes(bytes_of(literal.shape))} constant in the module"
+            message = f"{readable_bytes(bytes_of(literal.shape))} constant in the module"
             yield Finding("W006", computation, x, "shape", message, "pass it as a parameter")
         if count >= _FEWEST_EQUAL and uniform_spelling(literal) is not None:
             yield Finding("W022", computation, x, "literal", f"{count} equal elements", "broadcast a scalar")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.analysis.buffer_sizes import readable_bytes
 from hlotool.analysis.liveness import LiveBuffer
 from hlotool.analysis.liveness import peak_memory as peak_of
+from hlotool.shapes.memory import readable_bytes
 from hlotool.verify.facts import Facts
 from hlotool.verify.registry import Finding, module_rule
 

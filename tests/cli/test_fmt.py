@@ -464,6 +464,14 @@ def test_jobs_do_the_same(process, tmp_path):
     assert outputs[0][0] == 2
 
 
+@pytest.mark.parametrize(("command", "status"), [("fmt", 2), ("verify", 1)])
+def test_standard_input_is_read_whatever_the_jobs(process, tmp_path, command, status):
+    (tmp_path / "a.hlo").write_text(NEAT)
+    result = process(command, "-", "a.hlo", "-j", "2", cwd=tmp_path, input="ENTRY e {")
+    assert result.returncode == status
+    assert "<stdin>" in result.stderr + result.stdout
+
+
 # ---- options of style -------------------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,10 @@ __all__ = [
     "complex_abs",
     "complex_atan2",
     "complex_divide",
+    "complex_exponential_minus_one",
     "complex_pair",
+    "complex_power",
+    "complex_reciprocal_root",
     "complex_root",
     "complex_sign",
     "count_leading_zeros",
@@ -106,6 +109,31 @@ def complex_sign(z: Array) -> Array:
 def complex_root(z: Array) -> Array:
     """The square root in the right half-plane; of negative real numbers the upper one, whatever the sign of their imaginary zero."""
     return np.asarray(np.sqrt(z + z.dtype.type(0)))
+
+
+def complex_reciprocal_root(z: Array) -> Array:
+    """1 / sqrt(z), which is 0 wherever either part of z is infinite, also beside a NaN."""
+    zero = z.real.dtype.type(0)
+    vanishing = complex_pair(np.copysign(zero, np.where(np.isinf(z.real), z.real, 1)), -np.copysign(zero, z.imag))
+    return np.where(np.isinf(z), vanishing, reciprocal_root(z))
+
+
+def complex_exponential_minus_one(z: Array) -> Array:
+    """exp(z) - 1, real for all z without an imaginary part, where NumPy multiplies 0 by what may be infinite."""
+    made = np.expm1(z)
+    return complex_pair(np.where(z.imag == 0, np.expm1(z.real), made.real), np.where(z.imag == 0, z.real.dtype.type(0), made.imag))
+
+
+def complex_power(base: Array, exponent: Array) -> Array:
+    """Powers in polar coordinates as XLA:CPU computes them: NumPy's differ wherever something is infinite, and for most exponents of 0."""
+    size, angle = np.hypot(base.real, base.imag), np.arctan2(base.imag, base.real)
+    scale = np.power(size, exponent.real) * np.exp(-exponent.imag * angle)
+    turn = exponent.real * angle + exponent.imag * np.log(size)
+    made = complex_pair(scale * np.cos(turn), scale * np.sin(turn))
+    of_reals = (base.imag == 0) & (exponent.imag == 0)
+    made = np.where(of_reals & (base.real == 0) & (exponent.real > 0), made.dtype.type(0), made)
+    made = np.where(of_reals & (base.real == np.inf) & ~np.isnan(exponent.real), np.power(size, exponent.real), made)
+    return np.where((exponent == 0) | (base == 1), made.dtype.type(1), made).astype(base.dtype)
 
 
 def complex_pair(real: Array, imaginary: Array) -> Array:

@@ -75,7 +75,7 @@ def convert(operand: Array, *, result: Shape) -> Array:
 
 
 def _same_width_of_lanes(operand: Array, *, result: Shape) -> Array:
-    # Scalars stay scalars only in a type of the same width.
+    # Scalars stay scalars only in a type of the same width. They have no order in memory, so a bitcast is the same.
     return from_patterns(patterns(operand), NUMBERS[result.element_type])
 
 
@@ -84,7 +84,7 @@ def bitcast_convert(operand: Array, *, result: Shape) -> Array:
     return with_element_bits(operand, NUMBERS[result.element_type])
 
 
-@kernel("bitcast")
+@kernel("bitcast", lanes=_same_width_of_lanes)
 def bitcast(operand: Array, *, result: Shape, operand_shapes: tuple[Shape, ...]) -> Array:
     """The elements in the order in which they lie in memory, read in the order in which the result lies in memory."""
     flat: Array = operand.transpose(_memory_order(operand_shapes[0])).reshape(-1)

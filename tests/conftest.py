@@ -15,6 +15,7 @@ from case_files import Case, read_cases, write_outputs
 from checks.common import Mismatch
 from checks.evaluation import evaluated, evaluated_on_devices
 from checks.formatting import formatted_or_none, formatted_well
+from checks.programs import equal_to_jax
 from checks.text import accepted, printed, printed_like_xla, rejected, rejected_like_xla
 from checks.verification import verified
 
@@ -22,6 +23,8 @@ HERE = Path(__file__).parent
 
 # The corpus is large and lies outside the project: its tests exist only for those who have it.
 collect_ignore = [] if os.environ.get("HLOTOOL_CORPUS") else ["corpus"]
+# Makers of case files, which need JAX.
+collect_ignore_glob = ["programs/*.py"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -81,6 +84,7 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "text/formatting": formatted_well,
     "ops": evaluated,
     "devices": evaluated_on_devices,
+    "programs": equal_to_jax,
     "verify": verified,
 }
 """What the cases of each folder must do."""

@@ -1,0 +1,64 @@
+"""Cases of whole programs: texts that JAX and XLA made, which must give what JAX gave, and pass everything else that is done with texts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from case_files import Case
+
+import hlotool
+from checks.common import Mismatch
+from hlotool.errors import EvaluationError
+from hlotool.interp.comparison import compare_values, expected_leaves
+from hlotool.interp.dtypes import Array
+from hlotool.interp.files import Arguments, read_npz
+from hlotool.interp.program import works_on_lanes
+from hlotool.interp.values import Value
+from hlotool.ir.equal import differences
+from hlotool.ir.model import Module
+from hlotool.text.formatting.formatter import format_text
+
+__all__ = ["equal_to_jax"]
+
+_ON_SCALARS = {"map", "reduce", "reduce-window", "scatter", "select-and-scatter", "sort"}
+
+
+def equal_to_jax(path: Path, case: Case) -> None:
+    """The program's results, within the tolerances of `--compare`: those of f32 are what sums in another order and other polynomials make.
+
+    NAME.npz belongs to NAME.hlo and NAME.optimized.hlo; its arrays have the devices as first dimension when there are several.
+    """
+    module = hlotool.parse(case.text)
+    errors = [d for d in hlotool.verify(module) if d.severity == "error"]
+    if errors:
+        raise Mismatch(f"the verifier says\n  {errors[0]}")
+    for difference in differences(module, hlotool.parse(format_text(case.text))):
+        raise Mismatch(f"formatted it is another module: {difference}")
+    for x in (x for computation in module.computations for x in computation.instructions if x.opcode in _ON_SCALARS):
+        if not all(works_on_lanes(called) for called in x.called):
+            raise Mismatch(f"what '{x.name}' calls would be run for each element on its own, and so slowly")
+    archive = path.with_name(f"{path.name.partition('.')[0]}.npz")
+    for device, (value, stored) in enumerate(_run(module, read_npz(str(archive)), archive.name)):
+        compared = compare_values(module.entry.root.shape, value, expected_leaves(module.entry.root.shape, stored, archive.name), None, None)
+        for found in compared:
+            if not found.agrees:
+                elements = "\n  ".join(f"{w.index}: {w.ours}, wanted {w.theirs}" for w in found.worst)
+                raise Mismatch(f"{found.name} on device {device} differs in {found.mismatches} elements {found.reason}\n  {elements}")
+
+
+def _run(module: Module, stored: dict[str, Array], source: str) -> list[tuple[Value, dict[str, Array]]]:
+    """What each device computes, and what is stored for it."""
+    count = int(module.num_partitions)
+    parts = [{name: array[k] for name, array in stored.items()} for k in range(count)] if count > 1 else [stored]
+    given = []
+    for part in parts:
+        arguments = Arguments(module)
+        arguments.give_all(part, source)
+        if arguments.missing():
+            raise Mismatch(f"'{source}' has no values for {', '.join(arguments.missing())}")
+        given.append(arguments.values_or_random(0))
+    try:
+        values = hlotool.evaluate_replicas(module, given, num_partitions=count)
+    except EvaluationError as error:
+        raise Mismatch(f"cannot be evaluated: {error}") from None
+    return list(zip(values, parts, strict=True))

@@ -1,0 +1,77 @@
+"""Makes NAME.hlo, NAME.optimized.hlo and NAME.npz of every program in `sources/`: as JAX lowers it, as XLA:CPU compiles it, and what it gives.
+
+Needs JAX: python tests/programs/make_programs.py [NAME...]
+Programs of several devices have an optimized text only, since only the partitioner says what each device does; their arrays in
+the archive have the devices as first dimension.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+# Before JAX starts.
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+import jax
+import numpy as np
+from jaxlib import _hlo
+from sources.registry import PROGRAMS, Draw, Program
+
+HERE = Path(__file__).parent
+FAMILIES = ("learning", "arrays", "numerics", "randomness", "control", "parallel")
+
+
+def text_of(module: Any) -> str:
+    """All constants in full, and no metadata, which would be most of the text and tell of the machine that made it."""
+    options = _hlo.HloPrintOptions()
+    options.print_metadata = False
+    options.print_large_constants = True
+    text: str = module.to_string(options)
+    return text.rstrip("\n") + "\n"
+
+
+def make(name: str, program: Program) -> None:
+    with jax.enable_x64(program.wide):
+        given = program.arguments(Draw(name))
+        lowered = jax.jit(program.function, keep_unused=True).lower(*given)
+        # Every rounding to a narrow type that the program asks for, so that both texts give the same.
+        compiled = lowered.compile({"xla_allow_excess_precision": False})
+        (module,) = compiled.runtime_executable().hlo_modules()
+        (HERE / f"{name}.optimized.hlo").write_text(text_of(module), encoding="utf-8")
+        flat, made = jax.tree.leaves(given), jax.tree.leaves(compiled(*given))
+        if program.devices == 1:
+            (HERE / f"{name}.hlo").write_text(text_of(lowered.compiler_ir("hlo").as_hlo_module()), encoding="utf-8")
+        else:
+            flat = [divided(x, s) for x, s in zip(flat, jax.tree.leaves(compiled.input_shardings[0]), strict=True)]
+            made = [np.stack([shard.data for shard in x.addressable_shards]) for x in made]
+    stored = {str(k): plain(value) for k, value in enumerate(flat)}
+    names = ["output"] if len(made) == 1 else [f"output.{k}" for k in range(len(made))]
+    stored |= {name: plain(value) for name, value in zip(names, made, strict=True)}
+    np.savez_compressed(HERE / f"{name}.npz", **stored)
+
+
+def divided(array: Any, sharding: Any) -> np.ndarray:
+    """What each device gets of an array, one after the other."""
+    return np.stack([shard.data for shard in jax.device_put(array, sharding).addressable_shards])
+
+
+def plain(array: Any) -> np.ndarray:
+    """Types that NumPy lacks as raw bytes, as archives hold them."""
+    array = np.asarray(array)
+    return array if array.dtype.kind in "biufc" and array.dtype.isbuiltin == 1 else array.view(f"V{array.dtype.itemsize}")
+
+
+def main() -> None:
+    for family in FAMILIES:
+        import_module(f"sources.{family}")
+    for name in sys.argv[1:] or PROGRAMS:
+        make(name, PROGRAMS[name])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Programs written in JAX, by subject; `make_programs.py` makes texts of them."""

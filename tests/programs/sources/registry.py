@@ -1,0 +1,65 @@
+"""The table of programs: functions of arrays, with arguments drawn from a generator that each program has for itself."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["PROGRAMS", "Draw", "Program", "program"]
+
+
+class Draw:
+    """Small arrays, the same ones for a program whatever other programs there are."""
+
+    def __init__(self, name: str) -> None:
+        self.generator = np.random.default_rng(zlib.crc32(name.encode()))
+
+    def normal(self, *sizes: int, scale: float = 1.0, dtype: Any = np.float32) -> np.ndarray:
+        return (self.generator.standard_normal(sizes) * scale).astype(dtype)
+
+    def uniform(self, low: float, high: float, *sizes: int, dtype: Any = np.float32) -> np.ndarray:
+        return self.generator.uniform(low, high, sizes).astype(dtype)
+
+    def below(self, limit: int, *sizes: int, dtype: Any = np.int32) -> np.ndarray:
+        return self.generator.integers(0, limit, sizes).astype(dtype)
+
+    def between(self, low: int, high: int, *sizes: int, dtype: Any = np.int32) -> np.ndarray:
+        return self.generator.integers(low, high, sizes, dtype=dtype)
+
+    def complex(self, *sizes: int, dtype: Any = np.complex64) -> np.ndarray:
+        return (self.generator.standard_normal(sizes) + 1j * self.generator.standard_normal(sizes)).astype(dtype)
+
+    def key(self) -> np.ndarray:
+        """A key of threefry as JAX holds it."""
+        return self.generator.integers(0, 2**32, 2, dtype=np.uint32)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A function, how its arguments are drawn, and whether types of 64 bits are on."""
+
+    function: Callable[..., Any]
+    arguments: Callable[[Draw], tuple[Any, ...]]
+    wide: bool
+    devices: int
+
+
+PROGRAMS: dict[str, Program] = {}
+"""By the name of the program, which is that of its files."""
+
+
+def program(
+    arguments: Callable[[Draw], tuple[Any, ...]], *, wide: bool = False, devices: int = 1
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Registers a function by its name; on several devices each argument is one array for all of them, which the function divides."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        assert function.__name__ not in PROGRAMS
+        PROGRAMS[function.__name__] = Program(function, arguments, wide, devices)
+        return function
+
+    return register

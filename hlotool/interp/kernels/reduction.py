@@ -165,6 +165,9 @@ def scan(*operands: Array, dimensions: SingleDim, num_carries: Int, is_reverse: 
 
 # ---- reduce-window ----------------------------------------------------------------------------------------------------
 
+_LONG_WINDOW = 64
+"""With more elements than this in a row, windows are put together of shorter ones; JAX writes a running sum as windows as long as the array."""
+
 
 @kernel("reduce-window")
 def reduce_window(*operands: Array, window: Window, to_apply: Computation, result: Shape) -> Run:
@@ -176,7 +179,10 @@ def reduce_window(*operands: Array, window: Window, to_apply: Computation, resul
     if not window:
         # XLA:CPU passes a scalar on as it is.
         return inputs if result.is_tuple else inputs[0]
-    state = yield from _window_fold(to_apply, inputs, inits, window, sizes)
+    if all(w.window_dilation == 1 for w in window) and (yield from _may_be_grouped(to_apply, inputs, window)):
+        state = yield from _long_window_fold(to_apply, inputs, inits, window, sizes)
+    else:
+        state = yield from _window_fold(to_apply, inputs, inits, window, sizes)
     return state if result.is_tuple else state[0]
 
 
@@ -193,6 +199,68 @@ def _window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequence[
             for acc, made in zip(state, listed(value), strict=True):
                 acc[targets] = made
     return state
+
+
+def _may_be_grouped(reducer: Computation, inputs: Sequence[Array], window: Window) -> Run:
+    """Whether windows hold many elements and the reducer is associative."""
+    counts = [min(w.size, base) for w, base in zip(window, inputs[0].shape, strict=True)]
+    if max(counts) <= _LONG_WINDOW:
+        return False
+    if monoid_of(reducer) is not None:
+        return True
+    return (yield from _is_associative(reducer, [np.moveaxis(x, counts.index(max(counts)), 0) for x in inputs]))
+
+
+def _long_window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], window: Window, sizes: Sequence[int]) -> Run:
+    """What `_window_fold` gives of associative reducers: one dimension after the other, the last one first, and init once for each window."""
+    rows = list(inputs)
+    is_empty = np.zeros(sizes, bool)
+    for axis in range(len(window) - 1, -1, -1):
+        low, high = _elements_of_windows(window[axis], sizes[axis], rows[0].shape[axis])
+        is_empty |= (low >= high).reshape([-1 if k == axis else 1 for k in range(len(window))])
+        if not is_empty.all():
+            made = yield from _reduced_ranges(reducer, [np.moveaxis(x, axis, 0) for x in rows], low, high)
+            rows = [np.moveaxis(x, 0, axis) for x in made]
+    state = tuple(np.broadcast_to(init, sizes) for init in inits)
+    if is_empty.all():
+        return state
+    value = yield Invoke(reducer, (*state, *rows), tuple(sizes))
+    return tuple(np.where(is_empty, init, x) for init, x in zip(inits, listed(value), strict=True))
+
+
+def _elements_of_windows(window: WindowDimension, size: int, base: int) -> tuple[Array, Array]:
+    """Along one dimension without dilation of the window: the first element within each window, and the one behind its last."""
+    start = np.arange(size) * window.stride - window.padding_low
+    # Elements lie base_dilation apart: so many begin before a place.
+    low, high = (np.clip(-(-place // window.base_dilation), 0, base) for place in (start, start + window.size))
+    return low, high
+
+
+def _reduced_ranges(reducer: Computation, rows: Sequence[Array], low: Array, high: Array) -> Run:
+    """The reductions of the elements from low to high along the first dimension, each put together of ranges of 1, 2, 4, ... elements.
+
+    Ranges without an element give anything.
+    """
+    made = [np.empty((len(low), *row.shape[1:]), row.dtype) for row in rows]
+    place, length = low.copy(), high - low
+    begun = np.zeros(len(low), bool)
+    span, spans = 1, list(rows)
+    while True:
+        takes = (length & span) != 0
+        first, more = takes & ~begun, takes & begun
+        for target, x in zip(made, spans, strict=True):
+            target[first] = x[place[first]]
+        if more.any():
+            pairs = (*(target[more] for target in made), *(x[place[more]] for x in spans))
+            for target, value in zip(made, listed((yield Invoke(reducer, pairs, pairs[0].shape))), strict=True):
+                target[more] = value
+        place, begun = np.where(takes, place + span, place), begun | takes
+        if 2 * span > length.max():
+            return made
+        # Ranges of twice the length begin at all places but the last ones.
+        halves = (*(x[:-span] for x in spans), *(x[span:] for x in spans))
+        spans = list(listed((yield Invoke(reducer, halves, halves[0].shape))))
+        span *= 2
 
 
 def positions(window: WindowDimension, tap: int, size: int, base: int) -> tuple[slice, slice]:

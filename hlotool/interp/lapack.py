@@ -88,9 +88,9 @@ def _geqp3(p: Problem, a: Array, pivots: Array) -> Results:
     return qr, chosen, tau
 
 
-def _gesdd(p: Problem, a: Array) -> Results:
+def _singular_values(p: Problem, a: Array, *, by: str) -> Results:
     mode = p.settings.get("mode", _ALL)
-    u, s, vt, info = p.routine("gesdd")(a, compute_uv=int(mode != _NONE), full_matrices=int(mode == _ALL))
+    u, s, vt, info = p.routine(by)(a, compute_uv=int(mode != _NONE), full_matrices=int(mode == _ALL))
     if mode == _NONE:
         u, vt = np.zeros(p.shapes[2]), np.zeros(p.shapes[3])
     return a, s, u, vt, info
@@ -169,7 +169,8 @@ _ROUTINES: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
     "ormqr": (_ormqr, (2, 1, 2)),
     "unmqr": (_ormqr, (2, 1, 2)),
     "geqp3": (_geqp3, (2, 1)),
-    "gesdd": (_gesdd, (2,)),
+    "gesdd": (partial(_singular_values, by="gesdd"), (2,)),
+    "gesvd": (partial(_singular_values, by="gesvd"), (2,)),
     "syevd": (_syevd, (2,)),
     "heevd": (_syevd, (2,)),
     "geev": (_geev, (2,)),

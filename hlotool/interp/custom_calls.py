@@ -1,4 +1,4 @@
-"""What the targets of custom-calls that hlotool knows compute: annotations, which change nothing, and TopK.
+"""What the targets of custom-calls that hlotool knows compute: annotations, which change nothing, TopK, and products of sparse matrices.
 
 Targets of linear algebra are in `interp.lapack`; users' own come with the run's options.
 """
@@ -14,6 +14,7 @@ import numpy as np
 
 from hlotool.errors import HlotoolError, Violation
 from hlotool.interp.bits import total_order_keys
+from hlotool.interp.dtypes import Array
 from hlotool.interp.lapack import lapack_target
 from hlotool.interp.options import RunOptions
 from hlotool.interp.values import Value
@@ -52,11 +53,25 @@ def _top_k(operand: Value, *, call: CustomCall) -> Value:
     return np.take_along_axis(operand, order, axis=-1), order.astype(np.int32)
 
 
+def _sparse_product(values: Array, row_starts: Array, columns: Array, dense: Array, *, call: CustomCall) -> Value:
+    """A matrix of compressed rows times a dense vector or matrix; what stands behind the last row is filling."""
+    counts = np.diff(row_starts)
+    stored = slice(int(row_starts[0]), int(row_starts[-1]))
+    factors = values[stored].reshape(-1, *[1] * (dense.ndim - 1))
+    product = np.zeros(call.result.dimensions, values.dtype)
+    np.add.at(product, np.repeat(np.arange(len(counts)), counts), factors * dense[columns[stored]])
+    return product
+
+
 _ANNOTATIONS = """Sharding SPMDFullToShardShape SPMDShardToFullShape LayoutConstraint annotate_device_placement MoveToHost MoveToDevice
 PinToDevice PinToDeviceSram PinToHost AssumeGatherIndicesInBound xla.sdy.Sharding xla.sdy.FuncResultSharding xla.sdy.GlobalToLocalShape
 xla.sdy.LocalToGlobalShape xla.sdy.PropagationBarrier xla.sdy.ShardingGroup""".split()
 
-_TARGETS: dict[str, Handler] = {**dict.fromkeys(_ANNOTATIONS, _unchanged), "TopK": _top_k, "__gpu$TopK": _top_k, "mhlo.topk": _top_k}
+_TARGETS: dict[str, Handler] = {
+    **dict.fromkeys(_ANNOTATIONS, _unchanged),
+    **dict.fromkeys(["TopK", "__gpu$TopK", "mhlo.topk"], _top_k),
+    "cpu_csr_sparse_dense_ffi": _sparse_product,
+}
 
 
 def handler_of(target: str, options: RunOptions) -> Handler | None:

@@ -1,6 +1,7 @@
 """The targets `lapack_*_ffi` of custom-calls, to which JAX lowers its linear algebra for CPUs, by SciPy's own LAPACK.
 
-Without SciPy there are none of these targets. Each function computes one matrix; batches are a loop over matrices.
+XLA's own targets, to which JAX lowers it for TPUs, are here too. Without SciPy there are none of these targets.
+Each function computes one matrix; batches are a loop over matrices.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from hlotool.shapes.shape import Shape
 
 __all__ = ["lapack_target"]
 
-_NAME = re.compile(r"lapack_([sdcz])([a-z0-9]+)_ffi")
+_NAME = re.compile(r"lapack_[sdcz]([a-z0-9]+)_ffi")
 _SETTING = re.compile(r"(\w+)\s*=\s*(-?\d+|true|false)")
 _VECTORS, _LOWER, _LEFT, _UNIT, _ALL = map(ord, "VLLUA")
 _NONE = ord("N")
@@ -160,6 +161,20 @@ def _gtsv(p: Problem, lower: Array, diagonal: Array, upper: Array, b: Array) -> 
     return lower, diagonal, upper, x, info
 
 
+def _lu_decomposition(p: Problem, a: Array) -> Results:
+    """Rows are counted from 0 here, and where each of them has gone is said too."""
+    lu, pivots, _ = p.routine("getrf")(a)
+    order = np.arange(len(a))
+    for k, other in enumerate(pivots):
+        order[[k, other]] = order[[other, k]]
+    return lu, pivots, order
+
+
+def _eigh(p: Problem, a: Array) -> Results:
+    values, vectors, _ = p.routine("heevd" if p.is_complex else "syevd")(a, lower=p.settings.get("lower", 1))
+    return vectors, values
+
+
 _ROUTINES: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
     "getrf": (_getrf, (2,)),
     "potrf": (_potrf, (2,)),
@@ -183,13 +198,24 @@ _ROUTINES: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
 }
 """By the routine's name: the function for one problem, and the rank that each operand has in one problem."""
 
+_ROUTINES_OF_XLA: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
+    "Eigh": (_eigh, (2,)),
+    "LuDecomposition": (_lu_decomposition, (2,)),
+    "ProductOfElementaryHouseholderReflectors": (_orgqr, (2, 1)),
+    "Qr": (_geqrf, (2,)),
+}
+"""By the target: likewise."""
 
-def _solved(*operands: Array, call: Any, letter: str, routine: str) -> Value:
+_LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
+"""What LAPACK calls the types that NumPy calls so."""
+
+
+def _solved(*operands: Array, call: Any, routine: tuple[Callable[..., Results], tuple[int, ...]]) -> Value:
     """The results of all matrices of the batch."""
-    function, ranks = _ROUTINES[routine]
+    function, ranks = routine
     shapes: tuple[Shape, ...] = call.result.elements if call.result.is_tuple else (call.result,)
     batch = operands[0].shape[: operands[0].ndim - ranks[0]]
-    problem = Problem(letter, _settings(call.backend_config), tuple(shape.dimensions[len(batch) :] for shape in shapes))
+    problem = Problem(_LETTERS[operands[0].dtype.char], _settings(call.backend_config), tuple(shape.dimensions[len(batch) :] for shape in shapes))
     made = [np.zeros(shape.dimensions, NUMPY_TYPES[shape.element_type]).reshape(prod(batch), *shape.dimensions[len(batch) :]) for shape in shapes]
     rows = [x.reshape(prod(batch), *x.shape[len(batch) :]) for x in operands]
     for k in range(prod(batch)):
@@ -200,18 +226,19 @@ def _solved(*operands: Array, call: Any, letter: str, routine: str) -> Value:
 
 
 def _settings(backend_config: str) -> dict[str, int]:
-    """The settings of a text such as `{uplo = 76 : ui8, left = true}`."""
+    """The settings of a text such as `{uplo = 76 : ui8, left = true}`, or `"1,1,100,1e-6"`, which begins with whether to read the lower triangle."""
     words = {"true": 1, "false": 0}
-    return {name: words[value] if value in words else int(value) for name, value in _SETTING.findall(backend_config)}
+    named = {name: words[value] if value in words else int(value) for name, value in _SETTING.findall(backend_config)}
+    first = backend_config.strip('"').partition(",")[0]
+    return named or ({"lower": int(first)} if first.isdigit() else {})
 
 
 def lapack_target(target: str) -> Callable[..., Value] | None:
-    """The function that computes a LAPACK target; None for other targets, routines that are not known, and without SciPy.
+    """The function that computes a target of linear algebra; None for other targets, routines that are not known, and without SciPy.
 
     >>> lapack_target("lapack_sfrobnicate_ffi") is None
     True
     """
     match = _NAME.fullmatch(target)
-    if match is None or match[2] not in _ROUTINES or find_spec("scipy") is None:
-        return None
-    return partial(_solved, letter=match[1], routine=match[2])
+    routine = _ROUTINES.get(match[1]) if match is not None else _ROUTINES_OF_XLA.get(target)
+    return partial(_solved, routine=routine) if routine is not None and find_spec("scipy") is not None else None

@@ -22,6 +22,9 @@ __all__: list[str] = []
 @kernel("broadcast", lanes=unchanged)
 def broadcast(operand: Array, *, dimensions: Dims, result: Shape) -> Array:
     """Dimensions of the operand go where `dimensions` says, in any order."""
+    if not operand.ndim:
+        # The view that `np.broadcast_to` makes in ten times the time, and loops over small arrays are full of broadcast constants.
+        return np.ndarray(result.dimensions, operand.dtype, operand, 0, (0,) * result.rank)
     sizes, wanted = [1] * result.rank, list(result.dimensions)
     dynamic = result.dynamic or (False,) * result.rank
     for dimension, size in zip(dimensions, operand.shape, strict=True):
@@ -29,7 +32,8 @@ def broadcast(operand: Array, *, dimensions: Dims, result: Shape) -> Array:
             raise Violation("R004", "shape", f"dimension {dimension} of the result has {wanted[dimension]} elements, the operand has {size} for it")
         # Where it is dynamic the operand's actual size counts.
         sizes[dimension] = wanted[dimension] = size
-    return np.broadcast_to(operand.transpose(np.argsort(dimensions, kind="stable")).reshape(sizes), wanted)
+    ascending = sorted(range(len(dimensions)), key=dimensions.__getitem__)
+    return np.broadcast_to(operand.transpose(ascending).reshape(sizes), wanted)
 
 
 @kernel("reshape", lanes=unchanged)

@@ -5,6 +5,7 @@ The interpreter named by the environment variable HLOTOOL_XLA_PYTHON has jax and
     with Xla() as xla:
         xla.parse(text)          # XLA's print of the text: its parser and its shape inference have accepted it
         xla.compiled(text)       # the module after the passes of XLA:CPU: its verifier and its compiler have accepted it
+        xla.verified(text)       # what XLA's verifier says about the module as it is written; nothing when it is valid
         xla.run(text, arrays)    # the leaves of the result; an array for each leaf of the entry parameters
 
 Runs go from HLO text to StableHLO, which the client compiles. StableHLO has no fusions, bitcasts, layouts of parameters and schedules: fusions are
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from multiprocessing.connection import Connection, Pipe
 from typing import Any, Self
 
@@ -72,6 +74,10 @@ class Xla:
 
     def compiled(self, text: str) -> str:
         return self._ask("compiled", text)
+
+    def verified(self, text: str, *switches: str) -> str:
+        """The complaint of XLA's verifier under some of `xla_verifier.SWITCHES`; refused texts do not reach it."""
+        return str(self._ask("verified", text, switches))
 
     def run(self, text: str, arrays: Sequence[Any]) -> list[Any]:
         """The leaves of the result; integers, pred and floats come in the exact type."""
@@ -174,10 +180,12 @@ def _serve(connection: Connection) -> None:
     import numpy as np
     from jax.extend import backend
     from jaxlib import _hlo, _jax, xla_client
+    from xla_verifier import XlaVerifier
 
     jax.config.update("jax_enable_x64", True)
     client = backend.get_backend("cpu")
     device = client.local_devices()[0]
+    verifier = cache(XlaVerifier)
 
     def parse(text: str) -> str:
         options = _hlo.HloPrintOptions()
@@ -190,6 +198,9 @@ def _serve(connection: Connection) -> None:
         stable = _jax.mlir.xla_computation_to_mlir_module(computation)
         return client.compile_and_load(stable, _jax.DeviceList((device,)), xla_client.CompileOptions())
 
+    def verified(text: str, switches: tuple[str, ...]) -> str:
+        return verifier().complaint(_hlo.hlo_module_from_text(text), switches)
+
     def compiled(text: str) -> str:
         return executable(text).hlo_modules()[0].to_string()
 
@@ -197,7 +208,7 @@ def _serve(connection: Connection) -> None:
         found = executable(text).execute([jax.device_put(_unpacked(x), device) for x in arrays])
         return [_packed(np.asarray(x)) for x in found]
 
-    answers = {"parse": parse, "compiled": compiled, "run": run}
+    answers = {"parse": parse, "compiled": compiled, "verified": verified, "run": run}
     while True:
         try:
             name, *question = connection.recv()

@@ -1,0 +1,183 @@
+"""Long fuzzing of the verifier by hand: `python tests/fuzz_verify.py --count 50000 --seed 1 [--corpus DIR] [--xla]`.
+
+Edits valid modules (`module_edits`) and demands that each result is valid or reported, never a traceback, and that no small module takes long.
+With --xla XLA's parser and verifier judge the same texts, and the verdicts must agree; where hlotool is stricter on purpose stands in STRICTER.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from generator import Style, random_module
+from module_edits import case_seeds, edited, is_valid
+from xla_oracle import Xla, XlaError
+
+import hlotool
+from hlotool.errors import Diagnostic, ParseError
+from hlotool.text.parser import parse
+from hlotool.verify import verify
+
+HERE = Path(__file__).parent
+SLOW = 2.0
+CASCADE = 3
+
+STRICTER: dict[str, str] = {}
+"""Errors that XLA's verifier does not find in a module by itself, and why hlotool reports them all the same."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What hlotool says about a text, how long it took, and what went wrong meanwhile."""
+
+    errors: tuple[Diagnostic, ...]
+    parsed: bool
+    seconds: float
+    fault: str = ""
+
+
+def verdict(text: str, modes: hlotool.VerifyModes) -> Verdict:
+    """All rules and all lints on a text; a fault is any exception but ParseError, or a diagnostic that points nowhere."""
+    start, parsed = time.perf_counter(), False
+    try:
+        module = parse(text)
+        parsed = True
+        found: Sequence[Diagnostic] = verify(module, modes, select=["ALL"])
+    except ParseError as error:
+        found = error.diagnostics
+    except Exception as error:
+        return Verdict((), parsed, 0, f"exception {type(error).__name__}: {traceback.format_exc(limit=-4)}")
+    errors = tuple(d for d in found if d.severity == "error")
+    return Verdict(errors, parsed, time.perf_counter() - start, _fault(found) or ("" if parsed or errors else "parse error without an error"))
+
+
+def _fault(found: Sequence[Diagnostic]) -> str:
+    for d in found:
+        if not d.message or (d.end_line, d.end_column) <= (d.line, d.column) or d.line < 1 or d.column < 1:
+            return f"diagnostic without place or message: {d}"
+    return ""
+
+
+def xla_verdict(xla: Xla, text: str, modes: hlotool.VerifyModes) -> str:
+    """What XLA's parser or verifier has against a text; nothing when it is valid."""
+    switches = [name for name in ("layout_sensitive", "allow_mixed_precision") if getattr(modes, name)]
+    try:
+        said = xla.verified(text, *switches)
+    except XlaError as error:
+        return f"{error.kind}: {error}"
+    return f"verifier: {said}" if said else ""
+
+
+class Report:
+    """What was found, counted by kind; the first few of each kind are printed."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.counts: Counter[str] = Counter()
+        self.messages: Counter[int] = Counter()
+        self.judged: Counter[str] = Counter()
+        self.slowest = (0.0, "")
+
+    def book(self, kind: str, what: str, text: str) -> None:
+        self.counts[kind] += 1
+        if self.counts[kind] <= self.most:
+            print(f"--- {kind}: {what}\n{text}\n", flush=True)
+
+    def judge(self, found: Verdict, said: str, text: str) -> None:
+        """Compares the verdicts of hlotool and XLA."""
+        ours = sorted({d.code for d in found.errors})
+        if bool(ours) == bool(said):
+            self.judged["both refuse" if said else "both accept"] += 1
+        elif ours and all(code in STRICTER for code in ours):
+            self.judged["stricter on purpose"] += 1
+        elif ours:
+            self.judged["only hlotool refuses"] += 1
+            self.book(f"only hlotool refuses, {ours[0]}", str(found.errors[0]), text)
+        else:
+            self.judged["only XLA refuses"] += 1
+            self.book(f"only XLA refuses, {_opening(said)}", said, text)
+
+
+def _opening(said: str) -> str:
+    words = said.replace("during context [Unknown]: ", "").split()
+    return " ".join(word for word in words if word.isalpha() or word.endswith(":"))[:60]
+
+
+def corpus_texts(folder: Path, longest: int = 3000) -> list[str]:
+    """The small modules of a corpus that XLA's tests call valid."""
+    with lzma.open(folder / "verify.jsonl.xz", "rt") as file:
+        rows = [json.loads(line) for line in file]
+    texts = [row["text"] for row in rows if row["expected"] == "valid" and not row["skew"] and len(row["text"]) < longest]
+    return [text for text in dict.fromkeys(texts) if is_valid(text)]
+
+
+def all_seeds(corpus: Path | None) -> list[str]:
+    seeds = case_seeds(HERE)
+    for number in range(300):
+        style = Style(percent=number % 2 == 0, signatures=number % 3 > 0, operand_shapes=number % 5 == 0)
+        text = random_module(number, 1 + number % 3, style)
+        if is_valid(text):
+            seeds.append(text)
+    return seeds + (corpus_texts(corpus) if corpus else [])
+
+
+def fuzz(count: int, seed: int, seeds: list[str], report: Report, xla: Xla | None) -> None:
+    random = Random(seed)
+    done = 0
+    while done < count:
+        text = edited(random.choice(seeds), random)
+        if text is None:
+            continue
+        done += 1
+        modes = hlotool.VerifyModes(layout_sensitive=random.random() < 0.5, layouts_kept=False)
+        found = verdict(text, modes)
+        if found.fault:
+            report.book(found.fault.partition(":")[0], found.fault, text)
+        if found.seconds > report.slowest[0]:
+            report.slowest = (found.seconds, text)
+        if found.seconds > SLOW:
+            report.book("slow", f"{found.seconds:.1f} s", text)
+        report.messages[len(found.errors)] += 1
+        if len(found.errors) > CASCADE:
+            report.book("cascade", "\n".join(map(str, found.errors[:6])), text)
+        if xla is not None:
+            report.judge(found, xla_verdict(xla, text, modes), text)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=2000, help="how many edited modules")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--corpus", type=Path, help="folder with verify.jsonl.xz")
+    parser.add_argument("--xla", action="store_true", help="compare with XLA's verdicts; HLOTOOL_XLA_PYTHON names an interpreter with jaxlib")
+    parser.add_argument("--show", type=int, default=3, help="how many findings of each kind are printed")
+    args = parser.parse_args()
+    report, start = Report(args.show), time.perf_counter()
+    xla = Xla() if args.xla else None
+    seeds = all_seeds(args.corpus)
+    if xla is not None:
+        # What is edited is what both hold for valid.
+        seeds = [text for text in seeds if not xla_verdict(xla, text, hlotool.VerifyModes())]
+    print(f"{len(seeds)} modules to edit, {time.perf_counter() - start:.1f} s", flush=True)
+    fuzz(args.count, args.seed, seeds, report, xla)
+    print(f"{args.count} edited modules, seed {args.seed}: {time.perf_counter() - start:.1f} s; slowest {report.slowest[0] * 1000:.0f} ms")
+    print(f"errors each: {dict(sorted(report.messages.items()))}")
+    if xla is not None:
+        xla.close()
+        print(f"judged with XLA: {dict(report.judged)}")
+    for kind, number in report.counts.most_common():
+        print(f"{number:6} {kind}")
+    return 1 if set(report.counts) - {"cascade"} else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

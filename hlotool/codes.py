@@ -158,6 +158,7 @@ CODE_NAMES: dict[str, str] = {
     "T103": "pin-unpin-shape",
     "T104": "scan-shape",
     "T105": "collective-broadcast-shape",
+    "T106": "scan-unexpanded",
     "L001": "layout-rank",
     "L002": "layout-duplicate",
     "L003": "layout-range",

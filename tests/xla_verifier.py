@@ -25,6 +25,11 @@ _STATUS_TEXT = "_ZN4absl12lts_202601076Status12ToStringSlowB5cxx11EmNS0_18Status
 # The default of the option shape_size is a std::function around a lambda: these two functions behind 16 bytes of nothing.
 _SIZE_MANAGER = "_ZNSt14_Function_base13_Base_managerIN3xla15HloVerifierOpts10shape_sizeMUlRKNS1_5ShapeEE_EE10_M_managerERSt9_Any_dataRKS9_St18_Manager_operation"
 _SIZE_INVOKER = "_ZNSt17_Function_handlerIFlRKN3xla5ShapeEENS0_15HloVerifierOpts10shape_sizeMUlS3_E_EE9_M_invokeERKSt9_Any_dataS3_"
+# The option instruction_can_change_layout_func is empty unless asked for: a std::function around a pointer to this function.
+_CHANGES_LAYOUT = "_ZN3xla16LayoutAssignment26InstructionCanChangeLayoutEPKNS_14HloInstructionE"
+_PREDICATE_MANAGER = "_ZNSt14_Function_base13_Base_managerIPFbPKN3xla14HloInstructionEEE10_M_managerERSt9_Any_dataRKS8_St18_Manager_operation"
+_PREDICATE_INVOKER = "_ZNSt17_Function_handlerIFbPKN3xla14HloInstructionEEPS4_E9_M_invokeERKSt9_Any_dataOS3_"
+_NAMES = (_CONSTRUCTOR, _RUN, _STATUS_TEXT, _SIZE_MANAGER, _SIZE_INVOKER, _CHANGES_LAYOUT, _PREDICATE_MANAGER, _PREDICATE_INVOKER)
 
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOLS = 2
@@ -33,9 +38,11 @@ _OK = 1
 _ROOM = 64
 
 SWITCHES = {
-    "layout_sensitive": 0, "allow_mixed_precision": 1, "broadcast_dimensions_sorted": 2, "reshape_is_bitcast": 3,
+    "layout_sensitive": 0, "allow_mixed_precision": 1, "broadcast_dimensions_sorted": 2, "reshape_is_bitcast": 3, "nested_thread_names": 4,
+    "bitcast_may_differ_in_size": 6, "unbounded_dynamic": 7, "no_host_memory": 9, "collective_deadlocks": 10,
 }  # fmt: skip
-"""The switches of `hlotool.VerifyModes` that this verifier knows, and which byte of its options each of them is."""
+"""The switches of `hlotool.VerifyModes` that this verifier knows by a byte of its options; `layouts_kept` is known by a function."""
+_FUNCTION_AT = 16
 
 
 class XlaVerifier:
@@ -46,12 +53,13 @@ class XlaVerifier:
 
         library = Path(jaxlib.__file__).parent / "libjax_common.so"
         base = _base_of(library.name)
-        found = {name: base + value for name, value in _symbols(library, (_CONSTRUCTOR, _RUN, _STATUS_TEXT, _SIZE_MANAGER, _SIZE_INVOKER)).items()}
+        found = {name: base + value for name, value in _symbols(library, _NAMES).items()}
         pointer, boolean = ctypes.c_void_p, ctypes.c_bool
         self._construct: Callable[..., Any] = ctypes.CFUNCTYPE(None, pointer, boolean, boolean, pointer, pointer, boolean)(found[_CONSTRUCTOR])
         self._run: Callable[..., Any] = ctypes.CFUNCTYPE(pointer, pointer, pointer, pointer, pointer)(found[_RUN])
         self._status_text: Callable[..., Any] = ctypes.CFUNCTYPE(pointer, pointer, ctypes.c_uint64, ctypes.c_int)(found[_STATUS_TEXT])
         self._shape_size = struct.pack("<QQQQ", 0, 0, found[_SIZE_MANAGER], found[_SIZE_INVOKER])
+        self._changes_layout = struct.pack("<QQQQ", found[_CHANGES_LAYOUT], 0, found[_PREDICATE_MANAGER], found[_PREDICATE_INVOKER])
         self._verifiers: dict[tuple[str, ...], Any] = {}
 
     def complaint(self, module: Any, switches: Iterable[str] = ()) -> str:
@@ -76,7 +84,10 @@ class XlaVerifier:
             # The second word points to an object that has the options behind its virtual table.
             options = struct.unpack_from("<Q", found, 8)[0] + 8
             for switch in switches:
-                ctypes.memset(options + SWITCHES[switch], 1, 1)
+                if switch == "layouts_kept":
+                    ctypes.memmove(options + _FUNCTION_AT, self._changes_layout, len(self._changes_layout))
+                else:
+                    ctypes.memset(options + SWITCHES[switch], 1, 1)
             self._verifiers[switches] = found
         return found
 

@@ -213,7 +213,19 @@ def _scan_carries(result: Shape | None, operands: tuple[Shape, ...], attributes:
         raise Violation("T104", "num_carries", f"num_carries is {carries}, there are {count(len(operands), 'operand')}")
 
 
-@op(parse_rule=_scan_carries, result_code="T104", traits=(MIXED_PRECISION,))
+def _scan_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    expanded = not modes.layout_sensitive or attributes["is_associative"]
+    require(expanded, "T106", "opcode", "a scan that is not associative has become a loop before layouts are assigned", "write a while")
+    inputs, dimension = len(operands) - attributes["num_carries"], attributes["dimensions"][0]
+    for k, (operand, parameter) in enumerate(zip(operands, attributes["to_apply"].parameters, strict=True)):
+        array = bare(operand)
+        slice_sizes = array.dimensions[:dimension] + array.dimensions[dimension + 1 :] if k < inputs else array.dimensions
+        fits = bare(parameter).element_type == array.element_type and dimensions_agree(bare(parameter).dimensions, slice_sizes)
+        taken = f"{array.element_type}[{','.join(map(str, slice_sizes))}]"
+        require(fits, "C040", "to_apply", f"parameter {k} is {parameter.text_without_layout}, operand {k} gives {taken}")
+
+
+@op(parse_rule=_scan_carries, constraints=_scan_constraints, result_code="T104", traits=(MIXED_PRECISION,))
 def scan(
     *operands: Shape,
     dimensions: SingleDim,

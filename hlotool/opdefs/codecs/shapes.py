@@ -60,7 +60,10 @@ def build_array_shape(children: list[Any]) -> Shape:
             code, layout.position, f"the layout orders {len(layout.value.minor_to_major)} dimensions, the shape has rank {len(sizes)}", hint
         )
     if element_type in _TOKEN_TYPES:
-        return Shape(str(element_type), sizes, dynamic if any(dynamic) else ())
+        # XLA aborts on sizes.
+        if sizes:
+            raise Violation("S017", element_type.start_pos, f"{element_type} has no dimensions")
+        return Shape(str(element_type))
     return array_shape(str(element_type), sizes, dynamic, layout.value if layout is not None else None)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from functools import lru_cache
 from itertools import pairwise
-from typing import NoReturn
 
 from hlotool.errors import Violation
 from hlotool.opdefs.layouts import HOST_MEMORY
@@ -15,7 +14,7 @@ from hlotool.shapes.layout import COMBINE, Layout, is_left_out
 from hlotool.shapes.shape import Shape
 from hlotool.verify.registry import shape_rule
 
-__all__: list[str] = []
+__all__ = ["order_fault"]
 
 _BITS_OF_A_BYTE = 8
 
@@ -36,13 +35,13 @@ def layouts(shape: Shape, modes: VerifyModes) -> None:
         layout = array.layout
         if layout is None or is_left_out(layout, array.rank):
             continue
-        is_ordered = _is_permutation(layout.minor_to_major, array.rank)
-        if is_ordered and ":" not in layout.text:
+        fault = order_fault(layout.minor_to_major, array.rank)
+        if fault is None and ":" not in layout.text:
             continue
         # A place in a nested tuple would be a path; the whole shape has to do.
         at = "shape" if is_nested else f"shape[{number}][layout]" if shape.is_tuple else "shape[layout]"
-        if not is_ordered:
-            _refuse_order(layout.minor_to_major, array.rank, at)
+        if fault is not None:
+            raise Violation(fault[0], at, fault[1])
         _check_suffixes(array, layout, at, modes)
 
 
@@ -51,13 +50,16 @@ def _is_permutation(order: tuple[int, ...], rank: int) -> bool:
     return len(order) == rank and sorted(order) == list(range(rank))
 
 
-def _refuse_order(order: tuple[int, ...], rank: int, at: str) -> NoReturn:
+def order_fault(order: tuple[int, ...], rank: int) -> tuple[str, str] | None:
+    """Code and message where an order is not one of all the dimensions of an array."""
+    if _is_permutation(order, rank):
+        return None
     outside = next((dimension for dimension in order if not 0 <= dimension < rank), None)
     if outside is not None:
-        raise Violation("L003", at, f"dimension {outside} is out of range for rank {rank}")
+        return "L003", f"dimension {outside} is out of range for rank {rank}"
     if len(order) < rank:
-        raise Violation("L003", at, f"{len(order)} dimensions are ordered, the array has rank {rank}")
-    raise Violation("L002", at, f"dimension {Counter(order).most_common(1)[0][0]} is listed twice")
+        return "L003", f"{len(order)} dimensions are ordered, the array has rank {rank}"
+    return "L002", f"dimension {Counter(order).most_common(1)[0][0]} is listed twice"
 
 
 def _check_suffixes(array: Shape, layout: Layout, at: str, modes: VerifyModes) -> None:

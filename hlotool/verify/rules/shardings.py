@@ -95,9 +95,9 @@ def _not_a_tuple(shape: Shape) -> Fault:
 
 def _leaf_fault(sharding: Sharding, shape: Shape, partitions: int, at: str) -> Fault | None:
     if sharding.kind in ("maximal", "maximal_mesh"):
-        if partitions <= 1 or 0 <= sharding.device < partitions:
+        if sharding.device >= 0 and (partitions <= 1 or sharding.device < partitions):
             return None
-        return "P022", f"{at}[device]", f"device {sharding.device} does not exist, the module has {partitions} partitions", None
+        return "P022", f"{at}[device]", f"device {sharding.device} does not exist, the module has {count(partitions, 'partition')}", None
     if sharding.named is not None:
         sharded = len(sharding.named.dimensions)
         # A word for the whole mesh says nothing about dimensions.
@@ -117,6 +117,8 @@ def _leaf_fault(sharding: Sharding, shape: Shape, partitions: int, at: str) -> F
 
 
 def _count_fault(tile: TileAssignment, at: str) -> Fault | None:
+    if not tile.is_permuted:
+        return "P026", at + _DEVICES, f"the transposition of {tile.text} is not a permutation of its dimensions", None
     needed = prod(tile.dimensions)
     if tile.device_count == needed:
         return None

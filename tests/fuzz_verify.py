@@ -132,7 +132,7 @@ class Report:
         ours = sorted({d.code for d in found.errors})
         if bool(ours) == bool(said):
             self.judged["both refuse" if said else "both accept"] += 1
-        elif any(d.code in STRICTER and re.search(STRICTER[d.code], d.message) for d in found.errors):
+        elif ours and all(d.code in STRICTER and re.search(STRICTER[d.code], d.message) for d in found.errors):
             self.judged["stricter on purpose"] += 1
         elif not ours and any(form.search(said) for form in LAXER):
             self.judged["laxer on purpose"] += 1

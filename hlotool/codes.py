@@ -191,6 +191,7 @@ CODE_NAMES: dict[str, str] = {
     "L030": "unknown-memory-space",
     "L031": "memory-space-change",
     "L032": "nested-tuple-layout",
+    "L033": "sparse-layout",
     "C001": "call-operands",
     "C002": "call-operand-shape",
     "C003": "call-result",

@@ -15,7 +15,8 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from random import Random
 
@@ -26,9 +27,12 @@ from xla_oracle import Xla, XlaError
 import hlotool
 from hlotool.errors import Diagnostic, ParseError
 from hlotool.text.parser import parse
+from hlotool.text.print_options import PrintOptions
+from hlotool.text.printer import to_text
 from hlotool.verify import verify
 
 HERE = Path(__file__).parent
+PRINTED = replace(PrintOptions.xla_default(), print_large_constants=True)
 SLOW = 2.0
 CASCADE = 3
 
@@ -120,6 +124,7 @@ class Report:
         self.counts: Counter[str] = Counter()
         self.messages: Counter[int] = Counter()
         self.judged: Counter[str] = Counter()
+        self.inferred: Counter[str] = Counter()
         self.slowest = (0.0, "")
 
     def book(self, kind: str, what: str, text: str) -> None:
@@ -167,6 +172,56 @@ def all_seeds(corpus: Path | None) -> list[str]:
     return seeds + (corpus_texts(corpus) if corpus else [])
 
 
+def fuzz_inference(count: int, seed: int, seeds: list[str], report: Report, xla: Xla) -> None:
+    """Edited modules in which a shape is left out: hlotool refuses what XLA's parser refuses, and its print says that the same was inferred."""
+    random, done = Random(seed), 0
+    while done < count:
+        chosen = random.choice(seeds)
+        text = inferred(chosen if random.random() < 0.2 else edited(chosen, random) or chosen, random)
+        if text is None:
+            continue
+        done += 1
+        ours, refusal = "", ""
+        try:
+            ours = to_text(parse(text), PRINTED)
+        except ParseError as error:
+            refusal = str(error)
+        try:
+            theirs = xla.parse(text)
+        except XlaError as error:
+            if refusal:
+                report.inferred["both refuse"] += 1
+            elif any(form.search(str(error)) for form in LAXER):
+                report.inferred["laxer on purpose"] += 1
+            else:
+                report.inferred["only XLA refuses"] += 1
+                report.book(f"inference: only XLA refuses, {_opening(str(error))}", str(error), text)
+            continue
+        if refusal and any(d.code in STRICTER and re.search(STRICTER[d.code], d.message) for d in error_diagnostics(text)):
+            report.inferred["stricter on purpose"] += 1
+        elif refusal:
+            report.inferred["only hlotool refuses"] += 1
+            report.book("inference: only hlotool refuses", refusal, text)
+        elif ours.strip() != theirs.strip():
+            report.inferred["differ"] += 1
+            report.book("inference: prints differ", _first_difference(ours, theirs), text)
+        else:
+            report.inferred["both infer the same"] += 1
+
+
+def error_diagnostics(text: str) -> Sequence[Diagnostic]:
+    try:
+        parse(text)
+    except ParseError as error:
+        return error.diagnostics
+    return ()
+
+
+def _first_difference(ours: str, theirs: str) -> str:
+    pairs = zip_longest(ours.strip().splitlines(), theirs.strip().splitlines(), fillvalue="")
+    return next((f"hlotool {a!r}\nXLA     {b!r}" for a, b in pairs if a != b), "")
+
+
 def fuzz(count: int, seed: int, seeds: list[str], report: Report, xla: Xla | None) -> None:
     random = Random(seed)
     done = 0
@@ -206,11 +261,14 @@ def main() -> int:
         seeds = [text for text in seeds if not xla_verdict(xla, text, hlotool.VerifyModes())]
     print(f"{len(seeds)} modules to edit, {time.perf_counter() - start:.1f} s", flush=True)
     fuzz(args.count, args.seed, seeds, report, xla)
+    if xla is not None:
+        fuzz_inference(args.count // 3, args.seed, seeds, report, xla)
     print(f"{args.count} edited modules, seed {args.seed}: {time.perf_counter() - start:.1f} s; slowest {report.slowest[0] * 1000:.0f} ms")
     print(f"errors each: {dict(sorted(report.messages.items()))}")
     if xla is not None:
         xla.close()
         print(f"judged with XLA: {dict(report.judged)}")
+        print(f"inferred by XLA: {dict(report.inferred)}")
     for kind, number in report.counts.most_common():
         print(f"{number:6} {kind}")
     return 1 if set(report.counts) - {"cascade"} else 0

@@ -24,7 +24,7 @@ from hlotool.shapes.dtype import ARRAY_TYPES
 from hlotool.text.parser import parse
 from hlotool.verify import verify
 
-__all__ = ["KINDS", "case_seeds", "edited", "is_valid"]
+__all__ = ["KINDS", "case_seeds", "edited", "inferred", "is_valid"]
 
 _START = re.compile(r"^\s*(?:ROOT )?%?(?P<name>[\w.\-]+) = ")
 _HEADER = re.compile(r"^HloModule [^\n]*", re.MULTILINE)
@@ -112,6 +112,14 @@ def edited(text: str, random: Random, kind: str | None = None) -> str | None:
             if found is not None and found != text:
                 return found
     return None
+
+
+def inferred(text: str, random: Random) -> str | None:
+    """The text with the shape of one instruction left out, which parsers then infer; None when all need theirs."""
+    lines = text.splitlines(keepends=True)
+    places = [_Place(lines, number, line) for number, text in enumerate(lines) if (line := _read(text)) is not None]
+    fit = [place for place in places if place.line.opcode not in ("parameter", "constant") and place.line.shape[0] < place.line.shape[1]]
+    return _without_shape(random.choice(fit)) if fit else None
 
 
 # ---- reading lines ----------------------------------------------------------------------------------------------------
@@ -267,8 +275,13 @@ def _shape(place: _Place, random: Random) -> str | None:
     others = [line for number in place.body() if number != place.number and (line := _read(place.lines[number]))]
     other = random.choice(others) if others else None
     if random.random() < 0.3 or other is None:
-        return place.with_part((place.line.shape[0], _OPCODE.match(place.line.text, place.line.shape[1]).start("opcode")), "")  # type: ignore[union-attr]
+        return _without_shape(place)
     return place.with_part(place.line.shape, other.part(other.shape))
+
+
+def _without_shape(place: _Place) -> str:
+    opcode = place.line.operands[0] - 1 - len(place.line.opcode)
+    return place.with_part((place.line.shape[0], opcode), "")
 
 
 @_edit

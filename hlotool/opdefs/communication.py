@@ -13,6 +13,7 @@ from hlotool.opdefs.constraints import difference, same_order, same_shape
 from hlotool.opdefs.inference import made_tuple, written_shape_needed
 from hlotool.opdefs.kinds import Always, Bool, Domain, Int, ShapeValue, Text
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.record import replace
 from hlotool.shapes.shape import TOKEN, Shape, array_shape, compatible, tuple_shape
 
 __all__ = [
@@ -192,8 +193,15 @@ def _copy_done_constraints(result: Shape, operands: tuple[Shape, ...], attribute
     # What follows something else than a copy-start is reported by the rule of pairs.
     if not operands[0].elements:
         return None
-    destination = operands[0].elements[0]
-    if compatible(result, destination) and not same_shape(result, destination, modes):
+    destination, *rest = operands[0].elements
+    if modes.layout_sensitive and rest and destination.layout is not None and rest[0].layout is not None:
+        there, here = destination.layout, rest[0].layout
+        # Another order is the start's fault.
+        same = there.minor_to_major != here.minor_to_major or there == replace(here, memory_space=there.memory_space, split_configs=there.split_configs)
+        require(same, "L026", "operand 0", f"the destination is {destination.text}, the source {rest[0].text}", "a copy moves bytes as they are")
+    # Nothing happens here, so even the memory space is that of the start.
+    differs = result != destination if modes.layout_sensitive else not same_shape(result, destination, modes)
+    if compatible(result, destination) and differs:
         raise Violation("L026", "shape[layout]", f"the destination is {destination.text}, written {result.text}")
     return destination
 

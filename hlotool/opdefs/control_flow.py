@@ -371,7 +371,7 @@ def _async_done_constraints(result: Shape, operands: tuple[Shape, ...], attribut
     return operands[0].elements[1]
 
 
-@op(infers=False, constraints=_async_done_constraints, result_code="A006", traits=(MIXED_PRECISION,))
+@op(infers=False, constraints=_async_done_constraints, result_code="A006", traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def async_done(previous: Shape, *, async_execution_thread: Text | None = None, calls: Computation | None = None) -> Shape:
     """Waits for an asynchronous operation and gives its result; the attributes only repeat what the async-start says.
 

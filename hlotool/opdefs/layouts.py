@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from hlotool.errors import Violation
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.record import replace
 from hlotool.shapes.layout import Layout
 from hlotool.shapes.memory import data_size, stored_size
 from hlotool.shapes.shape import UNBOUNDED, Shape
@@ -51,6 +52,12 @@ def _ordered(layout: Layout) -> str:
     return f"{{{','.join(map(str, layout.minor_to_major))}}}"
 
 
+def _lasting(layout: Layout, same_type: bool) -> Layout:
+    """A layout without what every op may change: tiles, memory space, room for sizes; with another element type its size, too."""
+    size = layout.element_size_in_bits if same_type else 0
+    return replace(layout, tiles=(), memory_space=0, dynamic_shape_metadata_prefix_bytes=0, element_size_in_bits=size)
+
+
 def check_kept_layout(op: OpDef, result: Shape, operands: Sequence[Shape], modes: VerifyModes) -> None:
     """Refuses an op that computes where it can only read and write what lies alike: in one memory, and in one order if modes ask for it."""
     layout, name = result.layout, op.name
@@ -63,8 +70,14 @@ def check_kept_layout(op: OpDef, result: Shape, operands: Sequence[Shape], modes
         if HOST_MEMORY in (given.memory_space, layout.memory_space) and given.memory_space != layout.memory_space and name in _ELEMENTWISE:
             message = f"operand in S({given.memory_space}), result in S({layout.memory_space})"
             raise Violation("L031", "opcode", message, "compute on the host with operands and result in host memory, or transfer first")
-        if modes.layouts_kept and given.minor_to_major != layout.minor_to_major:
+        if not modes.layouts_kept:
+            continue
+        if given.minor_to_major != layout.minor_to_major:
             message = f"operand layout {_ordered(given)}, result layout {_ordered(layout)}"
+            raise Violation("L008", "shape[layout]", message, "insert copy to change layouts")
+        same_type = operand.element_type == result.element_type
+        if _lasting(given, same_type) != _lasting(layout, same_type):
+            message = f"operand layout {given.text}, result layout {layout.text}"
             raise Violation("L008", "shape[layout]", message, "insert copy to change layouts")
 
 

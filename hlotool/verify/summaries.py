@@ -208,6 +208,7 @@ L030 S(n) with n outside the known set for the chosen target (0 default, 1 fast,
 L031 An op other than copy, copy-start/done, dynamic-slice, dynamic-update-slice, fusion, custom-call changes memory space between operand and
      result.
 L032 A layout written on a tuple, token or opaque shape.
+L033 #(type) or *(type) in a layout: only sparse arrays have indices and pointers, and XLA no longer has sparse arrays.
 C001 call operand count differs from the parameter count of to_apply.
 C002 A call operand shape differs from the parameter shape.
 C003 call result shape differs from the ROOT of to_apply.

@@ -1,4 +1,4 @@
-"""L002, L003, L004, L006, L018 and L027: layouts that no array can have."""
+"""L002, L003, L004, L006, L018, L027 and L033: layouts that no array can have."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["order_fault"]
 _BITS_OF_A_BYTE = 8
 
 
-@shape_rule("L002", "L003", "L004", "L006", "L018", "L027")
+@shape_rule("L002", "L003", "L004", "L006", "L018", "L027", "L033")
 def layouts(shape: Shape, modes: VerifyModes) -> None:
     """A layout orders the dimensions that the array has, in tiles of some size, in a memory that there is.
 
     Checks: each dimension is ordered once (L002, L003), tiles have positive sizes (L004), `E(n)` packs types of less than a byte only (L006, not
-    where tiles show that the target is neither a CPU nor a GPU), host memory is allowed (L018, under the mode `no_host_memory`), and split
-    configurations cut an existing dimension inside (L027).
+    where tiles show that the target is neither a CPU nor a GPU), host memory is allowed (L018, under the mode `no_host_memory`), split
+    configurations cut an existing dimension inside (L027), and no array is sparse (L033).
     Why: XLA's text parser takes such layouts and refuses them when it reads the module back.
     Bad: `p = f32[2,3]{1,1} parameter(0)`
     Good: `p = f32[2,3]{1,0} parameter(0)`
@@ -68,7 +68,11 @@ def _check_suffixes(array: Shape, layout: Layout, at: str, modes: VerifyModes) -
         if wrong is not None or not tile:
             what = f"size {wrong} of tile {number} must be positive" if wrong is not None else f"tile {number} has no sizes"
             raise Violation("L004", f"{at}[T]", what)
+    if layout.index_type is not None or layout.pointer_type is not None:
+        raise Violation("L033", at, "types of indices and pointers belong to sparse arrays, which no text can write")
     bits, size = ELEMENT_TYPES[array.element_type].bits, layout.element_size_in_bits
+    if size < 0:
+        raise Violation("L006", f"{at}[E]", f"an element size of {size} bits")
     if size and bits >= _BITS_OF_A_BYTE and not layout.tiles and modes.target != "tpu":
         raise Violation("L006", f"{at}[E]", f"an element size of {size} bits for {array.element_type} ({bits} bits), which is never packed")
     if layout.memory_space == HOST_MEMORY and modes.no_host_memory:

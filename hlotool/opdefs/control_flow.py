@@ -151,6 +151,11 @@ def _conditional_constraints(result: Shape, operands: tuple[Shape, ...], attribu
     for k, (branch, operand) in enumerate(zip(branches, operands[1:], strict=True)):
         if not same_shape(branch.parameters[0], operand, modes):
             _refuse_argument(operand, branch.parameters[0], "C010", k + 1, f"the parameter of branch {k}")
+    for k, branch in enumerate(branches[1:], 1) if modes.layout_sensitive else ():
+        # The result of branch 0 is what inference gives.
+        if compatible(branch.result, result) and branch.result != result:
+            where, given, written = difference(branch.result, result)
+            raise Violation("L024", "shape", f"{where}the result of branch {k} lies in memory as {given}, written {written}")
 
 
 @op(parse_rule=_conditional_rule, constraints=_conditional_constraints, result_code="C011", traits=(MIXED_PRECISION, LAYOUT_KEPT))

@@ -109,8 +109,8 @@ def test_places(at: str, found: str) -> None:
 
 @pytest.mark.parametrize("depth", [20_000])
 def test_deep_tuples(depth: int) -> None:
-    deep, other = ("(" * depth + leaf + ")" * depth for leaf in ("f32[]", "s32[]"))
-    module = parse(f"ENTRY e {{\n  p = {deep} parameter(0)\n  a = {other} copy(p)\n  ROOT b = {deep} opt-barrier(a)\n}}")
+    deep, other, third = ("(" * depth + leaf + ")" * depth for leaf in ("f32[]", "s32[]", "u8[]"))
+    module = parse(f"ENTRY e {{\n  p = {deep} parameter(0)\n  a = {other} copy(p)\n  ROOT b = {third} opt-barrier(a)\n}}")
     found = verify(module)
     assert [d.code for d in found] == ["T081", "T081"]
     assert all(len(d.message) < 2000 for d in found)

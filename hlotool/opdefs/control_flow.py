@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from hlotool.errors import Violation
 from hlotool.opdefs.base import LAYOUT_KEPT, MIXED_PRECISION, op, require
 from hlotool.opdefs.constraints import difference, same_order, same_shape
-from hlotool.opdefs.custom_call_targets import check_buffers, check_target
+from hlotool.opdefs.custom_call_targets import BUFFER_CONVERTERS, check_buffers, check_target
 from hlotool.opdefs.inference import (
     bare,
     bounds,
@@ -236,9 +236,18 @@ def _fusion_constraints(result: Shape, operands: tuple[Shape, ...], attributes: 
 
 
 def _check_aliases(
-    result: Shape, operands: tuple[Shape, ...], pairs: tuple[AliasPair, ...], modes: VerifyModes, codes: tuple[str, str] = ("C036", "C037")
+    result: Shape,
+    operands: tuple[Shape, ...],
+    pairs: tuple[AliasPair, ...],
+    modes: VerifyModes,
+    codes: tuple[str, str] = ("C036", "C037"),
+    *,
+    converts: bool = False,
 ) -> None:
-    """An output that shares memory with an operand has the operand's shape; `codes` are for places that do not exist and for shapes."""
+    """An output that shares memory with an operand has the operand's shape; `codes` are for places that do not exist and for shapes.
+
+    With `converts` an array may become a buffer, or the other way round.
+    """
     for number, pair in enumerate(pairs):
         at = f"output_to_operand_aliasing[{number}][parentheses]"
         known = 0 <= pair.number < len(operands)
@@ -246,7 +255,9 @@ def _check_aliases(
         output, operand = subshape(result, pair.output_index), subshape(operands[pair.number], pair.index)
         if output is None or operand is None:
             raise Violation(codes[0], at, f"{_text(pair.output_index if output is None else pair.index)} is no part of the {_side(output)} shape")
-        fits = same_order(bare(output), bare(operand), modes)
+        if converts:
+            output, operand = bare(output), bare(operand)
+        fits = same_order(output, operand, modes)
         message = f"output {_text(pair.output_index)} is {output.text_without_layout}, operand {pair.number} there {operand.text_without_layout}"
         require(fits, codes[1], "output_to_operand_aliasing", message)
 
@@ -284,8 +295,9 @@ def _custom_call_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
 
 def _custom_call_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     pairs = attributes["output_to_operand_aliasing"]
-    check_target(attributes["custom_call_target"], result, operands, pairs)
-    _check_aliases(result, operands, pairs, modes)
+    target = attributes["custom_call_target"]
+    check_target(target, result, operands, pairs)
+    _check_aliases(result, operands, pairs, modes, converts=target in BUFFER_CONVERTERS)
     check_buffers(result, operands, pairs)
 
 

@@ -27,7 +27,7 @@ from hlotool.verify import verify
 __all__ = ["KINDS", "case_seeds", "edited", "inferred", "is_valid"]
 
 _START = re.compile(r"^\s*(?:ROOT )?%?(?P<name>[\w.\-]+) = ")
-_HEADER = re.compile(r"^HloModule [^\n]*", re.MULTILINE)
+_HEADER = re.compile(r"^HloModule [^\s,]*(?P<attributes>[^\n]*)", re.MULTILINE)
 _OPCODE = re.compile(r"\s*(?P<opcode>[a-z][\w\-]*)\(")
 _SIZES = re.compile(r"(?<=[a-z0-9])\[(?P<sizes>[^\]\[\"]*)\]")
 _TYPE = re.compile(r"\b(?:pred|bf16|[suf](?:1|2|4|8|16|32|64)(?:e\w+)?|c64|c128|token|opaque)(?=\[)")
@@ -35,7 +35,9 @@ _LAYOUT = re.compile(r"(?<=\])\{(?P<layout>[0-9,]*(?::[^{}]*)?)\}")
 _NUMBER = re.compile(r"(?<![\w.#\-])-?[0-9]+(?![\w.])")
 _LAYOUT_NUMBER = re.compile(r"-?[0-9]+")
 _ENUM = re.compile(r"(?<==)[A-Za-z_]+(?=[,}\s]|$)")
-_CALLED = re.compile(r"(?:to_apply|calls|body|condition|select|scatter|(?:true|false)_computation|branch_computations|called_computations)=(?P<names>\{[^}]*\}|%?[\w.\-]+)")
+_CALLED = re.compile(
+    r"(?:to_apply|calls|body|condition|select|scatter|(?:true|false)_computation|branch_computations|called_computations)=(?P<names>\{[^}]*\}|%?[\w.\-]+)"
+)
 _GROUPS = re.compile(r"(?:replica_groups|source_target_pairs)=(?P<groups>\{(?:[^{}]|\{[^{}]*\})*\}|\[[0-9,]*\]<=\[[0-9,]*\](?:T\([0-9,]*\))?)")
 _SHARDING = re.compile(r"sharding=(?P<sharding>\{(?:[^{}]|\{[^{}]*\})*\})")
 _PREDECESSORS = re.compile(r", control-predecessors=\{(?P<names>[^}]*)\}")
@@ -48,6 +50,10 @@ _WORDS = {
     "distribution": ("rng_uniform", "rng_normal"), "algorithm": ("rng_default", "rng_philox", "rng_three_fry"),
     "transpose_a": ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"), "dim_labels": ("bf_io->bf", "b0f_0io->b0f", "b01f_01io->b01f", "bf0_oi0->bf0"),
 }  # fmt: skip
+_HEADER_ATTRIBUTES = (
+    "input_output_alias={ {}: (0, {}, may-alias) }", "input_output_alias={ {0}: (0, {}, must-alias), {1}: (1, {}) }", "buffer_donor={ (0, {}) }",
+    "num_partitions=2", "replica_count=2", "is_scheduled=true",
+)  # fmt: skip
 _BOOLEANS = ("true", "false")
 _TYPES = tuple(sorted(ARRAY_TYPES))
 
@@ -426,7 +432,15 @@ def _sharding(place: _Place, random: Random) -> str | None:
     found = _SHARDING.search(place.line.text, *place.line.attributes)
     if found is not None:
         return _change_in(place, found.span("sharding"), re.compile(r"[0-9]+"), lambda number: _another_number(number, random), random)
-    some = ("{replicated}", "{maximal device=0}", "{devices=[2]0,1}", "{devices=[2,1]<=[2]}", "{devices=[1,2]0,1}", "{manual}", "{{replicated}, {replicated}}")
+    some = (
+        "{replicated}",
+        "{maximal device=0}",
+        "{devices=[2]0,1}",
+        "{devices=[2,1]<=[2]}",
+        "{devices=[1,2]0,1}",
+        "{manual}",
+        "{{replicated}, {replicated}}",
+    )
     end = len(place.line.text[: place.line.attributes[1]].rstrip(", "))
     return place.with_part((end, end), f", sharding={random.choice(some)}")
 
@@ -478,13 +492,11 @@ def _header(place: _Place, random: Random) -> str | None:
     header = _HEADER.search(text)
     if header is None:
         return None
-    numbers = [match for match in re.finditer(r"(?<![\w.])[0-9]+(?![\w.])", header[0]) if match.start() > len("HloModule ")]
+    numbers = list(re.finditer(r"(?<![\w.])[0-9]+(?![\w.])", header["attributes"]))
     if numbers and random.random() < 0.7:
-        match = random.choice(numbers)
-        return header[0][: match.start()] + _another_number(match[0], random) + header[0][match.end() :] + text[header.end() :] if not header.start() else None
-    more = ("input_output_alias={ {}: (0, {}, may-alias) }", "input_output_alias={ {0}: (0, {}, must-alias), {1}: (1, {}) }", "buffer_donor={ (0, {}) }",
-            "num_partitions=2", "replica_count=2", "is_scheduled=true")  # fmt: skip
-    chosen = random.choice(more)
+        match, offset = random.choice(numbers), header.start("attributes")
+        return text[: offset + match.start()] + _another_number(match[0], random) + text[offset + match.end() :]
+    chosen = random.choice(_HEADER_ATTRIBUTES)
     name = chosen.partition("=")[0]
     if name + "=" in header[0]:
         return None

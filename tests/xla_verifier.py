@@ -23,7 +23,9 @@ _RUN = (
 )
 _STATUS_TEXT = "_ZN4absl12lts_202601076Status12ToStringSlowB5cxx11EmNS0_18StatusToStringModeE"
 # The default of the option shape_size is a std::function around a lambda: these two functions behind 16 bytes of nothing.
-_SIZE_MANAGER = "_ZNSt14_Function_base13_Base_managerIN3xla15HloVerifierOpts10shape_sizeMUlRKNS1_5ShapeEE_EE10_M_managerERSt9_Any_dataRKS9_St18_Manager_operation"
+_SIZE_MANAGER = (
+    "_ZNSt14_Function_base13_Base_managerIN3xla15HloVerifierOpts10shape_sizeMUlRKNS1_5ShapeEE_EE10_M_managerERSt9_Any_dataRKS9_St18_Manager_operation"
+)
 _SIZE_INVOKER = "_ZNSt17_Function_handlerIFlRKN3xla5ShapeEENS0_15HloVerifierOpts10shape_sizeMUlS3_E_EE9_M_invokeERKSt9_Any_dataS3_"
 # The option instruction_can_change_layout_func is empty unless asked for: a std::function around a pointer to this function.
 _CHANGES_LAYOUT = "_ZN3xla16LayoutAssignment26InstructionCanChangeLayoutEPKNS_14HloInstructionE"

@@ -197,7 +197,9 @@ def _copy_done_constraints(result: Shape, operands: tuple[Shape, ...], attribute
     if modes.layout_sensitive and rest and destination.layout is not None and rest[0].layout is not None:
         there, here = destination.layout, rest[0].layout
         # Another order is the start's fault.
-        same = there.minor_to_major != here.minor_to_major or there == replace(here, memory_space=there.memory_space, split_configs=there.split_configs)
+        same = there.minor_to_major != here.minor_to_major or there == replace(
+            here, memory_space=there.memory_space, split_configs=there.split_configs
+        )
         require(same, "L026", "operand 0", f"the destination is {destination.text}, the source {rest[0].text}", "a copy moves bytes as they are")
     # Nothing happens here, so even the memory space is that of the start.
     differs = result != destination if modes.layout_sensitive else not same_shape(result, destination, modes)

@@ -110,14 +110,14 @@ def _fault(found: Sequence[Diagnostic]) -> str:
     return ""
 
 
-def xla_verdict(xla: Xla, text: str, modes: hlotool.VerifyModes) -> str:
-    """What XLA's parser or verifier has against a text; nothing when it is valid."""
+def xla_verdict(xla: Xla, text: str, modes: hlotool.VerifyModes, *, twice: bool = True) -> str:
+    """What XLA's parser or verifier has against a text; nothing when it is valid. With `twice`, a text that kills the worker is tried again."""
     switches = ("layout_sensitive", "layouts_kept") if modes.layout_sensitive else ()
     for is_fresh in (False, True):
         try:
             said = xla.verified(text, *switches)
         except XlaError as error:
-            if error.kind == "died" and not is_fresh:
+            if twice and error.kind == "died" and not is_fresh:
                 # What killed the worker may be memory that an earlier text has spoilt.
                 continue
             return f"{error.kind}: {error}"
@@ -259,7 +259,8 @@ def fuzz(count: int, seed: int, seeds: list[str], report: Report, xla: Xla | Non
         if len(found.errors) > CASCADE:
             report.book("cascade", "\n".join(map(str, found.errors[:6])), text)
         if xla is not None:
-            report.judge(found, xla_verdict(xla, text, modes), f"// layout_sensitive={modes.layout_sensitive}\n{text}")
+            said = xla_verdict(xla, text, modes, twice=not found.errors)
+            report.judge(found, said, f"// layout_sensitive={modes.layout_sensitive}\n{text}")
 
 
 def main() -> int:
@@ -271,7 +272,7 @@ def main() -> int:
     parser.add_argument("--show", type=int, default=3, help="how many findings of each kind are printed")
     args = parser.parse_args()
     report, start = Report(args.show), time.perf_counter()
-    xla = Xla() if args.xla else None
+    xla = Xla(timeout=20) if args.xla else None
     seeds = all_seeds(args.corpus)
     if xla is not None:
         seeds = [text for text in seeds if is_read_alike(xla, text) and not xla_verdict(xla, text, hlotool.VerifyModes())]

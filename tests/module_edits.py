@@ -5,7 +5,7 @@ and some are still right.
 
 >>> from random import Random
 >>> edited("HloModule m\\n\\nENTRY e {\\n  p = f32[4]{0} parameter(0)\\n  ROOT n = f32[4]{0} negate(p)\\n}\\n", Random(3), "dimension")
-'HloModule m\\n\\nENTRY e {\\n  p = f32[4]{0} parameter(0)\\n  ROOT n = f32[3]{0} negate(p)\\n}\\n'
+'HloModule m\\n\\nENTRY e {\\n  p = f32[3]{0} parameter(0)\\n  ROOT n = f32[4]{0} negate(p)\\n}\\n'
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from pathlib import Path
 from random import Random
 
 from generator import Style, random_module
-from module_edits import case_seeds, edited, inferred, is_valid
+from module_edits import KINDS, case_seeds, edited, inferred, is_valid, scheduled
 from xla_oracle import Xla, XlaError
 
 import hlotool
@@ -186,7 +186,8 @@ def all_seeds(corpus: Path | None) -> list[str]:
         text = random_module(number, 1 + number % 3, style)
         if is_valid(text):
             seeds.append(text)
-    return seeds + (corpus_texts(corpus) if corpus else [])
+    seeds += corpus_texts(corpus) if corpus else []
+    return seeds + [text for text in map(scheduled, seeds[::3]) if is_valid(text)]
 
 
 def fuzz_inference(count: int, seed: int, seeds: list[str], report: Report, xla: Xla) -> None:
@@ -239,11 +240,11 @@ def _first_difference(ours: str, theirs: str) -> str:
     return next((f"hlotool {a!r}\nXLA     {b!r}" for a, b in pairs if a != b), "")
 
 
-def fuzz(count: int, seed: int, seeds: list[str], report: Report, xla: Xla | None) -> None:
+def fuzz(count: int, seed: int, seeds: list[str], kinds: list[str], report: Report, xla: Xla | None) -> None:
     random = Random(seed)
     done = 0
     while done < count:
-        text = edited(random.choice(seeds), random)
+        text = edited(random.choice(seeds), random, random.choice(kinds) if kinds else None)
         if text is None:
             continue
         done += 1
@@ -269,6 +270,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--corpus", type=Path, help="folder with verify.jsonl.xz")
     parser.add_argument("--xla", action="store_true", help="compare with XLA's verdicts; HLOTOOL_XLA_PYTHON names an interpreter with jaxlib")
+    parser.add_argument("--kinds", nargs="*", choices=sorted(KINDS), default=[], help="only edits of these kinds")
     parser.add_argument("--show", type=int, default=3, help="how many findings of each kind are printed")
     args = parser.parse_args()
     report, start = Report(args.show), time.perf_counter()
@@ -277,8 +279,8 @@ def main() -> int:
     if xla is not None:
         seeds = [text for text in seeds if is_read_alike(xla, text) and not xla_verdict(xla, text, hlotool.VerifyModes())]
     print(f"{len(seeds)} modules to edit, {time.perf_counter() - start:.1f} s", flush=True)
-    fuzz(args.count, args.seed, seeds, report, xla)
-    if xla is not None:
+    fuzz(args.count, args.seed, seeds, args.kinds, report, xla)
+    if xla is not None and not args.kinds:
         fuzz_inference(args.count // 3, args.seed, seeds, report, xla)
     print(f"{args.count} edited modules, seed {args.seed}: {time.perf_counter() - start:.1f} s; slowest {report.slowest[0] * 1000:.0f} ms")
     print(f"errors each: {dict(sorted(report.messages.items()))}")

@@ -24,7 +24,7 @@ from hlotool.shapes.dtype import ARRAY_TYPES
 from hlotool.text.parser import parse
 from hlotool.verify import verify
 
-__all__ = ["KINDS", "case_seeds", "edited", "inferred", "is_valid"]
+__all__ = ["KINDS", "case_seeds", "edited", "inferred", "is_valid", "scheduled"]
 
 _START = re.compile(r"^\s*(?:ROOT )?%?(?P<name>[\w.\-]+) = ")
 _HEADER = re.compile(r"^HloModule [^\s,]*(?P<attributes>[^\n]*)", re.MULTILINE)
@@ -118,6 +118,14 @@ def edited(text: str, random: Random, kind: str | None = None) -> str | None:
             if found is not None and found != text:
                 return found
     return None
+
+
+def scheduled(text: str) -> str:
+    """The text with a header that says that the order of instructions is a schedule."""
+    header = _HEADER.search(text)
+    if header is None:
+        return "HloModule scheduled, is_scheduled=true\n\n" + text
+    return text if "is_scheduled=" in header[0] else text[: header.end()] + ", is_scheduled=true" + text[header.end() :]
 
 
 def inferred(text: str, random: Random) -> str | None:

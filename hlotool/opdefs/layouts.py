@@ -31,10 +31,10 @@ HOST_MEMORY = 5
 """Memory space of the host's memory."""
 
 _ELEMENTWISE = frozenset(
-    "abs add and atan2 bitcast-convert cbrt ceil clamp compare complex convert cosine count-leading-zeros divide erf exponential"
-    " exponential-minus-one floor imag is-finite log log-plus-one logistic maximum minimum multiply negate not or popcnt power real"
-    " reduce-precision remainder round-nearest-afz round-nearest-even rsqrt select shift-left shift-right-arithmetic shift-right-logical sign"
-    " sine sqrt stochastic-convert subtract tan tanh xor".split()
+    "abs acos acosh add and asin asinh atan2 atanh bitcast-convert cbrt ceil clamp compare complex convert cosh cosine count-leading-zeros divide"
+    " erf exponential exponential-minus-one floor imag is-finite log log-plus-one logistic maximum minimum mulhi multiply negate not or popcnt"
+    " power real reduce-precision remainder round-nearest-afz round-nearest-even rsqrt select shift-left shift-right-arithmetic"
+    " shift-right-logical sign sine sinh sqrt stochastic-convert subtract tan tanh xor".split()
 )
 _KEEPS_ORDER = _ELEMENTWISE | frozenset(
     "add-dependency all-gather all-gather-done all-reduce all-reduce-done all-reduce-start all-to-all cholesky collective-permute"

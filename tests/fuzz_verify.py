@@ -59,7 +59,7 @@ STRICTER = {
     "P024": "",  # a sharding without braces is repeated for all parts of a tuple, which the parser does for old texts
     "T007": "shift-",
     "T018": "", "T055": "", "T076": "", "T082": "", "T096": "",
-    "T078": "operand", "T090": "size operand",
+    "P017": "got pred", "T078": "operand", "T090": "size operand",
 }  # fmt: skip
 """Errors that XLA's text parser and verifier do not find: code, and what stands in the message."""
 

@@ -141,7 +141,7 @@ def add_instruction(
             _check_name(builder, name, position, start)
         instruction = _make(builder, name, parts, start, end)
     except Violation as violation:
-        if violation.code:
+        if violation.code and not _is_known(builder, violation):
             blamed = _blamed(builder, violation.at, position, parts)
             is_whole = violation.at == "instruction"
             builder.report_violation(violation, start if is_whole else blamed, end if is_whole else -1)
@@ -150,6 +150,18 @@ def add_instruction(
     scope.names[name] = instruction
     scope.computation.instructions.append(instruction)
     return instruction
+
+
+# About a name, not about who uses it.
+_ABOUT_NAMES = frozenset({"S002", "S026", "S027", "A028"})
+
+
+def _is_known(builder: ModuleBuilder, violation: Violation) -> bool:
+    """Whether another instruction of the computation has met the same missing definition."""
+    if violation.code not in _ABOUT_NAMES:
+        return False
+    here = builder.scope.computation.name
+    return any(d.code == violation.code and d.message == violation.message and d.computation == here for d in builder.diagnostics)
 
 
 # From an instruction's name to what stands behind the equals sign.

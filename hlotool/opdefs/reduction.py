@@ -211,6 +211,10 @@ def _scan_carries(result: Shape | None, operands: tuple[Shape, ...], attributes:
     carries = attributes["num_carries"]
     if not 0 <= carries <= len(operands):
         raise Violation("T104", "num_carries", f"num_carries is {carries}, there are {count(len(operands), 'operand')}")
+    to_apply = attributes["to_apply"]
+    given = len(to_apply.parameters)
+    if given != len(operands):
+        raise Violation("C040", "to_apply", f"the computation has {count(given, 'parameter')}, needs {len(operands)}")
 
 
 def _scan_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -240,9 +244,7 @@ def scan(
 
         r = (f32[4], f32[]) scan(f32[4] x, f32[] zero), dimensions={0}, num_carries=1, is_associative=false, to_apply=f
     """
-    _scan_carries(None, operands, {"num_carries": num_carries})
-    parameters = len(to_apply.parameters)
-    require(parameters == len(operands), "C040", "to_apply", f"the computation has {count(parameters, 'parameter')}, needs {len(operands)}")
+    _scan_carries(None, operands, {"num_carries": num_carries, "to_apply": to_apply})
     require(num_carries < len(operands), "S037", "shape", "a scan without inputs needs its result shape written")
     array = array_operand(operands[0], "operand 0", "scan")
     body, dimension = to_apply.result, dimensions[0]

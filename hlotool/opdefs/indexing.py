@@ -180,8 +180,6 @@ def scatter(
     inputs, scatter_indices, updates = operands[:count], operands[count], operands[count + 1 :]
     require_arrays(operands, "scatter")
     indices = _index_bounds("scatter", f"operand {count}", scatter_indices, index_vector_dim)
-    inits = [array_shape(x.element_type) for x in inputs]
-    require_reducer(to_apply, "to_apply", "scatter", inits, [x.element_type for x in updates], _SCATTER_RULES)
     names = ("input_batching_dims", "scatter_indices_batching_dims")
     for k, (operand, update) in enumerate(zip(inputs, updates, strict=True)):
         at = f"definition of operand {count + 1 + k}"
@@ -196,6 +194,8 @@ def scatter(
         _check_index_map("scatter", "scatter_dims_to_operand_dims", scatter_dims_to_operand_dims, operand.rank, indices[index_vector_dim])
         limits = [size for k, size in enumerate(operand.dimensions) if k not in dropped]
         _check_updates(at, update, limits, indices, update_window_dims, index_vector_dim)
+    inits = [array_shape(x.element_type) for x in inputs]
+    require_reducer(to_apply, "to_apply", "scatter", inits, [x.element_type for x in updates], _SCATTER_RULES)
     return inputs[0] if count == 1 else made_tuple(inputs, "operands", "scatter")
 
 

@@ -5,6 +5,7 @@ Sees called computations only as parameter and result shapes.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from hlotool.errors import Violation
@@ -36,6 +37,7 @@ from hlotool.shapes.shape import UNBOUNDED, ProgramShape, Shape, array_shape, co
 __all__ = ["map_", "reduce", "reduce_window", "scan", "select_and_scatter"]
 
 
+@cache
 def _reducer_rules(first_init: int) -> ReducerRules:
     return ReducerRules("C020", "C021", "C022", "T094", first_init)
 

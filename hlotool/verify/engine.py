@@ -58,16 +58,19 @@ def check(module: Module, modes: VerifyModes, selection: Selection) -> list[Diag
         modes = replace(modes, layouts_kept=bool(modes.layout_sensitive))
     if modes.layout_sensitive is None:
         modes = replace(modes, layout_sensitive=module.is_scheduled)
-    facts = Facts(module, modes)
-    reporter = Reporter(facts)
     found = [d for d in module.diagnostics if d.severity == "error" or selection.has(d.code)]
     is_whole = not any(d.severity == "error" for d in found)
     with no_garbage_collection():
-        for finding in _findings(facts, selection, is_whole=is_whole):
-            if selection.has(finding.code):
-                found.append(reporter.diagnostic(finding))
+        found += _diagnostics(module, modes, selection, is_whole=is_whole)
     found = apply_suppressions(module, found, selection, is_whole=is_whole)
     return sorted(found, key=lambda d: (d.line, d.column, d.code))
+
+
+def _diagnostics(module: Module, modes: VerifyModes, selection: Selection, *, is_whole: bool) -> list[Diagnostic]:
+    """What the rules find; the facts die here, before the garbage collector would look at them."""
+    facts = Facts(module, modes)
+    reporter = Reporter(facts)
+    return [reporter.diagnostic(finding) for finding in _findings(facts, selection, is_whole=is_whole) if selection.has(finding.code)]
 
 
 def _findings(facts: Facts, selection: Selection, *, is_whole: bool) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ import hlotool
 from hlotool.errors import ParseError
 from hlotool.ir.model import Module
 from hlotool.opdefs.table import OPS
+from hlotool.shapes.shape import array_shape, tuple_shape
 from hlotool.text.locate import locate
 from hlotool.text.parser import parse
 from hlotool.text.places import parse_place
@@ -54,6 +55,20 @@ def test_a_shape_that_is_passed_on_is_reported_once() -> None:
     text = "ENTRY e { p = f32[?] parameter(0) a = f32[?] negate(p) ROOT b = f32[?] negate(a) }"
     assert codes(parse(text)) == ["T083"]
     assert verify(parse(text), hlotool.VerifyModes(unbounded_dynamic=True)) == []
+
+
+@pytest.mark.parametrize(("opcode", "code"), [("send", "A020"), ("recv-done", "A021"), ("send-done", "T003"), ("outfeed", "T003")])
+def test_a_shape_that_only_a_program_can_get_wrong(opcode: str, code: str) -> None:
+    """The reader puts the true shape in place of a written one; who changes modules may still miss it."""
+    module = parse(
+        "ENTRY e {\n  p = f32[4] parameter(0)\n  k = token[] after-all()\n  s = (f32[4], u32[], token[]) send(p, k), channel_id=1\n"
+        "  d = token[] send-done(s), channel_id=1\n  r = (f32[4], u32[], token[]) recv(d), channel_id=2\n"
+        "  v = (f32[4], token[]) recv-done(r), channel_id=2\n  ROOT o = token[] outfeed(p, k)\n}"
+    )
+    assert codes(module) == []
+    x = next(x for x in module.entry.instructions if x.op.name == opcode)
+    x.shape = tuple_shape([array_shape("f32", (5,))])
+    assert code in codes(module)
 
 
 def test_a_tolerant_parse_keeps_its_findings() -> None:

@@ -173,7 +173,7 @@ class _Plan:
     __slots__ = ("constraints", "defaults", "infer", "names")
 
     def __init__(self, op: OpDef) -> None:
-        self.infer = op.infer if op.infers and SHAPE_GUESSED not in op.traits else None
+        self.infer = op.infer if (op.infers or op.shape_ignored) and SHAPE_GUESSED not in op.traits else None
         self.constraints = op.constraints
         self.names = op.attributes.keys()
         self.defaults = {name: spec.default for name, spec in op.attributes.items() if spec.default is not REQUIRED}

@@ -1,0 +1,145 @@
+"""Takes each single check of the verifier away and asks whether some case notices: `python tests/mutate_rules.py [--only verify.rules.buffers]`.
+
+A check is a `require...(...)`, a `raise Violation(...)` or a `yield Finding(...)` in op definitions and rules, or a call of a helper that
+holds some. The modules are compiled with a switch around each of them, so that one process tries them all, each with the cases in which
+it does anything. Checks of which no text can be guilty are the business of tests in Python; they are listed, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+from case_files import Case, read_cases
+
+HERE = Path(__file__).parent
+JUDGING = ("hlotool.opdefs", "hlotool.verify.rules")
+CHECKING = ("require", "_require", "check", "_check")
+
+
+class Switches:
+    """Every check by number: where it stands, whether it is off, and which cases it has had something to say about."""
+
+    def __init__(self) -> None:
+        self.places: list[str] = []
+        self.off = -1
+        self.case = -1
+        self.acted_in: dict[int, set[int]] = {}
+
+    def is_on(self, number: int) -> bool:
+        """Asked only where the check would act."""
+        self.acted_in.setdefault(number, set()).add(self.case)
+        return number != self.off
+
+
+SWITCHES = Switches()
+
+
+class Switching(ast.NodeTransformer):
+    """Puts a switch around each check of a module."""
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+
+    def _asked(self, line: int) -> ast.expr:
+        SWITCHES.places.append(f"{self.module}:{line}")
+        return ast.parse(f"_switches.is_on({len(SWITCHES.places) - 1})", mode="eval").body
+
+    def visit_Raise(self, node: ast.Raise) -> ast.stmt:
+        is_violation = isinstance(node.exc, ast.Call) and isinstance(node.exc.func, ast.Name) and node.exc.func.id == "Violation"
+        return ast.If(self._asked(node.lineno), [node], []) if is_violation else node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        value = node.value
+        if isinstance(value, ast.Yield) and isinstance(value.value, ast.Call) and isinstance(value.value.func, ast.Name):
+            return ast.If(self._asked(node.lineno), [node], []) if value.value.func.id == "Finding" else node
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id.startswith(CHECKING):
+            again = ast.If(self._asked(node.lineno), [ast.Raise(None, None)], [])
+            return ast.Try([node], [ast.ExceptHandler(ast.Name("_Violation", ast.Load()), None, [again])], [], [])
+        return node
+
+
+class SwitchedLoader(SourceFileLoader):
+    """Compiles a module with switches."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        tree = Switching(fullname).visit(ast.parse(Path(self.path).read_text(encoding="utf-8")))
+        return compile(ast.fix_missing_locations(tree), self.path, "exec")
+
+    def exec_module(self, module: ModuleType) -> None:
+        from hlotool.errors import Violation
+
+        vars(module).update(_switches=SWITCHES, _Violation=Violation)
+        super().exec_module(module)
+
+
+class Finder(MetaPathFinder):
+    """Finds the modules that judge, and leaves all others alone."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if not fullname.startswith(JUDGING):
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            loader: Loader = SwitchedLoader(fullname, spec.loader.path)
+            spec.loader = loader
+        return spec
+
+
+def all_cases() -> list[tuple[Callable[[Path, Case], None], Path, Case]]:
+    """The cases of the folders that say what is wrong with a text, with the function that judges them."""
+    from checks.text import rejected, rejected_like_xla
+    from checks.verification import verified
+
+    folders: list[tuple[str, Callable[[Path, Case], None]]] = [
+        ("verify", verified),
+        ("text/reject", rejected),
+        ("text/errors", rejected_like_xla),
+    ]
+    return [(check, path, case) for folder, check in folders for path in sorted((HERE / folder).glob("*.hlo")) for case in read_cases(path)]
+
+
+def passes(check: Callable[[Path, Case], None], path: Path, case: Case) -> bool:
+    """Whether a case holds; whatever goes wrong counts as noticed."""
+    try:
+        check(path, case)
+    except Exception:
+        return False
+    return True
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="a part of the modules' names")
+    args = parser.parse_args()
+    sys.meta_path.insert(0, Finder())
+    cases: list[Any] = all_cases()
+    for number, case in enumerate(cases):
+        SWITCHES.case = number
+        if not passes(*case):
+            print(f"fails before anything is taken away: {case[1].name}")
+            return 2
+    acted_in = {number: sorted(found - {-1}) for number, found in SWITCHES.acted_in.items()}
+    chosen = [number for number, place in enumerate(SWITCHES.places) if args.only in place]
+    unused, unnoticed = [], []
+    for SWITCHES.off in chosen:
+        place = SWITCHES.places[SWITCHES.off].removeprefix("hlotool.")
+        if not acted_in.get(SWITCHES.off):
+            unused.append(place)
+        elif all(passes(*cases[number]) for number in acted_in[SWITCHES.off]):
+            unnoticed.append(place)
+    print("no case in which it acts:", *unused, sep="\n  ")
+    print("nobody notices, since something else says the same:", *unnoticed, sep="\n  ")
+    print(f"{len(chosen)} checks taken away one by one, {len(unused)} act in no case, {len(unnoticed)} are not noticed")
+    return 1 if unused or unnoticed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

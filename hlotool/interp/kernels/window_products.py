@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from math import prod
+from math import gcd, prod
 from typing import Any
 
 import numpy as np
@@ -46,9 +46,21 @@ class Convolution:
 
     def fill(self) -> None:
         """Computes all of `out`."""
-        if not (self.out.size and self.images.size and self.kernels.size):
+        if any(w.base_dilation > 1 for w in self.window):
+            self._fill_by_phases()
+        elif not (self.out.size and self.images.size and self.kernels.size):
             self.out.fill(0)
-            return
+        else:
+            self._fill_undilated()
+
+    def _fill_by_phases(self) -> None:
+        """Between the elements of dilated images are holes: places that hit elements through the same taps are a convolution without."""
+        for phases in product(*(_phases(w, size) for w, size in zip(self.window, self.sizes, strict=True))):
+            places, taps = tuple(phase[0] for phase in phases), tuple(phase[1] for phase in phases)
+            out = self.out[(slice(None), slice(None), *places)]
+            Convolution(self.images, self.kernels[taps], out, [phase[2] for phase in phases]).fill()
+
+    def _fill_undilated(self) -> None:
         has_few_places = prod(self.sizes) < prod(self.taps)
         if self.outputs == 1 and (self.images.shape[1] if has_few_places else self.features) == 1 and self.window:
             fill = self._fill_by_correlations if has_few_places else self._fill_by_shifts
@@ -97,7 +109,7 @@ class Convolution:
                 yield slice(start, start + count), (span,), self._laid_out(block, first_spatial, span)
 
     def _is_pointwise(self) -> bool:
-        return all(w.size == w.stride == w.base_dilation == 1 and not w.padding_low for w in self.window) and self.sizes == self.images.shape[2:-1]
+        return all(w.size == w.stride == 1 and not w.padding_low for w in self.window) and self.sizes == self.images.shape[2:-1]
 
     def _laid_out(self, block: Array, first: int, rows: slice) -> Array:
         """For each place of these rows a column of what its taps see, and zeros where they see nothing."""
@@ -207,17 +219,16 @@ class _Frame:
         return flat.reshape(len(flat), *self.sizes) if self.is_outside else np.moveaxis(flat.T.reshape(*self.sizes, len(flat)), -1, 0)
 
     def padded(self, images: Array) -> Array:
-        """[group, element] of images [group, spatial...], with zeros where there is padding or a hole."""
+        """[group, element] of images [group, spatial...], with zeros where there is padding."""
         flat = self.empty(slice(0, len(images)))
         flat.fill(0)
         targets, sources = [], []
         for w, size, base in zip(self.window, self.sizes, images.shape[1:], strict=True):
-            first = max(0, -(w.padding_low // w.base_dilation))
-            last = min(base - 1, (size - 1 - w.padding_low) // w.base_dilation)
-            if last < first:
+            first, last = max(0, -w.padding_low), min(base, size - w.padding_low)
+            if last <= first:
                 return flat
-            targets.append(slice(first * w.base_dilation + w.padding_low, last * w.base_dilation + w.padding_low + 1, w.base_dilation))
-            sources.append(slice(first, last + 1))
+            targets.append(slice(first + w.padding_low, last + w.padding_low))
+            sources.append(slice(first, last))
         self.shaped(flat)[(slice(None), *targets)] = images[(slice(None), *sources)]
         return flat
 
@@ -243,6 +254,22 @@ def _within(rows: slice, targets: slice, sources: slice) -> tuple[slice, slice]:
     count = -((targets.start - min(rows.stop, targets.stop)) // step) - first
     start, source = targets.start - rows.start + first * step, sources.start + first * source_step
     return slice(start, start + count * step, step), slice(source, source + count * source_step, source_step)
+
+
+def _phases(w: WindowDimension, size: int) -> list[tuple[slice, slice, WindowDimension]]:
+    """Places, taps and the window of the convolution between them, for places that hit elements through the same taps."""
+    base = w.base_dilation
+    place_step, tap_step = base // gcd(w.stride, base), base // gcd(w.window_dilation, base)
+    found = []
+    for place in range(min(place_step, size)):
+        # Through tap t this place looks at first + t * window_dilation, where there are elements at multiples of base.
+        first = place * w.stride - w.padding_low
+        tap = next((t for t in range(min(tap_step, w.size)) if (first + t * w.window_dilation) % base == 0), w.size)
+        padding = -(first + tap * w.window_dilation) // base if tap < w.size else 0
+        taps = len(range(tap, w.size, tap_step))
+        inner = WindowDimension(taps, place_step * w.stride // base, padding, 0, tap_step * w.window_dilation // base)
+        found.append((slice(place, None, place_step), slice(tap, None, tap_step), inner))
+    return found
 
 
 def _turned(w: WindowDimension, size: int) -> WindowDimension:

@@ -318,9 +318,6 @@ def collective_broadcast(
 
 
 def _permute_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    for pair in attributes["source_target_pairs"]:
-        if len(pair) != 2:
-            raise Violation("S017", "source_target_pairs", f"expected pairs, found a list of {len(pair)}")
     if "slice_sizes" in attributes and len(operands) != 4:
         raise Violation("P016", "operands", f"in-place form takes 4 operands, got {count(len(operands), 'operand')}")
 

@@ -80,7 +80,8 @@ def _check_batching(opcode: str, names: tuple[str, str], dims: tuple[Dims, Dims]
     of_operand, of_indices = dims
     require_ascending_dimensions(of_operand, operand.rank, code, names[0], opcode)
     require_distinct_dimensions(of_indices, len(indices), code, names[1], opcode)
-    require(len(of_operand) == len(of_indices), code, names[1], f"{names[0]} and {names[1]} of '{opcode}' must have as many entries")
+    counts = len(of_operand), len(of_indices)
+    require(counts[0] == counts[1], code, names[1], f"{names[0]} of '{opcode}' has length {counts[0]}, {names[1]} length {counts[1]}")
 
 
 def _check_slice_sizes(operand: Shape, slice_sizes: Dims, dropped: Sequence[int]) -> None:
@@ -242,7 +243,7 @@ def _dynamic_slice_constraints(result: Shape, operands: tuple[Shape, ...], attri
     if result.is_array:
         require_same_element_type(result, operand, "dynamic-slice", modes)
     at = "dynamic_slice_sizes value"
-    require(len(sizes) == operand.rank, "T030", at, f"the operand has rank {operand.rank}, dynamic_slice_sizes has {len(sizes)} sizes")
+    require(len(sizes) == operand.rank, "T030", at, f"the operand has rank {operand.rank}, dynamic_slice_sizes has {counted(len(sizes), 'size')}")
     made: list[Bound] = []
     for k, (size, (bound, dynamic)) in enumerate(zip(sizes, bounds(operand), strict=True)):
         require(size >= 0, "T030", at, f"slice size {size} of dimension {k} is negative")

@@ -84,7 +84,7 @@ def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
 
 
 def _reduce_window_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    require(operands, "T094", "operands", "'reduce-window' takes at least 2 operands, got 0")
+    require(operands, "S013", "operands", "'reduce-window' takes at least 2 operands, got 0")
     inputs, inits = operands[: len(operands) // 2], operands[len(operands) // 2 :]
     window, to_apply = attributes["window"], attributes["to_apply"]
     require_arrays(inputs, "reduce-window")
@@ -215,7 +215,22 @@ def _scan_carries(result: Shape | None, operands: tuple[Shape, ...], attributes:
         raise Violation("T104", "num_carries", f"num_carries is {carries}, there are {count(len(operands), 'operand')}")
 
 
-@op(parse_rule=_scan_carries, result_code="T104", traits=(MIXED_PRECISION,))
+def _check_scan(operands: tuple[Shape, ...], num_carries: int, to_apply: ProgramShape) -> None:
+    _scan_carries(None, operands, {"num_carries": num_carries})
+    parameters = len(to_apply.parameters)
+    require(parameters == len(operands), "C040", "to_apply", f"the computation has {count(parameters, 'parameter')}, needs {len(operands)}")
+
+
+def _scan_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    num_carries, to_apply, dimensions = attributes["num_carries"], attributes["to_apply"], attributes["dimensions"]
+    if num_carries < len(operands):
+        return scan(*operands, dimensions=dimensions, num_carries=num_carries, to_apply=to_apply)
+    # Without inputs only the written result says how many steps there are.
+    _check_scan(operands, num_carries, to_apply)
+    return _scanned(result.elements[0] if result.elements else result, "shape", dimensions[0], num_carries, to_apply.result)
+
+
+@op(parse_rule=_scan_carries, constraints=_scan_constraints, result_code="T104", traits=(MIXED_PRECISION, SHAPE_GUESSED))
 def scan(
     *operands: Shape,
     dimensions: SingleDim,
@@ -230,18 +245,20 @@ def scan(
 
         r = (f32[4], f32[]) scan(f32[4] x, f32[] zero), dimensions={0}, num_carries=1, is_associative=false, to_apply=f
     """
-    _scan_carries(None, operands, {"num_carries": num_carries})
-    parameters = len(to_apply.parameters)
-    require(parameters == len(operands), "C040", "to_apply", f"the computation has {count(parameters, 'parameter')}, needs {len(operands)}")
+    _check_scan(operands, num_carries, to_apply)
     require(num_carries < len(operands), "S037", "shape", "a scan without inputs needs its result shape written")
-    array = array_operand(operands[0], "operand 0", "scan")
-    body, dimension = to_apply.result, dimensions[0]
+    return _scanned(operands[0], "operand 0", dimensions[0], num_carries, to_apply.result)
+
+
+def _scanned(along: Shape, at: str, dimension: int, num_carries: int, body: Shape) -> Shape:
+    """The result of a scan as long as `along`, an input or an output: what the body gives, its outputs stacked."""
+    array = array_operand(along, at, "scan")
     outputs = len(body.elements) - num_carries if body.is_tuple else num_carries == 0
     if outputs <= 0:
         return body
     require_dimension(dimension, array.rank, "T104", "dimensions", "scan")
     steps = array.dimensions[dimension]
-    require(steps != UNBOUNDED, "T083", "operand 0", "the scan dimension must be bounded")
+    require(steps != UNBOUNDED, "T083", at, "the scan dimension must be bounded")
     if not body.is_tuple:
         return _stacked(body, dimension, steps)
     return tuple_shape(_stacked(element, dimension, steps) if k < outputs else element for k, element in enumerate(body.elements))

@@ -21,7 +21,7 @@ from case_files import Case, read_cases
 
 HERE = Path(__file__).parent
 JUDGING = ("hlotool.opdefs", "hlotool.verify.rules")
-CHECKING = ("require", "_require", "check", "_check")
+CHECKING = ("require", "_require", "check", "_check", "_refuse")
 
 
 class Switches:

@@ -91,9 +91,10 @@ def _gathered(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, 
         given, grown = operand.dimensions[dimension], made.dimensions[dimension]
         whole = UNBOUNDED in (given, grown) or (grown == given == 0) or (given > 0 and grown % given == 0)
         require(whole, "P008", "shape", f"'{opcode}' cannot give size {grown} in dimension {dimension} from parts of size {given}")
-        factors.add(grown // given if given > 0 else 1)
+        if given > 0 and grown != UNBOUNDED:
+            factors.add(grown // given)
         parts.append(_rescaled(operand, dimension, grown))
-    require(len(factors) == 1, "P008", "shape", f"'{opcode}' makes its operands grow by different factors: {sorted(factors)}")
+    require(len(factors) <= 1, "P008", "shape", f"'{opcode}' makes its operands grow by different factors: {sorted(factors)}")
     return _as_result(parts)
 
 

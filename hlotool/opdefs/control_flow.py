@@ -88,8 +88,7 @@ def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) ->
     require(fits, "C001", "operands", f"the computation has {count(len(parameters), 'parameter')}, got {count(len(operands), 'operand')}")
     for k, (operand, parameter) in enumerate(zip(operands, parameters, strict=True)):
         if not compatible(operand, parameter):
-            where, wanted, given = difference(parameter, operand)
-            raise Violation("C002", f"call of operand {k}", f"{where}operand {k} is {given}, {where}parameter {k} is {wanted}")
+            _refuse_argument(operand, parameter, "C002", k, f"parameter {k}")
     return to_apply.result
 
 
@@ -125,8 +124,6 @@ def while_(init: Shape, *, condition: Computation, body: Computation) -> Shape:
 
 
 def _conditional_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    if not operands:
-        raise Violation("S013", "operands", "'conditional' needs a selector operand")
     selector = bare(operands[0])
     if not is_scalar(selector) or selector.element_type not in ("pred", "s32"):
         raise Violation("C008", "call of operand 0", f"selector is {operands[0].text_without_layout}, needs pred[] or s32[]")
@@ -177,11 +174,10 @@ def conditional(
     fits = len(operands) == len(branches)
     require(fits, "C009", "operands", f"{len(branches)} branches need {count(len(branches) + 1, 'operand')}, got {len(operands) + 1}")
     for k, (branch, operand) in enumerate(zip(branches, operands, strict=True)):
-        at, parameters = f"call of operand {k + 1}", branch.parameters
-        require(len(parameters) == 1, "C010", at, f"branch {k} has {count(len(parameters), 'parameter')}, needs 1")
+        parameters = branch.parameters
+        require(len(parameters) == 1, "C010", f"call of operand {k + 1}", f"branch {k} has {count(len(parameters), 'parameter')}, needs 1")
         if not compatible(parameters[0], operand):
-            where, wanted, given = difference(parameters[0], operand)
-            raise Violation("C010", at, f"{where}operand {k + 1} is {given}, {where}parameter of branch {k} is {wanted}")
+            _refuse_argument(operand, parameters[0], "C010", k + 1, f"the parameter of branch {k}")
         if not compatible(branches[0].result, branch.result):
             where, wanted, given = difference(branches[0].result, branch.result)
             raise Violation("C011", "result", f"{where}the result of branch 0 is {wanted}, of branch {k} {given}")

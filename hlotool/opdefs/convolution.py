@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from hlotool.errors import Violation
 from hlotool.opdefs.base import ACCUMULATED, MIXED_PRECISION, op, require
 from hlotool.opdefs.inference import (
     Bound,
@@ -31,12 +30,7 @@ from hlotool.shapes.shape import UNBOUNDED, Shape
 __all__ = ["convolution"]
 
 
-def _needs_two_operands(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    if len(operands) < 2:
-        raise Violation("S013", "operands", f"'convolution' takes at least 2 operands, got {len(operands)}")
-
-
-@op(parse_rule=_needs_two_operands, traits=(MIXED_PRECISION, ACCUMULATED))
+@op(traits=(MIXED_PRECISION, ACCUMULATED))
 def convolution(
     lhs: Shape,
     rhs: Shape,

@@ -2,7 +2,7 @@
 
 A check is a `require...(...)`, a `raise Violation(...)` or a `yield Finding(...)` in op definitions and rules, or a call of a helper that
 holds some. The modules are compiled with a switch around each of them, so that one process tries them all, each with the cases in which
-it does anything. Checks of which no text can be guilty are the business of tests in Python; they are listed, too.
+it does anything. Checks of which no text can be guilty are the business of tests in Python, which are named here.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from __future__ import annotations
 import argparse
 import ast
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+import pytest
 from case_files import Case, read_cases
 
 HERE = Path(__file__).parent
@@ -103,14 +105,38 @@ def all_cases() -> list[tuple[Callable[[Path, Case], None], Path, Case]]:
         ("text/reject", rejected),
         ("text/errors", rejected_like_xla),
     ]
-    return [(check, path, case) for folder, check in folders for path in sorted((HERE / folder).glob("*.hlo")) for case in read_cases(path)]
+    texts = [(check, path, case) for folder, check in folders for path in sorted((HERE / folder).glob("*.hlo")) for case in read_cases(path)]
+    return texts + list(program_cases())
+
+
+def program_cases() -> Iterator[tuple[Callable[[Path, Case], None], Path, Case]]:
+    """The tests in Python of what no text can get wrong, once for each of their parameters."""
+    import test_schedule
+    import test_verify
+
+    for test in (
+        test_schedule.test_an_instruction_before_what_it_needs,
+        test_schedule.test_a_missing_and_a_repeated_instruction,
+        test_schedule.test_a_missing_computation,
+        test_verify.test_a_shape_that_only_a_program_can_get_wrong,
+        test_verify.test_a_part_that_only_a_program_can_get_wrong,
+        test_verify.test_an_entry_may_have_too_many_parameters,
+        test_verify.test_what_cannot_be_inferred_is_refused,
+    ):
+        marks = getattr(test, "pytestmark", [])
+        for values in marks[0].args[1] if marks else [()]:
+            yield partial(_called, test, values), Path(test.__name__), Case("", 1, None)
+
+
+def _called(test: Callable[..., None], values: Sequence[Any], path: Path, case: Case) -> None:
+    test(*values)
 
 
 def passes(check: Callable[[Path, Case], None], path: Path, case: Case) -> bool:
     """Whether a case holds; whatever goes wrong counts as noticed."""
     try:
         check(path, case)
-    except Exception:
+    except (Exception, pytest.fail.Exception):
         return False
     return True
 

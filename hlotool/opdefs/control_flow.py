@@ -137,10 +137,14 @@ def _conditional_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
         if name not in attributes:
             raise Violation("S014", "opcode", f"'conditional' on {selector.text_without_layout} needs attribute '{name}'")
     branches = 2 if selector.element_type == "pred" else len(attributes["branch_computations"])
-    if branches == 0:
-        raise Violation("C009", "branch_computations", "'conditional' needs at least 1 branch")
-    if len(operands) != branches + 1:
-        raise Violation("C009", "operands", f"{branches} branches need {count(branches + 1, 'operand')}, got {len(operands)}")
+    _check_branches(branches, len(operands))
+
+
+def _check_branches(branches: int, operands: int) -> None:
+    """There is a branch, and an operand for each besides the selector."""
+    require(branches, "C009", "branch_computations", "'conditional' needs at least 1 branch")
+    needed = "1 branch needs" if branches == 1 else f"{branches} branches need"
+    require(operands == branches + 1, "C009", "operands", f"{needed} {branches + 1} operands, got {operands}")
 
 
 def _conditional_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -170,9 +174,7 @@ def conditional(
     branches = branch_computations
     if true_computation is not None and false_computation is not None:
         branches = (true_computation, false_computation)
-    require(branches, "C009", "operands", "'conditional' needs at least 1 branch")
-    fits = len(operands) == len(branches)
-    require(fits, "C009", "operands", f"{len(branches)} branches need {count(len(branches) + 1, 'operand')}, got {len(operands) + 1}")
+    _check_branches(len(branches), len(operands) + 1)
     for k, (branch, operand) in enumerate(zip(branches, operands, strict=True)):
         parameters = branch.parameters
         require(len(parameters) == 1, "C010", f"call of operand {k + 1}", f"branch {k} has {count(len(parameters), 'parameter')}, needs 1")
@@ -260,8 +262,6 @@ def fusion(*operands: Shape, kind: FusionKind, output_to_operand_aliasing: Outpu
 
 
 def _custom_call_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    if attributes.get("api_version") == "API_VERSION_UNSPECIFIED":
-        raise Violation("S018", "api_version", "API_VERSION_UNSPECIFIED cannot be written")
     constraints = attributes.get("operand_layout_constraints")
     if constraints is None:
         return

@@ -206,13 +206,13 @@ def scatter(
 def _check_start_indices(opcode: str, operands: tuple[Shape, ...], fixed: int) -> None:
     """Behind the first `fixed` operands: a scalar for each dimension of the first, or one vector (its length is not checked)."""
     given = len(operands) - fixed
-    require(given >= 0, "T028", "operands", f"'{opcode}' takes at least {fixed} operands")
+    require(given >= 0, "T028", "operands", f"'{opcode}' takes at least {counted(fixed, 'operand')}, got {len(operands)}")
     if given == 1:
         require(has_dimensions(operands[fixed]), "T028", f"operand {fixed}", f"start indices of '{opcode}' must be arrays")
         if bare(operands[fixed]).rank == 1:
             return
     rank = array_operand(operands[0], "operand 0", opcode).rank
-    require(given == rank, "T028", "operands", f"'{opcode}' needs {rank} start indices for an operand of rank {rank}, got {given}")
+    require(given == rank, "T028", "operands", f"'{opcode}' of rank {rank} takes as many start indices, got {given}")
 
 
 def _check_dynamic_slice(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:

@@ -289,7 +289,7 @@ def pad(operand: Shape, padding_value: Shape, *, padding: Padding) -> Shape:
     require(agree, "T037", "operands", f"'pad' cannot surround {operand.element_type} with {value_type}")
     padded: list[Bound] = []
     for (size, dynamic), amount in zip(bounds(operand), padding, strict=True):
-        require(amount.interior >= 0, "T038", "padding", "interior padding cannot be negative")
+        require(amount.interior >= 0, "T038", "padding", f"interior padding cannot be negative, got {amount.interior}")
         if size == UNBOUNDED:
             padded.append((size, dynamic))
             continue

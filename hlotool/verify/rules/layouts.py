@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import NoReturn
 
 from hlotool.errors import Violation
+from hlotool.opdefs.inference import count
 from hlotool.opdefs.layouts import HOST_MEMORY
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.shapes.dtype import ELEMENT_TYPES
@@ -56,7 +57,7 @@ def _refuse_order(order: tuple[int, ...], rank: int, at: str) -> NoReturn:
     if outside is not None:
         raise Violation("L003", at, f"dimension {outside} is out of range for rank {rank}")
     if len(order) < rank:
-        raise Violation("L003", at, f"{len(order)} dimensions are ordered, the array has rank {rank}")
+        raise Violation("L003", at, f"the layout orders {count(len(order), 'dimension')}, the array has rank {rank}")
     raise Violation("L002", at, f"dimension {Counter(order).most_common(1)[0][0]} is listed twice")
 
 

@@ -23,7 +23,6 @@ from case_files import Case, read_cases
 
 HERE = Path(__file__).parent
 JUDGING = ("hlotool.opdefs", "hlotool.verify.rules")
-CHECKING = ("require", "_require", "check", "_check", "_refuse")
 
 
 class Switches:
@@ -39,6 +38,21 @@ class Switches:
         """Asked only where the check would act."""
         self.acted_in.setdefault(number, set()).add(self.case)
         return number != self.off
+
+    def unchecked(self, number: int) -> Callable[..., Any]:
+        """Calls a function that checks its first argument, and gives it back as it is where that is off."""
+
+        def call(function: Callable[..., Any], first: Any, *rest: Any) -> Any:
+            from hlotool.errors import Violation
+
+            try:
+                return function(first, *rest)
+            except Violation:
+                if self.is_on(number):
+                    raise
+                return first
+
+        return call
 
 
 SWITCHES = Switches()
@@ -62,10 +76,26 @@ class Switching(ast.NodeTransformer):
         value = node.value
         if isinstance(value, ast.Yield) and isinstance(value.value, ast.Call) and isinstance(value.value.func, ast.Name):
             return ast.If(self._asked(node.lineno), [node], []) if value.value.func.id == "Finding" else node
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id.startswith(CHECKING):
+        if isinstance(value, ast.Call) and _checks(value.func):
             again = ast.If(self._asked(node.lineno), [ast.Raise(None, None)], [])
             return ast.Try([node], [ast.ExceptHandler(ast.Name("_Violation", ast.Load()), None, [again])], [], [])
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "array_operand":
+            SWITCHES.places.append(f"{self.module}:{node.lineno}")
+            switched = ast.parse(f"_switches.unchecked({len(SWITCHES.places) - 1})", mode="eval").body
+            return ast.Call(switched, [node.func, *node.args], [])
         return node
+
+
+def _checks(function: ast.expr) -> bool:
+    """Whether a call that is a statement by itself can only be there to refuse something."""
+    # At the top of a module, calls define ops.
+    name = ast.unparse(function)
+    is_check = "." not in name and name.startswith(("require", "check", "_")) and not name.startswith("_define")
+    return is_check or name.endswith(".check")
 
 
 class SwitchedLoader(SourceFileLoader):

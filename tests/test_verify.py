@@ -93,8 +93,16 @@ def without_kernel_labels(x: Instruction) -> None:
     with_attributes(x, dim_labels=replace(x.attributes["dim_labels"], kernel_spatial=()))
 
 
-def without_updates(x: Instruction) -> None:
+def with_two_operands(x: Instruction) -> None:
     x.operands = x.operands[:2]
+
+
+def with_three_operands(x: Instruction) -> None:
+    x.operands = (*x.operands, x.operands[0])
+
+
+def with_three_carries(x: Instruction) -> None:
+    with_attributes(x, num_carries=3)
 
 
 def with_half_a_layout(x: Instruction) -> None:
@@ -109,6 +117,15 @@ SCATTERED = (
     "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
     "ENTRY e {\n  p = f32[4] parameter(0)\n  i = s32[] parameter(1)\n  u = f32[] parameter(2)\n  ROOT s = f32[4] scatter(p, i, u), "
     "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=0, to_apply=add\n}"
+)
+REDUCED = (
+    "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
+    "ENTRY e {\n  p = f32[] parameter(0)\n  ROOT r = f32[] %s(p, p), %sto_apply=add\n}"
+)
+SCANNED = (
+    "step {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  s = f32[] add(a, b)\n  ROOT r = (f32[], f32[]) tuple(s, s)\n}\n"
+    "ENTRY e {\n  p = f32[4] parameter(0)\n  z = f32[] parameter(1)\n"
+    "  ROOT r = (f32[4], f32[]) scan(p, z), dimensions={0}, num_carries=1, to_apply=step\n}"
 )
 CHOSEN = (
     "f {\n  ROOT a = f32[4] parameter(0)\n}\nENTRY e {\n  i = s32[] parameter(0)\n  p = f32[4] parameter(1)\n"
@@ -128,7 +145,10 @@ MANY = "".join(f" p{k} = f32[] parameter({k})" for k in range(2001))
         (CHOSEN, without_branches, "C009", "at least 1 branch"),
         (CHOSEN, with_one_branch, "C009", "1 branch needs 2 operands, got 3"),
         (CONVOLVED, without_kernel_labels, "T050", "different numbers of spatial dimensions"),
-        (SCATTERED, without_updates, "S013", "got 2"),
+        (SCATTERED, with_two_operands, "S013", "got 2"),
+        (REDUCED % ("reduce", "dimensions={}, "), with_three_operands, "S013", "got 3 operands"),
+        (REDUCED % ("reduce-window", ""), with_three_operands, "S013", "got 3 operands"),
+        (SCANNED, with_three_carries, "T104", "num_carries is 3, there are 2 operands"),
         ("ENTRY e {\n  ROOT p = f32[2,3] parameter(0)\n}", with_half_a_layout, "L003", "the layout orders 1 dimension, the array has rank 2"),
         (PADDED, with_negative_interior, "T038", "cannot be negative, got -1"),
     ],

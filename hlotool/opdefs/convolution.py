@@ -5,8 +5,6 @@ Infers result shapes from dimension labels and windows; computes no values.
 
 from __future__ import annotations
 
-from typing import Any
-
 from hlotool.opdefs.base import ACCUMULATED, MIXED_PRECISION, op, require
 from hlotool.opdefs.inference import (
     Bound,

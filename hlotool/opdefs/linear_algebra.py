@@ -10,6 +10,7 @@ from typing import Any
 from hlotool.opdefs.base import op, require
 from hlotool.opdefs.inference import (
     array_operand,
+    bare,
     bounds,
     change_element_type,
     dimensions_agree,
@@ -74,7 +75,7 @@ def triangular_solve(
 def _fft_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     """XLA does not compare the lengths of a complex transform, and backends fail on others."""
     lengths = attributes["fft_length"]
-    inner = array_operand(operands[0], "operand 0", "fft").dimensions[-len(lengths) :]
+    inner = bare(operands[0]).dimensions[-len(lengths) :]
     fits = attributes["fft_type"] not in ("FFT", "IFFT") or dimensions_agree(inner, lengths)
     require(fits, "T055", "fft_length value", f"fft_length {list(lengths)} does not match the innermost dimensions {list(inner)}")
 

@@ -85,6 +85,7 @@ def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
 
 def _reduce_window_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     require(operands, "S013", "operands", "'reduce-window' takes at least 2 operands, got 0")
+    _even_operands(None, operands, {})
     inputs, inits = operands[: len(operands) // 2], operands[len(operands) // 2 :]
     window, to_apply = attributes["window"], attributes["to_apply"]
     require_arrays(inputs, "reduce-window")
@@ -109,7 +110,6 @@ def reduce_window(*operands: Shape, window: Window = (), to_apply: Computation) 
     r = f32[4] reduce-window(f32[8] x, f32[] zero), window={size=2 stride=2}, to_apply=add
     """
     require(operands, "S013", "operands", "'reduce-window' takes at least 2 operands, got 0")
-    _even_operands(None, operands, {})
     # XLA infers from operands 0 and 1 also where there are several inputs: a variadic reduce-window needs its shape written.
     operand, init = operands[:2]
     array = array_operand(operand, "operand 0", "reduce-window")

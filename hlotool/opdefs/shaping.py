@@ -138,7 +138,6 @@ def _check_dynamic_reshape(result: Shape | None, operands: tuple[Shape, ...], at
     require(operands, "S013", "operands", "'dynamic-reshape' takes an array and a size for each dimension of the result")
     if result is None:
         return
-    array_operand(operands[0], "operand 0", "dynamic-reshape")
     sizes, rank = len(operands) - 1, array_operand(result, "shape", "dynamic-reshape").rank
     require(sizes == rank, "S013", "operands", f"'dynamic-reshape' to rank {rank} takes {count(rank, 'size')}, got {sizes}")
     _require_same_count("dynamic-reshape", result, operands[0])

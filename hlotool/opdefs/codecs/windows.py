@@ -17,7 +17,6 @@ from hlotool.shapes.values import (
 __all__: list[str] = []
 
 
-
 def _padding_items(token: Any) -> list[tuple[int, ...]]:
     return [tuple([integer_at(number, token.start_pos) for number in item.split("_")]) for item in token.split("x")]
 

@@ -295,7 +295,7 @@ def _contracted(domain: Domain, use: _Use) -> None:
     """Weights that keep sums of products about as large as what they are multiplied with."""
     x = use.user
     weights = x.operands[1].shape
-    if use.operand != 1 or NUMBERS[weights.element_type].kind != "float":
+    if use.operand != 1 or not weights.is_array or NUMBERS[weights.element_type].kind != "float":
         return
     if x.opcode == "convolution":
         terms = math.prod(weights.dimensions) // max(1, weights.dimensions[x.attributes["dim_labels"].kernel_output_feature])

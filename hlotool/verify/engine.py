@@ -29,6 +29,9 @@ __all__ = ["check", "verify"]
 _DEFAULT_MODES = VerifyModes()
 _UNJUDGED: Any = object()
 
+_OF_SHAPES = frozenset({"L003", "T083", "T084"})
+"""Rules about a shape by itself, which inference checks again where it makes a new one of an operand's."""
+
 
 def verify(
     module: Module, modes: VerifyModes = _DEFAULT_MODES, *, select: Sequence[str] | None = None, ignore: Sequence[str] | None = None
@@ -125,7 +128,10 @@ class _InstructionRules:
             given = [self._judge_shape(shape) for shape in operands]
             if all(other is None or other.code != fault.code for other in given):
                 return fault
-        return self._judge_op(x.op, x.shape, operands, x.attributes)
+        fault = self._judge_op(x.op, x.shape, operands, x.attributes)
+        if fault is not None and fault.code in _OF_SHAPES and any(self._judge_shape(shape) for shape in operands):
+            return None
+        return fault
 
     def _judge_shape(self, shape: Shape) -> Violation | None:
         verdict = self._shapes.get(shape, _UNJUDGED)

@@ -38,7 +38,7 @@ def convolution(
     sparsity_config: SparsityConfig | None,
     result: Shape,
 ) -> Array:
-    if sparsity_config is not None or convolution_kind not in _FORWARD:
+    if sparsity_config is not None or isinstance(rhs, tuple) or convolution_kind not in _FORWARD:
         raise Violation("R001", "opcode", "hlotool computes neither sparse convolutions nor those of kind dgrad and wgrad")
     number = product_type(lhs, rhs, NUMBERS[result.element_type])
     is_float = number.kind == "float"

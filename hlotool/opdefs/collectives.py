@@ -91,9 +91,10 @@ def _gathered(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, 
         given, grown = operand.dimensions[dimension], made.dimensions[dimension]
         whole = UNBOUNDED in (given, grown) or (grown == given == 0) or (given > 0 and grown % given == 0)
         require(whole, "P008", "shape", f"'{opcode}' cannot give size {grown} in dimension {dimension} from parts of size {given}")
-        factors.add(grown // given if given > 0 else 1)
+        if given > 0 and grown != UNBOUNDED:
+            factors.add(grown // given)
         parts.append(_rescaled(operand, dimension, grown))
-    require(len(factors) == 1, "P008", "shape", f"'{opcode}' makes its operands grow by different factors: {sorted(factors)}")
+    require(len(factors) <= 1, "P008", "shape", f"'{opcode}' makes its operands grow by different factors: {sorted(factors)}")
     return _as_result(parts)
 
 
@@ -325,9 +326,6 @@ def collective_broadcast(
 
 
 def _permute_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    for pair in attributes["source_target_pairs"]:
-        if len(pair) != 2:
-            raise Violation("S017", "source_target_pairs", f"expected pairs, found a list of {len(pair)}")
     if "slice_sizes" in attributes and len(operands) != 4:
         raise Violation("P016", "operands", f"in-place form takes 4 operands, got {count(len(operands), 'operand')}")
 

@@ -65,11 +65,7 @@ def _in_flight(buffer: Shape, at: str, opcode: str) -> Shape:
     return made_tuple((buffer, array_shape("u32"), TOKEN), at, opcode)
 
 
-def _send_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    return _in_flight(operands[0], "operand 0", "send")
-
-
-@op(infers=False, shape_ignored=True, constraints=_send_constraints, result_code="A020", traits=(MIXED_PRECISION,))
+@op(infers=False, shape_ignored=True, result_code="A020", traits=(MIXED_PRECISION,))
 def send(operand: Shape, token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Begins to send the operand over a channel; the result holds the buffer, a context and a token.
 
@@ -110,13 +106,7 @@ def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool 
     written_shape_needed("recv")
 
 
-def _recv_done_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    # What follows something else than a recv is reported by the rule of pairs.
-    received = operands[0].elements[:1] if operands[0].is_tuple else ()
-    return made_tuple((*received, TOKEN), "operand 0", "recv-done") if received else None
-
-
-@op(infers=False, shape_ignored=True, constraints=_recv_done_constraints, result_code="A021")
+@op(infers=False, shape_ignored=True, result_code="A021")
 def recv_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Waits for a recv and gives what was received.
 

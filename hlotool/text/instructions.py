@@ -115,7 +115,8 @@ def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction
     """The written shape, or the inferred one where none is written or XLA ignores it; raises Violation as XLA's parser refuses."""
     operand_shapes = tuple([x.shape for x in operands])
     if op.variadic and len(operands) < len(op.operands):
-        raise Violation("S013", "operands", f"'{op.name}' takes at least {len(op.operands)} operands, found {len(operands)}")
+        least = f"{len(op.operands)} operand" + "s" * (len(op.operands) != 1)
+        raise Violation("S013", "operands", f"'{op.name}' takes at least {least}, found {len(operands)}")
     if op.parse_rule is not None:
         shape = op.parse_rule(shape, operand_shapes, attributes) or shape
     if shape is not None and not op.shape_ignored:

@@ -29,6 +29,9 @@ __all__ = ["check", "verify"]
 _DEFAULT_MODES = VerifyModes()
 _UNJUDGED: Any = object()
 
+_OF_SHAPES = frozenset({"L003", "T083", "T084"})
+"""Rules about a shape by itself, which inference checks again where it makes a new one of an operand's."""
+
 
 def verify(
     module: Module, modes: VerifyModes = _DEFAULT_MODES, *, select: Sequence[str] | None = None, ignore: Sequence[str] | None = None
@@ -58,16 +61,19 @@ def check(module: Module, modes: VerifyModes, selection: Selection) -> list[Diag
         modes = replace(modes, layouts_kept=bool(modes.layout_sensitive))
     if modes.layout_sensitive is None:
         modes = replace(modes, layout_sensitive=module.is_scheduled)
-    facts = Facts(module, modes)
-    reporter = Reporter(facts)
     found = [d for d in module.diagnostics if d.severity == "error" or selection.has(d.code)]
     is_whole = not any(d.severity == "error" for d in found)
     with no_garbage_collection():
-        for finding in _findings(facts, selection, is_whole=is_whole):
-            if selection.has(finding.code):
-                found.append(reporter.diagnostic(finding))
+        found += _diagnostics(module, modes, selection, is_whole=is_whole)
     found = apply_suppressions(module, found, selection, is_whole=is_whole)
     return sorted(found, key=lambda d: (d.line, d.column, d.code))
+
+
+def _diagnostics(module: Module, modes: VerifyModes, selection: Selection, *, is_whole: bool) -> list[Diagnostic]:
+    """What the rules find; the facts die here, before the garbage collector would look at them."""
+    facts = Facts(module, modes)
+    reporter = Reporter(facts)
+    return [reporter.diagnostic(finding) for finding in _findings(facts, selection, is_whole=is_whole) if selection.has(finding.code)]
 
 
 def _findings(facts: Facts, selection: Selection, *, is_whole: bool) -> Iterator[Finding]:
@@ -146,7 +152,10 @@ class _InstructionRules:
             given = [self._judge_shape(shape) for shape in operands]
             if all(other is None or other.code != fault.code for other in given):
                 return fault
-        return self._judge_op(x.op, x.shape, operands, x.attributes)
+        fault = self._judge_op(x.op, x.shape, operands, x.attributes)
+        if fault is not None and fault.code in _OF_SHAPES and any(self._judge_shape(shape) for shape in operands):
+            return None
+        return fault
 
     def _judge_shape(self, shape: Shape) -> Violation | None:
         verdict = self._shapes.get(shape, _UNJUDGED)
@@ -199,7 +208,7 @@ class _Plan:
     __slots__ = ("constraints", "defaults", "infer", "names")
 
     def __init__(self, op: OpDef) -> None:
-        self.infer = op.infer if op.infers and SHAPE_GUESSED not in op.traits else None
+        self.infer = op.infer if (op.infers or op.shape_ignored) and SHAPE_GUESSED not in op.traits else None
         self.constraints = op.constraints
         self.names = op.attributes.keys()
         self.defaults = {name: spec.default for name, spec in op.attributes.items() if spec.default is not REQUIRED}

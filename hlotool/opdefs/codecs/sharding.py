@@ -97,7 +97,7 @@ def build_iota(written: WrittenIota, code: str) -> IotaDevices:
 
 def _normal_iota(reshape: list[int], permutation: list[int], code: str, at: int) -> IotaDevices:
     if len(reshape) != len(permutation):
-        raise Violation(code, at, f"{len(reshape)} dimensions are transposed by {len(permutation)} numbers")
+        raise Violation(code, at, f"{len(reshape)} dimensions are transposed, T(...) lists {len(permutation)}")
     try:
         return iota_devices(reshape, permutation)
     except Violation as violation:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from hlotool.analysis.collectives import group_size
 from hlotool.ir.model import Instruction
+from hlotool.opdefs.inference import count
 from hlotool.shapes.shape import UNBOUNDED, Shape
 from hlotool.verify.facts import Facts
 from hlotool.verify.registry import Finding, module_rule
@@ -52,16 +53,21 @@ def _has(shape: Shape, dimension: int) -> bool:
     return 0 <= dimension < shape.rank and shape.dimensions[dimension] != UNBOUNDED
 
 
+# What a group of no size could make is refused by the op's own constraints.
+
+
 def _gathered(x: Instruction, group: int) -> Fault | None:
-    for given, made in _parts(x):
-        if given * group != made:
-            return "P008", "shape", f"a group of {group} makes size {given * group} of {given}, written {made}"
+    parts = [(given, made) for given, made in _parts(x) if given]
+    factors = {made / given for given, made in parts}
+    if len(factors) == 1 and factors != {group} and factors.pop().is_integer():
+        given, made = parts[0]
+        return "P008", "shape", f"a group of {group} makes size {given * group} of {given}, written {made}"
     return None
 
 
 def _scattered(x: Instruction, group: int) -> Fault | None:
     for given, made in _parts(x):
-        if made * group != given:
+        if made and given % made == 0 and made * group != given:
             return "P010", "definition of operand 0", f"a group of {group} needs {made * group} elements for parts of {made}, the operand has {given}"
     return None
 
@@ -69,8 +75,8 @@ def _scattered(x: Instruction, group: int) -> Fault | None:
 def _exchanged(x: Instruction, group: int) -> Fault | None:
     dimensions = x.attributes.get("dimensions")
     if dimensions is None:
-        if len(x.operands) != group:
-            return "P011", "operands", f"'all-to-all' has {len(x.operands)} operands, its groups have {group} members"
+        if x.operands and len(x.operands) != group:
+            return "P011", "operands", f"'all-to-all' has {count(len(x.operands), 'operand')}, its groups have {group} members"
     elif _has(x.operands[0].shape, dimensions[0]) and x.operands[0].shape.dimensions[dimensions[0]] % group:
         return "P011", "dimensions", f"dimension {dimensions[0]} of size {x.operands[0].shape.dimensions[dimensions[0]]} has no {group} equal parts"
     return None

@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from hlotool.errors import Violation
+from hlotool.opdefs.inference import count
 from hlotool.opdefs.layouts import HOST_MEMORY
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.shapes.dtype import ELEMENT_TYPES
@@ -58,7 +59,7 @@ def order_fault(order: tuple[int, ...], rank: int) -> tuple[str, str] | None:
     if outside is not None:
         return "L003", f"dimension {outside} is out of range for rank {rank}"
     if len(order) < rank:
-        return "L003", f"{len(order)} dimensions are ordered, the array has rank {rank}"
+        return "L003", f"the layout orders {count(len(order), 'dimension')}, the array has rank {rank}"
     return "L002", f"dimension {Counter(order).most_common(1)[0][0]} is listed twice"
 
 

@@ -103,7 +103,8 @@ def _leaf_fault(sharding: Sharding, shape: Shape, partitions: int, at: str) -> F
         # A word for the whole mesh says nothing about dimensions.
         if sharded in (0, shape.rank):
             return None
-        return "P020", f"{at} value", f"{count(sharded, 'dimension')} sharded, the array has rank {shape.rank}", None
+        place = at if at.endswith("]") else f"{at} value"
+        return "P020", place, f"{count(sharded, 'dimension')} sharded, the array has rank {shape.rank}", None
     tile, counts = sharding.tile, sharding.tile_counts
     if tile is None or counts is None:
         return None

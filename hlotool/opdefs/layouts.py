@@ -72,12 +72,10 @@ def check_kept_layout(op: OpDef, result: Shape, operands: Sequence[Shape], modes
             raise Violation("L031", "opcode", message, "compute on the host with operands and result in host memory, or transfer first")
         if not modes.layouts_kept:
             continue
-        if given.minor_to_major != layout.minor_to_major:
-            message = f"operand layout {_ordered(given)}, result layout {_ordered(layout)}"
-            raise Violation("L008", "shape[layout]", message, "insert copy to change layouts")
         same_type = operand.element_type == result.element_type
         if _lasting(given, same_type) != _lasting(layout, same_type):
-            message = f"operand layout {given.text}, result layout {layout.text}"
+            texts = (given.text, layout.text) if given.minor_to_major == layout.minor_to_major else (_ordered(given), _ordered(layout))
+            message = f"operand layout {texts[0]}, result layout {texts[1]}"
             raise Violation("L008", "shape[layout]", message, "insert copy to change layouts")
 
 

@@ -252,7 +252,6 @@ def scan(
 
         r = (f32[4], f32[]) scan(f32[4] x, f32[] zero), dimensions={0}, num_carries=1, is_associative=false, to_apply=f
     """
-    _scan_carries(None, operands, {"num_carries": num_carries, "to_apply": to_apply})
     require(num_carries < len(operands), "S037", "shape", "a scan without inputs needs its result shape written")
     return _scanned(operands[0], "operand 0", dimensions[0], num_carries, to_apply.result)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 __all__ = ["Diagnostic", "Edit", "EvaluationError", "Fix", "HlotoolError", "InternalError", "ParseError", "Source", "Violation", "nearest"]
@@ -30,11 +31,8 @@ class Source:
 
     def _line_starts(self) -> list[int]:
         if self._starts is None:
-            starts, at = [0], self.text.find("\n")
-            while at >= 0:
-                starts.append(at + 1)
-                at = self.text.find("\n", at + 1)
-            self._starts = starts
+            lengths = [len(line) + 1 for line in self.text.split("\n")]
+            self._starts = [0, *accumulate(lengths[:-1])]
         return self._starts
 
     def line_column(self, offset: int) -> tuple[int, int]:

@@ -6,12 +6,11 @@ command line more than reading a small module.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 __all__ = ["Record", "replace"]
-
-_set = object.__setattr__
 
 
 @dataclass_transform(frozen_default=True)
@@ -20,8 +19,9 @@ class _RecordType(type):
 
     _fields: tuple[str, ...]
     _defaults: dict[str, Any]
-    _caches: tuple[tuple[str, Any], ...]
     _values: attrgetter[Any]
+    _setters: tuple[Callable[[Any, Any], None], ...]
+    _rest: tuple[tuple[Any, ...] | None, ...]
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _RecordType:
         annotations = [field for field, kind in namespace.get("__annotations__", {}).items() if not str(kind).startswith("ClassVar")]
@@ -30,10 +30,19 @@ class _RecordType(type):
         made = super().__new__(mcs, name, bases, namespace)
         made._fields = tuple(field for field in annotations if not field.startswith("_"))
         made._defaults = defaults
-        made._caches = tuple((field, defaults.get(field)) for field in annotations if field.startswith("_"))
+        caches = tuple(field for field in annotations if field.startswith("_"))
+        made._setters = tuple(made.__dict__[field].__set__ for field in made._fields + caches)
+        made._rest = tuple(_defaults_behind(made._fields[given:], caches, defaults) for given in range(len(made._fields) + 1))
         if made._fields:
             made._values = attrgetter(*made._fields)
         return made
+
+
+def _defaults_behind(fields: tuple[str, ...], caches: tuple[str, ...], defaults: dict[str, Any]) -> tuple[Any, ...] | None:
+    """The values of these last fields and of the caches where no more are given; None when a field needs a value."""
+    if any(field not in defaults for field in fields):
+        return None
+    return tuple(defaults.get(field) for field in fields + caches)
 
 
 class Record(metaclass=_RecordType):
@@ -53,19 +62,16 @@ class Record(metaclass=_RecordType):
         fields = cls._fields
         if len(args) > len(fields):
             raise TypeError(f"{cls.__name__} has {len(fields)} fields, {len(args)} were given")
-        for field, value in zip(fields, args, strict=False):
-            _set(self, field, value)
-        for field in fields[len(args) :]:
-            if field in kwargs:
-                _set(self, field, kwargs.pop(field))
-            elif field in cls._defaults:
-                _set(self, field, cls._defaults[field])
-            else:
-                raise TypeError(f"{cls.__name__} needs a value for {field}")
         if kwargs:
-            raise TypeError(f"{cls.__name__} has no field {', '.join(kwargs)}")
-        for field, value in cls._caches:
-            _set(self, field, value)
+            args += tuple([_taken(cls, field, kwargs) for field in fields[len(args) :]])
+            if kwargs:
+                raise TypeError(f"{cls.__name__} has no field {', '.join(kwargs)}")
+        rest = cls._rest[len(args)]
+        if rest is None:
+            missing = next(field for field in fields[len(args) :] if field not in cls._defaults)
+            raise TypeError(f"{cls.__name__} needs a value for {missing}")
+        for put, value in zip(cls._setters, args + rest, strict=True):
+            put(self, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable")
@@ -89,6 +95,14 @@ class Record(metaclass=_RecordType):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, field) for field in type(self)._fields)
+
+
+def _taken(cls: type[Record], field: str, values: dict[str, Any]) -> Any:
+    if field in values:
+        return values.pop(field)
+    if field not in cls._defaults:
+        raise TypeError(f"{cls.__name__} needs a value for {field}")
+    return cls._defaults[field]
 
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -12,9 +13,14 @@ import pytest
 from mutation import texts_of_cases
 
 import hlotool
-from hlotool.errors import ParseError
-from hlotool.ir.model import Module
+from hlotool.errors import ParseError, Violation
+from hlotool.ir.model import AttributeSet, Instruction, Module
+from hlotool.opdefs.base import unknown_op
 from hlotool.opdefs.table import OPS
+from hlotool.record import replace
+from hlotool.shapes.layout import Layout
+from hlotool.shapes.shape import array_shape, tuple_shape
+from hlotool.shapes.values import PaddingDimension
 from hlotool.text.locate import locate
 from hlotool.text.parser import parse
 from hlotool.text.places import parse_place
@@ -54,6 +60,121 @@ def test_a_shape_that_is_passed_on_is_reported_once() -> None:
     text = "ENTRY e { p = f32[?] parameter(0) a = f32[?] negate(p) ROOT b = f32[?] negate(a) }"
     assert codes(parse(text)) == ["T083"]
     assert verify(parse(text), hlotool.VerifyModes(unbounded_dynamic=True)) == []
+
+
+@pytest.mark.parametrize(("opcode", "code"), [("send", "A020"), ("recv-done", "A021"), ("send-done", "T003"), ("outfeed", "T003")])
+def test_a_shape_that_only_a_program_can_get_wrong(opcode: str, code: str) -> None:
+    """The reader puts the true shape in place of a written one; who changes modules may still miss it."""
+    module = parse(
+        "ENTRY e {\n  p = f32[4] parameter(0)\n  k = token[] after-all()\n  s = (f32[4], u32[], token[]) send(p, k), channel_id=1\n"
+        "  d = token[] send-done(s), channel_id=1\n  r = (f32[4], u32[], token[]) recv(d), channel_id=2\n"
+        "  v = (f32[4], token[]) recv-done(r), channel_id=2\n  ROOT o = token[] outfeed(p, k)\n}"
+    )
+    assert codes(module) == []
+    x = next(x for x in module.entry.instructions if x.op.name == opcode)
+    x.shape = tuple_shape([array_shape("f32", (5,))])
+    assert code in codes(module)
+
+
+def with_attributes(x: Instruction, **changed: object) -> None:
+    x.attributes = AttributeSet({**x.attributes, **changed}, x.attributes.called, x.attributes.control_predecessors)
+
+
+def without_branches(x: Instruction) -> None:
+    with_attributes(x, branch_computations=())
+    x.operands = x.operands[:1]
+
+
+def with_one_branch(x: Instruction) -> None:
+    with_attributes(x, branch_computations=x.attributes["branch_computations"][:1])
+
+
+def without_kernel_labels(x: Instruction) -> None:
+    with_attributes(x, dim_labels=replace(x.attributes["dim_labels"], kernel_spatial=()))
+
+
+def with_two_operands(x: Instruction) -> None:
+    x.operands = x.operands[:2]
+
+
+def with_three_operands(x: Instruction) -> None:
+    x.operands = (*x.operands, x.operands[0])
+
+
+def with_three_carries(x: Instruction) -> None:
+    with_attributes(x, num_carries=3)
+
+
+def with_half_a_layout(x: Instruction) -> None:
+    x.shape = x.shape.with_layout(Layout((0,)))
+
+
+def with_negative_interior(x: Instruction) -> None:
+    with_attributes(x, padding=(PaddingDimension(0, 0, -1),))
+
+
+SCATTERED = (
+    "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
+    "ENTRY e {\n  p = f32[4] parameter(0)\n  i = s32[] parameter(1)\n  u = f32[] parameter(2)\n  ROOT s = f32[4] scatter(p, i, u), "
+    "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=0, to_apply=add\n}"
+)
+REDUCED = (
+    "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
+    "ENTRY e {\n  p = f32[] parameter(0)\n  ROOT r = f32[] %s(p, p), %sto_apply=add\n}"
+)
+SCANNED = (
+    "step {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  s = f32[] add(a, b)\n  ROOT r = (f32[], f32[]) tuple(s, s)\n}\n"
+    "ENTRY e {\n  p = f32[4] parameter(0)\n  z = f32[] parameter(1)\n"
+    "  ROOT r = (f32[4], f32[]) scan(p, z), dimensions={0}, num_carries=1, to_apply=step\n}"
+)
+CHOSEN = (
+    "f {\n  ROOT a = f32[4] parameter(0)\n}\nENTRY e {\n  i = s32[] parameter(0)\n  p = f32[4] parameter(1)\n"
+    "  ROOT c = f32[4] conditional(i, p, p), branch_computations={f, f}\n}"
+)
+CONVOLVED = (
+    "ENTRY e {\n  p = f32[1,8,3] parameter(0)\n  k = f32[3,3,4] parameter(1)\n"
+    "  ROOT c = f32[1,6,4] convolution(p, k), window={size=3}, dim_labels=b0f_0io->b0f\n}"
+)
+PADDED = "ENTRY e {\n  p = f32[4] parameter(0)\n  z = f32[] constant(0)\n  ROOT q = f32[4] pad(p, z), padding=0_0\n}"
+MANY = "".join(f" p{k} = f32[] parameter({k})" for k in range(2001))
+
+
+@pytest.mark.parametrize(
+    ("text", "change", "code", "words"),
+    [
+        (CHOSEN, without_branches, "C009", "at least 1 branch"),
+        (CHOSEN, with_one_branch, "C009", "1 branch needs 2 operands, got 3"),
+        (CONVOLVED, without_kernel_labels, "T050", "different numbers of spatial dimensions"),
+        (SCATTERED, with_two_operands, "S013", "got 2"),
+        (REDUCED % ("reduce", "dimensions={}, "), with_three_operands, "S013", "got 3 operands"),
+        (REDUCED % ("reduce-window", ""), with_three_operands, "S013", "got 3 operands"),
+        (SCANNED, with_three_carries, "T104", "num_carries is 3, there are 2 operands"),
+        ("ENTRY e {\n  ROOT p = f32[2,3] parameter(0)\n}", with_half_a_layout, "L003", "the layout orders 1 dimension, the array has rank 2"),
+        (PADDED, with_negative_interior, "T038", "cannot be negative, got -1"),
+    ],
+)
+def test_a_part_that_only_a_program_can_get_wrong(text: str, change: Callable[[Instruction], None], code: str, words: str) -> None:
+    """What the parser refuses at once is judged again where it may have been changed since."""
+    module = parse(text)
+    assert codes(module) == []
+    change(module.entry.root)
+    first = verify(module)[0]
+    assert first.code == code
+    assert words in first.message
+
+
+def test_an_entry_may_have_too_many_parameters() -> None:
+    assert codes(parse(f"ENTRY e {{{MANY} ROOT n = f32[] negate(p0) }}"), select=["W055"]) == ["W055"]
+
+
+def test_what_cannot_be_inferred_is_refused() -> None:
+    """The parser does not even ask; a program may."""
+    blind = [op for op in (*OPS.values(), unknown_op("frobnicate")) if not (op.infers or op.shape_ignored)]
+    assert len(blind) > 20
+    for op in blind:
+        with pytest.raises(Violation, match=op.name) as refused:
+            op.infer(*[array_shape("f32")] * max(op.arity, 0), **dict.fromkeys(op.required))
+        assert refused.value.code == "S037"
 
 
 def test_a_tolerant_parse_keeps_its_findings() -> None:
@@ -109,8 +230,8 @@ def test_places(at: str, found: str) -> None:
 
 @pytest.mark.parametrize("depth", [20_000])
 def test_deep_tuples(depth: int) -> None:
-    deep, other = ("(" * depth + leaf + ")" * depth for leaf in ("f32[]", "s32[]"))
-    module = parse(f"ENTRY e {{\n  p = {deep} parameter(0)\n  a = {other} copy(p)\n  ROOT b = {deep} opt-barrier(a)\n}}")
+    deep, other, third = ("(" * depth + leaf + ")" * depth for leaf in ("f32[]", "s32[]", "u8[]"))
+    module = parse(f"ENTRY e {{\n  p = {deep} parameter(0)\n  a = {other} copy(p)\n  ROOT b = {third} opt-barrier(a)\n}}")
     found = verify(module)
     assert [d.code for d in found] == ["T081", "T081"]
     assert all(len(d.message) < 2000 for d in found)

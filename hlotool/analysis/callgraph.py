@@ -9,10 +9,21 @@ from collections.abc import Container, Iterable
 
 from hlotool.ir.model import Computation, Instruction, Module
 
-__all__ = ["Call", "callers", "reachable"]
+__all__ = ["Call", "callers", "calling", "reachable"]
 
 Call = tuple[Computation, Instruction]
 """A calling instruction and the computation that it stands in."""
+
+
+def calling(computation: Computation) -> list[Instruction]:
+    """The instructions that call computations.
+
+    >>> from hlotool.text.parser import parse
+    >>> module = parse("f { ROOT x = f32[] parameter(0) }  ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")
+    >>> [x.name for x in calling(module.entry)]
+    ['c']
+    """
+    return [x for x in computation.instructions if x.attributes.called]
 
 
 def callers(module: Module) -> dict[Computation, list[Call]]:
@@ -25,7 +36,7 @@ def callers(module: Module) -> dict[Computation, list[Call]]:
     """
     found: dict[Computation, list[Call]] = {}
     for computation in module.computations:
-        for x in computation.instructions:
+        for x in calling(computation):
             for called in x.called:
                 found.setdefault(called, []).append((computation, x))
     return found
@@ -42,7 +53,7 @@ def reachable(starts: Iterable[Computation], known: Container[Computation] = ())
     found = {computation for computation in starts if computation not in known}
     stack = list(found)
     while stack:
-        for x in stack.pop().instructions:
+        for x in calling(stack.pop()):
             for called in x.called:
                 if called not in found and called not in known:
                     found.add(called)

@@ -128,7 +128,9 @@ def command(file: str | None, given: tuple[str, ...], stdin_filename: str, **opt
     with outcome.file(path):
         # NumPy comes with the interpreter, for this command only, and not for its --help.
         from hlotool.cli.run_session import Session  # noqa: PLC0415
+        from hlotool.interp.allocation import keep_freed_memory  # noqa: PLC0415
 
+        keep_freed_memory()
         session = Session(options, pairs, outcome)
         name, text = read_input(path, stdin_filename)
         session.run(name, text)

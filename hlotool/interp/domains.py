@@ -187,6 +187,8 @@ def _affine(use: _Use) -> tuple[float, float] | None:
 
 Rule = Callable[[Domain, _Use], None]
 
+_CLAMP_ROOM = 6
+
 
 def _limit(domain: Domain, use: _Use, least: float | None, greatest: float | None, reason: str) -> None:
     """Limits of what is used, as limits of the parameter."""
@@ -204,6 +206,18 @@ def _within(least: float | None, greatest: float | None, operand: int = 0) -> Ru
             _limit(domain, use, least, greatest, _says(use, "under"))
 
     return rule
+
+
+def _clamp(domain: Domain, use: _Use) -> None:
+    """Limits that leave room between them: where they cross, every element is the upper one, and nothing depends on anything any more."""
+    if use.operand == 1:
+        return
+    other = _constant(use.user.operands[2 - use.operand])
+    other = other if other is not None and math.isfinite(other) else 0
+    if use.operand == 0:
+        _limit(domain, use, other - _CLAMP_ROOM, other - 1, _says(use, "lower limit of"))
+    else:
+        _limit(domain, use, other + 1, other + _CLAMP_ROOM, _says(use, "upper limit of"))
 
 
 def _variance(domain: Domain, use: _Use) -> None:
@@ -281,7 +295,7 @@ def _contracted(domain: Domain, use: _Use) -> None:
     """Weights that keep sums of products about as large as what they are multiplied with."""
     x = use.user
     weights = x.operands[1].shape
-    if use.operand != 1 or NUMBERS[weights.element_type].kind != "float":
+    if use.operand != 1 or not weights.is_array or NUMBERS[weights.element_type].kind != "float":
         return
     if x.opcode == "convolution":
         terms = math.prod(weights.dimensions) // max(1, weights.dimensions[x.attributes["dim_labels"].kernel_output_feature])
@@ -298,6 +312,6 @@ _RULES: dict[str, Rule] = {
     "batch-norm-inference": _variance, "batch-norm-grad": _variance, "divide": _divisor, "remainder": _divisor,
     "shift-left": _shift, "shift-right-arithmetic": _shift, "shift-right-logical": _shift,
     "dynamic-slice": _dynamic_slice, "dynamic-update-slice": _dynamic_slice, "gather": _gather, "scatter": _scatter,
-    "compare": _compared, "convolution": _contracted, "dot": _contracted,
+    "clamp": _clamp, "compare": _compared, "convolution": _contracted, "dot": _contracted,
 }  # fmt: skip
 """By opcode of the user."""

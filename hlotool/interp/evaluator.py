@@ -197,6 +197,7 @@ class Evaluator:
         program, observers = self._program(request.computation, on_lanes=request.lanes is not None), self.observers
         slots, lanes, deadline = self._initial_slots(program, request), request.lanes, self.deadline
         del request
+        constants: dict[int, Value] | None = None if program.is_settled or program.runs < 2 or observers is not None else {}
         for step in program.steps:
             operands = [slots[k] for k in step.operands]
             # From here on the list alone holds what nobody reads any more.
@@ -224,8 +225,12 @@ class Evaluator:
                 raise self._failed(step, error) from error
             if step.is_used:
                 slots[step.target] = value
+            if constants is not None and step.is_constant:
+                constants[step.target] = value
             value = None
             operands.clear()
+        if constants is not None and not program.is_settled:
+            program.settle(constants)
         return slots[program.result]
 
     def _initial_slots(self, program: Program, request: Invoke) -> list[Value]:
@@ -236,6 +241,7 @@ class Evaluator:
             raise failure(self.module, computation.root, "R004", message)
         if self.observers is not None:
             self.observers.entered(computation, arguments)
+        program.runs += 1
         slots = program.initial.copy()
         for slot, argument in zip(program.parameters, arguments, strict=True):
             slots[slot] = argument

@@ -47,14 +47,30 @@ __all__ = [
 
 def maximum_floats(lhs: Array, rhs: Array) -> Array:
     """The larger, NaN if either is NaN, +0 above -0; NumPy takes either zero."""
-    larger = np.maximum(lhs, rhs)
-    # The sum of two zeros is the larger of them.
-    return np.where((lhs == 0) & (rhs == 0), lhs + rhs, larger)
+    return _with_zeros(np.maximum(lhs, rhs), lhs, rhs, np.bitwise_and)
 
 
 def minimum_floats(lhs: Array, rhs: Array) -> Array:
     """The smaller, NaN if either is NaN, -0 below +0."""
-    return np.where((lhs == 0) & (rhs == 0), -(-lhs + -rhs), np.minimum(lhs, rhs))
+    return _with_zeros(np.minimum(lhs, rhs), lhs, rhs, np.bitwise_or)
+
+
+def _with_zeros(chosen: Any, lhs: Array, rhs: Array, of_signs: np.ufunc) -> Array:
+    """What NumPy has chosen, but of two zeros the one with the sign that `of_signs` makes of theirs."""
+    made = np.asarray(chosen)
+    first, second = _one_if_uniform(lhs), _one_if_uniform(rhs)
+    if any(not x.ndim and x != 0 for x in (first, second)):
+        return made
+    both = (first == 0) & (second == 0)
+    if both.any():
+        bits = f"i{made.itemsize}"
+        of_signs(first.view(bits), second.view(bits), out=made.view(bits), where=both)
+    return made
+
+
+def _one_if_uniform(x: Array) -> Any:
+    """One element of an array that was broadcast from a scalar, which spares passes over memory."""
+    return x if any(x.strides) or not x.size else x.flat[0]
 
 
 def sign_floats(x: Array) -> Array:

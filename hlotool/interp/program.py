@@ -29,11 +29,14 @@ __all__ = ["Program", "Step", "in_order", "obstacles", "works_on_lanes"]
 class Step:
     """One instruction: the slots `dead` are emptied, and `function(*operands, **keywords)` goes to slot `target` if anybody reads it.
 
-    `late` names the facts that the function wants to know and that differ from call to call.
+    `late` names the facts that the function wants to know and that differ from call to call. `is_constant` says that every run of the
+    computation gives the same value.
     Results must be of NumPy type `dtype` and have `dimensions`; None where nobody can say, as for tuples and dynamic shapes.
     """
 
-    __slots__ = ("dead", "dimensions", "dtype", "function", "instruction", "is_used", "keywords", "late", "operands", "suspends", "target")
+    __slots__ = (
+        "dead", "dimensions", "dtype", "function", "instruction", "is_constant", "is_used", "keywords", "late", "operands", "suspends", "target",
+    )  # fmt: skip
 
     def __init__(self, instruction: Instruction, target: int, operands: tuple[int, ...], options: RunOptions, *, on_lanes: bool) -> None:
         kernel: Kernel = instruction.op.kernel
@@ -42,6 +45,7 @@ class Step:
         self.operands = operands
         self.dead: tuple[int, ...] = ()
         self.is_used = True
+        self.is_constant = False
         self.function: Callable[..., Any] = kernel.function
         self.suspends = kernel.suspends
         wanted = kernel.wanted
@@ -76,7 +80,7 @@ def _keyword(x: Instruction, name: str, options: RunOptions) -> Any:
 class Program:
     """A computation as a list of steps over numbered slots, for one run or, `on_lanes`, for many runs of scalars at once."""
 
-    __slots__ = ("initial", "parameters", "result", "steps")
+    __slots__ = ("initial", "is_settled", "parameters", "result", "runs", "steps")
 
     def __init__(self, computation: Computation, options: RunOptions, *, on_lanes: bool) -> None:
         instructions = computation.instructions
@@ -85,11 +89,40 @@ class Program:
         self.parameters = [slots[x] for x in computation.parameters]
         self.result = slots[computation.root]
         self.steps: list[Step] = []
+        self.runs = 0
+        self.is_settled = False
         for slot, x in enumerate(in_order(computation)):
             if x.literal is not None:
                 self.initial[slots[x]] = literal_value(x.literal, options, slot)
             elif x.parameter_number is None:
                 self.steps.append(Step(x, slots[x], tuple([slots[operand] for operand in x.operands]), options, on_lanes=on_lanes))
+        self._mark_constants()
+        self._forget_early()
+
+    def _mark_constants(self) -> None:
+        """Finds the steps that depend on nothing but constants."""
+        known = {slot for slot, value in enumerate(self.initial) if value is not None}
+        for step in self.steps:
+            if known.issuperset(step.operands) and not step.late and _is_repeatable(step.instruction):
+                step.is_constant = True
+                known.add(step.target)
+
+    def settle(self, found: dict[int, Value]) -> None:
+        """Takes values of constant steps for good, when the computation is one that runs often; such steps are done with.
+
+        Only where they are small: what is large may be computed again, or is of no use beside what was computed from it.
+        """
+        self.is_settled = True
+        for slot, value in found.items():
+            if isinstance(value, np.ndarray) and (value.nbytes <= _SMALL or not any(value.strides)):
+                self.initial[slot] = value
+        needed, steps = {self.result}, []
+        for step in reversed(self.steps):
+            if step.is_constant and (step.target not in needed or self.initial[step.target] is not None):
+                continue
+            needed.update(step.operands)
+            steps.append(step)
+        self.steps = steps[::-1]
         self._forget_early()
 
     def _forget_early(self) -> None:
@@ -100,6 +133,28 @@ class Program:
             dead = [slot for slot in dict.fromkeys(step.operands) if slot not in last]
             last.update(dict.fromkeys(dead, 0))
             step.dead = tuple([slot for slot in dead if self.initial[slot] is None])
+
+
+_SMALL = 1 << 16
+"""Bytes of constant values that are kept from one run to the next."""
+
+
+def _is_repeatable(x: Instruction) -> bool:
+    """Whether the same operands always give the same value: nothing that is done knows of a device, of chance or of a user's function."""
+    seen = set(x.called)
+    stack = [x]
+    while stack:
+        y = stack.pop()
+        kernel: Kernel | None = y.op.kernel
+        if kernel is not None and not _CHANGING_FACTS.isdisjoint(kernel.wanted):
+            return False
+        fresh = [called for called in y.called if called not in seen or y is x]
+        seen.update(fresh)
+        stack += [z for called in fresh for z in called.instructions]
+    return True
+
+
+_CHANGING_FACTS = frozenset({"device", "options"})
 
 
 def in_order(computation: Computation) -> list[Instruction]:

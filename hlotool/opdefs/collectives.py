@@ -10,7 +10,7 @@ from typing import Any
 
 from hlotool.errors import Violation
 from hlotool.opdefs.base import MIXED_PRECISION, ROUNDED, Constraints, op, require
-from hlotool.opdefs.constraints import difference, same_shape
+from hlotool.opdefs.constraints import difference
 from hlotool.opdefs.inference import (
     bounds,
     count,
@@ -91,14 +91,17 @@ def _gathered(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, 
         given, grown = operand.dimensions[dimension], made.dimensions[dimension]
         whole = UNBOUNDED in (given, grown) or (grown == given == 0) or (given > 0 and grown % given == 0)
         require(whole, "P008", "shape", f"'{opcode}' cannot give size {grown} in dimension {dimension} from parts of size {given}")
-        factors.add(grown // given if given > 0 else 1)
+        if given > 0 and grown != UNBOUNDED:
+            factors.add(grown // given)
         parts.append(_rescaled(operand, dimension, grown))
-    require(len(factors) == 1, "P008", "shape", f"'{opcode}' makes its operands grow by different factors: {sorted(factors)}")
+    require(len(factors) <= 1, "P008", "shape", f"'{opcode}' makes its operands grow by different factors: {sorted(factors)}")
     return _as_result(parts)
 
 
 def _all_gather_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     require(operands, "S013", "operands", "'all-gather' takes at least one operand")
+    # Of gathers XLA's parser does not ask this, only its verifier.
+    _global_ids_need_channel(result, operands, attributes)
     return _gathered(result, operands, attributes, "all-gather")
 
 
@@ -122,6 +125,7 @@ def _all_gather_start_constraints(result: Shape, operands: tuple[Shape, ...], at
     require(operands, "S013", "operands", "'all-gather-start' takes at least one operand")
     fits = result.is_tuple and len(result.elements) >= 2
     require(fits, "A017", "instruction", f"'all-gather-start' gives (operand, result), written {result.text_without_layout}")
+    _global_ids_need_channel(result, operands, attributes)
     gathered = _gathered(result.elements[1], operands, attributes, "all-gather-start")
     return tuple_shape((_as_result(operands), gathered, *result.elements[2:]))
 
@@ -144,7 +148,7 @@ def all_gather_start(
 
 def _global_ids_need_channel(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     # A written mode stands in for the one that XLA would derive from channel_id, so then nothing is refused.
-    if attributes.get("use_global_device_ids") and "channel_id" not in attributes and "mode" not in attributes:
+    if attributes.get("use_global_device_ids") and attributes.get("channel_id") is None and attributes.get("mode") is None:
         raise Violation("P007", "use_global_device_ids", "use_global_device_ids needs channel_id")
 
 
@@ -238,13 +242,14 @@ def _all_to_all_constraints(result: Shape, operands: tuple[Shape, ...], attribut
     """With a dimension the result is like the operand; without one there is a part for each operand, all of one shape."""
     require(operands, "S013", "operands", "'all-to-all' takes at least one operand")
     if attributes["dimensions"] is not None:
+        require(len(operands) == 1, "S013", "operands", f"'all-to-all' with dimensions takes 1 operand, got {len(operands)}")
         require_array(operands[0], "operand 0", "all-to-all")
         require_dimension(attributes["dimensions"][0], operands[0].rank, "P009", "dimensions", "all-to-all")
         return operands[0]
     for k, operand in enumerate(operands):
-        same = same_shape(operands[0], operand, modes)
+        # XLA compares layouts here under all modes.
         _, first, other = difference(operands[0], operand)
-        require(same, "P012", f"call of operand {k}", f"operands of 'all-to-all' must have one shape, got {first} and {other}")
+        require(operands[0] == operand, "P012", f"call of operand {k}", f"operands of 'all-to-all' must have one shape, got {first} and {other}")
     return tuple_shape(operands)
 
 
@@ -282,7 +287,7 @@ def _ragged_constraints(result: Shape, operands: tuple[Shape, ...], attributes: 
     return operands[1]
 
 
-@op(infers=False, constraints=_ragged_constraints, traits=(MIXED_PRECISION,))
+@op(infers=False, constraints=_ragged_constraints)
 def ragged_all_to_all(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -300,7 +305,10 @@ def _broadcast_constraints(result: Shape, operands: tuple[Shape, ...], attribute
     # The last operand of the dynamic form is the root's number.
     data = operands[:-1] if attributes["has_dynamic_root"] else operands
     require(data, "S013", "operands", "'collective-broadcast' takes at least one operand")
-    return _as_result(data)
+    require_array(data[0], "operand 0", "collective-broadcast")
+    # XLA looks at the first operand only, and refuses a tuple.
+    require(len(data) == 1, "S013", "operands", f"'collective-broadcast' takes 1 operand, got {len(data)}")
+    return data[0]
 
 
 @op(infers=False, constraints=_broadcast_constraints, result_code="T105", traits=(MIXED_PRECISION,))
@@ -318,11 +326,18 @@ def collective_broadcast(
 
 
 def _permute_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    for pair in attributes["source_target_pairs"]:
-        if len(pair) != 2:
-            raise Violation("S017", "source_target_pairs", f"expected pairs, found a list of {len(pair)}")
     if "slice_sizes" in attributes and len(operands) != 4:
         raise Violation("P016", "operands", f"in-place form takes 4 operands, got {count(len(operands), 'operand')}")
+
+
+def _check_offsets(buffer: Shape, offsets: Shape, at: str) -> None:
+    """Where a slice of a buffer starts is a tuple with an offset for each dimension; several slices have a tuple of such tuples."""
+    require(offsets.is_tuple, "P016", at, f"offsets must be a tuple, got {offsets.text_without_layout}")
+    nested = any(element.is_tuple for element in offsets.elements)
+    for slice_offsets in offsets.elements if nested else (offsets,):
+        require(slice_offsets.is_tuple, "P016", at, "offsets of several slices must all be tuples")
+        given = len(slice_offsets.elements)
+        require(given == buffer.rank, "P016", at, f"{count(given, 'offset')} for a buffer of rank {buffer.rank}")
 
 
 def _permute_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
@@ -337,6 +352,9 @@ def _permute_constraints(result: Shape, operands: tuple[Shape, ...], attributes:
         require(matches, "P016", f"operand {k}", "input and output must be arrays, or tuples of as many")
         matches = not buffers.is_tuple or len(buffers.elements) == len(offsets.elements)
         require(matches, "P016", f"operand {k + 2}", f"{count(len(buffers.elements), 'array')}, but offsets for {len(offsets.elements)}")
+        pairs = zip(buffers.elements, offsets.elements, strict=True) if buffers.is_tuple else ((buffers, offsets),)
+        for buffer, offset in pairs:
+            _check_offsets(buffer, offset, f"operand {k + 2}")
     # The form in place gives operand 1, into which the slices are copied.
     return operands[1] if sliced else _as_result(operands)
 

@@ -13,6 +13,7 @@ from hlotool.opdefs.constraints import difference, same_order, same_shape
 from hlotool.opdefs.inference import made_tuple, written_shape_needed
 from hlotool.opdefs.kinds import Always, Bool, Domain, Int, ShapeValue, Text
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.record import replace
 from hlotool.shapes.shape import TOKEN, Shape, array_shape, compatible, tuple_shape
 
 __all__ = [
@@ -64,11 +65,7 @@ def _in_flight(buffer: Shape, at: str, opcode: str) -> Shape:
     return made_tuple((buffer, array_shape("u32"), TOKEN), at, opcode)
 
 
-def _send_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    return _in_flight(operands[0], "operand 0", "send")
-
-
-@op(infers=False, shape_ignored=True, constraints=_send_constraints, result_code="A020", traits=(MIXED_PRECISION,))
+@op(infers=False, shape_ignored=True, result_code="A020", traits=(MIXED_PRECISION,))
 def send(operand: Shape, token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Begins to send the operand over a channel; the result holds the buffer, a context and a token.
 
@@ -109,13 +106,7 @@ def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool 
     written_shape_needed("recv")
 
 
-def _recv_done_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    # What follows something else than a recv is reported by the rule of pairs.
-    received = operands[0].elements[:1] if operands[0].is_tuple else ()
-    return made_tuple((*received, TOKEN), "operand 0", "recv-done") if received else None
-
-
-@op(infers=False, shape_ignored=True, constraints=_recv_done_constraints, result_code="A021")
+@op(infers=False, shape_ignored=True, result_code="A021")
 def recv_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Waits for a recv and gives what was received.
 
@@ -192,8 +183,17 @@ def _copy_done_constraints(result: Shape, operands: tuple[Shape, ...], attribute
     # What follows something else than a copy-start is reported by the rule of pairs.
     if not operands[0].elements:
         return None
-    destination = operands[0].elements[0]
-    if compatible(result, destination) and not same_shape(result, destination, modes):
+    destination, *rest = operands[0].elements
+    if modes.layout_sensitive and rest and destination.layout is not None and rest[0].layout is not None:
+        there, here = destination.layout, rest[0].layout
+        # Another order is the start's fault.
+        same = there.minor_to_major != here.minor_to_major or there == replace(
+            here, memory_space=there.memory_space, split_configs=there.split_configs
+        )
+        require(same, "L026", "operand 0", f"the destination is {destination.text}, the source {rest[0].text}", "a copy moves bytes as they are")
+    # Nothing happens here, so even the memory space is that of the start.
+    differs = result != destination if modes.layout_sensitive else not same_shape(result, destination, modes)
+    if compatible(result, destination) and differs:
         raise Violation("L026", "shape[layout]", f"the destination is {destination.text}, written {result.text}")
     return destination
 

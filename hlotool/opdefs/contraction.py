@@ -141,7 +141,8 @@ def ragged_dot(
         require(not taken, "T087", "rhs_group_dims", f"rhs group dimension {k} is a batch or contracting dimension")
     groups = group_sizes.dimensions[-1]
     if ragged in lhs_batch_dims or ragged in lhs_contracting_dims:
-        require(not rhs_group_dims, "T087", "rhs_group_dims", "a batch or contracting ragged dimension goes without group dimension")
+        needless = f"a batch or contracting ragged dimension takes no group dimension, got {list(rhs_group_dims)}"
+        require(not rhs_group_dims, "T087", "rhs_group_dims", needless)
     else:
         require(len(rhs_group_dims) == 1, "T087", "rhs_group_dims", f"needs one group dimension, got {len(rhs_group_dims)}")
         size = rhs.dimensions[rhs_group_dims[0]]

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from hlotool.errors import Violation
 from hlotool.opdefs.base import LAYOUT_KEPT, MIXED_PRECISION, op, require
 from hlotool.opdefs.constraints import difference, same_order, same_shape
-from hlotool.opdefs.custom_call_targets import check_buffers, check_target
+from hlotool.opdefs.custom_call_targets import BUFFER_CONVERTERS, check_buffers, check_target
 from hlotool.opdefs.inference import (
     bare,
     bounds,
@@ -88,8 +88,7 @@ def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) ->
     require(fits, "C001", "operands", f"the computation has {count(len(parameters), 'parameter')}, got {count(len(operands), 'operand')}")
     for k, (operand, parameter) in enumerate(zip(operands, parameters, strict=True)):
         if not compatible(operand, parameter):
-            where, wanted, given = difference(parameter, operand)
-            raise Violation("C002", f"call of operand {k}", f"{where}operand {k} is {given}, {where}parameter {k} is {wanted}")
+            _refuse_argument(operand, parameter, "C002", k, f"parameter {k}")
     return to_apply.result
 
 
@@ -125,8 +124,6 @@ def while_(init: Shape, *, condition: Computation, body: Computation) -> Shape:
 
 
 def _conditional_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    if not operands:
-        raise Violation("S013", "operands", "'conditional' needs a selector operand")
     selector = bare(operands[0])
     if not is_scalar(selector) or selector.element_type not in ("pred", "s32"):
         raise Violation("C008", "call of operand 0", f"selector is {operands[0].text_without_layout}, needs pred[] or s32[]")
@@ -140,10 +137,14 @@ def _conditional_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
         if name not in attributes:
             raise Violation("S014", "opcode", f"'conditional' on {selector.text_without_layout} needs attribute '{name}'")
     branches = 2 if selector.element_type == "pred" else len(attributes["branch_computations"])
-    if branches == 0:
-        raise Violation("C009", "branch_computations", "'conditional' needs at least 1 branch")
-    if len(operands) != branches + 1:
-        raise Violation("C009", "operands", f"{branches} branches need {count(branches + 1, 'operand')}, got {len(operands)}")
+    _check_branches(branches, len(operands))
+
+
+def _check_branches(branches: int, operands: int) -> None:
+    """There is a branch, and an operand for each besides the selector."""
+    require(branches, "C009", "branch_computations", "'conditional' needs at least 1 branch")
+    needed = "1 branch needs" if branches == 1 else f"{branches} branches need"
+    require(operands == branches + 1, "C009", "operands", f"{needed} {branches + 1} operands, got {operands}")
 
 
 def _conditional_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -151,6 +152,11 @@ def _conditional_constraints(result: Shape, operands: tuple[Shape, ...], attribu
     for k, (branch, operand) in enumerate(zip(branches, operands[1:], strict=True)):
         if not same_shape(branch.parameters[0], operand, modes):
             _refuse_argument(operand, branch.parameters[0], "C010", k + 1, f"the parameter of branch {k}")
+    for k, branch in enumerate(branches[1:], 1) if modes.layout_sensitive else ():
+        # The result of branch 0 is what inference gives.
+        if compatible(branch.result, result) and branch.result != result:
+            where, given, written = difference(branch.result, result)
+            raise Violation("L024", "shape", f"{where}the result of branch {k} lies in memory as {given}, written {written}")
 
 
 @op(parse_rule=_conditional_rule, constraints=_conditional_constraints, result_code="C011", traits=(MIXED_PRECISION, LAYOUT_KEPT))
@@ -173,15 +179,12 @@ def conditional(
     branches = branch_computations
     if true_computation is not None and false_computation is not None:
         branches = (true_computation, false_computation)
-    require(branches, "C009", "operands", "'conditional' needs at least 1 branch")
-    fits = len(operands) == len(branches)
-    require(fits, "C009", "operands", f"{len(branches)} branches need {count(len(branches) + 1, 'operand')}, got {len(operands) + 1}")
+    _check_branches(len(branches), len(operands) + 1)
     for k, (branch, operand) in enumerate(zip(branches, operands, strict=True)):
-        at, parameters = f"call of operand {k + 1}", branch.parameters
-        require(len(parameters) == 1, "C010", at, f"branch {k} has {count(len(parameters), 'parameter')}, needs 1")
+        parameters = branch.parameters
+        require(len(parameters) == 1, "C010", f"call of operand {k + 1}", f"branch {k} has {count(len(parameters), 'parameter')}, needs 1")
         if not compatible(parameters[0], operand):
-            where, wanted, given = difference(parameters[0], operand)
-            raise Violation("C010", at, f"{where}operand {k + 1} is {given}, {where}parameter of branch {k} is {wanted}")
+            _refuse_argument(operand, parameters[0], "C010", k + 1, f"the parameter of branch {k}")
         if not compatible(branches[0].result, branch.result):
             where, wanted, given = difference(branches[0].result, branch.result)
             raise Violation("C011", "result", f"{where}the result of branch 0 is {wanted}, of branch {k} {given}")
@@ -231,9 +234,18 @@ def _fusion_constraints(result: Shape, operands: tuple[Shape, ...], attributes: 
 
 
 def _check_aliases(
-    result: Shape, operands: tuple[Shape, ...], pairs: tuple[AliasPair, ...], modes: VerifyModes, codes: tuple[str, str] = ("C036", "C037")
+    result: Shape,
+    operands: tuple[Shape, ...],
+    pairs: tuple[AliasPair, ...],
+    modes: VerifyModes,
+    codes: tuple[str, str] = ("C036", "C037"),
+    *,
+    converts: bool = False,
 ) -> None:
-    """An output that shares memory with an operand has the operand's shape; `codes` are for places that do not exist and for shapes."""
+    """An output that shares memory with an operand has the operand's shape; `codes` are for places that do not exist and for shapes.
+
+    With `converts` an array may become a buffer, or the other way round.
+    """
     for number, pair in enumerate(pairs):
         at = f"output_to_operand_aliasing[{number}][parentheses]"
         known = 0 <= pair.number < len(operands)
@@ -241,7 +253,9 @@ def _check_aliases(
         output, operand = subshape(result, pair.output_index), subshape(operands[pair.number], pair.index)
         if output is None or operand is None:
             raise Violation(codes[0], at, f"{_text(pair.output_index if output is None else pair.index)} is no part of the {_side(output)} shape")
-        fits = same_order(bare(output), bare(operand), modes)
+        if converts:
+            output, operand = bare(output), bare(operand)
+        fits = same_order(output, operand, modes)
         message = f"output {_text(pair.output_index)} is {output.text_without_layout}, operand {pair.number} there {operand.text_without_layout}"
         require(fits, codes[1], "output_to_operand_aliasing", message)
 
@@ -264,8 +278,6 @@ def fusion(*operands: Shape, kind: FusionKind, output_to_operand_aliasing: Outpu
 
 
 def _custom_call_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    if attributes.get("api_version") == "API_VERSION_UNSPECIFIED":
-        raise Violation("S018", "api_version", "API_VERSION_UNSPECIFIED cannot be written")
     constraints = attributes.get("operand_layout_constraints")
     if constraints is None:
         return
@@ -279,8 +291,9 @@ def _custom_call_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
 
 def _custom_call_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     pairs = attributes["output_to_operand_aliasing"]
-    check_target(attributes["custom_call_target"], result, operands, pairs)
-    _check_aliases(result, operands, pairs, modes)
+    target = attributes["custom_call_target"]
+    check_target(target, result, operands, pairs)
+    _check_aliases(result, operands, pairs, modes, converts=target in BUFFER_CONVERTERS)
     check_buffers(result, operands, pairs)
 
 
@@ -371,7 +384,7 @@ def _async_done_constraints(result: Shape, operands: tuple[Shape, ...], attribut
     return operands[0].elements[1]
 
 
-@op(infers=False, constraints=_async_done_constraints, result_code="A006", traits=(MIXED_PRECISION,))
+@op(infers=False, constraints=_async_done_constraints, result_code="A006", traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def async_done(previous: Shape, *, async_execution_thread: Text | None = None, calls: Computation | None = None) -> Shape:
     """Waits for an asynchronous operation and gives its result; the attributes only repeat what the async-start says.
 

@@ -5,9 +5,6 @@ Infers result shapes from dimension labels and windows; computes no values.
 
 from __future__ import annotations
 
-from typing import Any
-
-from hlotool.errors import Violation
 from hlotool.opdefs.base import ACCUMULATED, MIXED_PRECISION, op, require
 from hlotool.opdefs.inference import (
     Bound,
@@ -31,12 +28,7 @@ from hlotool.shapes.shape import UNBOUNDED, Shape
 __all__ = ["convolution"]
 
 
-def _needs_two_operands(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    if len(operands) < 2:
-        raise Violation("S013", "operands", f"'convolution' takes at least 2 operands, got {len(operands)}")
-
-
-@op(parse_rule=_needs_two_operands, traits=(MIXED_PRECISION, ACCUMULATED))
+@op(traits=(MIXED_PRECISION, ACCUMULATED))
 def convolution(
     lhs: Shape,
     rhs: Shape,
@@ -52,10 +44,16 @@ def convolution(
 ) -> Shape:
     """Slides the kernel `rhs` over the spatial dimensions of `lhs` and sums products over window and input features.
 
-    Operands after the kernel belong to the newer builds and do not change the result.
+    A tuple in place of the kernel holds a sparse one and its metadata. Operands after it belong to the newer builds and do not change the
+    result.
 
         r = f32[1,6,6,8] convolution(f32[1,8,8,3] x, f32[3,3,3,8] k), window={size=3x3}, dim_labels=b01f_01io->b01f
     """
+    if rhs.is_tuple:
+        # A sparse kernel with its metadata, at which XLA does not look.
+        message = f"operand 1 of 'convolution' must be an array, or a tuple of it and its metadata, got {rhs.text_without_layout}"
+        require(len(rhs.elements) == 2, "T099", "call of operand 1", message)
+        rhs = rhs.elements[0]
     require_arrays((lhs, rhs), "convolution")
     _check_labels(lhs, rhs, dim_labels, window)
     _check_features(lhs, rhs, dim_labels, feature_group_count, batch_group_count, sparsity_config)

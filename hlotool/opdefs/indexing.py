@@ -80,7 +80,8 @@ def _check_batching(opcode: str, names: tuple[str, str], dims: tuple[Dims, Dims]
     of_operand, of_indices = dims
     require_ascending_dimensions(of_operand, operand.rank, code, names[0], opcode)
     require_distinct_dimensions(of_indices, len(indices), code, names[1], opcode)
-    require(len(of_operand) == len(of_indices), code, names[1], f"{names[0]} and {names[1]} of '{opcode}' must have as many entries")
+    counts = len(of_operand), len(of_indices)
+    require(counts[0] == counts[1], code, names[1], f"{names[0]} of '{opcode}' has length {counts[0]}, {names[1]} length {counts[1]}")
 
 
 def _check_slice_sizes(operand: Shape, slice_sizes: Dims, dropped: Sequence[int]) -> None:
@@ -180,8 +181,6 @@ def scatter(
     inputs, scatter_indices, updates = operands[:count], operands[count], operands[count + 1 :]
     require_arrays(operands, "scatter")
     indices = _index_bounds("scatter", f"operand {count}", scatter_indices, index_vector_dim)
-    inits = [array_shape(x.element_type) for x in inputs]
-    require_reducer(to_apply, "to_apply", "scatter", inits, [x.element_type for x in updates], _SCATTER_RULES)
     names = ("input_batching_dims", "scatter_indices_batching_dims")
     for k, (operand, update) in enumerate(zip(inputs, updates, strict=True)):
         at = f"definition of operand {count + 1 + k}"
@@ -196,6 +195,8 @@ def scatter(
         _check_index_map("scatter", "scatter_dims_to_operand_dims", scatter_dims_to_operand_dims, operand.rank, indices[index_vector_dim])
         limits = [size for k, size in enumerate(operand.dimensions) if k not in dropped]
         _check_updates(at, update, limits, indices, update_window_dims, index_vector_dim)
+    inits = [array_shape(x.element_type) for x in inputs]
+    require_reducer(to_apply, "to_apply", "scatter", inits, [x.element_type for x in updates], _SCATTER_RULES)
     return inputs[0] if count == 1 else made_tuple(inputs, "operands", "scatter")
 
 
@@ -205,13 +206,13 @@ def scatter(
 def _check_start_indices(opcode: str, operands: tuple[Shape, ...], fixed: int) -> None:
     """Behind the first `fixed` operands: a scalar for each dimension of the first, or one vector (its length is not checked)."""
     given = len(operands) - fixed
-    require(given >= 0, "T028", "operands", f"'{opcode}' takes at least {fixed} operands")
+    require(given >= 0, "T028", "operands", f"'{opcode}' takes at least {counted(fixed, 'operand')}, got {len(operands)}")
     if given == 1:
         require(has_dimensions(operands[fixed]), "T028", f"operand {fixed}", f"start indices of '{opcode}' must be arrays")
         if bare(operands[fixed]).rank == 1:
             return
     rank = array_operand(operands[0], "operand 0", opcode).rank
-    require(given == rank, "T028", "operands", f"'{opcode}' needs {rank} start indices for an operand of rank {rank}, got {given}")
+    require(given == rank, "T028", "operands", f"'{opcode}' of rank {rank} takes as many start indices, got {given}")
 
 
 def _check_dynamic_slice(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
@@ -242,7 +243,7 @@ def _dynamic_slice_constraints(result: Shape, operands: tuple[Shape, ...], attri
     if result.is_array:
         require_same_element_type(result, operand, "dynamic-slice", modes)
     at = "dynamic_slice_sizes value"
-    require(len(sizes) == operand.rank, "T030", at, f"the operand has rank {operand.rank}, dynamic_slice_sizes has {len(sizes)} sizes")
+    require(len(sizes) == operand.rank, "T030", at, f"the operand has rank {operand.rank}, dynamic_slice_sizes has {counted(len(sizes), 'size')}")
     made: list[Bound] = []
     for k, (size, (bound, dynamic)) in enumerate(zip(sizes, bounds(operand), strict=True)):
         require(size >= 0, "T030", at, f"slice size {size} of dimension {k} is negative")

@@ -326,7 +326,7 @@ def require_reducer(
     result, parameters = computation.result, computation.parameters
     which = f"{attribute} of '{opcode}'"
     if len(parameters) != 2 * inputs:
-        message = f"{which} has {count(len(parameters), 'parameter')}, {count(inputs, 'input')} need {2 * inputs}"
+        message = f"{which} has {count(len(parameters), 'parameter')}, needs {2 * inputs} for {count(inputs, 'input')}"
         raise Violation(rules.parameters, attribute, message)
     accumulators = result.elements if result.is_tuple else (result,)
     fits = (result.is_tuple or result.is_array) and len(accumulators) == inputs and all(map(is_scalar, accumulators))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from hlotool.errors import Violation
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.record import replace
 from hlotool.shapes.layout import Layout
 from hlotool.shapes.memory import data_size, stored_size
 from hlotool.shapes.shape import UNBOUNDED, Shape
@@ -30,10 +31,10 @@ HOST_MEMORY = 5
 """Memory space of the host's memory."""
 
 _ELEMENTWISE = frozenset(
-    "abs add and atan2 bitcast-convert cbrt ceil clamp compare complex convert cosine count-leading-zeros divide erf exponential"
-    " exponential-minus-one floor imag is-finite log log-plus-one logistic maximum minimum multiply negate not or popcnt power real"
-    " reduce-precision remainder round-nearest-afz round-nearest-even rsqrt select shift-left shift-right-arithmetic shift-right-logical sign"
-    " sine sqrt stochastic-convert subtract tan tanh xor".split()
+    "abs acos acosh add and asin asinh atan2 atanh bitcast-convert cbrt ceil clamp compare complex convert cosh cosine count-leading-zeros divide"
+    " erf exponential exponential-minus-one floor imag is-finite log log-plus-one logistic maximum minimum mulhi multiply negate not or popcnt"
+    " power real reduce-precision remainder round-nearest-afz round-nearest-even rsqrt select shift-left shift-right-arithmetic"
+    " shift-right-logical sign sine sinh sqrt stochastic-convert subtract tan tanh xor".split()
 )
 _KEEPS_ORDER = _ELEMENTWISE | frozenset(
     "add-dependency all-gather all-gather-done all-reduce all-reduce-done all-reduce-start all-to-all cholesky collective-permute"
@@ -51,6 +52,12 @@ def _ordered(layout: Layout) -> str:
     return f"{{{','.join(map(str, layout.minor_to_major))}}}"
 
 
+def _lasting(layout: Layout, same_type: bool) -> Layout:
+    """A layout without what every op may change: tiles, memory space, room for sizes; with another element type its size, too."""
+    size = layout.element_size_in_bits if same_type else 0
+    return replace(layout, tiles=(), memory_space=0, dynamic_shape_metadata_prefix_bytes=0, element_size_in_bits=size)
+
+
 def check_kept_layout(op: OpDef, result: Shape, operands: Sequence[Shape], modes: VerifyModes) -> None:
     """Refuses an op that computes where it can only read and write what lies alike: in one memory, and in one order if modes ask for it."""
     layout, name = result.layout, op.name
@@ -63,8 +70,12 @@ def check_kept_layout(op: OpDef, result: Shape, operands: Sequence[Shape], modes
         if HOST_MEMORY in (given.memory_space, layout.memory_space) and given.memory_space != layout.memory_space and name in _ELEMENTWISE:
             message = f"operand in S({given.memory_space}), result in S({layout.memory_space})"
             raise Violation("L031", "opcode", message, "compute on the host with operands and result in host memory, or transfer first")
-        if modes.layouts_kept and given.minor_to_major != layout.minor_to_major:
-            message = f"operand layout {_ordered(given)}, result layout {_ordered(layout)}"
+        if not modes.layouts_kept:
+            continue
+        same_type = operand.element_type == result.element_type
+        if _lasting(given, same_type) != _lasting(layout, same_type):
+            texts = (given.text, layout.text) if given.minor_to_major == layout.minor_to_major else (_ordered(given), _ordered(layout))
+            message = f"operand layout {texts[0]}, result layout {texts[1]}"
             raise Violation("L008", "shape[layout]", message, "insert copy to change layouts")
 
 

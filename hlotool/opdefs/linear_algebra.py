@@ -10,6 +10,7 @@ from typing import Any
 from hlotool.opdefs.base import op, require
 from hlotool.opdefs.inference import (
     array_operand,
+    bare,
     bounds,
     change_element_type,
     dimensions_agree,
@@ -64,16 +65,17 @@ def triangular_solve(
     require(sizes_agree(*minor), "T057", "operands", f"a must be square, got {list(minor)}")
     shared = other.dimensions[-2 if left_side else -1]
     require(sizes_agree(minor[1], shared), "T057", "operands", f"a has size {minor[1]}, the shared dimension of b has size {shared}")
-    require(matrix.dimensions[:-2] == other.dimensions[:-2], "T057", "operands", "the batch dimensions of a and b differ")
-    # XLA's default for an unwritten transpose_a is the invalid one, so inference works only where it is written.
-    require(transpose_a != "TRANSPOSE_INVALID", "T057", "transpose_a", "transpose_a must be written to infer the result shape")
+    batches = matrix.dimensions[:-2], other.dimensions[:-2]
+    require(batches[0] == batches[1], "T057", "operands", f"the batch dimensions of a are {list(batches[0])}, those of b {list(batches[1])}")
+    valid = transpose_a != "TRANSPOSE_INVALID"
+    require(valid, "T057", "transpose_a", "transpose_a must be written, since its default is TRANSPOSE_INVALID", "write transpose_a=NO_TRANSPOSE")
     return b
 
 
 def _fft_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     """XLA does not compare the lengths of a complex transform, and backends fail on others."""
     lengths = attributes["fft_length"]
-    inner = array_operand(operands[0], "operand 0", "fft").dimensions[-len(lengths) :]
+    inner = bare(operands[0]).dimensions[-len(lengths) :]
     fits = attributes["fft_type"] not in ("FFT", "IFFT") or dimensions_agree(inner, lengths)
     require(fits, "T055", "fft_length value", f"fft_length {list(lengths)} does not match the innermost dimensions {list(inner)}")
 
@@ -102,6 +104,7 @@ def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
     *outer, (last, dynamic) = bounds(array)
     length = fft_length[-1]
     half = _half_spectrum(length)
+    needed = fft_length if fft_type == "RFFT" else (*fft_length[:-1], half)
     if fft_type == "RFFT":
         matches = all(have in (UNBOUNDED, want) for have, want in zip(array.dimensions[-rank:], fft_length, strict=True))
         size = half if length != 0 else last
@@ -112,7 +115,7 @@ def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
         matches = UNBOUNDED not in outer_sizes and outer_sizes == fft_length[:-1]
         matches = matches and (last == length == 0 or last in (UNBOUNDED, half))
         size, result_type = length, "f32" if element_type == "c64" else "f64"
-    require(matches, "T055", "fft_length", f"fft_length {list(fft_length)} does not match the dimensions {list(array.dimensions)}")
+    require(matches, "T055", "fft_length", f"fft_length {list(fft_length)} needs innermost dimensions {list(needed)}, got {list(array.dimensions)}")
     keeps_unbounded = last == UNBOUNDED and fft_type == "RFFT" and length == 0
     require(size >= 0 or keeps_unbounded, "T055", "fft_length", f"fft_length {length} gives a negative size")
     # The layout stays except for the element size, which follows the type.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hlotool.opdefs.base import op, require
 from hlotool.opdefs.inference import (
-    array_operand,
+    bare,
     bounds,
     dimensions_agree,
     made_array,
@@ -36,8 +36,9 @@ def _check_vector(name: str, at: str, vector: Shape, operand: Shape, feature_ind
 
     XLA does not look at the rank of inference's mean and variance, which `exact_rank` expresses.
     """
-    array = array_operand(vector, at, "batch-norm")
-    require(array is vector or not exact_rank, "T099", at, f"{name} must be an array, got {vector.text_without_layout}")
+    array = bare(vector)
+    fits = vector.is_array if exact_rank else array.is_array
+    require(fits, "T099", at, f"{name} must be an array, got {vector.text_without_layout}")
     right_rank = array.rank == 1 if exact_rank else array.rank >= 1
     require(right_rank, "T074", at, f"{name} must have rank 1, has rank {array.rank}")
     same_type = same_type_up_to_precision(array.element_type, operand.element_type)

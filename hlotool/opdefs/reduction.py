@@ -5,6 +5,7 @@ Sees called computations only as parameter and result shapes.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from hlotool.errors import Violation
@@ -36,6 +37,7 @@ from hlotool.shapes.shape import UNBOUNDED, ProgramShape, Shape, array_shape, co
 __all__ = ["map_", "reduce", "reduce_window", "scan", "select_and_scatter"]
 
 
+@cache
 def _reducer_rules(first_init: int) -> ReducerRules:
     return ReducerRules("C020", "C021", "C022", "T094", first_init)
 
@@ -82,7 +84,8 @@ def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
 
 
 def _reduce_window_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    require(operands, "T094", "operands", "'reduce-window' takes at least 2 operands, got 0")
+    require(operands, "S013", "operands", "'reduce-window' takes at least 2 operands, got 0")
+    _even_operands(None, operands, {})
     inputs, inits = operands[: len(operands) // 2], operands[len(operands) // 2 :]
     window, to_apply = attributes["window"], attributes["to_apply"]
     require_arrays(inputs, "reduce-window")
@@ -107,7 +110,6 @@ def reduce_window(*operands: Shape, window: Window = (), to_apply: Computation) 
     r = f32[4] reduce-window(f32[8] x, f32[] zero), window={size=2 stride=2}, to_apply=add
     """
     require(operands, "S013", "operands", "'reduce-window' takes at least 2 operands, got 0")
-    _even_operands(None, operands, {})
     # XLA infers from operands 0 and 1 also where there are several inputs: a variadic reduce-window needs its shape written.
     operand, init = operands[:2]
     array = array_operand(operand, "operand 0", "reduce-window")
@@ -211,9 +213,31 @@ def _scan_carries(result: Shape | None, operands: tuple[Shape, ...], attributes:
     carries = attributes["num_carries"]
     if not 0 <= carries <= len(operands):
         raise Violation("T104", "num_carries", f"num_carries is {carries}, there are {count(len(operands), 'operand')}")
+    to_apply = attributes["to_apply"]
+    given = len(to_apply.parameters)
+    if given != len(operands):
+        raise Violation("C040", "to_apply", f"the computation has {count(given, 'parameter')}, needs {len(operands)}")
 
 
-@op(parse_rule=_scan_carries, result_code="T104", traits=(MIXED_PRECISION,))
+def _scan_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    _scan_carries(result, operands, attributes)
+    expanded = not modes.layout_sensitive or attributes["is_associative"]
+    require(expanded, "T106", "opcode", "a scan that is not associative has become a loop before layouts are assigned", "write a while")
+    num_carries, to_apply, dimension = attributes["num_carries"], attributes["to_apply"], attributes["dimensions"][0]
+    inputs = len(operands) - num_carries
+    for k, (operand, parameter) in enumerate(zip(operands, to_apply.parameters, strict=True)):
+        array = bare(operand)
+        slice_sizes = array.dimensions[:dimension] + array.dimensions[dimension + 1 :] if k < inputs else array.dimensions
+        fits = bare(parameter).element_type == array.element_type and dimensions_agree(bare(parameter).dimensions, slice_sizes)
+        taken = f"{array.element_type}[{','.join(map(str, slice_sizes))}]"
+        require(fits, "C040", "to_apply", f"parameter {k} is {parameter.text_without_layout}, operand {k} gives {taken}")
+    if inputs:
+        return scan(*operands, dimensions=(dimension,), num_carries=num_carries, to_apply=to_apply)
+    # Without inputs only the written result says how many steps there are.
+    return _scanned(result.elements[0] if result.elements else result, "shape", dimension, num_carries, to_apply.result)
+
+
+@op(parse_rule=_scan_carries, constraints=_scan_constraints, result_code="T104", traits=(MIXED_PRECISION, SHAPE_GUESSED))
 def scan(
     *operands: Shape,
     dimensions: SingleDim,
@@ -228,18 +252,19 @@ def scan(
 
         r = (f32[4], f32[]) scan(f32[4] x, f32[] zero), dimensions={0}, num_carries=1, is_associative=false, to_apply=f
     """
-    _scan_carries(None, operands, {"num_carries": num_carries})
-    parameters = len(to_apply.parameters)
-    require(parameters == len(operands), "C040", "to_apply", f"the computation has {count(parameters, 'parameter')}, needs {len(operands)}")
     require(num_carries < len(operands), "S037", "shape", "a scan without inputs needs its result shape written")
-    array = array_operand(operands[0], "operand 0", "scan")
-    body, dimension = to_apply.result, dimensions[0]
+    return _scanned(operands[0], "operand 0", dimensions[0], num_carries, to_apply.result)
+
+
+def _scanned(along: Shape, at: str, dimension: int, num_carries: int, body: Shape) -> Shape:
+    """The result of a scan as long as `along`, an input or an output: what the body gives, its outputs stacked."""
+    array = array_operand(along, at, "scan")
     outputs = len(body.elements) - num_carries if body.is_tuple else num_carries == 0
     if outputs <= 0:
         return body
     require_dimension(dimension, array.rank, "T104", "dimensions", "scan")
     steps = array.dimensions[dimension]
-    require(steps != UNBOUNDED, "T083", "operand 0", "the scan dimension must be bounded")
+    require(steps != UNBOUNDED, "T083", at, "the scan dimension must be bounded")
     if not body.is_tuple:
         return _stacked(body, dimension, steps)
     return tuple_shape(_stacked(element, dimension, steps) if k < outputs else element for k, element in enumerate(body.elements))

@@ -25,7 +25,6 @@ from hlotool.opdefs.inference import (
     require_dimension,
     require_distinct_dimensions,
     same_type_up_to_precision,
-    sizes_agree,
     with_bounds,
     written_shape_needed,
 )
@@ -139,9 +138,8 @@ def _check_dynamic_reshape(result: Shape | None, operands: tuple[Shape, ...], at
     require(operands, "S013", "operands", "'dynamic-reshape' takes an array and a size for each dimension of the result")
     if result is None:
         return
-    array_operand(operands[0], "operand 0", "dynamic-reshape")
     sizes, rank = len(operands) - 1, array_operand(result, "shape", "dynamic-reshape").rank
-    require(sizes == rank, "S013", "operands", f"'dynamic-reshape' to rank {rank} takes {rank} sizes, got {sizes}")
+    require(sizes == rank, "S013", "operands", f"'dynamic-reshape' to rank {rank} takes {count(rank, 'size')}, got {sizes}")
     _require_same_count("dynamic-reshape", result, operands[0])
 
 
@@ -223,7 +221,7 @@ def reverse(operand: Shape, *, dimensions: Dims) -> Shape:
 def _check_copy(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     # An opaque element of a tuple passes, as does an opaque operand; XLA aborts on an opaque result.
     made = result if result is not None or not operands else operands[0]
-    require(made is None or made.element_type != "opaque", "T099", "shape", "'copy' cannot give an opaque value")
+    require(made is None or made.element_type != "opaque", "T099", "shape", "'copy' cannot copy an opaque value")
 
 
 def _copy_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -290,12 +288,12 @@ def pad(operand: Shape, padding_value: Shape, *, padding: Padding) -> Shape:
     require(agree, "T037", "operands", f"'pad' cannot surround {operand.element_type} with {value_type}")
     padded: list[Bound] = []
     for (size, dynamic), amount in zip(bounds(operand), padding, strict=True):
-        require(amount.interior >= 0, "T038", "padding", "interior padding cannot be negative")
+        require(amount.interior >= 0, "T038", "padding", f"interior padding cannot be negative, got {amount.interior}")
         if size == UNBOUNDED:
             padded.append((size, dynamic))
             continue
         between = max(size - 1, 0) * amount.interior
-        require(between == _in_int64(between), "T084", "padding", "the padded size does not fit 64 bits")
+        require(between == _in_int64(between), "T084", "padding", f"{amount.interior} between {size} elements does not fit 64 bits")
         padded_size = _in_int64(size + amount.low + amount.high + between)
         require(padded_size >= 0, "T039", "padding value", f"padding leaves a dimension of size {padded_size}")
         padded.append((padded_size, dynamic))
@@ -309,13 +307,13 @@ def _joined_bound(parts: Sequence[Bound]) -> Bound:
     return _in_int64(sum(size for size, _ in parts)), any(dynamic for _, dynamic in parts)
 
 
-def _common_bound(parts: Sequence[Bound]) -> Bound:
+def _common_bound(dimension: int, parts: Sequence[Bound]) -> Bound:
     """Another dimension of concatenated arrays, which they have in common."""
     known = [part for part in parts if part[0] != UNBOUNDED]
     if not known:
         return UNBOUNDED, True
     sizes = {size for size, _ in known}
-    require(len(sizes) == 1, "T033", "operands", f"'concatenate' joins arrays of the sizes {sorted(sizes)} in another dimension")
+    require(len(sizes) == 1, "T033", "operands", f"'concatenate' joins arrays of different sizes in dimension {dimension}: {sorted(sizes)}")
     return known[0][0], any(dynamic for _, dynamic in known)
 
 
@@ -331,13 +329,10 @@ def concatenate(*operands: Shape, dimensions: SingleDim) -> Shape:
         require_array(operand, f"operand {k}", "concatenate")
         agree = same_type_up_to_precision(first.element_type, operand.element_type)
         require(agree, "T034", "operands", f"'concatenate' cannot join {first.element_type} and {operand.element_type}")
-        require(first.rank == operand.rank, "T033", "operands", "'concatenate' joins arrays of the same rank only")
+        require(first.rank == operand.rank, "T033", "operands", f"'concatenate' cannot join arrays of rank {first.rank} and {operand.rank}")
     require_dimension(dimension, first.rank, "T035", "dimensions", "concatenate")
-    columns = list(zip(*map(bounds, operands), strict=True))
-    for k, parts in enumerate(columns):
-        fits = k == dimension or all(sizes_agree(parts[0][0], size) for size, _ in parts)
-        require(fits, "T033", "operands", f"'concatenate' joins arrays that differ in dimension {k}")
-    joined = [_joined_bound(parts) if k == dimension else _common_bound(parts) for k, parts in enumerate(columns)]
+    columns = zip(*map(bounds, operands), strict=True)
+    joined = [_joined_bound(parts) if k == dimension else _common_bound(k, parts) for k, parts in enumerate(columns)]
     # XLA compares each operand with the first and keeps only the last outcome.
     element_types = [higher_precision(first.element_type, operand.element_type, "concatenate") for operand in operands]
     return made_array(element_types[-1], joined, "concatenate")
@@ -362,11 +357,6 @@ def iota(*, iota_dimension: Int) -> Shape:
     written_shape_needed("iota")
 
 
-def _check_one_dimension(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    # XLA takes the first of several without a word, and aborts when there is none.
-    require(attributes.get("dimensions") != (), "S017", "dimensions", "expects a list of one dimension, got an empty one")
-
-
 def _require_sized(opcode: str, operand: Shape, dimension: int) -> Shape:
     array = array_operand(operand, "operand 0", opcode)
     code = "T073" if opcode.startswith("set") else "T072"
@@ -375,24 +365,22 @@ def _require_sized(opcode: str, operand: Shape, dimension: int) -> Shape:
     return array
 
 
-@op(parse_rule=_check_one_dimension, result_code="T072")
+@op(result_code="T072")
 def get_dimension_size(operand: Shape, *, dimensions: FirstDim) -> Shape:
     """The actual size of one dimension.
 
     r = s32[] get-dimension-size(x), dimensions={0}
     """
-    _check_one_dimension(None, (operand,), {"dimensions": dimensions})
     _require_sized("get-dimension-size", operand, dimensions[0])
     return array_shape("s32")
 
 
-@op(parse_rule=_check_one_dimension, result_code="T073")
+@op(result_code="T073")
 def set_dimension_size(operand: Shape, size: Shape, *, dimensions: FirstDim) -> Shape:
     """The operand with the actual size of one dimension set; its bound stays.
 
     r = f32[<=4] set-dimension-size(x, n), dimensions={0}
     """
-    _check_one_dimension(None, (operand,), {"dimensions": dimensions})
     dimension = dimensions[0]
     array = _require_sized("set-dimension-size", operand, dimension)
     fits = is_scalar(size) and bare(size).element_type == "s32"

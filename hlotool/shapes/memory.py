@@ -103,7 +103,7 @@ def is_physical_reshape(operand: Shape, result: Shape) -> bool:
     (False, True)
     """
     tiled = any(shape.layout is not None and shape.layout.tiles for shape in (operand, result))
-    if tiled or min(*operand.dimensions, *result.dimensions, 1) <= 0 or prod(operand.dimensions) != prod(result.dimensions):
+    if tiled or min((*operand.dimensions, *result.dimensions), default=1) <= 0 or prod(operand.dimensions) != prod(result.dimensions):
         return True
     return all(_is_same_run(*runs) for runs in _matching_runs(_strided(operand), _strided(result)))
 

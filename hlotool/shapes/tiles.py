@@ -171,6 +171,11 @@ class TileAssignment(Record):
         return self.devices.size if isinstance(self.devices, IotaDevices) else len(self.devices)
 
     @property
+    def is_permuted(self) -> bool:
+        """Whether an iota is transposed by a permutation; XLA's parser takes any numbers that are in range."""
+        return not isinstance(self.devices, IotaDevices) or sorted(self.devices.permutation) == list(range(len(self.devices.permutation)))
+
+    @property
     def is_miscounted(self) -> bool:
         """Whether a list names another number of devices than there are tiles."""
         return not isinstance(self.devices, IotaDevices) and len(self.devices) != self.size

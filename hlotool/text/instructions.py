@@ -115,7 +115,8 @@ def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction
     """The written shape, or the inferred one where none is written or XLA ignores it; raises Violation as XLA's parser refuses."""
     operand_shapes = tuple([x.shape for x in operands])
     if op.variadic and len(operands) < len(op.operands):
-        raise Violation("S013", "operands", f"'{op.name}' takes at least {len(op.operands)} operands, found {len(operands)}")
+        least = f"{len(op.operands)} operand" + "s" * (len(op.operands) != 1)
+        raise Violation("S013", "operands", f"'{op.name}' takes at least {least}, found {len(operands)}")
     if op.parse_rule is not None:
         shape = op.parse_rule(shape, operand_shapes, attributes) or shape
     if shape is not None and not op.shape_ignored:
@@ -141,7 +142,7 @@ def add_instruction(
             _check_name(builder, name, position, start)
         instruction = _make(builder, name, parts, start, end)
     except Violation as violation:
-        if violation.code:
+        if violation.code and not _is_known(builder, violation):
             blamed = _blamed(builder, violation.at, position, parts)
             is_whole = violation.at == "instruction"
             builder.report_violation(violation, start if is_whole else blamed, end if is_whole else -1)
@@ -150,6 +151,18 @@ def add_instruction(
     scope.names[name] = instruction
     scope.computation.instructions.append(instruction)
     return instruction
+
+
+# About a name, not about who uses it.
+_ABOUT_NAMES = frozenset({"S002", "S026", "S027", "A028"})
+
+
+def _is_known(builder: ModuleBuilder, violation: Violation) -> bool:
+    """Whether another instruction of the computation has met the same missing definition."""
+    if violation.code not in _ABOUT_NAMES:
+        return False
+    here = builder.scope.computation.name
+    return any(d.code == violation.code and d.message == violation.message and d.computation == here for d in builder.diagnostics)
 
 
 # From an instruction's name to what stands behind the equals sign.

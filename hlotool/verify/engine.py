@@ -29,6 +29,9 @@ __all__ = ["check", "verify"]
 _DEFAULT_MODES = VerifyModes()
 _UNJUDGED: Any = object()
 
+_OF_SHAPES = frozenset({"L003", "T083", "T084"})
+"""Rules about a shape by itself, which inference checks again where it makes a new one of an operand's."""
+
 
 def verify(
     module: Module, modes: VerifyModes = _DEFAULT_MODES, *, select: Sequence[str] | None = None, ignore: Sequence[str] | None = None
@@ -58,16 +61,19 @@ def check(module: Module, modes: VerifyModes, selection: Selection) -> list[Diag
         modes = replace(modes, layouts_kept=bool(modes.layout_sensitive))
     if modes.layout_sensitive is None:
         modes = replace(modes, layout_sensitive=module.is_scheduled)
-    facts = Facts(module, modes)
-    reporter = Reporter(facts)
     found = [d for d in module.diagnostics if d.severity == "error" or selection.has(d.code)]
     is_whole = not any(d.severity == "error" for d in found)
     with no_garbage_collection():
-        for finding in _findings(facts, selection, is_whole=is_whole):
-            if selection.has(finding.code):
-                found.append(reporter.diagnostic(finding))
+        found += _diagnostics(module, modes, selection, is_whole=is_whole)
     found = apply_suppressions(module, found, selection, is_whole=is_whole)
     return sorted(found, key=lambda d: (d.line, d.column, d.code))
+
+
+def _diagnostics(module: Module, modes: VerifyModes, selection: Selection, *, is_whole: bool) -> list[Diagnostic]:
+    """What the rules find; the facts die here, before the garbage collector would look at them."""
+    facts = Facts(module, modes)
+    reporter = Reporter(facts)
+    return [reporter.diagnostic(finding) for finding in _findings(facts, selection, is_whole=is_whole) if selection.has(finding.code)]
 
 
 def _findings(facts: Facts, selection: Selection, *, is_whole: bool) -> Iterator[Finding]:
@@ -103,15 +109,39 @@ class _InstructionRules:
         # Identities tell shapes and attributes apart, since the module keeps them alive; hashing them would cost more than judging.
         verdicts: dict[tuple[int, ...], Violation | None] = {}
         get, judge, hidden = verdicts.get, self._judge, self.facts.module.hidden
+        # What faulty instructions should have declared, where that is known.
+        meant: dict[Instruction, Shape] = {}
         for computation in self.facts.module.computations:
             for x in computation.instructions:
                 key = (id(x.op), id(x.attributes), id(x.shape), *[id(operand.shape) for operand in x.operands])
                 verdict = get(key, _UNJUDGED)
                 if verdict is _UNJUDGED:
                     verdict = verdicts[key] = judge(x)
+                if verdict is None or self._is_consequence(x, meant):
+                    continue
+                shape = self._meant(x)
+                if shape is not None:
+                    meant[x] = shape
                 # What stands for async sugar has its parameters from the start, which is judged itself.
-                if verdict is not None and (x is computation.root or computation not in hidden):
+                if x is computation.root or computation not in hidden:
                     yield Finding(verdict.code, computation, x, verdict.at, verdict.message, verdict.hint)
+
+    def _meant(self, x: Instruction) -> Shape | None:
+        """The shape that follows from the operands of an instruction, None where nothing does."""
+        try:
+            expected = self._expected(x.op, x.shape, tuple([operand.shape for operand in x.operands]), x.attributes)
+        except Violation:
+            return None
+        # Inference knows no layouts.
+        alike = expected is not None and expected.is_array and x.shape.is_array and expected.rank == x.shape.rank
+        return expected.with_layout(x.shape.layout) if expected is not None and alike else expected
+
+    def _is_consequence(self, x: Instruction, meant: dict[Instruction, Shape]) -> bool:
+        """Whether an instruction would be right, had the operands that are at fault themselves declared the right shapes."""
+        if meant.keys().isdisjoint(x.operands):
+            return False
+        operands = tuple([meant.get(operand, operand.shape) for operand in x.operands])
+        return self._judge_shape(x.shape) is None and self._judge_op(x.op, x.shape, operands, x.attributes) is None
 
     def _judge(self, x: Instruction) -> Violation | None:
         """The first rule that the instruction breaks; the next one is checked with the shape that this one declares."""
@@ -122,7 +152,10 @@ class _InstructionRules:
             given = [self._judge_shape(shape) for shape in operands]
             if all(other is None or other.code != fault.code for other in given):
                 return fault
-        return self._judge_op(x.op, x.shape, operands, x.attributes)
+        fault = self._judge_op(x.op, x.shape, operands, x.attributes)
+        if fault is not None and fault.code in _OF_SHAPES and any(self._judge_shape(shape) for shape in operands):
+            return None
+        return fault
 
     def _judge_shape(self, shape: Shape) -> Violation | None:
         verdict = self._shapes.get(shape, _UNJUDGED)
@@ -139,21 +172,8 @@ class _InstructionRules:
         return None
 
     def _judge_op(self, op: OpDef, result: Shape, operands: tuple[Shape, ...], written: AttributeSet) -> Violation | None:
-        attributes: dict[str, Any] = written
-        if written.called:
-            attributes = {name: seen_by_ops(value, self.facts.program_shape) for name, value in written.items()}
-        plan = self._plans.get(op)
-        if plan is None:
-            plan = self._plans[op] = _Plan(op)
         try:
-            expected = None
-            if plan.infer is not None:
-                names = plan.names
-                # Attributes that every instruction may have are no parameters of inference.
-                arguments = attributes if attributes.keys() <= names else {name: value for name, value in attributes.items() if name in names}
-                expected = plan.infer(*operands, **arguments)
-            if plan.constraints is not None:
-                expected = plan.constraints(result, operands, {**plan.defaults, **attributes}, self.modes) or expected
+            expected = self._expected(op, result, operands, written)
             if len(operands) > 1:
                 check_precision(op, operands, self.modes)
             check_kept_layout(op, result, operands, self.modes)
@@ -163,6 +183,24 @@ class _InstructionRules:
             return violation
         return None
 
+    def _expected(self, op: OpDef, result: Shape, operands: tuple[Shape, ...], written: AttributeSet) -> Shape | None:
+        """The shape that inference and constraints of the op give, if any."""
+        attributes: dict[str, Any] = written
+        if written.called:
+            attributes = {name: seen_by_ops(value, self.facts.program_shape) for name, value in written.items()}
+        plan = self._plans.get(op)
+        if plan is None:
+            plan = self._plans[op] = _Plan(op)
+        expected = None
+        if plan.infer is not None:
+            names = plan.names
+            # Attributes that every instruction may have are no parameters of inference.
+            arguments = attributes if attributes.keys() <= names else {name: value for name, value in attributes.items() if name in names}
+            expected = plan.infer(*operands, **arguments)
+        if plan.constraints is not None:
+            expected = plan.constraints(result, operands, {**plan.defaults, **attributes}, self.modes) or expected
+        return expected
+
 
 class _Plan:
     """What the engine asks an op for each time, found out once."""
@@ -170,7 +208,7 @@ class _Plan:
     __slots__ = ("constraints", "defaults", "infer", "names")
 
     def __init__(self, op: OpDef) -> None:
-        self.infer = op.infer if op.infers and SHAPE_GUESSED not in op.traits else None
+        self.infer = op.infer if (op.infers or op.shape_ignored) and SHAPE_GUESSED not in op.traits else None
         self.constraints = op.constraints
         self.names = op.attributes.keys()
         self.defaults = {name: spec.default for name, spec in op.attributes.items() if spec.default is not REQUIRED}

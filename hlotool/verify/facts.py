@@ -5,6 +5,7 @@ Judges nothing.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -13,8 +14,9 @@ from hlotool.analysis.effects import computations_with_effects, has_effect
 from hlotool.analysis.users import users
 from hlotool.analysis.value_numbers import ComputationClasses
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.modes import VerifyModes
-from hlotool.shapes.shape import ProgramShape
+from hlotool.shapes.shape import ProgramShape, Shape
 
 __all__ = ["Facts"]
 
@@ -75,11 +77,16 @@ class Facts:
 
     @cached_property
     def _by_opcode(self) -> dict[str, list[Call]]:
-        found: dict[str, list[Call]] = {}
+        found: defaultdict[OpDef, list[Call]] = defaultdict(list)
         for computation in self.module.computations:
             for x in computation.instructions:
-                found.setdefault(x.op.name, []).append((computation, x))
-        return found
+                found[x.op].append((computation, x))
+        return {op.name: calls for op, calls in found.items()}
+
+    @cached_property
+    def distinct_shapes(self) -> list[Shape]:
+        """The result shapes of all instructions, each once."""
+        return list({id(x.shape): x.shape for computation in self.module.computations for x in computation.instructions}.values())
 
     def instructions_of(self, *opcodes: str) -> Sequence[Call]:
         """The instructions of these opcodes with their computations, opcode by opcode in textual order."""

@@ -171,6 +171,7 @@ T102 A buffer value is written (aliased into an output) by more than one user.
 T103 Pin/Unpin/CreateBuffer: operand count, array vs buffer, equal shapes, exactly one aliasing pair.
 T104 scan: exactly one dimension in range and of equal size in inputs and outputs; operand, carry and result counts and shapes agree with to_apply.
 T105 collective-broadcast / collective-permute results have the operand shapes.
+T106 A scan that is not associative in a layout-sensitive module: XLA expands it to a loop before it assigns layouts.
 L001 minor_to_major has another number of entries than the shape has dimensions.
 L002 minor_to_major repeats a dimension.
 L003 minor_to_major names a dimension out of range.
@@ -207,6 +208,7 @@ L030 S(n) with n outside the known set for the chosen target (0 default, 1 fast,
 L031 An op other than copy, copy-start/done, dynamic-slice, dynamic-update-slice, fusion, custom-call changes memory space between operand and
      result.
 L032 A layout written on a tuple, token or opaque shape.
+L033 #(type) or *(type) in a layout: only sparse arrays have indices and pointers, and XLA no longer has sparse arrays.
 C001 call operand count differs from the parameter count of to_apply.
 C002 A call operand shape differs from the parameter shape.
 C003 call result shape differs from the ROOT of to_apply.

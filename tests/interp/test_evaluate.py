@@ -237,3 +237,31 @@ ENTRY e {{ x = s32[{size}] parameter(0) i = s32[{size}] iota(), iota_dimension=0
   ROOT r = (s32[], s32[]) reduce(x, i, low, none), dimensions={{0}}, to_apply=keep_larger }}"""
     numbers = np.random.default_rng(0).integers(0, size // 2, size)
     assert run(text, numbers) == (numbers.max(), numbers.argmax())
+
+
+# ---- what stays the same in loops -------------------------------------------------------------------------------------
+
+CONSTANT_STEPS = """HloModule m
+add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] add(a, b) }
+c { s = (s32[], s32[], f32[6]) parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] constant(6)
+  ROOT go_on = pred[] compare(i, n), direction=LT }
+b { s = (s32[], s32[], f32[6]) parameter(0) i = s32[] get-tuple-element(s), index=0 t = s32[] get-tuple-element(s), index=1
+  v = f32[6] get-tuple-element(s), index=2 k = s32[50000] iota(), iota_dimension=0 zero = s32[] constant(0)
+  sum = s32[] reduce(k, zero), dimensions={0}, to_apply=add one = s32[] custom-call(zero), custom_call_target="count"
+  lo = f32[] constant(0) hi = f32[] constant(1) x = f32[1] rng(lo, hi), distribution=rng_uniform
+  j = s32[] add(i, one) u = s32[] add(t, sum) w = f32[6] dynamic-update-slice(v, x, i) ROOT r = tuple(j, u, w) }
+ENTRY e { z = s32[] constant(0) f = f32[] constant(0) v = f32[6] broadcast(f), dimensions={} s = tuple(z, z, v)
+  ROOT w = (s32[], s32[], f32[6]) while(s), condition=c, body=b }"""
+
+
+def test_steps_without_parameters_are_repeated_where_they_may_differ():
+    calls = []
+
+    def count(zero):
+        calls.append(zero)
+        return np.int32(1)
+
+    rounds, total, drawn = run(CONSTANT_STEPS, custom_calls={"count": count})
+    assert rounds == len(calls) == 6
+    assert total == np.int32(6 * sum(range(50000)) % 2**32 - 2**32)
+    assert len(set(drawn.tolist())) == 6

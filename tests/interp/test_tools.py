@@ -132,6 +132,16 @@ def test_functions_get_what_they_are_defined_for():
     assert (np.abs(exponent.astype(np.float32)) <= 4).all()
 
 
+def test_limits_leave_room_between_them():
+    text = """ENTRY e { x = f32[9] parameter(0) six = f32[] parameter(1) low = s32[] parameter(2) k = s32[9] parameter(3) high = s32[] parameter(4)
+      zero = f32[] constant(0) z = f32[9] broadcast(zero), dimensions={} s = f32[9] broadcast(six), dimensions={} c = f32[9] clamp(z, x, s)
+      i = s32[9] clamp(low, k, high) ROOT t = tuple(c, i) }"""
+    for seed in range(5):
+        _, six, low, _, high = random_arguments(hlotool.parse(text), seed)
+        assert six >= 1
+        assert low < high
+
+
 def test_weights_keep_sums_small():
     text = """ENTRY e { x = f32[4,900] parameter(0) w = f32[900,5] parameter(1)
       ROOT d = f32[4,5] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""

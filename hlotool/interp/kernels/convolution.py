@@ -1,6 +1,7 @@
-"""The kernel of convolutions: for each place in the window a matrix product of shifted input and kernel, summed up.
+"""The kernel of convolutions: one form for all of them, then the way that suits types and sizes.
 
-Groups become a batch dimension of these products.
+Every convolution is `out[g, n, o, c] = sum over taps t and features f of images[g, n, o * stride + t * dilation - padding, f] *
+kernels[t, g, f, c]` for places o; groups of features and of the batch are both the dimension g.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from itertools import product
 import numpy as np
 
 from hlotool.errors import Violation
-from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.kernels.base import kernel
 from hlotool.interp.kernels.contraction import product_type, unrounded_product
 from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.kernels.reduction import positions
+from hlotool.interp.kernels.window_products import Convolution
 from hlotool.opdefs.kinds import ConvolutionKind, DimLabels, Int, SparsityConfig, Window
 from hlotool.shapes.shape import Shape
 
@@ -36,26 +38,37 @@ def convolution(
     sparsity_config: SparsityConfig | None,
     result: Shape,
 ) -> Array:
-    if sparsity_config is not None or convolution_kind not in _FORWARD:
+    if sparsity_config is not None or isinstance(rhs, tuple) or convolution_kind not in _FORWARD:
         raise Violation("R001", "opcode", "hlotool computes neither sparse convolutions nor those of kind dgrad and wgrad")
     number = product_type(lhs, rhs, NUMBERS[result.element_type])
+    is_float = number.kind == "float"
+    if is_float:
+        # Narrow floats lose nothing in f32, and must not be rounded to the result's type first.
+        lhs, rhs = (x if x.dtype == number.computed else converted(x, NUMBERS["f32" if number.bits < 64 else "f64"]) for x in (lhs, rhs))
     images = _grouped_images(lhs, dim_labels, feature_group_count, batch_group_count)
-    kernels = _grouped_kernels(rhs, dim_labels, feature_group_count * batch_group_count)
-    sizes = [result.dimensions[k] for k in dim_labels.output_spatial]
-    groups, batch, outputs = images.shape[0], images.shape[1], kernels.shape[-1]
-    total = np.zeros((groups, batch, *sizes, outputs), number.computed)
-    bases = images.shape[2:-1]
-    taps = [[(tap, *positions(w, tap, size, base)) for tap in range(w.size)] for w, size, base in zip(window, sizes, bases, strict=True)]
+    kernels = _grouped_kernels(rhs, dim_labels, feature_group_count * batch_group_count, window)
+    made = np.empty(result.dimensions, number.computed)
+    out = _grouped_result(made, dim_labels, feature_group_count * batch_group_count)
+    # Elsewhere padding is multiplied as zeros, which infinite kernels would turn into NaN.
+    if is_float and np.isfinite(kernels).all():
+        Convolution(images, kernels, out, window).fill()
+    else:
+        _sum_of_shifted(images, kernels, out, window, number)
+    return converted(made.astype(number.held, copy=False), NUMBERS[result.element_type])
+
+
+def _sum_of_shifted(images: Array, kernels: Array, out: Array, window: Window, number: NumberType) -> None:
+    """For any type: a matrix product for each tap of the window, added up; never looks at padding."""
+    groups, _, *sizes, outputs = out.shape
+    out.fill(0)
+    taps = [[(tap, *positions(w, tap, size, base)) for tap in range(w.size)] for w, size, base in zip(window, sizes, images.shape[2:-1], strict=True)]
     for places in product(*taps):
-        at = tuple(w.size - 1 - tap if w.window_reversal else tap for w, (tap, _, _) in zip(window, places, strict=True))
         targets = (slice(None), slice(None), *(target for _, target, _ in places))
         seen = images[(slice(None), slice(None), *(source for _, _, source in places))]
         if seen.size:
             rows = seen.reshape(groups, -1, seen.shape[-1])
             # Of pred arrays this sum is a disjunction, as it shall be.
-            total[targets] += unrounded_product(rows, kernels[at], number).reshape(*seen.shape[:-1], outputs)
-    made = _labelled(total, dim_labels).astype(number.held, copy=False)
-    return converted(made, NUMBERS[result.element_type])
+            out[targets] += unrounded_product(rows, kernels[tuple(tap for tap, _, _ in places)], number).reshape(*seen.shape[:-1], outputs)
 
 
 def _grouped_images(lhs: Array, labels: DimLabels, feature_groups: int, batch_groups: int) -> Array:
@@ -67,16 +80,17 @@ def _grouped_images(lhs: Array, labels: DimLabels, feature_groups: int, batch_gr
     return images.reshape(batch_groups, batch // batch_groups, *spatial, features)
 
 
-def _grouped_kernels(rhs: Array, labels: DimLabels, groups: int) -> Array:
-    """The kernel as [spatial..., group, input feature, output feature]."""
+def _grouped_kernels(rhs: Array, labels: DimLabels, groups: int, window: Window) -> Array:
+    """The kernel as [tap..., group, input feature, output feature], reversed where the window is."""
     kernels = rhs.transpose(*labels.kernel_spatial, labels.kernel_input_feature, labels.kernel_output_feature)
     *spatial, features, outputs = kernels.shape
+    kernels = kernels[tuple(slice(None, None, -1 if w.window_reversal else 1) for w in window)]
     return np.moveaxis(kernels.reshape(*spatial, features, groups, outputs // groups), -2, -3)
 
 
-def _labelled(total: Array, labels: DimLabels) -> Array:
-    """[group, batch, spatial..., feature] in the order of the result, the groups being blocks of its features."""
-    merged = np.moveaxis(total, 0, -2)
-    merged = merged.reshape(*merged.shape[:-2], merged.shape[-2] * merged.shape[-1])
-    order = (labels.output_batch, *labels.output_spatial, labels.output_feature)
-    return merged.transpose(np.argsort(order))
+def _grouped_result(made: Array, labels: DimLabels, groups: int) -> Array:
+    """A view of the result as [group, batch, spatial..., feature], the groups being blocks of its features."""
+    view = made.transpose(labels.output_batch, *labels.output_spatial, labels.output_feature)
+    *rest, features = view.shape
+    view = view.reshape(*rest, groups, features // groups) if groups > 1 else view[..., None, :]
+    return np.moveaxis(view, -2, 0)

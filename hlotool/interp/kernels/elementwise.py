@@ -126,13 +126,25 @@ ELEMENTWISE: tuple[Elementwise, ...] = (
 
 def apply(row: Elementwise, operands: Sequence[Array], result: Shape) -> Array:
     """The row's value for arrays of one shape, or such that NumPy broadcasts, in the result's element type."""
+    first, held = operands[0].dtype, NUMBERS[result.element_type].held
+    direct = _DIRECT.get((row.opcode, first))
+    if direct is not None and operands[-1].dtype is first:
+        made = np.asarray(direct(*operands))
+        return made if made.dtype is held else made.astype(held, copy=False)
     number = number_type(operands[0])
     for operand in operands[1:]:
         # Floats of different types meet in the wider one, which the parser lets pass as XLA does.
         if operand.dtype != number.held and number_type(operand).bits > number.bits:
             number = number_type(operand)
-    made = row.of_kind(number)(*(operand.astype(number.computed, copy=False) for operand in operands))
-    return np.asarray(made).astype(NUMBERS[result.element_type].held, copy=False)
+    function = row.of_kind(number)
+    if number.computed is number.held is first:
+        _DIRECT[row.opcode, first] = function
+    made = function(*(operand.astype(number.computed, copy=False) for operand in operands))
+    return np.asarray(made).astype(held, copy=False)
+
+
+_DIRECT: dict[tuple[str, np.dtype[Any]], Function] = {}
+"""By opcode and type of operands that need no conversion: in loops over scalars, finding the function would cost more than calling it."""
 
 
 def _define(row: Elementwise) -> None:

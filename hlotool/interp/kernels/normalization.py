@@ -1,6 +1,12 @@
-"""Kernels of batch normalisation and its gradient, in double precision."""
+"""Kernels of batch normalisation and its gradient.
+
+In double precision, block by block: whole arrays of doubles would take more time to allocate than to compute.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
 
 import numpy as np
 
@@ -9,47 +15,80 @@ from hlotool.interp.kernels.base import kernel
 from hlotool.interp.values import Value
 from hlotool.opdefs.kinds import Int, Number
 
-__all__: list[str] = []
+__all__ = ["batch_norm_inference"]
+
+_BLOCK = 1 << 16
+"""Elements that are computed together: few enough to stay in a core's cache."""
 
 
-def _others(operand: Array, feature_index: int) -> tuple[int, ...]:
-    """The dimensions that statistics are taken over."""
-    return tuple(k for k in range(operand.ndim) if k != feature_index)
+def _by_feature(operand: Array, feature_index: int) -> Array:
+    """As [outer, feature, inner], a view where the array is contiguous."""
+    sizes = operand.shape
+    return operand.reshape(prod(sizes[:feature_index]), sizes[feature_index], prod(sizes[feature_index + 1 :]))
 
 
-def _along(features: Array, rank: int, feature_index: int) -> Array:
-    sizes = [1] * rank
-    sizes[feature_index] = len(features)
-    return features.astype(np.float64).reshape(sizes)
+def _blocks(array: Array) -> Iterator[slice]:
+    """Ranges of the outer dimension."""
+    step = max(1, _BLOCK // max(1, prod(array.shape[1:])))
+    return (slice(start, start + step) for start in range(0, len(array), step))
+
+
+def _column(features: Array) -> Array:
+    """A number for each feature, to be combined with blocks."""
+    return features.astype(np.float64)[:, None]
+
+
+def _sum(block: Array) -> Array:
+    return np.asarray(block.sum(axis=(0, 2)))
 
 
 @kernel("batch-norm-training")
 def batch_norm_training(operand: Array, scale: Array, offset: Array, *, epsilon: Number, feature_index: Int) -> Value:
-    wide, others = operand.astype(np.float64), _others(operand, feature_index)
-    mean = wide.mean(axis=others)
-    variance = np.square(wide).mean(axis=others) - np.square(mean)
-    held = scale.dtype
+    x = _by_feature(operand, feature_index)
+    total, squares = np.zeros((2, x.shape[1]))
+    for block in _blocks(x):
+        wide = x[block].astype(np.float64)
+        total += _sum(wide)
+        squares += _sum(np.square(wide, out=wide))
+    count = np.float64(x.shape[0] * x.shape[2])
+    mean = total / count
+    variance = squares / count - np.square(mean)
     normal = batch_norm_inference(operand, scale, offset, mean, variance, epsilon=epsilon, feature_index=feature_index)
-    return normal, mean.astype(held), variance.astype(held)
+    return normal, mean.astype(scale.dtype), variance.astype(scale.dtype)
 
 
 @kernel("batch-norm-inference")
 def batch_norm_inference(operand: Array, scale: Array, offset: Array, mean: Array, variance: Array, *, epsilon: Number, feature_index: Int) -> Array:
-    scale, offset, mean, variance = (_along(x, operand.ndim, feature_index) for x in (scale, offset, mean, variance))
-    normal = (operand.astype(np.float64) - mean) / np.sqrt(variance + epsilon) * scale + offset
-    return normal.astype(operand.dtype)
+    x = _by_feature(operand, feature_index)
+    center, low = _column(mean), _column(offset)
+    steepness = _column(scale) / np.sqrt(_column(variance) + epsilon)
+    made = np.empty(x.shape, operand.dtype)
+    for block in _blocks(x):
+        wide = x[block] - center
+        wide *= steepness
+        wide += low
+        made[block] = wide
+    return made.reshape(operand.shape)
 
 
 @kernel("batch-norm-grad")
 def batch_norm_grad(operand: Array, scale: Array, mean: Array, variance: Array, grad_output: Array, *, epsilon: Number, feature_index: Int) -> Value:
     """The gradients with respect to operand, scale and offset, where mean and variance are functions of the operand."""
-    others, held = _others(operand, feature_index), scale.dtype
-    scale, mean, variance = (_along(x, operand.ndim, feature_index) for x in (scale, mean, variance))
-    slope = grad_output.astype(np.float64)
-    centered = operand.astype(np.float64) - mean
-    steepness = 1 / np.sqrt(variance + epsilon)
-    product = (slope * centered).sum(axis=others, keepdims=True)
-    total = slope.sum(axis=others, keepdims=True)
-    count = operand.size // max(operand.shape[feature_index], 1)
-    to_operand = scale * steepness / count * (count * slope - total - centered * product * np.square(steepness))
-    return to_operand.astype(operand.dtype), (product * steepness).reshape(-1).astype(held), total.reshape(-1).astype(held)
+    x, slope = _by_feature(operand, feature_index), _by_feature(grad_output, feature_index)
+    center = _column(mean)
+    steepness = 1 / np.sqrt(_column(variance) + epsilon)
+    total, product = np.zeros((2, x.shape[1]))
+    for block in _blocks(x):
+        total += _sum(slope[block].astype(np.float64))
+        product += _sum((x[block] - center) * slope[block])
+    count = max(x.shape[0] * x.shape[2], 1)
+    factor, share = _column(scale) * steepness, np.square(steepness) * product[:, None] / count
+    made = np.empty(x.shape, operand.dtype)
+    for block in _blocks(x):
+        wide = (x[block] - center) * share
+        np.subtract(slope[block], wide, out=wide)
+        wide -= total[:, None] / count
+        wide *= factor
+        made[block] = wide
+    held = scale.dtype
+    return made.reshape(operand.shape), (product * steepness[:, 0]).astype(held), total.astype(held)

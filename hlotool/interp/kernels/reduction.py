@@ -52,8 +52,8 @@ def reduce(*operands: Array, dimensions: Dims, to_apply: Computation) -> Run:
     """acc = f(acc, x) from the init values over the reduced elements in row-major order, whatever the order of `dimensions`.
 
     HLO leaves open how often an init value enters and how elements are grouped, which shows where init is no identity of the reducer
-    or the reducer is not associative. Both are done as XLA:CPU does them: see `_in_windows`; a single element is passed on as it is, and
-    large sums go to a library there, in which init enters once.
+    or the reducer is not associative. Both are done as XLA:CPU does them: see `_in_windows` and `_starts_once`; a single element is passed
+    on as it is.
     """
     count = len(operands) // 2
     inits = as_parameters(operands[count:], to_apply, 0)
@@ -64,13 +64,19 @@ def reduce(*operands: Array, dimensions: Dims, to_apply: Computation) -> Run:
     (x,), (init,), monoid = inputs, inits, monoid_of(to_apply)
     if all(x.shape[k] == 1 for k in axes):
         return converted(x, number_type(init)).reshape([size for k, size in enumerate(x.shape) if k not in axes])
-    goes_to_library = monoid is not None and monoid.is_sum and number_type(x).element.name in _LIBRARY_TYPES and x.size >= _LIBRARY_SIZE
     rounds = _rounds_each_step(x, monoid, axes)
-    if monoid is None or rounds or not (goes_to_library or monoid.may_repeat(init)):
+    if monoid is None or rounds or not (_starts_once(x, monoid, axes) or monoid.may_repeat(init)):
         x = yield from _in_windows(to_apply, x, init, axes)
     if monoid is not None and not rounds:
         return monoid.reduced(x, init, axes)
     return (yield from _folded(to_apply, (x,), inits, axes))[0]
+
+
+def _starts_once(x: Array, monoid: Monoid, axes: tuple[int, ...]) -> bool:
+    """Whether XLA:CPU adds up in such a way that init enters once: large sums go to a library, sums of equal elements become products."""
+    if not monoid.is_sum:
+        return False
+    return all(x.strides[k] == 0 for k in axes) or (number_type(x).element.name in _LIBRARY_TYPES and x.size >= _LIBRARY_SIZE)
 
 
 def _rounds_each_step(x: Array, monoid: Monoid | None, axes: tuple[int, ...]) -> bool:

@@ -60,7 +60,10 @@ def build_array_shape(children: list[Any]) -> Shape:
             code, layout.position, f"the layout orders {len(layout.value.minor_to_major)} dimensions, the shape has rank {len(sizes)}", hint
         )
     if element_type in _TOKEN_TYPES:
-        return Shape(str(element_type), sizes, dynamic if any(dynamic) else ())
+        # XLA aborts on sizes.
+        if sizes:
+            raise Violation("S017", element_type.start_pos, f"{element_type} has no dimensions")
+        return Shape(str(element_type))
     return array_shape(str(element_type), sizes, dynamic, layout.value if layout is not None else None)
 
 
@@ -203,9 +206,10 @@ def build_layout_int(children: list[Any]) -> tuple[str, int, str, int]:
 @builds("layout_type")
 def build_layout_type(children: list[Any]) -> tuple[str, int, str, str]:
     sign, token = children
-    if ELEMENT_TYPES[token].kind != "unsigned":
+    # XLA takes signed types, too, and writes `invalid` for all others.
+    if not ELEMENT_TYPES[token].is_integral:
         what = "index" if sign == "#" else "pointer"
-        raise Violation("S017", token.start_pos, f"the {what} type must be an unsigned integer type, not {token}")
+        raise Violation("S017", token.start_pos, f"the {what} type must be an integer type, not {token}")
     return str(sign), sign.start_pos, "index_type" if sign == "#" else "pointer_type", str(token)
 
 

@@ -97,7 +97,7 @@ def build_iota(written: WrittenIota, code: str) -> IotaDevices:
 
 def _normal_iota(reshape: list[int], permutation: list[int], code: str, at: int) -> IotaDevices:
     if len(reshape) != len(permutation):
-        raise Violation(code, at, f"{len(reshape)} dimensions are transposed by {len(permutation)} numbers")
+        raise Violation(code, at, f"{len(reshape)} dimensions are transposed, T(...) lists {len(permutation)}")
     try:
         return iota_devices(reshape, permutation)
     except Violation as violation:
@@ -232,6 +232,9 @@ def _mesh(children: list[Any]) -> tuple[int, Mesh]:
         if name in sizes:
             raise Violation("P039", name_token.start_pos, f"axis '{name}' is in the mesh twice")
         sizes[name] = integer(size_token)
+        # XLA takes 0 and aborts on less.
+        if sizes[name] < 1:
+            raise Violation("P039", size_token.start_pos, f"the size of an axis must be positive, got {sizes[name]}")
     return keyword.start_pos, Mesh(tuple(sizes), tuple(sizes.values()))
 
 

@@ -16,8 +16,6 @@ from hlotool.shapes.values import (
 
 __all__: list[str] = []
 
-_MAX_SPATIAL = 10
-
 
 def _padding_items(token: Any) -> list[tuple[int, ...]]:
     return [tuple([integer_at(number, token.start_pos) for number in item.split("_")]) for item in token.split("x")]
@@ -115,9 +113,6 @@ def _places(word: str, names: str, side: str, at: int) -> tuple[int, int, tuple[
     if len(set(letters)) != len(letters):
         raise Violation("T050", at, f"a label occurs twice in the {side} dimensions {word}")
     digits = sorted(c for c in letters if c.isdigit())
-    for c in letters:
-        if not c.isdigit() and c not in names:
-            raise Violation("T050", at, f"'{c}' cannot label a dimension of the {side}; expected {names[0]}, {names[1]}, ? or a digit")
     if digits != [str(k) for k in range(len(digits))]:
         raise Violation("T050", at, f"the spatial dimensions of the {side} {word} are not numbered 0 to {len(digits) - 1}")
     return max(0, word.find(names[0])), max(0, word.find(names[1])), tuple(word.index(d) for d in digits)
@@ -132,8 +127,6 @@ def build_dim_labels(children: list[Any]) -> ConvolutionDimensions:
     inputs, kernel, output = _places(lhs, "bf", "lhs", at), _places(rhs, "io", "kernel", at), _places(out, "bf", "output", at)
     if not len(inputs[2]) == len(kernel[2]) == len(output[2]):
         raise Violation("T050", at, f"lhs, kernel and output of {token} do not have the same number of spatial dimensions")
-    if len(inputs[2]) > _MAX_SPATIAL:
-        raise Violation("T050", at, f"at most {_MAX_SPATIAL} spatial dimensions can be labelled")
     spelled = f"{_spelled(inputs, 'bf')}_{_spelled(kernel, 'io')}->{_spelled(output, 'bf')}"
     return ConvolutionDimensions(*inputs, *kernel, *output, spelled)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from hlotool.analysis.async_chains import written_opcode
 from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.inference import count
 from hlotool.verify.facts import Facts
 from hlotool.verify.registry import Finding, module_rule
 
@@ -34,7 +35,7 @@ def async_computations(facts: Facts) -> Iterator[Finding]:
         needed, bound = len(facts.program_shape(x.called[0]).parameters), len(held.elements[0].elements)
         if bound < needed:
             what = _shown(facts, x)
-            yield Finding("A005", computation, x, "operands", f"{what} takes {needed} operands, {bound} are bound when it ends")
+            yield Finding("A005", computation, x, "operands", f"{what} takes {count(needed, 'operand')}, {bound} bound when it ends")
     checked: set[Computation] = set()
     for computation, x in facts.instructions_of("async-start"):
         called = x.called[0]

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.custom_call_targets import Path, buffer_paths, holds_buffers
-from hlotool.shapes.shape import Shape
 from hlotool.verify.facts import Facts
 from hlotool.verify.registry import Finding, module_rule
 
@@ -31,27 +30,19 @@ def buffers(facts: Facts) -> Iterator[Finding]:
     Bad: two custom calls that take `b0`, or one that takes `b0` and a root that gives it back
     Good: the second custom call takes what the first one gives
     """
-    held_by: dict[int, bool] = {}
+    # By identity: a module's instructions share their shapes, and most modules have no buffer at all.
+    holding = {id(shape) for shape in facts.distinct_shapes if holds_buffers(shape)}
+    if not holding:
+        return
     for computation in facts.module.computations:
-        distinct = {id(x.shape): x.shape for x in computation.instructions}
-        if not any(_holds(shape, held_by) for shape in distinct.values()):
-            continue
         is_entry = computation is facts.module.entry
         for x in computation.instructions:
-            held = any(_holds(y.shape, held_by) for y in (x, *x.operands))
+            held = any(id(y.shape) in holding for y in (x, *x.operands))
             if is_entry and x.op.name == "parameter" and held:
                 yield Finding("T101", computation, x, "name", "buffer types are not allowed in entry parameters", "pin an array instead")
             elif held and x.op.name not in _MAY_HOLD_BUFFERS:
                 yield Finding("T101", computation, x, "opcode", f"'{x.op.name}' cannot work on buffers", "unpin the buffer first")
         yield from _writers(computation)
-
-
-def _holds(shape: Shape, known: dict[int, bool]) -> bool:
-    """Whether there is a buffer in the shape; by identity, since a module's instructions share their shapes and keep them alive."""
-    found = known.get(id(shape))
-    if found is None:
-        found = known[id(shape)] = holds_buffers(shape)
-    return found
 
 
 def _writers(computation: Computation) -> Iterator[Finding]:
@@ -60,7 +51,8 @@ def _writers(computation: Computation) -> Iterator[Finding]:
     taken: dict[Value, str] = {}
     for x in computation.instructions:
         values[x] = _passed_on(x, values)
-        if x.op.name not in _PASS_ON:
+        # What cannot work on buffers is refused for that; it writes nothing.
+        if x.op.name in _MAY_HOLD_BUFFERS and x.op.name not in _PASS_ON:
             for operand in x.operands:
                 for value in values[operand].values():
                     if value in taken:

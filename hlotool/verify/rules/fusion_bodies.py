@@ -20,7 +20,7 @@ _SIDE_EFFECTS = frozenset(
 def fusion_bodies(facts: Facts) -> Iterator[Finding]:
     """A fused computation belongs to one fusion and holds nothing that the fusion does not need.
 
-    Checks: the body of a fusion is called by that fusion only (C017, C018), each of its instructions but parameters and the root is used
+    Checks: the body of a fusion is called by that fusion only (C017, C018), each of its instructions but the root is used
     (C015), the root is not (C016); the entry computation is called by nobody (C042).
     Why: compilers emit a fusion as one kernel and rewrite its body in place.
     Bad: two fusions with `calls=f`
@@ -56,5 +56,5 @@ def _unused(facts: Facts, body: Computation) -> Iterator[Finding]:
         yield Finding("C016", body, root, "instruction", f"fused ROOT '{root.name}' is used by '{users[root][0].name}'")
         return
     for x in body.instructions:
-        if x is not root and x not in users and x.op.name != "parameter" and x.op.name not in _SIDE_EFFECTS:
+        if x is not root and x not in users and x.op.name not in _SIDE_EFFECTS:
             yield Finding("C015", body, x, "name", f"'{x.name}' has no users inside fused computation '{body.name}'", "remove it")

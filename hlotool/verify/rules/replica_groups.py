@@ -16,6 +16,8 @@ _UNIFORM = {
     "all-gather": True, "all-gather-start": True, "reduce-scatter": True, "all-to-all": True, "all-reduce": False, "all-reduce-start": False,
     "collective-broadcast": False, "ragged-all-to-all": False,
 }  # fmt: skip
+# Devices in no group get zeros.
+_MAY_LEAVE_OUT = frozenset({"collective-broadcast"})
 _AT = "replica_groups value"
 
 
@@ -25,7 +27,7 @@ def replica_groups(facts: Facts) -> Iterator[Finding]:
 
     Checks: no group is empty (P001), no id occurs twice (P002) or is missing (P003), their number is that of the header (P004, not where
     the header leaves it at 1), groups have one size where the op needs it (P005), and ids of devices come with groups (P006). An iota has as many
-    ids as its groups have places (P030).
+    ids as its groups have places, and transposes each dimension once (P030).
     Why: a device that is in no group, or in two, waits forever.
     Bad: `replica_groups={{0,1},{1,2}}`
     Good: `replica_groups={{0,1},{2,3}}`
@@ -39,9 +41,10 @@ def replica_groups(facts: Facts) -> Iterator[Finding]:
                 message = "ids of devices need explicit replica_groups"
                 yield Finding("P006", computation, x, "replica_groups", message, "list the groups, or drop use_global_device_ids")
             continue
-        found = _first_fault(groups) or _miscounted(groups)
+        may_leave_out = x.op.name in _MAY_LEAVE_OUT
+        found = _first_fault(groups, may_leave_out) or _miscounted(groups)
         given, wanted = groups.device_count, ids_of_mode(mode, facts.module)
-        if found is None and wanted not in (1, given):
+        if found is None and wanted not in (1, given) and not (may_leave_out and given < wanted):
             found = "P004", f"groups name {given} ids, the module has {wanted} {mode}"
         sizes = sorted({len(group) for group in groups.lists})
         if found is None and _UNIFORM[x.op.name] and len(sizes) > 1:
@@ -59,12 +62,16 @@ def _place(code: str, groups: ReplicaGroups) -> str:
 
 def _miscounted(groups: ReplicaGroups) -> tuple[str, str] | None:
     tile = groups.tile
-    if tile is None or tile.size == tile.device_count:
+    if tile is None:
+        return None
+    if not tile.is_permuted:
+        return "P030", f"the transposition of {tile.text} is not a permutation of its dimensions"
+    if tile.size == tile.device_count:
         return None
     return "P030", f"{'*'.join(map(str, tile.dimensions))} = {tile.size} ids, the iota has {tile.device_count}"
 
 
-def _first_fault(groups: ReplicaGroups) -> tuple[str, str] | None:
+def _first_fault(groups: ReplicaGroups, may_leave_out: bool) -> tuple[str, str] | None:
     """What is wrong with written lists; the other forms name each id once by what they are."""
     seen: dict[int, int] = {}
     for number, group in enumerate(groups.lists):
@@ -74,7 +81,10 @@ def _first_fault(groups: ReplicaGroups) -> tuple[str, str] | None:
             if device in seen:
                 return "P002", f"id {device} is in groups {seen[device]} and {number}"
             seen[device] = number
-    outside = [device for device in seen if not 0 <= device < len(seen)]
+    negative = next((device for device in seen if device < 0), None)
+    if negative is not None:
+        return "P003", f"id {negative} is negative"
+    outside = [] if may_leave_out else [device for device in seen if device >= len(seen)]
     if outside:
         missing = next(device for device in range(len(seen)) if device not in seen)
         return "P003", f"id {outside[0]} is out of range [0,{len(seen)}); id {missing} is missing"

@@ -95,15 +95,16 @@ def _not_a_tuple(shape: Shape) -> Fault:
 
 def _leaf_fault(sharding: Sharding, shape: Shape, partitions: int, at: str) -> Fault | None:
     if sharding.kind in ("maximal", "maximal_mesh"):
-        if partitions <= 1 or 0 <= sharding.device < partitions:
+        if sharding.device >= 0 and (partitions <= 1 or sharding.device < partitions):
             return None
-        return "P022", f"{at}[device]", f"device {sharding.device} does not exist, the module has {partitions} partitions", None
+        return "P022", f"{at}[device]", f"device {sharding.device} does not exist, the module has {count(partitions, 'partition')}", None
     if sharding.named is not None:
         sharded = len(sharding.named.dimensions)
         # A word for the whole mesh says nothing about dimensions.
         if sharded in (0, shape.rank):
             return None
-        return "P020", f"{at} value", f"{count(sharded, 'dimension')} sharded, the array has rank {shape.rank}", None
+        place = at if at.endswith("]") else f"{at} value"
+        return "P020", place, f"{count(sharded, 'dimension')} sharded, the array has rank {shape.rank}", None
     tile, counts = sharding.tile, sharding.tile_counts
     if tile is None or counts is None:
         return None
@@ -117,6 +118,8 @@ def _leaf_fault(sharding: Sharding, shape: Shape, partitions: int, at: str) -> F
 
 
 def _count_fault(tile: TileAssignment, at: str) -> Fault | None:
+    if not tile.is_permuted:
+        return "P026", at + _DEVICES, f"the transposition of {tile.text} is not a permutation of its dimensions", None
     needed = prod(tile.dimensions)
     if tile.device_count == needed:
         return None

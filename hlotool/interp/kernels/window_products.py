@@ -1,0 +1,305 @@
+"""Convolutions of floats as few large operations: four ways, of which sizes decide.
+
+* columns: what each place of the result sees is laid out in a buffer, which one matrix product combines with the kernels;
+* places: where the result has fewer places than the window has taps, as gradients of kernels have, a product for each place;
+* shifts and correlations: the same two where each group has a single feature, which leaves no matrix to multiply.
+
+Buffers are a few hundred kilobytes, so that they stay in a core's cache, and are laid out as the images are, channels outside or inside
+of the spatial dimensions. Padding is zeros in a buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import gcd, prod
+from typing import Any
+
+import numpy as np
+
+from hlotool.interp.dtypes import Array
+from hlotool.interp.kernels.reduction import positions
+from hlotool.shapes.values import WindowDimension
+
+__all__ = ["Convolution"]
+
+_BUFFER = 1 << 18
+"""Elements of a buffer that is used again and again."""
+
+_Slices = tuple[slice, ...]
+
+
+class Convolution:
+    """`out[g, n, o, c] = sum over t and f of images[g, n, at(o, t), f] * kernels[t, g, f, c]`, in arrays of one floating-point type.
+
+    `kernels` are finite and not reversed; all three may be views with any strides.
+    """
+
+    def __init__(self, images: Array, kernels: Array, out: Array, window: Sequence[WindowDimension]) -> None:
+        self.images = images
+        self.kernels = kernels
+        self.out = out
+        self.window = window
+        self.sizes = out.shape[2:-1]
+        self.taps = kernels.shape[:-3]
+        self.features, self.outputs = kernels.shape[-2:]
+
+    def fill(self) -> None:
+        """Computes all of `out`."""
+        if any(w.base_dilation > 1 for w in self.window):
+            self._fill_by_phases()
+        elif not (self.out.size and self.images.size and self.kernels.size):
+            self.out.fill(0)
+        else:
+            self._fill_undilated()
+
+    def _fill_by_phases(self) -> None:
+        """Between the elements of dilated images are holes: places that hit elements through the same taps are a convolution without."""
+        for phases in product(*(_phases(w, size) for w, size in zip(self.window, self.sizes, strict=True))):
+            places, taps = tuple(phase[0] for phase in phases), tuple(phase[1] for phase in phases)
+            out = self.out[(slice(None), slice(None), *places)]
+            Convolution(self.images, self.kernels[taps], out, [phase[2] for phase in phases]).fill()
+
+    def _fill_undilated(self) -> None:
+        has_few_places = prod(self.sizes) < prod(self.taps)
+        if self.outputs == 1 and (self.images.shape[1] if has_few_places else self.features) == 1 and self.window:
+            fill = self._fill_by_correlations if has_few_places else self._fill_by_shifts
+        else:
+            fill = self._fill_by_places if has_few_places else self._fill_by_columns
+        fill()
+
+    # ---- columns --------------------------------------------------------------------------------------------------------
+
+    def _fill_by_columns(self) -> None:
+        # [group, output, tap * feature]
+        weights = np.moveaxis(self.kernels, (-3, -1), (0, 1)).reshape(self.out.shape[0], self.outputs, -1)
+        images, out = np.moveaxis(self.images, 1, 0), np.moveaxis(self.out, 1, 0)
+        if _is_outside(self.images, -1):
+            # [batch, group, feature, place...]
+            images, out = np.moveaxis(images, -1, 2), np.moveaxis(out, -1, 2)
+            for batch, rows, columns in self._columns(images, 3):
+                at: tuple[slice, ...] = (batch, slice(None), slice(None), *rows)
+                _multiply(weights, columns.reshape(*columns.shape[:2], weights.shape[-1], -1), out[at], 3, out.ndim)
+            return
+        weights = np.ascontiguousarray(weights.swapaxes(1, 2))
+        if len(weights) == 1:
+            # Without groups all places are rows of one matrix.
+            images, weights, out = images[:, 0], weights[0], out[:, 0]
+        for batch, rows, columns in self._columns(images, images.ndim - len(self.sizes) - 1):
+            at = (batch, *([slice(None)] * (weights.ndim - 2)), *rows)
+            lead = columns.shape[:2] if weights.ndim == 3 else ()
+            _multiply(columns.reshape(*lead, -1, weights.shape[-2]), weights, out[at], len(lead), out.ndim - 1)
+
+    def _columns(self, images: Array, first_spatial: int) -> Iterator[tuple[slice, _Slices, Array]]:
+        """For blocks of the batch and of the first spatial dimension: which they are, and what their places see.
+
+        The taps stand before the dimension of features, which is the last one or the one before the spatial dimensions.
+        """
+        if self._is_pointwise():
+            yield slice(None), (), images
+            return
+        rows = self.sizes[0] if self.sizes else 1
+        each = prod(images.shape[1:]) // prod(images.shape[first_spatial:][: len(self.sizes)]) * prod(self.sizes[1:]) * prod(self.taps)
+        step = max(1, min(rows, _BUFFER // each))
+        count = max(1, _BUFFER // (each * rows))
+        for start in range(0, len(images), count):
+            for row in range(0, rows, step):
+                block = images[start : start + count]
+                span = slice(row, min(row + step, rows))
+                yield slice(start, start + count), (span,), self._laid_out(block, first_spatial, span)
+
+    def _is_pointwise(self) -> bool:
+        return all(w.size == w.stride == 1 and not w.padding_low for w in self.window) and self.sizes == self.images.shape[2:-1]
+
+    def _laid_out(self, block: Array, first: int, rows: slice) -> Array:
+        """For each place of these rows a column of what its taps see, and zeros where they see nothing."""
+        sizes = (rows.stop - rows.start, *self.sizes[1:])
+        lead: list[Any] = [slice(None)] * first
+        if first + len(sizes) == block.ndim:
+            columns = np.zeros((*block.shape[: first - 1], *self.taps, block.shape[first - 1], *sizes), block.dtype)
+            # [lead..., feature, place..., tap...]
+            view = np.moveaxis(columns, range(first - 1, first - 1 + len(sizes)), range(-len(sizes), 0))
+        else:
+            columns = np.zeros((*block.shape[:first], *sizes, *self.taps, block.shape[-1]), block.dtype)
+            # [lead..., place..., feature, tap...]
+            view = np.moveaxis(columns, -1, -1 - len(sizes))
+        for tap in product(*map(range, self.taps)):
+            seen = self._seen(tap, rows)
+            if seen is not None:
+                view[(*lead, *seen[0], ..., *tap)] = block[(*lead, *seen[1])]
+        return columns
+
+    def _seen(self, tap: Sequence[int], rows: slice) -> tuple[_Slices, _Slices] | None:
+        """The places within `rows` that see an element through a tap, counted from its start, and the elements; None where there are none."""
+        found = [positions(w, t, size, base) for w, t, size, base in zip(self.window, tap, self.sizes, self.images.shape[2:-1], strict=True)]
+        found[:1] = [_within(rows, *pair) for pair in found[:1]]
+        if any(target.start >= target.stop for target, _ in found):
+            return None
+        return tuple(target for target, _ in found), tuple(source for _, source in found)
+
+    # ---- places ---------------------------------------------------------------------------------------------------------
+
+    def _fill_by_places(self) -> None:
+        for place in product(*map(range, self.sizes)):
+            seen = self._seen_from(place)
+            at: tuple[Any, ...] = (slice(None), slice(None), *place)
+            self.out[at] = 0 if seen is None else _contracted(self.images[(slice(None), slice(None), *seen[1])], self.kernels[seen[0]])
+
+    def _seen_from(self, place: Sequence[int]) -> tuple[_Slices, _Slices] | None:
+        """The taps through which a place sees elements, and the elements; None where there are none: places and taps have the same part."""
+        found = [
+            positions(_turned(w, size), o, w.size, base)
+            for w, o, size, base in zip(self.window, place, self.sizes, self.images.shape[2:-1], strict=True)
+        ]
+        if any(taps.start >= taps.stop for taps, _ in found):
+            return None
+        return tuple(taps for taps, _ in found), tuple(elements for _, elements in found)
+
+    # ---- single features ------------------------------------------------------------------------------------------------
+
+    def _fill_by_shifts(self) -> None:
+        """[group, batch]: each tap adds the whole block, shifted, in one operation."""
+        kernels, frame = self.kernels[..., 0, 0], _Frame(self)
+        for batch in range(self.images.shape[1]):
+            for groups in frame.blocks():
+                flat = frame.padded(self.images[groups, batch, ..., 0])
+                total = np.zeros_like(flat)
+                length = frame.reach(self.sizes, [w.stride for w in self.window])
+                term = np.empty_like(flat[:, :length])
+                for tap in product(*map(range, self.taps)):
+                    start = frame.offset([t * w.window_dilation for t, w in zip(tap, self.window, strict=True)])
+                    np.multiply(flat[:, start : start + length], kernels[tap][groups, None], out=term)
+                    total[:, :length] += term
+                ends = tuple(slice(0, (size - 1) * w.stride + 1, w.stride) for size, w in zip(self.sizes, self.window, strict=True))
+                self.out[groups, batch, ..., 0] = frame.shaped(total)[(slice(None), *ends)]
+
+    def _fill_by_correlations(self) -> None:
+        """[group, feature]: each place is a sum of products along whole blocks, added up in double precision."""
+        frame = _Frame(self)
+        dilations = tuple(w.window_dilation for w in self.window)
+        length = frame.reach(self.taps, dilations)
+        total = np.zeros((len(self.images), *self.sizes))
+        for groups in frame.blocks():
+            spread, spread_places = frame.empty(groups), tuple(slice(0, (t - 1) * d + 1, d) for t, d in zip(self.taps, dilations, strict=True))
+            spread.fill(0)
+            for feature in range(self.features):
+                flat = frame.padded(self.images[groups, 0, ..., feature])
+                frame.shaped(spread)[(slice(None), *spread_places)] = np.moveaxis(self.kernels[..., groups, feature, 0], -1, 0)
+                for place in product(*map(range, self.sizes)):
+                    start = frame.offset([o * w.stride for o, w in zip(place, self.window, strict=True)])
+                    at: tuple[Any, ...] = (groups, *place)
+                    total[at] += np.einsum("cl,cl->c", flat[:, start : start + length], spread[:, :length])
+        self.out[:, 0, ..., 0] = total
+
+
+class _Frame:
+    """A block of images with its padding, in one dimension: what is seen through a tap is a range of it, some elements being of no use."""
+
+    def __init__(self, convolution: Convolution) -> None:
+        images, self.window = convolution.images, convolution.window
+        self.is_outside = _is_outside(images, 0)
+        spans = [((size - 1) * w.stride + 1, (w.size - 1) * w.window_dilation) for size, w in zip(convolution.sizes, self.window, strict=True)]
+        self.sizes = tuple(places + taps for places, taps in spans)
+        self.groups = len(images)
+        self.dtype = images.dtype
+        self.pitches = [prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]
+
+    def blocks(self) -> Iterator[slice]:
+        """Ranges of the groups that are computed together."""
+        step = max(1, _BUFFER // 4 // prod(self.sizes))
+        return (slice(start, min(start + step, self.groups)) for start in range(0, self.groups, step))
+
+    def empty(self, groups: slice) -> Array:
+        """[group, element]; groups are the inner dimension where they are that of the images, too."""
+        count, length = groups.stop - groups.start, prod(self.sizes)
+        return np.empty((count, length), self.dtype) if self.is_outside else np.empty((length, count), self.dtype).T
+
+    def shaped(self, flat: Array) -> Array:
+        """[group, spatial...]"""
+        return flat.reshape(len(flat), *self.sizes) if self.is_outside else np.moveaxis(flat.T.reshape(*self.sizes, len(flat)), -1, 0)
+
+    def padded(self, images: Array) -> Array:
+        """[group, element] of images [group, spatial...], with zeros where there is padding."""
+        flat = self.empty(slice(0, len(images)))
+        flat.fill(0)
+        targets, sources = [], []
+        for w, size, base in zip(self.window, self.sizes, images.shape[1:], strict=True):
+            first, last = max(0, -w.padding_low), min(base, size - w.padding_low)
+            if last <= first:
+                return flat
+            targets.append(slice(first + w.padding_low, last + w.padding_low))
+            sources.append(slice(first, last))
+        self.shaped(flat)[(slice(None), *targets)] = images[(slice(None), *sources)]
+        return flat
+
+    def offset(self, place: Sequence[int]) -> int:
+        """Where a place of the padded images lies."""
+        return sum(at * pitch for at, pitch in zip(place, self.pitches, strict=True))
+
+    def reach(self, sizes: Sequence[int], steps: Sequence[int]) -> int:
+        """From the first to the last of so many places with these steps."""
+        return self.offset([(size - 1) * step for size, step in zip(sizes, steps, strict=True)]) + 1
+
+
+def _is_outside(images: Array, channels: int) -> bool:
+    """Whether a dimension of channels lies outside of the spatial dimensions in memory."""
+    spatial = images.strides[2:-1]
+    return images.shape[channels] > 1 and bool(spatial) and abs(images.strides[channels]) > max(map(abs, spatial))
+
+
+def _within(rows: slice, targets: slice, sources: slice) -> tuple[slice, slice]:
+    """Those pairs of the two ranges whose targets lie in `rows`, targets counted from there."""
+    step, source_step = targets.step or 1, sources.step or 1
+    first = max(0, -((targets.start - rows.start) // step))
+    count = -((targets.start - min(rows.stop, targets.stop)) // step) - first
+    start, source = targets.start - rows.start + first * step, sources.start + first * source_step
+    return slice(start, start + count * step, step), slice(source, source + count * source_step, source_step)
+
+
+def _phases(w: WindowDimension, size: int) -> list[tuple[slice, slice, WindowDimension]]:
+    """Places, taps and the window of the convolution between them, for places that hit elements through the same taps."""
+    base = w.base_dilation
+    place_step, tap_step = base // gcd(w.stride, base), base // gcd(w.window_dilation, base)
+    found = []
+    for place in range(min(place_step, size)):
+        # Through tap t this place looks at first + t * window_dilation, where there are elements at multiples of base.
+        first = place * w.stride - w.padding_low
+        tap = next((t for t in range(min(tap_step, w.size)) if (first + t * w.window_dilation) % base == 0), w.size)
+        padding = -(first + tap * w.window_dilation) // base if tap < w.size else 0
+        taps = len(range(tap, w.size, tap_step))
+        inner = WindowDimension(taps, place_step * w.stride // base, padding, 0, tap_step * w.window_dilation // base)
+        found.append((slice(place, None, place_step), slice(tap, None, tap_step), inner))
+    return found
+
+
+def _turned(w: WindowDimension, size: int) -> WindowDimension:
+    """The dimension with places for taps and taps for places."""
+    return WindowDimension(size, w.window_dilation, w.padding_low, w.padding_high, w.stride, w.base_dilation)
+
+
+def _multiply(lhs: Array, rhs: Array, out: Array, first: int, last: int) -> None:
+    """Fills out with lhs @ rhs, which has one dimension in place of the dimensions `first` to `last` of out."""
+    sizes, strides = out.shape, out.strides
+    if all(strides[k] == strides[k + 1] * sizes[k + 1] for k in range(first, last - 1)):
+        # A view, since these dimensions follow each other in memory.
+        np.matmul(lhs, rhs, out=out.reshape(*sizes[:first], -1, *sizes[last:]))
+    else:
+        out[...] = np.matmul(lhs, rhs).reshape(sizes)
+
+
+def _contracted(images: Array, kernels: Array) -> Array:
+    """[group, batch, output] of images [group, batch, spatial..., feature] and kernels [spatial..., group, feature, output]."""
+    groups, batch, *spatial, features = images.shape
+    outputs = kernels.shape[-1]
+    if images.strides[-1] <= images.strides[1]:
+        rows = images.reshape(groups, batch, -1)
+        return np.asarray(np.matmul(rows, np.moveaxis(kernels, -3, 0).reshape(groups, -1, outputs)))
+    # Features that lie outside of the batch cannot be brought next to the spatial dimensions without moving everything.
+    images, kernels = np.moveaxis(images, -1, 0), np.moveaxis(kernels, (-2, -3), (0, 1))
+    total = np.zeros((groups, batch, outputs), images.dtype)
+    step = max(1, _BUFFER // max(1, groups * batch * max(outputs, prod(spatial))))
+    for start in range(0, features, step):
+        block = slice(start, start + step)
+        left = images[block].reshape(-1, groups, batch, prod(spatial))
+        total += np.matmul(left, kernels[block].reshape(len(left), groups, -1, outputs)).sum(axis=0)
+    return total

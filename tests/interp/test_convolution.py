@@ -1,0 +1,48 @@
+"""Convolutions of floats: the ways that sizes and layouts decide on give what the plain sum gives."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.kernels import window_products
+from hlotool.interp.kernels.convolution import _sum_of_shifted
+from hlotool.interp.kernels.window_products import Convolution
+from hlotool.shapes.values import WindowDimension
+
+
+def random_dimension(random: Random) -> tuple[WindowDimension, int, int]:
+    """A dimension of a window, and the sizes of images and result."""
+    while True:
+        base, size = random.randint(1, 7), random.randint(1, 6)
+        stride, dilation, base_dilation = (random.choice((1, 1, 2, 3)) for _ in range(3))
+        w = WindowDimension(size, stride, random.randint(-2, 3), random.randint(-2, 3), dilation, base_dilation)
+        room = (base - 1) * base_dilation + 1 + w.padding_low + w.padding_high - (size - 1) * dilation - 1
+        if room >= 0:
+            return w, base, room // stride + 1
+
+
+def random_array(random: Random, sizes: tuple[int, ...]) -> Array:
+    """Of any layout."""
+    order = random.sample(range(len(sizes)), len(sizes))
+    values = np.random.default_rng(random.getrandbits(32)).standard_normal([sizes[k] for k in order], np.float32)
+    return values.transpose(np.argsort(order))
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_all_ways_agree(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = Random(seed)
+    monkeypatch.setattr(window_products, "_BUFFER", random.choice((16, 200, 3000, 1 << 18)))
+    dimensions = [random_dimension(random) for _ in range(random.choice((0, 1, 1, 2, 2, 3)))]
+    window, bases, sizes = ([d[k] for d in dimensions] for k in range(3))
+    groups, batch, features, outputs = (random.choice((1, 1, 2, 3)) for _ in range(4))
+    images = random_array(random, (groups, batch, *bases, features))
+    kernels = random_array(random, (*(w.size for w in window), groups, features, outputs))
+    found = random_array(random, (groups, batch, *sizes, outputs))
+    wanted = np.empty_like(found)
+    Convolution(images, kernels, found, window).fill()
+    _sum_of_shifted(images, kernels, wanted, window, NUMBERS["f32"])
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)

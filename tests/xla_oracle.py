@@ -1,0 +1,225 @@
+"""Real XLA, asked from a process of its own: XLA aborts the process on some inputs and takes forever for others, and neither may reach a test run.
+
+The interpreter named by the environment variable HLOTOOL_XLA_PYTHON has jax and jaxlib; hlotool itself never needs them.
+
+    with Xla() as xla:
+        xla.parse(text)          # XLA's print of the text: its parser and its shape inference have accepted it
+        xla.compiled(text)       # the module after the passes of XLA:CPU: its verifier and its compiler have accepted it
+        xla.verified(text)       # what XLA's verifier says about the module as it is written; nothing when it is valid
+        xla.run(text, arrays)    # the leaves of the result; an array for each leaf of the entry parameters
+
+Runs go from HLO text to StableHLO, which the client compiles. StableHLO has no fusions, bitcasts, layouts of parameters and schedules: fusions are
+run as the calls that they mean, bitcasts between row-major shapes as what they mean, and values are logical arrays. XLA:CPU flushes subnormals.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from multiprocessing.connection import Connection, Pipe
+from typing import Any, Self
+
+__all__ = ["Xla", "XlaError", "available"]
+
+VARIABLE = "HLOTOOL_XLA_PYTHON"
+# Level 0 keeps instructions as they are written, as far as the backend can compile them.
+_FLAGS = "--xla_allow_excess_precision=false --xla_cpu_multi_thread_eigen=false"
+_UNOPTIMIZED = " --xla_backend_optimization_level=0"
+_LINE = re.compile(r"^(?P<head> *(?:ROOT )?%?(?P<name>[\w.\-]+) = (?P<shape>\(.*?\)|\S+)) (?P<opcode>[\w\-]+)\((?P<rest>.*)$")
+_ARRAY = re.compile(r"(?P<type>\w+)\[(?P<sizes>[^\]]*)\](?:\{(?P<order>[\d,]*)\})?")
+_NESTED = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
+# What has no meaning for a call: how to fuse, what may share memory, what the backend has noted down.
+_OF_FUSIONS = re.compile(rf", kind=k\w+|, output_to_operand_aliasing={_NESTED}|, backend_config=.*$")
+_SHARDING = re.compile(rf", sharding={_NESTED}")
+
+
+class XlaError(Exception):
+    """XLA gave no answer. `kind` is "refused" for XLA's own errors, "died" when the process ended, "slow" when it had to be ended."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def available() -> str | None:
+    """The interpreter that has XLA, if the environment names one."""
+    return os.environ.get(VARIABLE)
+
+
+class Xla:
+    """XLA in a worker process, which is started at the first question and anew after each that it did not survive."""
+
+    def __init__(self, python: str | None = None, *, timeout: float = 60, optimize: bool = False) -> None:
+        python = python or available()
+        if not python:
+            raise XlaError("refused", f"{VARIABLE} names no Python interpreter with jaxlib")
+        self.python = python
+        self.timeout = timeout
+        self.optimize = optimize
+        self._worker: tuple[subprocess.Popen[bytes], Connection, Any] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def parse(self, text: str) -> str:
+        return self._ask("parse", text)
+
+    def compiled(self, text: str) -> str:
+        return self._ask("compiled", text)
+
+    def verified(self, text: str, *switches: str) -> str:
+        """The complaint of XLA's verifier under some of `xla_verifier.SWITCHES`; refused texts do not reach it."""
+        return str(self._ask("verified", text, switches))
+
+    def run(self, text: str, arrays: Sequence[Any]) -> list[Any]:
+        """The leaves of the result; integers, pred and floats come in the exact type."""
+        return [_unpacked(x) for x in self._ask("run", text, [_packed(x) for x in arrays])]
+
+    def close(self) -> str:
+        """Ends the worker; returns the end of what it wrote on standard error."""
+        if self._worker is None:
+            return ""
+        process, connection, log = self._worker
+        self._worker = None
+        process.kill()
+        process.wait()
+        connection.close()
+        log.seek(0)
+        said = log.read().decode(errors="replace")[-2000:]
+        log.close()
+        return said
+
+    def _ask(self, *question: Any) -> Any:
+        connection = self._connection()
+        try:
+            connection.send(question)
+            if not connection.poll(self.timeout):
+                self.close()
+                raise XlaError("slow", f"no answer within {self.timeout:g} seconds")
+            accepted, answer = connection.recv()
+        except (EOFError, OSError):
+            raise XlaError("died", self.close()) from None
+        if not accepted:
+            raise XlaError("refused", answer)
+        return answer
+
+    def _connection(self) -> Connection:
+        if self._worker is not None and self._worker[0].poll() is not None:
+            # It ended between two questions, which is not the fault of the next.
+            self.close()
+        if self._worker is None:
+            ours, theirs = Pipe()
+            flags = _FLAGS if self.optimize else _FLAGS + _UNOPTIMIZED
+            environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
+            environment.pop("PYTHONPATH", None)
+            log = tempfile.TemporaryFile()  # noqa: SIM115  (lives as long as the worker)
+            command = [self.python, "-B", __file__, str(theirs.fileno())]
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, pass_fds=[theirs.fileno()])
+            theirs.close()
+            self._worker = (process, ours, log)
+        return self._worker[1]
+
+
+# ---- arrays between processes, whose NumPy may differ -----------------------------------------------------------------
+
+
+def _packed(array: Any) -> tuple[str, tuple[int, ...], bytes]:
+    return array.dtype.name, array.shape, array.tobytes()
+
+
+def _unpacked(packed: tuple[str, tuple[int, ...], bytes]) -> Any:
+    import ml_dtypes
+    import numpy as np
+
+    name, sizes, data = packed
+    return np.frombuffer(data, np.dtype(getattr(ml_dtypes, name, name))).reshape(sizes)
+
+
+# ---- the worker -------------------------------------------------------------------------------------------------------
+
+
+def _importable(printed: str) -> str:
+    """XLA's print of a module as one that StableHLO can say, with the same values."""
+    lines = printed.split("\n")
+    # What else the first line says is about layouts, aliases and devices.
+    lines[0] = lines[0].partition(",")[0]
+    shapes = {match["name"]: match["shape"] for match in map(_LINE.match, lines) if match}
+    for k, line in enumerate(lines):
+        match = _LINE.match(line)
+        if match is not None:
+            lines[k] = _SHARDING.sub("", _importable_line(line, match, shapes))
+    return "\n".join(lines)
+
+
+def _importable_line(line: str, match: re.Match[str], shapes: dict[str, str]) -> str:
+    if match["opcode"] == "fusion":
+        return f"{match['head']} call({_OF_FUSIONS.sub('', match['rest']).replace('calls=', 'to_apply=')}"
+    if match["opcode"] == "bitcast":
+        operand = re.match(r"%?([\w.\-]+)", match["rest"])
+        there, here = (_ARRAY.fullmatch(shapes.get(name, "")) for name in (operand[1] if operand else "", match["name"]))
+        if there and here and all(_row_major(x["order"]) for x in (there, here)):
+            return f"{match['head']} {'reshape' if there['type'] == here['type'] else 'bitcast-convert'}({match['rest']}"
+    return line
+
+
+def _row_major(order: str | None) -> bool:
+    numbers = [int(x) for x in (order or "").split(",") if x]
+    return numbers == sorted(numbers, reverse=True)
+
+
+def _serve(connection: Connection) -> None:
+    import jax
+    import numpy as np
+    from jax.extend import backend
+    from jaxlib import _hlo, _jax, xla_client
+    from xla_verifier import XlaVerifier
+
+    jax.config.update("jax_enable_x64", True)
+    client = backend.get_backend("cpu")
+    device = client.local_devices()[0]
+    verifier = cache(XlaVerifier)
+
+    def parse(text: str) -> str:
+        options = _hlo.HloPrintOptions()
+        options.print_large_constants = True
+        return _hlo.hlo_module_from_text(text).to_string(options)
+
+    def executable(text: str) -> Any:
+        module = _hlo.hlo_module_from_text(_importable(parse(text)))
+        computation = xla_client.XlaComputation(module.as_serialized_hlo_module_proto())
+        stable = _jax.mlir.xla_computation_to_mlir_module(computation)
+        return client.compile_and_load(stable, _jax.DeviceList((device,)), xla_client.CompileOptions())
+
+    def verified(text: str, switches: tuple[str, ...]) -> str:
+        return verifier().complaint(_hlo.hlo_module_from_text(text), switches)
+
+    def compiled(text: str) -> str:
+        return executable(text).hlo_modules()[0].to_string()
+
+    def run(text: str, arrays: list[Any]) -> list[Any]:
+        found = executable(text).execute([jax.device_put(_unpacked(x), device) for x in arrays])
+        return [_packed(np.asarray(x)) for x in found]
+
+    answers = {"parse": parse, "compiled": compiled, "verified": verified, "run": run}
+    while True:
+        try:
+            name, *question = connection.recv()
+        except EOFError:
+            return
+        try:
+            answer = (True, answers[name](*question))
+        except Exception as error:
+            answer = (False, str(error) or repr(error))
+        connection.send(answer)
+
+
+if __name__ == "__main__":
+    _serve(Connection(int(sys.argv[1])))

@@ -70,17 +70,17 @@ Exit codes:
 _MODES = click.Choice(["zeros", "ones", "iota", "random"])
 
 
-class _Tolerance(click.FloatRange):
-    """A number from 0 on; ranges alone let NaN through."""
+class _Number(click.FloatRange):
+    """A number in a range; ranges alone let NaN through."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
         if number != number:
-            self.fail("NaN is no tolerance", param, ctx)
+            self.fail("NaN is not in any range", param, ctx)
         return number
 
 
-_TOLERANCE = _Tolerance(min=0)
+_TOLERANCE, _SECONDS = _Number(min=0), _Number(min=0, min_open=True)
 
 
 def _split(given: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -110,7 +110,7 @@ def _split(given: tuple[str, ...]) -> list[tuple[str, str]]:
 @click.option("--elided", type=_MODES, help="Values for constants written {...}, which are errors otherwise.")
 @click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="Give up when a loop takes more than N rounds.")
 @click.option("--max-memory", metavar="SIZE", help="Do not start what needs more, such as 500M or 2GiB; this machine's memory unless given, or none.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Give up after SECONDS.")
+@click.option("--timeout", type=_SECONDS, metavar="SECONDS", help="Give up after SECONDS.")
 @click.option("--verify/--no-verify", default=True, help="Whether to run only what is valid; the default is yes.")
 @click.option("--json", "as_json", is_flag=True, help="Show results as JSON.")
 @click.option("--replicas", type=click.IntRange(min=1), default=1, metavar="N", help="Run on N replicas.")

@@ -19,6 +19,7 @@ import hlotool
 from hlotool.cli.inputs import Outcome
 from hlotool.cli.output import complain, replace_file, write_out
 from hlotool.cli.render import render_to_stderr, style_for
+from hlotool.cli.run_deadline import Deadline
 from hlotool.cli.run_progress import RunProgress, is_wanted
 from hlotool.cli.run_tables import comparison_lines, profile_json, profile_lines, trace_json, trace_line
 from hlotool.errors import EvaluationError, HlotoolError, ParseError, Source
@@ -176,9 +177,10 @@ class Session:
         progress = RunProgress() if self.devices == 1 and is_wanted(quiet=self.quiet) else None
         started = time.perf_counter()
         try:
-            if self.devices > 1:
-                return tuple(hlotool.evaluate_replicas(module, values, num_partitions=self.partitions, options=options))
-            return hlotool.evaluate(module, values[0], options=options, observers=[*observers, progress] if progress else observers)
+            with Deadline(given["timeout"]):
+                if self.devices > 1:
+                    return tuple(hlotool.evaluate_replicas(module, values, num_partitions=self.partitions, options=options))
+                return hlotool.evaluate(module, values[0], options=options, observers=[*observers, progress] if progress else observers)
         finally:
             self.seconds = self.seconds or time.perf_counter() - started
             if progress is not None:

@@ -42,7 +42,10 @@ def from_patterns(bits: Array, number: NumberType) -> Array:
 
 
 def total_order_keys(array: Array) -> Array:
-    """Integers that compare as floats do in total order: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN; other types are their own."""
+    """Integers that compare as floats do in total order: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN; other types are their own.
+
+    The one NaN of types without a negative zero has the sign bit, and is below all numbers.
+    """
     number = number_type(array)
     if number.element.float_format is None:
         return array.astype(number.computed, copy=False)
@@ -55,7 +58,11 @@ def total_order_keys(array: Array) -> Array:
         signed = (signed ^ top) - top
     # Of negative numbers the larger magnitude is the smaller number.
     magnitude = signed.dtype.type((1 << (number.bits - 1)) - 1)
-    return np.asarray(signed ^ ((signed >> signed.dtype.type(8 * signed.itemsize - 1)) & magnitude))
+    keys = np.asarray(signed ^ ((signed >> signed.dtype.type(8 * signed.itemsize - 1)) & magnitude))
+    if number.element.float_format.nonfinite != "fnuz":
+        return keys
+    # Its bits are those of -0 elsewhere, and no number of this width is below all others.
+    return np.where(bits == bits.dtype.type(1 << (number.bits - 1)), np.int16(-(1 << number.bits)), keys)
 
 
 def with_element_bits(array: Array, number: NumberType) -> Array:

@@ -138,19 +138,19 @@ def _integers(name: str, text: str, ours: Array, theirs: Array, tolerance: Toler
     return Comparison(name, text, tolerance, ours.size, len(places), 0, 0, worst[0].absolute, greatest, None, tuple(worst))
 
 
+@np.errstate(all="ignore")
 def _floats(name: str, text: str, ours: Array, theirs: Array, number: NumberType, tolerance: Tolerance) -> Comparison:
     wide = np.complex128 if number.kind == "complex" or theirs.dtype.kind == "c" else np.float64
-    with np.errstate(all="ignore"):
-        a, b = ours.astype(wide), theirs.astype(wide)
-        one_is_nan = np.isnan(a) != np.isnan(b)
-        finite = np.isfinite(a) & np.isfinite(b)
-        infinities_differ = ~finite & ~np.isnan(a) & ~np.isnan(b) & (a != b)
-        distance = np.where(finite, np.abs(a - b), 0.0)
-        scale = np.where(finite, np.abs(b), 0.0)
-        relative = np.where(distance > 0, distance / scale, 0.0)
-        beyond = distance > tolerance.absolute + tolerance.relative * scale
-        bad = beyond | one_is_nan | infinities_differ
-        ulps = _ulps(ours, theirs, finite, number)
+    a, b = ours.astype(wide), theirs.astype(wide)
+    one_is_nan = np.isnan(a) != np.isnan(b)
+    finite = np.isfinite(a) & np.isfinite(b)
+    infinities_differ = ~finite & ~np.isnan(a) & ~np.isnan(b) & (a != b)
+    distance = np.where(finite, np.abs(a - b), 0.0)
+    scale = np.where(finite, np.abs(b), 0.0)
+    relative = np.where(distance > 0, distance / scale, 0.0)
+    beyond = distance > tolerance.absolute + tolerance.relative * scale
+    bad = beyond | one_is_nan | infinities_differ
+    ulps = _ulps(ours, theirs, finite, number)
     # Elements out of tolerance by the factor they are beyond it, those without a distance first.
     excess = np.where(one_is_nan | infinities_differ, np.inf, distance / (tolerance.absolute + tolerance.relative * scale + 1e-300))
     flat = np.where(bad, excess, -1.0).reshape(-1)

@@ -107,12 +107,11 @@ def _checked_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value,
         message = f"'{module.entry.name}' takes {len(parameters)} arguments, got {len(arguments)}"
         raise failure(module, None, "R002", message, f"its parameters are {', '.join(p.name for p in parameters)}" if parameters else None)
     values = []
-    with np.errstate(all="ignore"):
-        for parameter, argument in zip(parameters, arguments, strict=True):
-            try:
-                values.append(checked_argument(argument, parameter.shape, parameter.name))
-            except Violation as violation:
-                raise failure(module, parameter, violation.code, f"parameter {violation.message}", violation.hint) from None
+    for parameter, argument in zip(parameters, arguments, strict=True):
+        try:
+            values.append(checked_argument(argument, parameter.shape, parameter.name))
+        except Violation as violation:
+            raise failure(module, parameter, violation.code, f"parameter {violation.message}", violation.hint) from None
     return tuple(values)
 
 
@@ -282,13 +281,21 @@ class Evaluator:
         assert request.lanes is not None
         lanes, root = request.lanes, request.computation.root
         value = yield from self._execute(request)
-        return with_leaves(root.shape, [np.broadcast_to(leaf, lanes) for leaf in leaves(value)])
+        return with_leaves(root.shape, [self._on_lanes(leaf, lanes, request.computation) for leaf in leaves(value)])
+
+    def _on_lanes(self, leaf: Value, lanes: tuple[int, ...], computation: Computation) -> Value:
+        """The array with an element for each lane; other sizes are those of arguments in a module that is not valid."""
+        try:
+            return np.broadcast_to(leaf, lanes)
+        except ValueError:
+            message = f"'{computation.name}' is applied to arrays with the dimensions {list(leaf.shape)} instead of {list(lanes)}"
+            raise failure(self.module, computation.root, "R004", message, "hlotool verify tells whether the module is valid") from None
 
     def _execute_one_by_one(self, request: Invoke) -> Run:
         """For computations that use arrays inside: each lane is a run of its own."""
         assert request.lanes is not None
         lanes, parameters = request.lanes, request.computation.parameters
-        columns = [[np.broadcast_to(leaf, lanes).reshape(-1) for leaf in leaves(argument)] for argument in request.taken()]
+        columns = [[self._on_lanes(leaf, lanes, request.computation).reshape(-1) for leaf in leaves(argument)] for argument in request.taken()]
         shape, rows = request.computation.root.shape, []
         for lane in range(int(np.prod(lanes))):
             pairs = zip(parameters, columns, strict=True)

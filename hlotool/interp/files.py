@@ -8,17 +8,18 @@ NumPy shows as |V1 and |V2; they regain their type from the parameter that they 
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterable, Iterator
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hlotool.errors import HlotoolError, Violation, nearest
+from hlotool.interp.bits import from_patterns
 from hlotool.interp.domains import domains
 from hlotool.interp.drawing import Domain, random_array
-from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.literal import filled, literal_array
 from hlotool.interp.options import ELIDED_MODES
 from hlotool.interp.values import Token, Value, checked_argument, leaves, with_leaves
@@ -126,8 +127,8 @@ class Arguments:
     def _put(self, number: int, leaf: int, array: Any) -> None:
         shape, parameter = self.shapes[number][leaf], self.parameters[number]
         element = NUMBERS.get(shape.element_type)
-        if element is not None and isinstance(array, np.ndarray) and array.dtype.kind == "V" and array.dtype.itemsize == element.held.itemsize:
-            array = array.view(element.held)
+        if element is not None and isinstance(array, np.ndarray) and _is_raw(array, element):
+            array = array.view(element.held) if element.bits > 8 else from_patterns(array.view(np.uint8) & np.uint8(2**element.bits - 1), element)
         try:
             self.values[number, leaf] = checked_argument(array, shape, parameter.name)
         except Violation as violation:
@@ -151,6 +152,15 @@ class Arguments:
             self._known_domains = domains(self.module)
         return self._known_domains
 
+    def _random(self, number: int, leaf: int, shape: Shape, seed: int) -> Any:
+        if not shape.is_array:
+            return Token()
+        try:
+            return random_array(shape, seed, number, leaf, domain=self._domains()[number, leaf])
+        except (MemoryError, ValueError) as error:
+            name, reason = self.parameters[number].name, str(error) or "not enough memory"
+            raise ArgumentError(f"there is no room for random values of '{name}', {shape.text_without_layout[:80]}: {reason}") from None
+
     def values_or_random(self, seed: int) -> tuple[Value, ...]:
         """The arguments, with random values by `seed` for all that is missing."""
         found = []
@@ -160,9 +170,14 @@ class Arguments:
                 if (k, leaf) in self.values:
                     items.append(self.values[k, leaf])
                 else:
-                    items.append(random_array(shape, seed, k, leaf, domain=self._domains()[k, leaf]) if shape.is_array else Token())
+                    items.append(self._random(k, leaf, shape, seed))
             found.append(with_leaves(p.shape, items))
         return tuple(found)
+
+
+def _is_raw(array: Array, element: NumberType) -> bool:
+    """Whether an array holds the bytes of a type that NumPy does not know."""
+    return array.dtype.kind == "V" and array.dtype.names is None and array.dtype.itemsize == element.held.itemsize
 
 
 def _enumerated(names: list[str]) -> str:
@@ -186,10 +201,15 @@ def _read_literal(name: str, shape: Shape, text: str) -> Array:
 # ---- files ------------------------------------------------------------------------------------------------------------
 
 
+# Both open files themselves, since NumPy leaves those open that it cannot read. What its readers raise for damaged ones is written nowhere:
+# errors of zip archives, of zlib, of struct, and of Python's tokenizer, for headers are Python expressions.
+
+
 def _read_npy(path: str) -> Array:
     try:
-        array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError, MemoryError) as error:
+        with Path(path).open("rb") as file:
+            array = np.load(file, allow_pickle=False)
+    except Exception as error:
         raise InputError(f"cannot read '{path}': {_reason(error)}") from error
     if not isinstance(array, np.ndarray):
         raise InputError(f"cannot read '{path}': it holds several arrays; give it with --inputs")
@@ -199,11 +219,15 @@ def _read_npy(path: str) -> Array:
 def read_npz(path: str) -> dict[str, Array]:
     """The arrays of an .npz file by name; raises HlotoolError."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with Path(path).open("rb") as file:
+            archive = np.load(file, allow_pickle=False)
             if isinstance(archive, np.ndarray):
                 raise InputError(f"cannot read '{path}': it holds one array; give it with --input NAME={path}")
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, MemoryError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:
+            with archive:
+                return {name: archive[name] for name in archive.files}
+    except InputError:
+        raise
+    except Exception as error:
         raise InputError(f"cannot read '{path}': {_reason(error)}") from error
 
 
@@ -224,5 +248,10 @@ def npz_bytes(value: Value, shape: Shape) -> bytes:
 def npz_of(arrays: dict[str, Array]) -> bytes:
     """An .npz file with these arrays."""
     buffer = BytesIO()
-    np.savez(buffer, allow_pickle=False, **arrays)
+    np.savez(buffer, allow_pickle=False, **{name: _storable(array) for name, array in arrays.items()})
     return buffer.getvalue()
+
+
+def _storable(array: Array) -> Array:
+    """The array, or its raw bytes if NumPy lacks the type: f8e5m2 it writes under a name that it cannot read."""
+    return array if array.dtype.isbuiltin == 1 else array.view(f"V{array.dtype.itemsize}")

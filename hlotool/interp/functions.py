@@ -17,6 +17,8 @@ __all__ = [
     "complex_atan2",
     "complex_divide",
     "complex_exponential_minus_one",
+    "complex_log_plus_one",
+    "complex_logistic",
     "complex_pair",
     "complex_power",
     "complex_reciprocal_root",
@@ -24,6 +26,7 @@ __all__ = [
     "complex_sign",
     "count_leading_zeros",
     "divide_integers",
+    "exponential_minus_one_of_halves",
     "imaginary_zero",
     "logistic",
     "logistic_of_halves",
@@ -97,6 +100,18 @@ def logistic_of_halves(x: Array) -> Array:
     return np.asarray(x.dtype.type(1) / denominator.astype(x.dtype))
 
 
+def exponential_minus_one_of_halves(x: Array) -> Array:
+    """exp(x) - 1 of f16 numbers, rounded after every step: tanh(x / 2) * (exp(x) + 1) near 0, where the difference would lose digits."""
+
+    def half(values: Array) -> Array:
+        return values.astype(np.float16).astype(x.dtype)
+
+    one, half_of_x, power = x.dtype.type(1), half(x / x.dtype.type(2)), half(np.exp(x))
+    product = half(half(np.tanh(half_of_x)) * half(power + one))
+    near = np.where(half_of_x == 0, x, product)
+    return np.where(np.abs(x) > x.dtype.type(0.5), half(power - one), near)
+
+
 def reciprocal_root(x: Array) -> Array:
     """1 / sqrt(x): -inf at -0."""
     return np.asarray(x.dtype.type(1) / np.sqrt(x))
@@ -150,6 +165,22 @@ def complex_power(base: Array, exponent: Array) -> Array:
     made = np.where(of_reals & (base.real == 0) & (exponent.real > 0), made.dtype.type(0), made)
     made = np.where(of_reals & (base.real == np.inf) & ~np.isnan(exponent.real), np.power(size, exponent.real), made)
     return np.where((exponent == 0) | (base == 1), made.dtype.type(1), made).astype(base.dtype)
+
+
+def complex_logistic(z: Array) -> Array:
+    """1 / (1 + exp(-z))."""
+    one = np.ones_like(z)
+    return complex_divide(one, one + np.exp(-z))
+
+
+def complex_log_plus_one(z: Array) -> Array:
+    """log(1 + z), which NumPy takes of the rounded sum, so that small numbers lose all digits."""
+    x, y = z.real.astype(np.float64), z.imag.astype(np.float64)
+    # |1 + z|^2 = 1 + x (2 + x) + y^2; large numbers, whose squares overflow, lose nothing in the sum.
+    is_small = np.maximum(np.abs(x), np.abs(y)) < 1e10
+    of_small = np.log1p(x * (2 + x) + y * y) / 2
+    real = np.where(is_small, of_small, np.log(z + z.dtype.type(1)).real)
+    return complex_pair(real.astype(z.real.dtype), np.arctan2(y, 1 + x).astype(z.real.dtype))
 
 
 def complex_pair(real: Array, imaginary: Array) -> Array:

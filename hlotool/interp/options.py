@@ -18,7 +18,8 @@ class RunOptions(Record):
     """What a run may assume and how long it may take.
 
     `elided`, one of ELIDED_MODES, is put in place of constants written `{...}`; None makes them errors. `seed` is for whatever is
-    random. `max_iterations` limits the rounds of each while loop, `timeout_seconds` the whole run, `max_memory` the bytes that it is
+    random. `max_iterations` limits the rounds of each while loop, `timeout_seconds` the whole run, which is
+    asked between instructions, `max_memory` the bytes that it is
     estimated to need; None means no limit.
 
     `custom_calls` maps targets of custom-calls to functions: each takes the operands and gives the result, arrays and tuples of arrays,

@@ -111,6 +111,7 @@ def owned(value: Value, shape: Shape, arguments: Sequence[Value] = ()) -> Value:
 # ---- arguments --------------------------------------------------------------------------------------------------------
 
 
+@np.errstate(all="ignore")
 def checked_argument(argument: Any, shape: Shape, name: str) -> Value:
     """The argument as a value of the shape; raises Violation, which names the parameter and what it takes.
 

@@ -13,7 +13,7 @@ from hlotool.interp.kernels.base import kernel
 from hlotool.opdefs.kinds import Int32
 from hlotool.shapes.shape import Shape
 
-__all__ = ["converted"]
+__all__ = ["converted", "rounded"]
 
 
 def converted(array: Array, number: NumberType) -> Array:
@@ -38,6 +38,19 @@ def converted(array: Array, number: NumberType) -> Array:
         values = values.astype(np.float32)
     elif values.dtype == np.float64 and number.computed == np.float32 != number.held:
         values = _rounded_to_odd(values)
+    return rounded(values, number)
+
+
+def rounded(values: Array, number: NumberType) -> Array:
+    """Computed values in the element type's own NumPy type.
+
+    Where there is no NaN, one of either sign becomes -0.
+
+    >>> rounded(np.array([np.nan, -np.nan], np.float32), NUMBERS["f4e2m1fn"]).tolist()
+    [-0.0, -0.0]
+    """
+    if number.element.float_format is not None and number.element.float_format.nonfinite == "none" and values.dtype != number.held:
+        values = np.where(np.isnan(values), values.dtype.type(-0.0), values)
     return values.astype(number.held, copy=False)
 
 

@@ -15,7 +15,7 @@ from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.kernels.base import kernel
 from hlotool.interp.kernels.contraction import product_type, unrounded_product
 from hlotool.interp.kernels.conversion import converted
-from hlotool.interp.kernels.reduction import positions
+from hlotool.interp.kernels.reduction import taps
 from hlotool.interp.kernels.window_products import Convolution
 from hlotool.opdefs.kinds import ConvolutionKind, DimLabels, Int, SparsityConfig, Window
 from hlotool.shapes.shape import Shape
@@ -61,8 +61,7 @@ def _sum_of_shifted(images: Array, kernels: Array, out: Array, window: Window, n
     """For any type: a matrix product for each tap of the window, added up; never looks at padding."""
     groups, _, *sizes, outputs = out.shape
     out.fill(0)
-    taps = [[(tap, *positions(w, tap, size, base)) for tap in range(w.size)] for w, size, base in zip(window, sizes, images.shape[2:-1], strict=True)]
-    for places in product(*taps):
+    for places in product(*(taps(w, size, base) for w, size, base in zip(window, sizes, images.shape[2:-1], strict=True))):
         targets = (slice(None), slice(None), *(target for _, target, _ in places))
         seen = images[(slice(None), slice(None), *(source for _, _, source in places))]
         if seen.size:

@@ -16,6 +16,7 @@ from hlotool.interp import functions as f
 from hlotool.interp.bits import total_order_keys
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType, number_type
 from hlotool.interp.kernels.base import kernel
+from hlotool.interp.kernels.conversion import rounded
 from hlotool.interp.special import erf
 from hlotool.opdefs.kinds import ComparisonDirection, ComparisonType
 from hlotool.record import Record
@@ -32,7 +33,7 @@ class Elementwise(Record):
     Functions take and give arrays of the type that is computed in; afterwards the result is rounded or wrapped to its element type.
     `exact` says that of numbers of the element type the function makes such numbers again, so that a chain may skip the rounding.
     `by_width` says that the function for integers takes the width of the element type as `bits`. `halves` is the function for f16
-    where XLA:CPU computes in steps of that type.
+    where XLA:CPU computes in steps of that type, as which it computes 8-bit floats too.
     """
 
     opcode: str
@@ -45,7 +46,7 @@ class Elementwise(Record):
     halves: Function | None = None
 
     def of_kind(self, number: NumberType) -> Function:
-        if self.halves is not None and number.element.name == "f16":
+        if self.halves is not None and (number.element.name == "f16" or _computed_as_halves(number)):
             return self.halves
         function = {"pred": self.preds, "float": self.floats, "complex": self.complexes}.get(number.kind, self.integers)
         if function is None:
@@ -82,13 +83,13 @@ ELEMENTWISE: tuple[Elementwise, ...] = (
     Elementwise("count-leading-zeros", integers=f.count_leading_zeros, by_width=True),
     Elementwise("erf", erf),
     _analytic("exponential", np.exp),
-    Elementwise("exponential-minus-one", np.expm1, f.complex_exponential_minus_one),
+    Elementwise("exponential-minus-one", np.expm1, f.complex_exponential_minus_one, halves=f.exponential_minus_one_of_halves),
     Elementwise("floor", np.floor, exact=True),
     Elementwise("imag", f.imaginary_zero, np.imag, exact=True),
     Elementwise("is-finite", np.isfinite, exact=True),
     _analytic("log", np.log),
-    _analytic("log-plus-one", np.log1p),
-    _analytic("logistic", f.logistic, halves=f.logistic_of_halves),
+    Elementwise("log-plus-one", np.log1p, f.complex_log_plus_one),
+    Elementwise("logistic", f.logistic, f.complex_logistic, halves=f.logistic_of_halves),
     _of_any("negate", np.negative, exact=True),
     Elementwise("not", integers=np.invert, preds=np.logical_not),
     Elementwise("popcnt", integers=f.population_count, by_width=True),
@@ -124,6 +125,12 @@ ELEMENTWISE: tuple[Elementwise, ...] = (
 """One row for each opcode that is computed element by element from operands of one type."""
 
 
+def _computed_as_halves(number: NumberType) -> bool:
+    """Whether XLA:CPU converts operands to f16, so that results are rounded twice: 8-bit floats, but for those that are exponents only."""
+    form = number.element.float_format
+    return number.bits == 8 and form is not None and form.signed
+
+
 def apply(row: Elementwise, operands: Sequence[Array], result: Shape) -> Array:
     """The row's value for arrays of one shape, or such that NumPy broadcasts, in the result's element type."""
     first, held = operands[0].dtype, NUMBERS[result.element_type].held
@@ -139,8 +146,10 @@ def apply(row: Elementwise, operands: Sequence[Array], result: Shape) -> Array:
     function = row.of_kind(number)
     if number.computed is number.held is first:
         _DIRECT[row.opcode, first] = function
-    made = function(*(operand.astype(number.computed, copy=False) for operand in operands))
-    return np.asarray(made).astype(held, copy=False)
+    made = np.asarray(function(*(operand.astype(number.computed, copy=False) for operand in operands)))
+    if not row.exact and _computed_as_halves(number):
+        made = made.astype(np.float16)
+    return rounded(made, NUMBERS[result.element_type])
 
 
 _DIRECT: dict[tuple[str, np.dtype[Any]], Function] = {}

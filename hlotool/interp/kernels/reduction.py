@@ -21,7 +21,7 @@ from hlotool.opdefs.kinds import Bool, Dims, Int, SingleDim, Window
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.values import WindowDimension
 
-__all__ = ["as_parameters", "listed", "positions"]
+__all__ = ["as_parameters", "listed", "taps"]
 
 
 def as_parameters(values: Sequence[Array], computation: Computation, first: int) -> tuple[Array, ...]:
@@ -48,7 +48,7 @@ _LIBRARY_TYPES, _LIBRARY_SIZE = ("f32", "f64"), 4096
 
 
 @kernel("reduce")
-def reduce(*operands: Array, dimensions: Dims, to_apply: Computation) -> Run:
+def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Shape) -> Run:
     """acc = f(acc, x) from the init values over the reduced elements in row-major order, whatever the order of `dimensions`.
 
     HLO leaves open how often an init value enters and how elements are grouped, which shows where init is no identity of the reducer
@@ -59,11 +59,13 @@ def reduce(*operands: Array, dimensions: Dims, to_apply: Computation) -> Run:
     inits = as_parameters(operands[count:], to_apply, 0)
     inputs = as_parameters(operands[:count], to_apply, count)
     axes = tuple(sorted(dimensions))
+    if all(inputs[0].shape[k] == 1 for k in axes):
+        kept = [size for k, size in enumerate(inputs[0].shape) if k not in axes]
+        passed_on = tuple(converted(x, number_type(init)).reshape(kept) for x, init in zip(inputs, inits, strict=True))
+        return passed_on if result.is_tuple else passed_on[0]
     if count > 1:
         return (yield from _folded(to_apply, inputs, inits, axes))
     (x,), (init,), monoid = inputs, inits, monoid_of(to_apply)
-    if all(x.shape[k] == 1 for k in axes):
-        return converted(x, number_type(init)).reshape([size for k, size in enumerate(x.shape) if k not in axes])
     rounds = _rounds_each_step(x, monoid, axes)
     if monoid is None or rounds or not (_starts_once(x, monoid, axes) or monoid.may_repeat(init)):
         x = yield from _in_windows(to_apply, x, init, axes)
@@ -195,9 +197,9 @@ def reduce_window(*operands: Array, window: Window, to_apply: Computation, resul
 def _window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], window: Window, sizes: Sequence[int]) -> Run:
     """A tuple of the reductions at `sizes` positions of the window, for which padding and holes count nothing."""
     state = tuple(np.array(np.broadcast_to(init, sizes)) for init in inits)
-    places = [[positions(w, tap, size, base) for tap in range(w.size)] for w, size, base in zip(window, sizes, inputs[0].shape, strict=True)]
-    for tap in product(*places):
-        targets, sources = tuple(target for target, _ in tap), tuple(source for _, source in tap)
+    places = [taps(w, size, base) for w, size, base in zip(window, sizes, inputs[0].shape, strict=True)]
+    for place in product(*places):
+        targets, sources = tuple(target for _, target, _ in place), tuple(source for _, _, source in place)
         chosen = [x[sources] for x in inputs]
         if chosen[0].size:
             current = [acc[targets] for acc in state]
@@ -205,6 +207,23 @@ def _window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequence[
             for acc, made in zip(state, listed(value), strict=True):
                 acc[targets] = made
     return state
+
+
+def taps(window: WindowDimension, size: int, base: int) -> list[tuple[int, slice, slice]]:
+    """Along one dimension: the places in the window at which any of `size` results has one of `base` elements, each with its `positions`.
+
+    A window may be much larger than what it sees.
+    """
+    if size < 1 or base < 1:
+        return []
+    first = -(((size - 1) * window.stride - window.padding_low) // window.window_dilation)
+    last = ((base - 1) * window.base_dilation + window.padding_low) // window.window_dilation
+    found = []
+    for tap in range(max(0, first), min(window.size - 1, last) + 1):
+        targets, elements = positions(window, tap, size, base)
+        if targets.start < targets.stop:
+            found.append((tap, targets, elements))
+    return found
 
 
 def _may_be_grouped(reducer: Computation, inputs: Sequence[Array], window: Window) -> Run:

@@ -14,7 +14,7 @@ from hlotool.interp.dtypes import NUMBERS, Array
 from hlotool.interp.kernels.base import Invoke, Run, kernel
 from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.kernels.indexing import along, index_vectors, starts_of
-from hlotool.interp.kernels.reduction import as_parameters, listed, positions
+from hlotool.interp.kernels.reduction import as_parameters, listed, taps
 from hlotool.interp.monoids import monoid_of
 from hlotool.ir.model import Computation
 from hlotool.opdefs.kinds import Dims, Int, Window
@@ -99,9 +99,8 @@ def select_and_scatter(operand: Array, source: Array, init_value: Array, *, wind
     sizes = source.shape
     best, place, is_set = np.zeros(sizes, operand.dtype), np.zeros(sizes, np.int64), np.zeros(sizes, bool)
     numbers = np.arange(prod(operand.shape)).reshape(operand.shape)
-    taps = [[positions(w, tap, size, base) for tap in range(w.size)] for w, size, base in zip(window, sizes, operand.shape, strict=True)]
-    for tap in product(*taps):
-        targets, sources = tuple(target for target, _ in tap), tuple(element for _, element in tap)
+    for tap in product(*(taps(w, size, base) for w, size, base in zip(window, sizes, operand.shape, strict=True))):
+        targets, sources = tuple(target for _, target, _ in tap), tuple(element for _, _, element in tap)
         rivals = operand[sources]
         if rivals.size:
             keeps = yield Invoke(select, (best[targets], rivals), rivals.shape)

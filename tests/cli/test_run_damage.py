@@ -1,0 +1,125 @@
+"""`hlotool run` with damaged files, impossible sizes and endless work: a message and exit code 2, whatever it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from hlotool.interp.dtypes import NUMPY_TYPES
+
+NEGATE = "ENTRY e { x = f32[2,3] parameter(0) ROOT y = f32[2,3] negate(x) }"
+
+
+@pytest.fixture
+def refused(cli) -> Callable[..., str]:
+    """What is said of a text and arguments, which must be refused."""
+
+    def run(text: str, *arguments: str) -> str:
+        result = cli("run", "-", *arguments, stdin=text)
+        assert result.exit_code == 2, result.stderr
+        assert "Traceback" not in result.stderr
+        return result.stderr
+
+    return run
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    path = tmp_path / "x.npz"
+    np.savez(path, x=np.zeros((2, 3), np.float32))
+    return path
+
+
+@pytest.fixture
+def array(tmp_path: Path) -> Path:
+    path = tmp_path / "x.npy"
+    np.save(path, np.zeros((2, 3), np.float32))
+    return path
+
+
+def test_truncated_archives(refused, archive):
+    data = archive.read_bytes()
+    for length in range(0, len(data), 9):
+        archive.write_bytes(data[:length])
+        assert refused(NEGATE, "--inputs", str(archive)).startswith(f"hlotool: cannot read '{archive}': ")
+
+
+def test_truncated_arrays(refused, array):
+    data = array.read_bytes()
+    for length in range(0, len(data), 5):
+        array.write_bytes(data[:length])
+        assert refused(NEGATE, "--input", f"x={array}").startswith(f"hlotool: cannot read '{array}': ")
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_changed_bytes(cli, archive, array, seed):
+    random = Random(seed)
+    for path, arguments in ((archive, ["--inputs", str(archive)]), (array, ["--input", f"x={array}"])):
+        data = bytearray(path.read_bytes())
+        for _ in range(random.randint(1, 4)):
+            data[random.randrange(len(data))] = random.randrange(256)
+        path.write_bytes(data)
+        result = cli("run", "-", *arguments, stdin=NEGATE)
+        assert result.exit_code in (0, 2)
+        assert result.exit_code == 0 or result.stderr.startswith("hlotool: ")
+
+
+def test_headers_of_arrays_that_nobody_can_hold(refused, array):
+    for sizes in ("(1000000000000, 3)", "(-1, 3)", "(2, 3", "(2, 3.)", "'abc'", "((((2,),),),)", "(2**62,)"):
+        header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {sizes}, }}".encode().ljust(117) + b"\n"
+        array.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(60))
+        assert refused(NEGATE, "--input", f"x={array}").startswith(f"hlotool: cannot read '{array}': ")
+
+
+def test_arrays_of_raw_bytes_use_the_bits_of_the_type_only(cli, array):
+    np.save(array, np.frombuffer(b"\x07\xff\x00", "V1"))
+    text = "ENTRY e {{ x = {0}[3] parameter(0) ROOT y = {0}[3] copy(x) }}"
+    for element_type, shown in (("s4", "[ 7 -1  0]"), ("u2", "[3 3 0]"), ("pred", "[ True  True False]")):
+        assert cli("run", "-", "--input", f"x={array}", stdin=text.format(element_type)).stdout == f"output  {element_type}[3]  {shown}\n"
+
+
+@pytest.mark.parametrize("element_type", NUMPY_TYPES)
+def test_results_of_any_type_can_be_read_again(cli, archive, element_type):
+    text = f"ENTRY e {{ x = {element_type}[5] parameter(0) ROOT y = {element_type}[5] copy(x) }}"
+    assert cli("run", "-", "-o", str(archive), stdin=text).exit_code == 0
+    result = cli("run", "-", "--compare", str(archive), "--rtol", "inf", stdin=text)
+    assert result.stdout.endswith(f"1 array agrees with {archive}\n")
+
+
+def test_records_are_no_raw_bytes(refused, array):
+    np.save(array, np.zeros((2, 3), [("a", "f4")]))
+    assert "takes f32[2,3], got an array of [('a', '<f4')]" in refused(NEGATE, "--input", f"x={array}")
+
+
+def test_doubles_that_overflow(cli, array):
+    np.save(array, np.full((2, 3), 1e300))
+    assert "inf" in cli("run", "-", "--input", f"x={array}", stdin=NEGATE).stdout
+
+
+def test_shapes_that_no_memory_holds(refused):
+    giant = "f32[1000000,1000000]"
+    text = f"ENTRY e {{ x = {giant} parameter(0) ROOT y = {giant} negate(x) }}"
+    assert "7.3 TiB of memory, and 1 GiB are allowed" in refused(text, "--max-memory", "1G")
+    assert "there is no room for random values of 'x', f32[1000000,1000000]" in refused(text, "--max-memory", "none")
+    empty = "f32[9223372036854775807,9223372036854775807,0]"
+    assert "there is no room for random values of 'x'" in refused(f"ENTRY e {{ ROOT x = {empty} parameter(0) }}")
+    assert "error[R004]" in refused(f"ENTRY e {{ c = f32[] constant(1) ROOT x = {empty} broadcast(c), dimensions={{}} }}")
+
+
+def test_times_that_are_no_numbers(refused):
+    assert "NaN is not in any range" in refused(NEGATE, "--timeout", "nan")
+    assert "is not in the range" in refused(NEGATE, "--timeout", "-1")
+
+
+def test_one_instruction_that_takes_days(process, tmp_path):
+    add = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }"
+    broadcast = "x = f32[1000000,1000000] broadcast(c), dimensions={}"
+    path = tmp_path / "days.hlo"
+    path.write_text(f"{add}\nENTRY e {{\n c = f32[] constant(1)\n {broadcast}\n ROOT y = f32[] reduce(x, c), dimensions={{0,1}}, to_apply=add\n}}\n")
+    result = process("run", path, "--timeout", "0.1", "--max-memory", "none")
+    assert result.returncode == 2
+    assert result.stderr == "hlotool: the run took longer than 0.1 seconds; it was ended within an instruction that would not be interrupted\n"

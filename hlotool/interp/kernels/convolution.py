@@ -15,8 +15,8 @@ from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.kernels.base import kernel
 from hlotool.interp.kernels.contraction import product_type, unrounded_product
 from hlotool.interp.kernels.conversion import converted
-from hlotool.interp.kernels.reduction import taps
 from hlotool.interp.kernels.window_products import Convolution
+from hlotool.interp.windows import taps
 from hlotool.opdefs.kinds import ConvolutionKind, DimLabels, Int, SparsityConfig, Window
 from hlotool.shapes.shape import Shape
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from math import gcd, prod
+from math import prod
 
 import numpy as np
 
@@ -16,12 +16,13 @@ from hlotool.interp.kernels.base import Invoke, Run, kernel
 from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.monoids import Monoid, monoid_of
 from hlotool.interp.values import Value
+from hlotool.interp.windows import taps
 from hlotool.ir.model import Computation
 from hlotool.opdefs.kinds import Bool, Dims, Int, SingleDim, Window
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.values import WindowDimension
 
-__all__ = ["as_parameters", "listed", "taps"]
+__all__ = ["as_parameters", "listed"]
 
 
 def as_parameters(values: Sequence[Array], computation: Computation, first: int) -> tuple[Array, ...]:
@@ -209,23 +210,6 @@ def _window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequence[
     return state
 
 
-def taps(window: WindowDimension, size: int, base: int) -> list[tuple[int, slice, slice]]:
-    """Along one dimension: the places in the window at which any of `size` results has one of `base` elements, each with its `positions`.
-
-    A window may be much larger than what it sees.
-    """
-    if size < 1 or base < 1:
-        return []
-    first = -(((size - 1) * window.stride - window.padding_low) // window.window_dilation)
-    last = ((base - 1) * window.base_dilation + window.padding_low) // window.window_dilation
-    found = []
-    for tap in range(max(0, first), min(window.size - 1, last) + 1):
-        targets, elements = positions(window, tap, size, base)
-        if targets.start < targets.stop:
-            found.append((tap, targets, elements))
-    return found
-
-
 def _may_be_grouped(reducer: Computation, inputs: Sequence[Array], window: Window) -> Run:
     """Whether windows hold many elements and the reducer is associative."""
     counts = [min(w.size, base) for w, base in zip(window, inputs[0].shape, strict=True)]
@@ -286,25 +270,3 @@ def _reduced_ranges(reducer: Computation, rows: Sequence[Array], low: Array, hig
         halves = (*(x[:-span] for x in spans), *(x[span:] for x in spans))
         spans = list(listed((yield Invoke(reducer, halves, halves[0].shape))))
         span *= 2
-
-
-def positions(window: WindowDimension, tap: int, size: int, base: int) -> tuple[slice, slice]:
-    """Along one dimension: the results whose windows have an element at `tap`, and these elements.
-
-    Result o looks at place o * stride + offset; elements lie base_dilation apart from place 0 on, so that a congruence says which o hit one.
-    """
-    stride, dilation = window.stride, window.base_dilation
-    offset = tap * window.window_dilation - window.padding_low
-    common = gcd(stride, dilation)
-    if offset % common:
-        return slice(0, 0), slice(0, 0)
-    step = dilation // common
-    first = -offset // common * pow(stride // common, -1, step) % step
-    least = max(0, -(offset // stride))
-    first += -(-(least - first) // step) * step
-    last = min(size - 1, ((base - 1) * dilation - offset) // stride)
-    if last < first:
-        return slice(0, 0), slice(0, 0)
-    hits = (last - first) // step
-    element, element_step = (first * stride + offset) // dilation, step * stride // dilation
-    return slice(first, first + hits * step + 1, step), slice(element, element + hits * element_step + 1, element_step)

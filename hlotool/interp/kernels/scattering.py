@@ -14,8 +14,9 @@ from hlotool.interp.dtypes import NUMBERS, Array
 from hlotool.interp.kernels.base import Invoke, Run, kernel
 from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.kernels.indexing import along, index_vectors, starts_of
-from hlotool.interp.kernels.reduction import as_parameters, listed, taps
+from hlotool.interp.kernels.reduction import as_parameters, listed
 from hlotool.interp.monoids import monoid_of
+from hlotool.interp.windows import taps
 from hlotool.ir.model import Computation
 from hlotool.opdefs.kinds import Dims, Int, Window
 from hlotool.shapes.shape import Shape

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from math import gcd, prod
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from hlotool.interp.dtypes import Array
-from hlotool.interp.kernels.reduction import positions
+from hlotool.interp.windows import phases, positions, turned
 from hlotool.shapes.values import WindowDimension
 
 __all__ = ["Convolution"]
@@ -47,18 +47,18 @@ class Convolution:
     def fill(self) -> None:
         """Computes all of `out`."""
         if any(w.base_dilation > 1 for w in self.window):
-            self._fill_by_phases()
+            self._fill_byphases()
         elif not (self.out.size and self.images.size and self.kernels.size):
             self.out.fill(0)
         else:
             self._fill_undilated()
 
-    def _fill_by_phases(self) -> None:
+    def _fill_byphases(self) -> None:
         """Between the elements of dilated images are holes: places that hit elements through the same taps are a convolution without."""
-        for phases in product(*(_phases(w, size) for w, size in zip(self.window, self.sizes, strict=True))):
-            places, taps = tuple(phase[0] for phase in phases), tuple(phase[1] for phase in phases)
+        for chosen in product(*(phases(w, size) for w, size in zip(self.window, self.sizes, strict=True))):
+            places, taps = tuple(phase[0] for phase in chosen), tuple(phase[1] for phase in chosen)
             out = self.out[(slice(None), slice(None), *places)]
-            Convolution(self.images, self.kernels[taps], out, [phase[2] for phase in phases]).fill()
+            Convolution(self.images, self.kernels[taps], out, [phase[2] for phase in chosen]).fill()
 
     def _fill_undilated(self) -> None:
         has_few_places = prod(self.sizes) < prod(self.taps)
@@ -148,7 +148,7 @@ class Convolution:
     def _seen_from(self, place: Sequence[int]) -> tuple[_Slices, _Slices] | None:
         """The taps through which a place sees elements, and the elements; None where there are none: places and taps have the same part."""
         found = [
-            positions(_turned(w, size), o, w.size, base)
+            positions(turned(w, size), o, w.size, base)
             for w, o, size, base in zip(self.window, place, self.sizes, self.images.shape[2:-1], strict=True)
         ]
         if any(taps.start >= taps.stop for taps, _ in found):
@@ -254,27 +254,6 @@ def _within(rows: slice, targets: slice, sources: slice) -> tuple[slice, slice]:
     count = -((targets.start - min(rows.stop, targets.stop)) // step) - first
     start, source = targets.start - rows.start + first * step, sources.start + first * source_step
     return slice(start, start + count * step, step), slice(source, source + count * source_step, source_step)
-
-
-def _phases(w: WindowDimension, size: int) -> list[tuple[slice, slice, WindowDimension]]:
-    """Places, taps and the window of the convolution between them, for places that hit elements through the same taps."""
-    base = w.base_dilation
-    place_step, tap_step = base // gcd(w.stride, base), base // gcd(w.window_dilation, base)
-    found = []
-    for place in range(min(place_step, size)):
-        # Through tap t this place looks at first + t * window_dilation, where there are elements at multiples of base.
-        first = place * w.stride - w.padding_low
-        tap = next((t for t in range(min(tap_step, w.size)) if (first + t * w.window_dilation) % base == 0), w.size)
-        padding = -(first + tap * w.window_dilation) // base if tap < w.size else 0
-        taps = len(range(tap, w.size, tap_step))
-        inner = WindowDimension(taps, place_step * w.stride // base, padding, 0, tap_step * w.window_dilation // base)
-        found.append((slice(place, None, place_step), slice(tap, None, tap_step), inner))
-    return found
-
-
-def _turned(w: WindowDimension, size: int) -> WindowDimension:
-    """The dimension with places for taps and taps for places."""
-    return WindowDimension(size, w.window_dilation, w.padding_low, w.padding_high, w.stride, w.base_dilation)
 
 
 def _multiply(lhs: Array, rhs: Array, out: Array, first: int, last: int) -> None:

@@ -16,8 +16,9 @@ from hlotool.interp.kernels.base import kernel
 from hlotool.interp.kernels.contraction import product_type, unrounded_product
 from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.kernels.window_products import Convolution
+from hlotool.interp.values import Value
 from hlotool.interp.windows import taps
-from hlotool.opdefs.kinds import ConvolutionKind, DimLabels, Int, SparsityConfig, Window
+from hlotool.opdefs.kinds import ConvolutionKind, DimLabels, Int, Window
 from hlotool.shapes.shape import Shape
 
 __all__: list[str] = []
@@ -35,11 +36,10 @@ def convolution(
     feature_group_count: Int,
     batch_group_count: Int,
     convolution_kind: ConvolutionKind,
-    sparsity_config: SparsityConfig | None,
     result: Shape,
 ) -> Array:
-    if sparsity_config is not None or isinstance(rhs, tuple) or convolution_kind not in _FORWARD:
-        raise Violation("R001", "opcode", "hlotool computes neither sparse convolutions nor those of kind dgrad and wgrad")
+    if convolution_kind not in _FORWARD or _is_packed(lhs, rhs, dim_labels, feature_group_count):
+        raise Violation("R001", "opcode", "hlotool computes neither convolutions of packed sparse kernels nor those of kind dgrad and wgrad")
     number = product_type(lhs, rhs, NUMBERS[result.element_type])
     is_float = number.kind == "float"
     if is_float:
@@ -55,6 +55,13 @@ def convolution(
     else:
         _sum_of_shifted(images, kernels, out, window, number)
     return converted(made.astype(number.held, copy=False), NUMBERS[result.element_type])
+
+
+def _is_packed(lhs: Array, rhs: Value, labels: DimLabels, feature_groups: int) -> bool:
+    """Whether the kernel leaves out elements that are zero; one that is written out is used as it is, as on XLA:CPU."""
+    if isinstance(rhs, tuple):
+        return True
+    return bool(lhs.shape[labels.input_feature] != rhs.shape[labels.kernel_input_feature] * feature_groups)
 
 
 def _sum_of_shifted(images: Array, kernels: Array, out: Array, window: Window, number: NumberType) -> None:

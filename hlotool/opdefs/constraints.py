@@ -61,6 +61,8 @@ def _leaf_pairs(first: Shape, second: Shape) -> Iterator[tuple[Path, Shape, Shap
             continue
         if a.is_tuple and b.is_tuple and len(a.elements) == len(b.elements):
             stack += [((path, k), a.elements[k], b.elements[k]) for k in range(len(a.elements) - 1, -1, -1)]
+        elif a.element_type == b.element_type == "buffer":
+            stack.append((path, a.elements[0], b.elements[0]))
         else:
             yield path, a, b
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from hlotool.errors import Violation
 from hlotool.opdefs.base import LAYOUT_KEPT, MIXED_PRECISION, op, require
 from hlotool.opdefs.constraints import difference, same_order, same_shape
-from hlotool.opdefs.custom_call_targets import BUFFER_CONVERTERS, check_buffers, check_target
+from hlotool.opdefs.custom_call_targets import BUFFER_CONVERTERS, LAYOUT_KEEPERS, check_buffers, check_target
 from hlotool.opdefs.inference import (
     bare,
     bounds,
@@ -37,6 +37,7 @@ from hlotool.opdefs.kinds import (
     TypedLiteral,
     Window,
 )
+from hlotool.opdefs.layouts import require_kept_layout
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.shapes.shape import ProgramShape, Shape, array_shape, compatible, subshape, tuple_shape
 from hlotool.shapes.values import AliasPair
@@ -293,6 +294,8 @@ def _custom_call_constraints(result: Shape, operands: tuple[Shape, ...], attribu
     pairs = attributes["output_to_operand_aliasing"]
     target = attributes["custom_call_target"]
     check_target(target, result, operands, pairs)
+    if target in LAYOUT_KEEPERS:
+        require_kept_layout(result, operands, modes)
     _check_aliases(result, operands, pairs, modes, converts=target in BUFFER_CONVERTERS)
     check_buffers(result, operands, pairs)
 

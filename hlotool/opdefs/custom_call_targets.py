@@ -12,7 +12,7 @@ from hlotool.opdefs.inference import count, is_scalar
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.values import AliasPair
 
-__all__ = ["BUFFER_CONVERTERS", "Path", "buffer_paths", "check_buffers", "check_target", "holds_buffers"]
+__all__ = ["BUFFER_CONVERTERS", "LAYOUT_KEEPERS", "Path", "buffer_paths", "check_buffers", "check_target", "holds_buffers"]
 
 Path = tuple[int, ...]
 TargetCheck = Callable[[Shape, tuple[Shape, ...], Sequence[AliasPair]], None]
@@ -87,6 +87,8 @@ _TARGETS: dict[str, TargetCheck] = {
 
 BUFFER_CONVERTERS = frozenset({"Pin", "Unpin"})
 """The targets whose result is the operand's memory as a value of the other kind."""
+LAYOUT_KEEPERS = frozenset({"LayoutConstraint"})
+"""The targets that cannot arrange an array anew."""
 
 
 def check_target(target: str, result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:

@@ -23,6 +23,7 @@ __all__ = [
     "check_kept_layout",
     "check_sliced_memory",
     "check_updated_memory",
+    "require_kept_layout",
 ]
 
 FAST_MEMORY = 1
@@ -60,14 +61,20 @@ def _lasting(layout: Layout, same_type: bool) -> Layout:
 
 def check_kept_layout(op: OpDef, result: Shape, operands: Sequence[Shape], modes: VerifyModes) -> None:
     """Refuses an op that computes where it can only read and write what lies alike: in one memory, and in one order if modes ask for it."""
-    layout, name = result.layout, op.name
-    if layout is None or name not in _KEEPS_ORDER:
+    if op.name in _KEEPS_ORDER:
+        require_kept_layout(result, operands, modes, is_elementwise=op.name in _ELEMENTWISE)
+
+
+def require_kept_layout(result: Shape, operands: Sequence[Shape], modes: VerifyModes, *, is_elementwise: bool = False) -> None:
+    """Refuses a result that does not lie as the operands of its rank do."""
+    layout = result.layout
+    if layout is None:
         return
     for operand in operands:
         given = operand.layout
         if given is None or given is layout or operand.rank != result.rank:
             continue
-        if HOST_MEMORY in (given.memory_space, layout.memory_space) and given.memory_space != layout.memory_space and name in _ELEMENTWISE:
+        if HOST_MEMORY in (given.memory_space, layout.memory_space) and given.memory_space != layout.memory_space and is_elementwise:
             message = f"operand in S({given.memory_space}), result in S({layout.memory_space})"
             raise Violation("L031", "opcode", message, "compute on the host with operands and result in host memory, or transfer first")
         if not modes.layouts_kept:

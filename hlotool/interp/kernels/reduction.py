@@ -98,7 +98,7 @@ def _in_windows(reducer: Computation, x: Array, init: Array, axes: tuple[int, ..
     while any(x.shape[k] > _WINDOW for k in axes):
         window, sizes = [], []
         for k, size in enumerate(x.shape):
-            length = min(size, _WINDOW) if k in axes else 1
+            length = max(1, min(size, _WINDOW)) if k in axes else 1
             positions = -(-size // length)
             surplus = positions * length - size
             window.append(WindowDimension(length, length, surplus // 2, surplus - surplus // 2))

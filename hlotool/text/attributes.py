@@ -55,6 +55,9 @@ def make_attributes(builder: ModuleBuilder, op: OpDef, attributes: Sequence[Attr
         spec = op.attributes.get(name) or COMMON_ATTRIBUTES.get(name)
         if spec is None:
             if builder.strict:
+                if name == "calls" and "to_apply" in values and "called_computations" in op.attributes:
+                    message = "to_apply and calls exclude each other"
+                    raise Violation("S042", attribute.position, message, "list all computations in called_computations={...}")
                 raise unknown_attribute(op, attribute)
             builder.report("S015", attribute.position, f"'{op.name}' has no attribute '{name}'", severity="warning")
             values[name] = attribute.value

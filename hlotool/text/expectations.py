@@ -72,6 +72,8 @@ _FIELDS = {
 _LONGEST_KEY = 200
 _FRONTEND_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*(?<!backend_config)=[ \t]*\Z")
 _MODULE_WORD = re.compile(r"(?<![A-Za-z0-9_.\-])HloModule\s*\Z")
+# What could be the beginning of a body behind an attribute that calls one, or a list of names.
+_LISTED_NAME = re.compile(r"(?P<key>[a-z_]+)=[ \t]*\{[ \t]*(?P<name>%?[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*\Z")
 _WORD = re.compile(r"%?[A-Za-z_][A-Za-z0-9_.\-]*=?|-?[0-9][0-9A-Za-z_.+\-]*|\"(?:[^\"\\\n]++|\\.)*+\"?|->|<=|\.\.\.|.", re.DOTALL)
 # The word before a fault, and whether an equals sign follows it.
 _BEFORE = re.compile(r"([A-Za-z_][A-Za-z0-9_\-]*+)(=?+)[ \t]*+\Z")
@@ -111,6 +113,13 @@ def describe(text: str, position: int, accepts: frozenset[str]) -> tuple[str, st
     if code == "S001" and misnamed.lstrip("%") in ELEMENT_TYPES:
         name = misnamed.lstrip("%")
         return "S046", f"'{name}' is an element type and cannot name an instruction", f"call it '{name}_'"
+    listed = _LISTED_NAME.search(text, max(0, position - _LONGEST_KEY), position) if "EQUAL" in accepts and seen in ("}", ",") else None
+    if listed is not None:
+        return (
+            "S017",
+            f"'{listed['key']}' takes the name of a computation or its body, not a list of names",
+            f"write {listed['key']}={listed['name']}",
+        )
     if code == "S001" and "EQUAL" in accepts and len(seen) == 1 and not seen.isalnum() and seen not in _PUNCTUATION:
         return "S048", f"{shown} is not allowed in a name", "names consist of letters, digits, '_', '.' and '-'"
     return code, f"expected {expected}, found {shown}", hint

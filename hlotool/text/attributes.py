@@ -15,6 +15,7 @@ from hlotool.shapes.shape import Shape
 from hlotool.shapes.sharding import check_against_shape
 from hlotool.shapes.strings import is_raw_dict, quote
 from hlotool.text.builder import ModuleBuilder
+from hlotool.text.expectations import TO_APPLY_AND_CALLS
 
 __all__ = ["Attribute", "backend_config_text", "complete", "converted", "make_attributes", "split_annotations", "unknown_attribute"]
 
@@ -56,8 +57,7 @@ def make_attributes(builder: ModuleBuilder, op: OpDef, attributes: Sequence[Attr
         if spec is None:
             if builder.strict:
                 if name == "calls" and "to_apply" in values and "called_computations" in op.attributes:
-                    message = "to_apply and calls exclude each other"
-                    raise Violation("S042", attribute.position, message, "list all computations in called_computations={...}")
+                    raise Violation("S042", attribute.position, TO_APPLY_AND_CALLS, "list all computations in called_computations={...}")
                 raise unknown_attribute(op, attribute)
             builder.report("S015", attribute.position, f"'{op.name}' has no attribute '{name}'", severity="warning")
             values[name] = attribute.value

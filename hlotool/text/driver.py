@@ -173,9 +173,9 @@ _RESUME = re.compile(
 # The name that an instruction would have, however wrong it is.
 _NAMED = re.compile(r"[ \t]*(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=")
 # Codes for what is missing or wrong behind a word, which is shown then: a module without a name, a key without a proper value, half a name.
-_ABOUT_WORD_BEFORE = frozenset({"M019", "M023", "S017", "S048"})
+_ABOUT_WORD_BEFORE = frozenset({"M019", "M023", "S017", "S042", "S048"})
 _LONGEST_WORD = 200
-_WORD_BEFORE = re.compile(r"[A-Za-z0-9_.\-]+=?\s*\Z")
+_WORD_BEFORE = re.compile(r"(?:[a-z_]+=[ \t]*\{[ \t]*%?)?[A-Za-z0-9_.\-]+=?\s*\Z")
 _TOKEN_START = re.compile(r"[A-Za-z0-9_%{}()\[\],=:*+~?\"'-]|<=|\.\.\.")
 
 
@@ -213,6 +213,11 @@ def _recover(session: Session, state: Any, thread: Any, position: int, resumed: 
     text, states = session.text, state.parse_conf.states
     builder = session.builder
     inside = _last_state(state, states, "FUSED_RUN")
+    while len(builder.scopes) > 1 and inside >= 0 and _is_inline_here(text, builder.scope.computation.start, position):
+        # A body that begins within a broken line ends with it: the next lines belong to the body around it.
+        builder.scopes.pop()
+        opened = max(index for index, value in enumerate(state.value_stack[:inside]) if value is OPENED)
+        inside = _last_state(state, states, "FUSED_RUN", opened + 1)
     line_start = text.rfind("\n", 0, position) + 1
     line = _RESUME.match(text, line_start) if line_start > resumed else None
     if line and line["header"]:
@@ -246,9 +251,14 @@ def _recover(session: Session, state: Any, thread: Any, position: int, resumed: 
     return match.start()
 
 
-def _last_state(state: Any, states: dict[Any, dict[str, Any]], token: str) -> int:
-    """Index on the state stack of the last state that shifts `token`, -1 when there is none."""
-    for index in range(len(state.state_stack) - 1, -1, -1):
+def _is_inline_here(text: str, start: int, position: int) -> bool:
+    """Whether a computation begins inside of an instruction, on the line of this offset."""
+    return text[max(0, start - 1) : start] == "{" and "\n" not in text[start:position]
+
+
+def _last_state(state: Any, states: dict[Any, dict[str, Any]], token: str, below: int | None = None) -> int:
+    """Index on the state stack of the last state that shifts `token`, if asked one under the index `below`; -1 when there is none."""
+    for index in range((len(state.state_stack) if below is None else below) - 1, -1, -1):
         action = states[state.state_stack[index]].get(token)
         if action is not None and action[0] is Shift:
             return index

@@ -10,7 +10,9 @@ from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.dtype import ELEMENT_TYPES
 
-__all__ = ["describe"]
+__all__ = ["TO_APPLY_AND_CALLS", "describe"]
+
+TO_APPLY_AND_CALLS = "to_apply and calls exclude each other"
 
 _TERMINALS = {
     "a name": "IDENT PERCENT_NAME COLON_NAME",
@@ -114,6 +116,8 @@ def describe(text: str, position: int, accepts: frozenset[str]) -> tuple[str, st
         name = misnamed.lstrip("%")
         return "S046", f"'{name}' is an element type and cannot name an instruction", f"call it '{name}_'"
     listed = _LISTED_NAME.search(text, max(0, position - _LONGEST_KEY), position) if "EQUAL" in accepts and seen in ("}", ",") else None
+    if listed is not None and listed["key"] == "calls" and "to_apply=" in text[text.rfind("\n", 0, position) + 1 : position]:
+        return "S042", TO_APPLY_AND_CALLS, None
     if listed is not None:
         return (
             "S017",

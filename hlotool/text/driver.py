@@ -175,7 +175,7 @@ _NAMED = re.compile(r"[ \t]*(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)
 # Codes for what is missing or wrong behind a word, which is shown then: a module without a name, a key without a proper value, half a name.
 _ABOUT_WORD_BEFORE = frozenset({"M019", "M023", "S017", "S042", "S048"})
 _LONGEST_WORD = 200
-_WORD_BEFORE = re.compile(r"(?:[a-z_]+=[ \t]*\{[ \t]*%?)?[A-Za-z0-9_.\-]+=?\s*\Z")
+_WORD_BEFORE = re.compile(r"(?:[a-z_]+=[ \t]*\{[ \t]*%?(?=[A-Za-z0-9_.\-]+[ \t]*\Z))?[A-Za-z0-9_.\-]+=?\s*\Z")
 _TOKEN_START = re.compile(r"[A-Za-z0-9_%{}()\[\],=:*+~?\"'-]|<=|\.\.\.")
 
 

@@ -78,6 +78,8 @@ def rejected(path: Path, case: Case) -> None:
     for expected, diagnostic in zip(wanted, found, strict=True):
         if expected.words not in f"{diagnostic.message} [{diagnostic.hint}]":
             raise Mismatch(f"'{expected.words}' is neither in message nor hint of\n  {diagnostic} [{diagnostic.hint}]")
+        if expected.column and expected.column != diagnostic.column:
+            raise Mismatch(f"points to column {diagnostic.column}, wanted {expected.column}:\n  {diagnostic} [{diagnostic.hint}]")
 
 
 def rejected_like_xla(path: Path, case: Case) -> None:

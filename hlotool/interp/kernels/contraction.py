@@ -5,6 +5,8 @@ Everything is brought into the form [batch, rows, contracted] @ [batch, contract
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -34,6 +36,101 @@ def dot(
     number = NUMBERS[result.element_type]
     made = matrix_product(left, right, product_type(lhs, rhs, number))
     return converted(made, number).reshape((*batch, *rows, *columns))
+
+
+@kernel("scaled-dot")
+def scaled_dot(
+    lhs: Array,
+    rhs: Array,
+    lhs_scale: Array,
+    rhs_scale: Array,
+    *,
+    lhs_batch_dims: Dims,
+    lhs_contracting_dims: Dims,
+    rhs_batch_dims: Dims,
+    rhs_contracting_dims: Dims,
+    result: Shape,
+) -> Array:
+    """Both operands are multiplied by their scales in the type that is computed in, which narrow products would not fit."""
+    left, right = _scaled(lhs, lhs_scale), _scaled(rhs, rhs_scale)
+    return dot(
+        left,
+        right,
+        lhs_batch_dims=lhs_batch_dims,
+        lhs_contracting_dims=lhs_contracting_dims,
+        rhs_batch_dims=rhs_batch_dims,
+        rhs_contracting_dims=rhs_contracting_dims,
+        result=result,
+    )
+
+
+def _scaled(operand: Array, scale: Array) -> Array:
+    """Each element times the scale of its block; a scalar stands for no scale."""
+    wide = operand.astype(number_type(operand).computed)
+    if not scale.ndim:
+        return wide
+    factors = scale.astype(wide.dtype)
+    for axis, (size, blocks) in enumerate(zip(operand.shape, scale.shape, strict=True)):
+        factors = np.repeat(factors, size // max(blocks, 1), axis)
+    return np.asarray(wide * factors)
+
+
+@kernel("ragged-dot")
+def ragged_dot(
+    lhs: Array,
+    rhs: Array,
+    group_sizes: Array,
+    *,
+    lhs_batch_dims: Dims,
+    lhs_contracting_dims: Dims,
+    rhs_batch_dims: Dims,
+    rhs_contracting_dims: Dims,
+    lhs_ragged_dims: Dims,
+    rhs_group_dims: Dims,
+    result: Shape,
+) -> Array:
+    """The product of each group: its rows with its own slice of rhs, or its part of a contracted dimension; zeros outside of all groups."""
+    ragged = lhs_ragged_dims[0]
+    ends = np.cumsum(group_sizes.astype(np.int64), axis=-1)
+    groups = list(zip(np.moveaxis(ends - group_sizes, -1, 0), np.moveaxis(ends, -1, 0), strict=True))
+    product = partial(dot, lhs_batch_dims=lhs_batch_dims, lhs_contracting_dims=lhs_contracting_dims, result=result)
+    if ragged in lhs_batch_dims:
+        kept = _within(lhs, np.zeros_like(ends[..., 0]), ends[..., -1], ragged, lhs_batch_dims)
+        made = product(lhs, rhs, rhs_batch_dims=rhs_batch_dims, rhs_contracting_dims=rhs_contracting_dims)
+        rows = kept.transpose(*lhs_batch_dims, *_others(lhs.ndim, lhs_batch_dims)).reshape(
+            [kept.shape[k] for k in lhs_batch_dims] + [1] * (made.ndim - len(lhs_batch_dims))
+        )
+        return np.where(rows, made, made.dtype.type(0))
+    if ragged in lhs_contracting_dims:
+        outer, paired = (*lhs_batch_dims, *lhs_contracting_dims), rhs_contracting_dims[lhs_contracting_dims.index(ragged)]
+        products = []
+        for low, high in groups:
+            # What lies outside of every group must not be multiplied, not even by zero.
+            near = slice(max(0, int(low.min(initial=lhs.shape[ragged]))), max(0, int(high.max(initial=0))))
+            left, right = (x[(slice(None),) * axis + (near,)] for x, axis in ((lhs, ragged), (rhs, paired)))
+            inside = _within(lhs, low, high, ragged, outer)[(slice(None),) * ragged + (near,)]
+            part = np.where(inside, left, lhs.dtype.type(0))
+            products.append(product(part, right, rhs_batch_dims=rhs_batch_dims, rhs_contracting_dims=rhs_contracting_dims))
+        return np.stack(products)
+    axis = rhs_group_dims[0]
+    batch, contracted = (tuple(k - (k > axis) for k in dims) for dims in (rhs_batch_dims, rhs_contracting_dims))
+    rows_of = (*lhs_batch_dims, *_others(lhs.ndim, lhs_batch_dims, lhs_contracting_dims))
+    made = np.zeros(result.dimensions, NUMBERS[result.element_type].held)
+    for group, (low, high) in enumerate(groups):
+        inside = _within(lhs, low, high, ragged, rows_of)
+        rows = inside.transpose(*rows_of, *lhs_contracting_dims).reshape([inside.shape[k] for k in rows_of] + [1] * (made.ndim - len(rows_of)))
+        np.copyto(made, product(lhs, rhs.take(group, axis), rhs_batch_dims=batch, rhs_contracting_dims=contracted), where=rows)
+    return made
+
+
+def _within(lhs: Array, low: Array, high: Array, ragged: int, outer: Sequence[int]) -> Array:
+    """Where along the ragged dimension a group lies: [1, ..., n, ..., 1], with the dimensions outside of it if the groups differ there."""
+    places = np.arange(lhs.shape[ragged])
+    inside = (places >= low[..., None]) & (places < high[..., None])
+    shown = [*list(outer)[: low.ndim], ragged]
+    order = np.argsort(shown)
+    sizes = [lhs.shape[k] if k in shown else 1 for k in range(lhs.ndim)]
+    return inside.transpose(order).reshape(sizes)
 
 
 def _others(rank: int, *taken: Dims) -> list[int]:

@@ -19,9 +19,6 @@ def keep_freed_memory() -> bool:
     """Asks the C library to keep what this process frees for what it allocates next; whether it knows how to.
 
     It does so for the whole process, so only a command should ask, not a library that somebody imports. Known to glibc.
-
-    >>> keep_freed_memory() in (True, False)
-    True
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -22,7 +22,7 @@ from hlotool.interp.lockstep import in_lockstep
 from hlotool.interp.memory import too_much_memory
 from hlotool.interp.observers import Observer, Observers
 from hlotool.interp.options import RunOptions
-from hlotool.interp.program import Program, Step, obstacles, works_on_lanes
+from hlotool.interp.program import Program, Step, is_worth_keeping, obstacles, works_on_lanes
 from hlotool.interp.queues import HostQueues
 from hlotool.interp.values import Value, checked_argument, leaves, owned, owns_memory, with_leaves
 from hlotool.ir.model import Computation, Module
@@ -224,7 +224,7 @@ class Evaluator:
                 raise self._failed(step, error) from error
             if step.is_used:
                 slots[step.target] = value
-            if constants is not None and step.is_constant:
+            if constants is not None and step.is_constant and is_worth_keeping(value):
                 constants[step.target] = value
             value = None
             operands.clear()

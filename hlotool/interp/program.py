@@ -23,7 +23,7 @@ from hlotool.interp.values import Value
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.shapes.shape import Shape
 
-__all__ = ["Program", "Step", "in_order", "obstacles", "works_on_lanes"]
+__all__ = ["Program", "Step", "in_order", "is_worth_keeping", "obstacles", "works_on_lanes"]
 
 
 class Step:
@@ -108,14 +108,10 @@ class Program:
                 known.add(step.target)
 
     def settle(self, found: dict[int, Value]) -> None:
-        """Takes values of constant steps for good, when the computation is one that runs often; such steps are done with.
-
-        Only where they are small: what is large may be computed again, or is of no use beside what was computed from it.
-        """
+        """Takes values of constant steps for good, when the computation is one that runs often; such steps are done with."""
         self.is_settled = True
         for slot, value in found.items():
-            if isinstance(value, np.ndarray) and (value.nbytes <= _SMALL or not any(value.strides)):
-                self.initial[slot] = value
+            self.initial[slot] = value
         needed, steps = {self.result}, []
         for step in reversed(self.steps):
             if step.is_constant and (step.target not in needed or self.initial[step.target] is not None):
@@ -137,6 +133,15 @@ class Program:
 
 _SMALL = 1 << 16
 """Bytes of constant values that are kept from one run to the next."""
+
+
+def is_worth_keeping(value: Value) -> bool:
+    """Whether a constant value is small; what is large may be computed again, or is of no use beside what was computed from it.
+
+    >>> is_worth_keeping(np.zeros(9)), is_worth_keeping(np.zeros(9_000_000)), is_worth_keeping(np.broadcast_to(np.zeros(()), 9_000_000))
+    (True, False, True)
+    """
+    return isinstance(value, np.ndarray) and (value.nbytes <= _SMALL or not any(value.strides))
 
 
 def _is_repeatable(x: Instruction) -> bool:

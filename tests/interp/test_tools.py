@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 import hlotool
+from hlotool.interp.allocation import keep_freed_memory
 from hlotool.interp.comparison import compare, tolerance_of
 from hlotool.interp.inputs import random_arguments
 from hlotool.interp.memory import estimate
@@ -148,6 +151,28 @@ def test_weights_keep_sums_small():
     x, w = drawn(text)
     assert 0.9 < x.std() < 1.1
     assert 0.03 < w.std() < 0.036
+
+
+# ---- memory of the process --------------------------------------------------------------------------------------------
+
+
+def test_keeping_memory_is_asked_of_the_c_library(monkeypatch):
+    asked = []
+
+    class Library:
+        def mallopt(self, parameter, value):
+            asked.append((parameter, value))
+            return 1
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: Library())
+    assert keep_freed_memory()
+    # No arrays from the system directly, and nothing given back to it: M_MMAP_MAX and M_TRIM_THRESHOLD.
+    assert asked == [(-4, 0), (-1, -1)]
+
+
+def test_a_library_without_the_means_changes_nothing(monkeypatch):
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
+    assert not keep_freed_memory()
 
 
 # ---- comparison -------------------------------------------------------------------------------------------------------

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from case_files import Expected
 from compare import differences
 
-from hlotool.errors import ParseError, Source
+from hlotool.errors import Diagnostic, ParseError, Source
 from hlotool.ir.model import Module
 from hlotool.text.parser import parse_source
 
-__all__ = ["Mismatch", "parsed", "same"]
+__all__ = ["Mismatch", "compare_findings", "parsed", "same"]
 
 
 class Mismatch(Exception):
     """What a case says and what hlotool does differ; shown without a traceback."""
+
+
+def compare_findings(found: Iterable[Diagnostic], wanted: list[Expected]) -> None:
+    """Demands exactly the announced findings, with their columns and words where these are announced."""
+    found = sorted(found, key=lambda d: (d.line, d.code))
+    shown = "\n  ".join(f"{d} [{d.hint}]" for d in found)
+    if [(d.line, d.code) for d in found] != [(e.line, e.code) for e in wanted]:
+        raise Mismatch(f"wanted {[f'{e.code} on line {e.line}' for e in wanted]}, found\n  {shown}")
+    for expected, d in zip(wanted, found, strict=True):
+        if expected.words not in f"{d.message} [{d.hint}] {d.notes}":
+            raise Mismatch(f"'{expected.words}' is neither in message, hint nor notes of\n  {d} [{d.hint}]")
+        if expected.column and expected.column != d.column:
+            raise Mismatch(f"points to column {d.column}, wanted {expected.column}:\n  {d}")
 
 
 def parsed(text: str, filename: str = "<string>") -> Module:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from case_files import Case, expected_errors, expected_line, read_bytes_as_text
 
-from checks.common import Mismatch, parsed, same
+from checks.common import Mismatch, compare_findings, parsed, same
 from hlotool.errors import Diagnostic, ParseError, Source
 from hlotool.ir.model import Module
 from hlotool.text.parser import parse, parse_source
@@ -71,15 +71,7 @@ def rejected(path: Path, case: Case) -> None:
     wanted = expected_errors(case.text)
     if not wanted:
         raise Mismatch("a case that is refused announces it with `// error: CODE`")
-    found = sorted(_faults(case.text), key=lambda d: (d.line, d.code))
-    shown = "\n  ".join(f"{d} [{d.hint}]" for d in found)
-    if [(d.line, d.code) for d in found] != [(e.line, e.code) for e in wanted]:
-        raise Mismatch(f"wanted {[f'{e.code} on line {e.line}' for e in wanted]}, found\n  {shown}")
-    for expected, diagnostic in zip(wanted, found, strict=True):
-        if expected.words not in f"{diagnostic.message} [{diagnostic.hint}]":
-            raise Mismatch(f"'{expected.words}' is neither in message nor hint of\n  {diagnostic} [{diagnostic.hint}]")
-        if expected.column and expected.column != diagnostic.column:
-            raise Mismatch(f"points to column {diagnostic.column}, wanted {expected.column}:\n  {diagnostic} [{diagnostic.hint}]")
+    compare_findings(_faults(case.text), wanted)
 
 
 def rejected_like_xla(path: Path, case: Case) -> None:

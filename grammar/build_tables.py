@@ -1,6 +1,6 @@
 """Build hook: makes the parse tables of the grammar and puts both into the wheel.
 
-It knows how to pack, not what tables are; `hlotool.text.grammar` does.
+It knows how to pack, not what tables are; `hlotool.text.parse.grammar` does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class BuildTables(BuildHookInterface[Any]):
         # The package itself is not installed while it is being built; of it, this imports one module that needs Lark only.
         sys.path.insert(0, self.root)
         try:
-            from hlotool.text.grammar import write_tables  # noqa: PLC0415
+            from hlotool.text.parse.grammar import write_tables  # noqa: PLC0415
         finally:
             sys.path.remove(self.root)
         write_tables()

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from hlotool.interp import evaluate as evaluate
     from hlotool.interp import evaluate_replicas as evaluate_replicas
     from hlotool.opdefs.modes import VerifyModes as VerifyModes
-    from hlotool.text import PrintOptions as PrintOptions
-    from hlotool.text import parse as parse
-    from hlotool.text import parse_all as parse_all
-    from hlotool.text import to_text as to_text
-    from hlotool.text.files import parse_file as parse_file
     from hlotool.text.formatting.formatter import format_text as format_text
     from hlotool.text.formatting.style import FormatStyle as FormatStyle
-    from hlotool.verify import verify as verify
+    from hlotool.text.parse.parser import parse as parse
+    from hlotool.text.parse.parser import parse_all as parse_all
+    from hlotool.text.parse.parser import parse_file as parse_file
+    from hlotool.text.print.options import PrintOptions as PrintOptions
+    from hlotool.text.print.printer import to_text as to_text
+    from hlotool.verifier.engine import verify as verify
 
 __version__ = "0.1.0"
 
@@ -38,19 +38,19 @@ _HOMES = {
     "FormatStyle": "hlotool.text.formatting.style",
     "HlotoolError": "hlotool.errors",
     "ParseError": "hlotool.errors",
-    "PrintOptions": "hlotool.text",
+    "PrintOptions": "hlotool.text.print.options",
     "HostQueues": "hlotool.interp",
     "RunOptions": "hlotool.interp",
     "Token": "hlotool.interp",
     "evaluate": "hlotool.interp",
     "evaluate_replicas": "hlotool.interp",
     "format_text": "hlotool.text.formatting.formatter",
-    "parse": "hlotool.text",
-    "parse_all": "hlotool.text",
-    "parse_file": "hlotool.text.files",
-    "to_text": "hlotool.text",
+    "parse": "hlotool.text.parse.parser",
+    "parse_all": "hlotool.text.parse.parser",
+    "parse_file": "hlotool.text.parse.parser",
+    "to_text": "hlotool.text.print.printer",
     "VerifyModes": "hlotool.opdefs.modes",
-    "verify": "hlotool.verify",
+    "verify": "hlotool.verifier.engine",
 }
 __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604
 

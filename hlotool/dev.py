@@ -14,9 +14,9 @@ from pathlib import Path
 
 from hlotool import dev_docs
 from hlotool.errors import Diagnostic, HlotoolError, ParseError
-from hlotool.text.files import read_text
-from hlotool.text.grammar import write_tables
-from hlotool.text.parser import parse_all
+from hlotool.text.parse.grammar import write_tables
+from hlotool.text.parse.parser import parse_all
+from hlotool.text.source.files import read_text
 
 __all__ = ["compare", "coverage", "main", "read_tallies"]
 

@@ -1,6 +1,6 @@
 """Makes `docs/rules` and `docs/ops` of the code: tables, docstrings, op definitions, and the cases that test the rules.
 
-What it says of a rule or an opcode is gathered by `verify.explanations`; run it with `python -m hlotool.dev docs`.
+What it says of a rule or an opcode is gathered by `verifier.explanations`; run it with `python -m hlotool.dev docs`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hlotool.cli.explain import op_markdown, rule_markdown
 from hlotool.codes import CODE_NAMES
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
-from hlotool.verify.explanations import FAMILIES, explain_op, explain_rule
+from hlotool.verifier.explanations import FAMILIES, explain_op, explain_rule
 
 __all__ = ["pages", "stale", "write"]
 

@@ -154,7 +154,7 @@ class InternalError(HlotoolError):
 class Violation(Exception):
     """A rule is broken: raised by op definitions and value codecs, turned into a Diagnostic by whoever knows the place.
 
-    `at` names what is to blame, in the words that `text.places` lists: an attribute ("slice_sizes"), "operand 1", "shape", "opcode", or a
+    `at` names what is to blame, in the words that `text.source.places` lists: an attribute ("slice_sizes"), "operand 1", "shape", "opcode", or a
     character offset.
     """
 

@@ -16,8 +16,8 @@ from hlotool.ir.model import Module
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import OPS
-from hlotool.text.parser import parse
-from hlotool.verify.registry import MODULE_RULES, SHAPE_RULES, load_rules
+from hlotool.text.parse.parser import parse
+from hlotool.verifier.registry import MODULE_RULES, SHAPE_RULES, load_rules
 
 HERE = Path(__file__).parent
 PACKAGE = Path(hlotool.__file__).parent
@@ -32,7 +32,7 @@ _LATER = {"P024", "P026", "P030"}
 # No text can spell a schedule that its lines are not; modules that programs build can have one.
 _NOT_IN_TEXT = {"A028", "A029"}
 # These choose and fix what others find.
-_NAMED_ONLY = {"verify/presets.py", "verify/fixing.py"}
+_NAMED_ONLY = {"verifier/presets.py", "verifier/fixing.py"}
 
 
 def accepted() -> list[Module]:

@@ -15,9 +15,9 @@ from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.dtype import ELEMENT_TYPES
-from hlotool.text import grammar
-from hlotool.text.callbacks import callbacks
-from hlotool.text.session import attribute_tokens
+from hlotool.text.parse import grammar
+from hlotool.text.parse.callbacks import callbacks
+from hlotool.text.parse.session import attribute_tokens
 
 TEXT = grammar.grammar_text()
 BUILT = grammar._build(TEXT)

@@ -13,13 +13,13 @@ import hlotool
 PACKAGE = Path(hlotool.__file__).parent
 # Floor by package or module; what stands on the same floor does not see each other.
 FLOORS = {
-    "record": 0, "codes": 1, "errors": 1, "shapes": 2, "opdefs": 3, "ir": 4, "text": 5, "analysis": 6, "verify": 7, "builder": 8, "interp": 9,
-    "opt": 10, "diff": 11, "lsp": 12, "cli": 13, "dev_docs": 14, "dev": 15, "__main__": 14,
+    "collection": 0, "memo": 0, "record": 0, "codes": 1, "errors": 1, "shapes": 2, "opdefs": 3, "ir": 4, "text": 5, "analysis": 6, "verifier": 7, "builder": 8, "interp": 9,
+    "optimizer": 10, "differ": 11, "lsp": 12, "cli": 13, "dev_docs": 14, "dev": 15, "__main__": 14,
 }  # fmt: skip
 # The table of lazily resolved names stands outside the floors.
 EXEMPT = {PACKAGE / "__init__.py"}
 # Library, and the only packages that may import it.
-ARRAYS = {"interp", "opt", "diff"}
+ARRAYS = {"interp", "optimizer", "differ"}
 LIBRARIES: dict[str, set[str]] = {"lark": {"text"}, "click": {"cli"}, "rich": {"cli"}, "numpy": ARRAYS, "ml_dtypes": ARRAYS, "scipy": {"interp"}}
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path not in EXEMPT)
 

@@ -7,11 +7,11 @@ import time
 import pytest
 
 from hlotool.codes import CODE_NAMES, DEFAULT_LINTS, severity_of
-from hlotool.text.json_text import first_fault
-from hlotool.text.locate import locate
-from hlotool.text.parser import parse
-from hlotool.text.places import parse_place
-from hlotool.verify import verify
+from hlotool.shapes.json_text import first_fault
+from hlotool.text.locate.instruction import locate
+from hlotool.text.parse.parser import parse
+from hlotool.text.source.places import parse_place
+from hlotool.verifier.engine import verify
 
 DEAD = "HloModule m\nENTRY e {\n  p = f32[4] parameter(0)\n  d = f32[4] abs(p)\n  ROOT n = f32[%s] negate(p)\n}"
 

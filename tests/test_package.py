@@ -66,7 +66,7 @@ def test_wheel_holds_grammar_and_tables(wheel: Path) -> None:
         names = archive.namelist()
         assert len(names) == len(set(names))
         assert archive.read("hlotool/grammar/hlo.lark") == (ROOT / "grammar" / "hlo.lark").read_bytes()
-        assert archive.read("hlotool/text/hlo.tables")[64:69] == b" lark"
+        assert archive.read("hlotool/text/parse/hlo.tables")[64:69] == b" lark"
         metadata = archive.read(f"hlotool-{hlotool.__version__}.dist-info/METADATA").decode()
     tops = {name.partition("/")[0] for name in names}
     assert tops == {"hlotool", f"hlotool-{hlotool.__version__}.dist-info"}
@@ -84,7 +84,7 @@ def test_installed_command(environment: Path, tmp_path: Path) -> None:
 
 def test_installed_package_loads_its_tables(environment: Path, tmp_path: Path) -> None:
     script = (
-        "import hlotool, hlotool.text.grammar as grammar\n"
+        "import hlotool, hlotool.text.parse.grammar as grammar\n"
         "def rebuild(text): raise SystemExit('the tables were built anew')\n"
         "grammar._build = rebuild\n"
         f"hlotool.parse_file({str(SAMPLE)!r})\n"
@@ -110,7 +110,7 @@ def test_importing_the_package_imports_nothing_else(environment: Path, tmp_path:
 
 def test_editable_installation(source: Path, tmp_path: Path) -> None:
     """The tables are made in the source tree, and nothing is copied."""
-    tables = source / "hlotool" / "text" / "hlo.tables"
+    tables = source / "hlotool" / "text" / "parse" / "hlo.tables"
     tables.unlink(missing_ok=True)
     target = tmp_path / "site"
     command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--quiet", "--target", target, "-e", source]
@@ -127,7 +127,7 @@ def test_source_distribution_is_complete(source: Path, tmp_path: Path) -> None:
     run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--quiet", "-w", wheels, archive, cwd=tmp_path)
     (built,) = wheels.glob("*.whl")
     with zipfile.ZipFile(built) as wheel:
-        assert {"hlotool/grammar/hlo.lark", "hlotool/text/hlo.tables"} <= set(wheel.namelist())
+        assert {"hlotool/grammar/hlo.lark", "hlotool/text/parse/hlo.tables"} <= set(wheel.namelist())
 
 
 def test_dependencies_are_what_is_declared() -> None:

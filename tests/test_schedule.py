@@ -13,8 +13,8 @@ from hlotool.analysis.users import users
 from hlotool.ir.model import Module
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.shapes.memory import array_bytes, readable_bytes
-from hlotool.text.parser import parse
-from hlotool.verify import verify
+from hlotool.text.parse.parser import parse
+from hlotool.verifier.engine import verify
 
 SCHEDULED = "HloModule m, is_scheduled=true\n"
 LINE = SCHEDULED + "ENTRY e {\n  p = f32[4] parameter(0)\n  a = f32[4] abs(p)\n  ROOT b = f32[4] negate(a), control-predecessors={p}\n}"

@@ -21,11 +21,11 @@ from hlotool.record import replace
 from hlotool.shapes.layout import Layout
 from hlotool.shapes.shape import array_shape, tuple_shape
 from hlotool.shapes.values import PaddingDimension
-from hlotool.text.locate import locate
-from hlotool.text.parser import parse
-from hlotool.text.places import parse_place
-from hlotool.verify import verify
-from hlotool.verify.selection import SelectionError
+from hlotool.text.locate.instruction import locate
+from hlotool.text.parse.parser import parse
+from hlotool.text.source.places import parse_place
+from hlotool.verifier.engine import verify
+from hlotool.verifier.selection import SelectionError
 
 HERE = Path(__file__).parent
 TWO_FAULTS = "ENTRY e {\n  p = f32[4] parameter(0)\n  a = f32[5] negate(p)\n  ROOT b = s32[3] convert(p)\n}"
@@ -185,7 +185,7 @@ def test_a_tolerant_parse_keeps_its_findings() -> None:
 
 def test_the_package_can_be_called() -> None:
     # Whoever imports a module of the package first finds the package under the function's name.
-    script = "import hlotool.verify.engine, hlotool; print(hlotool.verify(hlotool.parse('ENTRY e { ROOT p = f32[] parameter(0) }')))"
+    script = "import hlotool.verifier.engine, hlotool; print(hlotool.verify(hlotool.parse('ENTRY e { ROOT p = f32[] parameter(0) }')))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=HERE.parent)
     assert done.stdout == "[]\n"
 

@@ -39,7 +39,7 @@ class AsyncFlow:
 
         >>> from hlotool.analysis.callgraph import callers
         >>> from hlotool.analysis.users import users
-        >>> from hlotool.text.parser import parse
+        >>> from hlotool.text.parse.parser import parse
         >>> module = parse("ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) ROOT d = f32[4] abs-done(s) }")
         >>> [x.name for _, x in AsyncFlow(users, callers(module)).arrivals(module.entry, module.entry.instructions[1])]
         ['s', 'd']
@@ -114,7 +114,7 @@ def written_opcode(x: Instruction, module: Module, suffix: str | None = None) ->
 
     With a suffix, what the author would write for that part of the same operation.
 
-    >>> from hlotool.text.parser import parse
+    >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) ROOT d = f32[4] abs-done(s) }")
     >>> written_opcode(module.entry.root, module), written_opcode(module.entry.root, module, "start")
     ('abs-done', 'abs-start')

@@ -18,7 +18,7 @@ Call = tuple[Computation, Instruction]
 def calling(computation: Computation) -> list[Instruction]:
     """The instructions that call computations.
 
-    >>> from hlotool.text.parser import parse
+    >>> from hlotool.text.parse.parser import parse
     >>> module = parse("f { ROOT x = f32[] parameter(0) }  ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")
     >>> [x.name for x in calling(module.entry)]
     ['c']
@@ -29,7 +29,7 @@ def calling(computation: Computation) -> list[Instruction]:
 def callers(module: Module) -> dict[Computation, list[Call]]:
     """For each computation that is called, the calls in textual order.
 
-    >>> from hlotool.text.parser import parse
+    >>> from hlotool.text.parse.parser import parse
     >>> module = parse("f { ROOT x = f32[] parameter(0) }  ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")
     >>> [(computation.name, x.name) for computation, x in callers(module)[module.computations[0]]]
     [('e', 'c')]
@@ -45,7 +45,7 @@ def callers(module: Module) -> dict[Computation, list[Call]]:
 def reachable(starts: Iterable[Computation], known: Container[Computation] = ()) -> set[Computation]:
     """These computations and all that they call, directly or through others; what is `known` is left out, with all that it calls.
 
-    >>> from hlotool.text.parser import parse
+    >>> from hlotool.text.parse.parser import parse
     >>> module = parse("f { ROOT x = f32[] parameter(0) }  ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")
     >>> sorted(computation.name for computation in reachable([module.entry]))
     ['e', 'f']

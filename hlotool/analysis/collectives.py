@@ -30,7 +30,7 @@ def groups_of(x: Instruction) -> ReplicaGroups:
 def group_mode(x: Instruction) -> str:
     """What the ids of its groups number: replicas, partitions, replicas of all partitions together, or devices.
 
-    >>> from hlotool.text.parser import parse
+    >>> from hlotool.text.parse.parser import parse
     >>> group_mode(parse("ENTRY e { p = f32[4] parameter(0) ROOT r = f32[4] all-to-all(p), channel_id=1, dimensions={0} }").entry.root)
     'partitions'
     """

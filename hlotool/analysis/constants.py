@@ -8,7 +8,7 @@ from __future__ import annotations
 from hlotool.ir.model import Instruction
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.literal import Literal
-from hlotool.text.literal_data import element_tokens
+from hlotool.text.literals.data import element_tokens
 
 __all__ = ["number_of", "uniform_spelling", "uniform_value"]
 
@@ -72,7 +72,7 @@ def _uniform_data(literal: Literal) -> str | None:
 def uniform_value(x: Instruction) -> float | int | None:
     """The number that every element of the result is, where that follows from one constant.
 
-    >>> from hlotool.text.parser import parse
+    >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { z = f32[] constant(0.5) ROOT b = f32[4] broadcast(z), dimensions={} }")
     >>> uniform_value(module.entry.root)
     0.5

@@ -22,7 +22,7 @@ _MAY_HAVE_EFFECTS = _EFFECTS | _COLLECTIVES | {"custom-call"}
 def computations_with_effects(module: Module) -> set[Computation]:
     """The computations in which something with an effect stands, directly or in what they call.
 
-    >>> from hlotool.text.parser import parse
+    >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { t = token[] after-all() ROOT i = (f32[], token[]) infeed(t) }")
     >>> module.entry in computations_with_effects(module)
     True
@@ -40,7 +40,7 @@ def computations_with_effects(module: Module) -> set[Computation]:
 def has_effect(x: Instruction, computations: set[Computation]) -> bool:
     """Whether the instruction has an effect, given the computations that have one.
 
-    >>> from hlotool.text.parser import parse
+    >>> from hlotool.text.parse.parser import parse
     >>> [has_effect(x, set()) for x in parse("ENTRY e { t = token[] after-all() ROOT i = (f32[], token[]) infeed(t) }").entry.instructions]
     [False, True]
     """

@@ -74,7 +74,7 @@ _OPERANDS_IN_START = {"all-gather-start": 0, "collective-permute-start": 0, "cop
 def peak_memory(module: Module, memory_space: int = 0) -> PeakMemory:
     """The most memory that the entry computation has in use at once, in one memory space.
 
-    >>> from hlotool.text.parser import parse
+    >>> from hlotool.text.parse.parser import parse
     >>> text = "HloModule m, is_scheduled=true ENTRY e { p = f32[8] parameter(0) a = f32[8] abs(p) ROOT b = f32[2] slice(a), slice={[0:2]} }"
     >>> peak = peak_memory(parse(text))
     >>> peak.bytes, peak.at.name, [buffer.instruction.name for buffer in peak.live]

@@ -22,7 +22,7 @@ _MOST_TURNS = 2
 def carried_elements(body: Computation) -> dict[int, Instruction]:
     """The elements of a loop's state that its body passes on unchanged: for each index the get-tuple-element that is passed on.
 
-    >>> from hlotool.text.parser import parse
+    >>> from hlotool.text.parse.parser import parse
     >>> text = "b { t = (s32[], f32[]) parameter(0) i = s32[] get-tuple-element(t), index=0 u = f32[] get-tuple-element(t), index=1 "
     >>> text += "j = s32[] negate(i) ROOT r = (s32[], f32[]) tuple(j, u) } ENTRY e { ROOT p = f32[] parameter(0) }"
     >>> carried_elements(parse(text).computations[0])
@@ -41,7 +41,7 @@ def carried_elements(body: Computation) -> dict[int, Instruction]:
 def trip_count(loop: Instruction) -> int | None:
     """How often a while runs: 0, 1, or 2 for more; None where constants do not say it.
 
-    >>> from hlotool.text.parser import parse
+    >>> from hlotool.text.parse.parser import parse
     >>> text = "c { x = f32[] parameter(0) ROOT f = pred[] constant(false) } b { x = f32[] parameter(0) ROOT y = f32[] negate(x) } "
     >>> trip_count(parse(text + "ENTRY e { p = f32[] parameter(0) ROOT w = f32[] while(p), condition=c, body=b }").entry.root)
     0

@@ -22,7 +22,7 @@ def without_converts(x: Instruction) -> Instruction:
 def binary_root(computation: Computation) -> Instruction | None:
     """The one operation that combines both parameters into the result, conversions apart; None where there is no such thing.
 
-    >>> from hlotool.text.parser import parse
+    >>> from hlotool.text.parse.parser import parse
     >>> module = parse("f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] subtract(a, b) } ENTRY e { ROOT p = f32[] parameter(0) }")
     >>> binary_root(module.computations[0]).opcode
     'subtract'

@@ -44,7 +44,7 @@ def spans(computation: Computation, users: Mapping[Instruction, Sequence[Instruc
     """The operations that begin and end in one computation, by their beginning.
 
     >>> from hlotool.analysis.users import users
-    >>> from hlotool.text.parser import parse
+    >>> from hlotool.text.parse.parser import parse
     >>> entry = parse("ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) ROOT d = f32[4] abs-done(s) }").entry
     >>> [(span.start.name, span.done.name, span.first, span.last) for span in spans(entry, users(entry))]
     [('s', 'd', 1, 2)]

@@ -24,7 +24,7 @@ Pairs = tuple[tuple[int, int], ...]
 def pairs_of(x: Instruction) -> Pairs:
     """Source and target of every transfer that the instruction takes part in; () where it does not say.
 
-    >>> from hlotool.text.parser import parse
+    >>> from hlotool.text.parse.parser import parse
     >>> text = 't = token[] after-all() ROOT r = (f32[], u32[], token[]) recv(t), frontend_attributes={_xla_send_recv_source_target_pairs={{0,1}}}'
     >>> pairs_of(parse(f"ENTRY e {{ {text} }}").entry.root)
     ((0, 1),)

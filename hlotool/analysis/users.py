@@ -13,7 +13,7 @@ __all__ = ["users"]
 def users(computation: Computation) -> dict[Instruction, list[Instruction]]:
     """For each instruction that is used, its users in textual order, each once.
 
-    >>> from hlotool.text.parser import parse
+    >>> from hlotool.text.parse.parser import parse
     >>> entry = parse("ENTRY e { p = f32[] parameter(0) ROOT c = f32[] add(p, p) }").entry
     >>> [x.name for x in users(entry)[entry.instructions[0]]]
     ['c']

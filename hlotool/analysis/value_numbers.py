@@ -20,7 +20,7 @@ Frozen = Callable[[AttributeSet], Any]
 class ComputationClasses:
     """Computations by what they compute: equal up to names, metadata and backend configuration means the same class.
 
-    >>> from hlotool.text.parser import parse
+    >>> from hlotool.text.parse.parser import parse
     >>> module = parse("f { ROOT x = f32[] parameter(0) } g { ROOT y = f32[] parameter(0) } ENTRY e { ROOT p = f32[4] parameter(0) }")
     >>> classes = ComputationClasses(module)
     >>> [classes.first[computation].name for computation in module.computations]
@@ -59,7 +59,7 @@ class ComputationClasses:
 def value_numbers(computation: Computation, frozen: Frozen, *, parameters_by_number: bool = False) -> dict[Instruction, int]:
     """A number for each instruction; equal numbers mean equal opcode, shape, attributes, immediate and operands, these by number.
 
-    >>> from hlotool.text.parser import parse
+    >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) b = f32[] abs(p) ROOT s = f32[] add(a, b) }")
     >>> list(value_numbers(module.entry, ComputationClasses(module).frozen).values())
     [0, 1, 1, 2]

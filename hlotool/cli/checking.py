@@ -62,8 +62,8 @@ def check_file(file: str, checks: Checks, job: Job) -> Checked:
 def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = False) -> list[Finding]:
     """The findings in all modules of a text, by place."""
     # --help imports this module, and shall not wait for the parser.
-    from hlotool.text.parser import decoded, parse_source, parts_of  # noqa: PLC0415
-    from hlotool.verify.engine import check  # noqa: PLC0415
+    from hlotool.text.parse.parser import decoded, parse_source, parts_of  # noqa: PLC0415
+    from hlotool.verifier.engine import check  # noqa: PLC0415
 
     source = Source(text, name)
     found: list[Finding] = []
@@ -76,7 +76,7 @@ def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = Fals
             entry = module.entry.name
             diagnostics = check(module, checks.modes, checks.selection)
             if wants_fixes and diagnostics:
-                diagnostics = import_module("hlotool.verify.fixing").with_fixes(module, diagnostics)
+                diagnostics = import_module("hlotool.verifier.fixing").with_fixes(module, diagnostics)
         except ParseError as error:
             diagnostics = _fixes_for_broken(part.source, error.diagnostics) if wants_fixes else error.diagnostics
         for d in diagnostics:
@@ -87,11 +87,11 @@ def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = Fals
 
 def _fixes_for_broken(source: Source, found: list[Diagnostic]) -> list[Diagnostic]:
     """The errors of a text that does not parse, with the fixes that need no more than what can be read of it."""
-    fixing = import_module("hlotool.verify.fixing")
+    fixing = import_module("hlotool.verifier.fixing")
     if fixing.fix_rules().keys().isdisjoint(d.code for d in found):
         return found
     try:
-        module = import_module("hlotool.text.parser").parse_source(source, strict=False)
+        module = import_module("hlotool.text.parse.parser").parse_source(source, strict=False)
         return fixing.with_fixes(module, found)  # type: ignore[no-any-return]
     except ParseError:
         return found

@@ -1,6 +1,6 @@
 """`hlotool explain`: what a rule checks, or what an opcode does.
 
-What there is to say is known by `verify.explanations`; `cli.explain` writes it.
+What there is to say is known by `verifier.explanations`; `cli.explain` writes it.
 """
 
 from __future__ import annotations

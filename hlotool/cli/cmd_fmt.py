@@ -97,7 +97,7 @@ def line_range(ctx: click.Context, param: click.Parameter, value: str | None) ->
 
 def format_file(file: str, style: FormatStyle, job: Job) -> Result:
     """Formats one file by a job; every failure is a Result, so that it can come from another process and stops no other file."""
-    from hlotool.text.files import InputError  # noqa: PLC0415  # as in cli.inputs
+    from hlotool.text.source.files import InputError  # noqa: PLC0415  # as in cli.inputs
 
     name = job.stdin_filename if file == STDIN else file
     text = ""
@@ -135,8 +135,8 @@ def style_of(width: int | None, settings: Settings) -> FormatStyle:
 
 def _refuse_to_lose(file: str, text: str) -> None:
     """Raises HlotoolError for files that cannot be rewritten without losing what they are."""
-    from hlotool.text.files import InputError, is_compressed  # noqa: PLC0415  # as in cli.inputs
-    from hlotool.text.parser import has_log_prefixes  # noqa: PLC0415
+    from hlotool.text.parse.parser import has_log_prefixes  # noqa: PLC0415
+    from hlotool.text.source.files import InputError, is_compressed  # noqa: PLC0415  # as in cli.inputs
 
     if is_compressed(file):
         raise InputError(f"cannot format '{file}' in place: it is compressed; decompress it, or write the result elsewhere with --stdout")

@@ -1,6 +1,6 @@
 """Explanations of rules and opcodes as text for a terminal, as Markdown and as JSON, and the list of all rules.
 
-What there is to say comes from `verify.explanations`.
+What there is to say comes from `verifier.explanations`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import textwrap
 from collections.abc import Iterator
 
 from hlotool.codes import CODE_NAMES
-from hlotool.verify import explanations
-from hlotool.verify.explanations import OpExplanation, RuleExplanation, explain_rule
-from hlotool.verify.selection import Selection
+from hlotool.verifier import explanations
+from hlotool.verifier.explanations import OpExplanation, RuleExplanation, explain_rule
+from hlotool.verifier.selection import Selection
 
 __all__ = ["explain", "list_rules", "op_markdown", "rule_markdown"]
 

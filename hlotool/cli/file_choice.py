@@ -152,7 +152,7 @@ def _is_hlo(path: str, outcome: Outcome) -> bool:
     if not plain.endswith(".txt"):
         return False
     # --help imports the commands, and shall not wait for the parser, which comes with this.
-    from hlotool.text.files import read_beginning  # noqa: PLC0415
+    from hlotool.text.source.files import read_beginning  # noqa: PLC0415
 
     try:
         return _HLO.match(read_beginning(path, _SNIFFED)) is not None

@@ -73,7 +73,7 @@ def files_or_stdin(files: Sequence[str]) -> Sequence[str]:
 def read_input(name: str, stdin_name: str = "<stdin>") -> tuple[str, str]:
     """Name for messages and text of an argument; raises HlotoolError."""
     # --help imports the commands, and shall not wait for the parser, which comes with this.
-    from hlotool.text.files import InputError, read_stream, read_text  # noqa: PLC0415
+    from hlotool.text.source.files import InputError, read_stream, read_text  # noqa: PLC0415
 
     if name != STDIN:
         return name, read_text(name)

@@ -1,6 +1,6 @@
 """`--fix`, `--diff` and `--add-ignore`: what the library makes of a text is written back, or shown.
 
-The edits and their proofs are the library's (`verify.fixing`, `verify.ignoring`).
+The edits and their proofs are the library's (`verifier.fixing`, `verifier.ignoring`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from hlotool.cli.text_diff import unified_diff
 from hlotool.codes import CODE_NAMES, severity_of
 from hlotool.errors import Diagnostic, HlotoolError
 from hlotool.ir.model import Module
-from hlotool.text.files import InputError, is_compressed
-from hlotool.text.parser import has_log_prefixes
-from hlotool.verify.engine import check
-from hlotool.verify.fixing import FixedText, fix_text
-from hlotool.verify.ignoring import add_ignores
-from hlotool.verify.selection import Layer, Selection
+from hlotool.text.parse.parser import has_log_prefixes
+from hlotool.text.source.files import InputError, is_compressed
+from hlotool.verifier.engine import check
+from hlotool.verifier.fixing import FixedText, fix_text
+from hlotool.verifier.ignoring import add_ignores
+from hlotool.verifier.selection import Layer, Selection
 
 __all__ = ["Wanted", "rewrite_files"]
 

@@ -18,7 +18,7 @@ from hlotool.opdefs.modes import VerifyModes
 from hlotool.record import replace
 
 if TYPE_CHECKING:
-    from hlotool.verify.selection import Selection
+    from hlotool.verifier.selection import Selection
 
 __all__ = ["Checks", "RuleChoice", "rule_options"]
 
@@ -57,7 +57,7 @@ class RuleChoice(NamedTuple):
     def validate(self) -> None:
         """Raises UsageError when an option names no rule."""
         # --help imports the commands, and shall not wait for the verifier.
-        from hlotool.verify.selection import SelectionError, codes_of  # noqa: PLC0415
+        from hlotool.verifier.selection import SelectionError, codes_of  # noqa: PLC0415
 
         for name in (*self.select, *self.extend_select, *self.ignore):
             try:
@@ -67,8 +67,8 @@ class RuleChoice(NamedTuple):
 
     def checks_for(self, name: str, settings: Settings) -> Checks:
         """What is checked in the file `name`; raises ClickException when its settings name what does not exist."""
-        from hlotool.verify.presets import PRESETS as BY_NAME  # noqa: PLC0415  # as above
-        from hlotool.verify.selection import Layer, Selection, SelectionError, codes_of  # noqa: PLC0415
+        from hlotool.verifier.presets import PRESETS as BY_NAME  # noqa: PLC0415  # as above
+        from hlotool.verifier.selection import Layer, Selection, SelectionError, codes_of  # noqa: PLC0415
 
         preset = BY_NAME[self.preset or _setting(settings, "preset") or "default"]
         select = settings.get("lint", "select")

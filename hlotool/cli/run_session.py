@@ -32,7 +32,7 @@ from hlotool.interp.profiling import Profile
 from hlotool.interp.tracing import NonfiniteWatch, Tracer, TraceRow
 from hlotool.interp.values import leaves
 from hlotool.shapes.shape import tuple_shape
-from hlotool.text.files import read_text
+from hlotool.text.source.files import read_text
 
 __all__ = ["Session"]
 

@@ -20,7 +20,7 @@ from hlotool.interp.values import Value, leaves
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.record import Record
 from hlotool.shapes.metadata import StackTables
-from hlotool.text.stack_frames import innermost_location
+from hlotool.text.print.stack_frames import innermost_location
 
 __all__ = ["NonfiniteWatch", "TraceRow", "Tracer", "origin_of"]
 

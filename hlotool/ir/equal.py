@@ -17,7 +17,7 @@ __all__ = ["differences"]
 def differences(first: Module, second: Module) -> Iterator[str]:
     """What differs, place by place; nothing when the modules are the same.
 
-    >>> from hlotool.text.parser import parse
+    >>> from hlotool.text.parse.parser import parse
     >>> list(differences(parse("ENTRY e { ROOT p = f32[2] parameter(0) }"), parse("ENTRY e { ROOT p = f32[3] parameter(0) }")))
     ['e: p: shapes f32[2]{0} and f32[3]{0}']
     """

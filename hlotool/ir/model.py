@@ -1,6 +1,6 @@
 """Module, Computation and Instruction: plain slotted objects that everybody reads and few may change.
 
-Instructions are made by `text.builder` (and later by the builder and rewriter packages); nothing else assigns their fields.
+Instructions are made by `text.parse.builder` (and later by the builder and rewriter packages); nothing else assigns their fields.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Literals: the values of constants, as source spelling or as bytes.
 
-Reading, writing and converting them is the work of `text.literal` and its neighbours; nothing here knows a digit.
+Reading, writing and converting them is the work of `text.literals.parse` and its neighbours; nothing here knows a digit.
 """
 
 from __future__ import annotations

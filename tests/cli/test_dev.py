@@ -8,7 +8,7 @@ import json
 import pytest
 
 from hlotool import dev
-from hlotool.text import grammar
+from hlotool.text.parse import grammar
 
 REPORT = "  FAIL print x: 'why'\n\naccept    9 of 10    90.00 %\nprint     3 of 4     75.00 %\nskewed    1 of 2     50.00 %  (not scored)\n"
 

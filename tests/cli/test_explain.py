@@ -8,9 +8,9 @@ import pytest
 
 from hlotool.codes import CODE_NAMES
 from hlotool.opdefs.table import OPS
-from hlotool.verify.explanations import explain_op, explain_rule
-from hlotool.verify.fixing import fix_rules
-from hlotool.verify.summaries import SUMMARIES
+from hlotool.verifier.explanations import explain_op, explain_rule
+from hlotool.verifier.fixing import fix_rules
+from hlotool.verifier.summaries import SUMMARIES
 
 
 def test_rules(cli):

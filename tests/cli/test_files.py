@@ -14,7 +14,7 @@ import pytest
 import zstandard
 
 import hlotool
-from hlotool.text.files import MAX_BYTES, InputError, read_beginning, read_stream, read_text
+from hlotool.text.source.files import MAX_BYTES, InputError, read_beginning, read_stream, read_text
 
 TEXT = "HloModule m\n\nENTRY e {\n  ROOT p = f32[2] parameter(0)\n}\n"
 DATA = TEXT.encode()
@@ -167,7 +167,7 @@ def test_empty_file(tmp_path):
 def test_other_errors_of_decompression(tmp_path, monkeypatch):
     path = tmp_path / "m"
     path.write_bytes(gzip.compress(DATA))
-    files = importlib.import_module("hlotool.text.files")
+    files = importlib.import_module("hlotool.text.source.files")
     for error, message in ((zlib.error("bad"), "damaged"), (MemoryError(), "not enough memory")):
 
         def fail(*_, error=error, **__):

@@ -7,10 +7,10 @@ import gzip
 import pytest
 
 from hlotool.errors import Diagnostic, Edit, Fix
-from hlotool.text.parser import parse
-from hlotool.verify import verify
-from hlotool.verify.fixing import fix_text, with_fixes
-from hlotool.verify.ignoring import add_ignores
+from hlotool.text.parse.parser import parse
+from hlotool.verifier.engine import verify
+from hlotool.verifier.fixing import fix_text, with_fixes
+from hlotool.verifier.ignoring import add_ignores
 
 BROKEN = "ENTRY %e (p: f32[2]) -> f32[3] {\n  %p = f32[2] parameter(0)\n  ROOT %r = f32[2] negate(f32[3]{0} %p) // why\n}\n"
 MENDED = "ENTRY %e (p: f32[2]) -> f32[2] {\n  %p = f32[2] parameter(0)\n  ROOT %r = f32[2] negate(f32[2] %p) // why\n}\n"

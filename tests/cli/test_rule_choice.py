@@ -8,8 +8,8 @@ import pytest
 
 from hlotool.cli.config import PRESETS, STAGES, TARGETS
 from hlotool.opdefs.modes import VerifyModes
-from hlotool.verify import presets
-from hlotool.verify.selection import Layer, Selection
+from hlotool.verifier import presets
+from hlotool.verifier.selection import Layer, Selection
 
 WRONG = "ENTRY e {\n  p = f32[4] parameter(0)\n  a = f32[5] negate(p)\n  ROOT b = s32[3] convert(p)\n}\n"
 

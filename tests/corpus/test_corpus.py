@@ -13,9 +13,9 @@ import pytest
 from compare import differences
 
 from hlotool.errors import ParseError, Source
-from hlotool.text.parser import parse, parse_source
-from hlotool.text.print_options import PrintOptions
-from hlotool.text.printer import to_text
+from hlotool.text.parse.parser import parse, parse_source
+from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.printer import to_text
 
 CORPUS = Path(os.environ["HLOTOOL_CORPUS"])
 XLA = PrintOptions.xla_default()

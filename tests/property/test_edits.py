@@ -19,7 +19,7 @@ from mutation import (
 )
 
 from hlotool.errors import ParseError
-from hlotool.text.parser import parse, parse_all
+from hlotool.text.parse.parser import parse, parse_all
 
 TESTS = Path(__file__).parent.parent
 KNOWN: set[str] = set()

@@ -24,8 +24,8 @@ from hlotool.errors import InternalError
 from hlotool.ir.model import Module
 from hlotool.text.formatting import formatter, proof
 from hlotool.text.formatting.formatter import format_text
-from hlotool.text.line_reader import NoLines
-from hlotool.text.parser import parse
+from hlotool.text.parse.line_reader import NoLines
+from hlotool.text.parse.parser import parse
 
 MANY = int(os.environ.get("HLOTOOL_FORMATS", "1"))
 BATCH = 15

@@ -11,9 +11,9 @@ from generator import Style, random_module
 from hlotool.errors import Source
 from hlotool.ir.model import Module
 from hlotool.opdefs.table import OPS
-from hlotool.text.parser import parse, parse_source
-from hlotool.text.print_options import PrintOptions
-from hlotool.text.printer import to_text
+from hlotool.text.parse.parser import parse, parse_source
+from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.printer import to_text
 
 SEEDS = range(120)
 XLA = dataclasses.replace(PrintOptions.xla_default(), print_large_constants=True)

@@ -10,9 +10,9 @@ import pytest
 
 from hlotool.errors import HlotoolError, ParseError
 from hlotool.ir.model import Module
-from hlotool.text.parser import parse
-from hlotool.text.print_options import PrintOptions
-from hlotool.text.printer import to_text
+from hlotool.text.parse.parser import parse
+from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.printer import to_text
 
 # Twice the text may take this much more time: more than twice, as the machine may be doing other things.
 MOST = 2.6

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hlotool.errors import ParseError
-from hlotool.text import locate
-from hlotool.text.parser import parse_each
-from hlotool.text.places import parse_place
+from hlotool.text.locate import instruction as locate
+from hlotool.text.parse.parser import parse_each
+from hlotool.text.source.places import parse_place
 
 HERE = Path(__file__).parents[1]
 FILES = sorted([*(HERE / "verify").glob("[a-c]*.hlo"), *(HERE / "ops").glob("[c-d]*.hlo"), *(HERE / "text" / "syntax").glob("[34]*.hlo")])

@@ -6,9 +6,9 @@ import re
 
 from lark.exceptions import UnexpectedInput
 
+from hlotool.collection import no_garbage_collection
 from hlotool.errors import ParseError, Source
 from hlotool.ir.model import Module
-from hlotool.text.driver import read_pieces
 from hlotool.text.formatting.callbacks import callback
 from hlotool.text.formatting.kept import kept_text
 from hlotool.text.formatting.lines import FormattedLines
@@ -17,9 +17,10 @@ from hlotool.text.formatting.proof import check, refuse
 from hlotool.text.formatting.session import FormatSession
 from hlotool.text.formatting.style import FormatStyle
 from hlotool.text.formatting.writer import Writer
-from hlotool.text.fused import FusedPath
-from hlotool.text.lexer import skip_blanks
-from hlotool.text.parser import Part, decoded, form_of, no_garbage_collection, parts_of, read_source
+from hlotool.text.parse.driver import read_pieces
+from hlotool.text.parse.fast_path import FusedPath
+from hlotool.text.parse.lexer import skip_blanks
+from hlotool.text.parse.parser import Part, decoded, form_of, parts_of, read_source
 
 __all__ = ["format_text"]
 

@@ -10,20 +10,20 @@ from typing import Any
 
 from lark.exceptions import UnexpectedInput
 
+from hlotool.memo import Memo
 from hlotool.opdefs.codecs.base import CODECS, Style
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import OPS
-from hlotool.text.driver import Maker, read_pieces
 from hlotool.text.formatting.attribute_order import HEADER_ORDER, attribute_order
 from hlotool.text.formatting.kept import KeptText
 from hlotool.text.formatting.pieces import Joiner
 from hlotool.text.formatting.session import FormatSession
 from hlotool.text.formatting.writer import Writer
-from hlotool.text.marks import MARK_INTERVAL
-from hlotool.text.memo import Memo
-from hlotool.text.runs import RunReader
-from hlotool.text.segments import Stop
+from hlotool.text.parse.driver import Maker, read_pieces
+from hlotool.text.parse.runs import RunReader
+from hlotool.text.parse.segments import Stop
+from hlotool.text.source.marks import MARK_INTERVAL
 
 __all__ = ["FormattedLines"]
 

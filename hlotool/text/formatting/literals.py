@@ -8,8 +8,8 @@ import re
 from hlotool.errors import Violation
 from hlotool.shapes.shape import Shape
 from hlotool.text.formatting.pieces import INDEX_MARK, Joiner
-from hlotool.text.literal import parse_literal
-from hlotool.text.literal_print import literal_text
+from hlotool.text.literals.parse import parse_literal
+from hlotool.text.literals.print import literal_text
 
 __all__ = ["formatted_literal"]
 

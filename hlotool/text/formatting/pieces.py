@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from hlotool.text.formatting.spacing import CLOSERS, OPENERS, SPACING, TIGHT
-from hlotool.text.marks import MARK_INTERVAL
+from hlotool.text.source.marks import MARK_INTERVAL
 
 __all__ = ["COMMENT", "INDEX_MARK", "Joiner", "Piece", "flat"]
 

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from hlotool.errors import InternalError, Source
 from hlotool.ir.equal import differences
 from hlotool.ir.model import Module
-from hlotool.text.comments import comment_spans
 from hlotool.text.formatting.pieces import INDEX_MARK
-from hlotool.text.fused import FusedPath
-from hlotool.text.parser import read_source
+from hlotool.text.parse.fast_path import FusedPath
+from hlotool.text.parse.parser import read_source
+from hlotool.text.source.comments import comment_spans
 
 __all__ = ["check", "refuse"]
 

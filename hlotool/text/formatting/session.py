@@ -9,11 +9,11 @@ from hlotool.shapes.shape import Shape
 from hlotool.text.formatting.literals import formatted_literal
 from hlotool.text.formatting.pieces import Joiner
 from hlotool.text.formatting.writer import Writer
-from hlotool.text.fused import FusedPath
-from hlotool.text.lexer import ACTIVE
-from hlotool.text.line_reader import NoLines
-from hlotool.text.segments import Stop
-from hlotool.text.session import LexerSession
+from hlotool.text.parse.fast_path import FusedPath
+from hlotool.text.parse.lexer import ACTIVE
+from hlotool.text.parse.line_reader import NoLines
+from hlotool.text.parse.segments import Stop
+from hlotool.text.parse.session import LexerSession
 
 __all__ = ["FormatSession", "current"]
 

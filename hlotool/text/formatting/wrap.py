@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from hlotool.text.lexer import raw_value_end, skip_blanks
-from hlotool.text.session import attribute_tokens
+from hlotool.text.parse.lexer import raw_value_end, skip_blanks
+from hlotool.text.parse.session import attribute_tokens
 
 __all__ = ["wrapped"]
 

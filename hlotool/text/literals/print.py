@@ -1,0 +1,114 @@
+"""Writes literals: without loss, or byte for byte as XLA prints them.
+
+Chooses spellings and layout only; `text.literals.floats` knows the digits, `text.literals.parse` the braces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.literal import ELIDED, Literal
+from hlotool.text.literals.data import PART_TYPES, decode
+from hlotool.text.literals.floats import float_digits, unpack_numbers
+from hlotool.text.literals.parse import INDEX_COMMENT, brace_frame
+
+__all__ = ["literal_text", "xla_literal_text"]
+
+_LARGE = 10
+"""Without large constants XLA leaves out arrays with more elements than this."""
+
+# Spellings of integers that XLA prints differently: leading zeros, -0, and those that wrap, as any negative one does in a u64.
+_ODD_INTEGERS = {"signed": re.compile(r"\b0[0-9]|-0|[0-9]{19}"), "unsigned": re.compile(r"\b0[0-9]|-|[0-9]{19}")}
+
+
+def literal_text(literal: Literal) -> str:
+    """The text that XLA reads back as exactly this literal: the author's spelling where there is one.
+
+    Lost is only what no text can say: an imaginary part beside a real part that is a NaN, and a signaling imaginary NaN in c64.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> literal_text(Literal(array_shape("f32", (2,)), data=bytes.fromhex("cdcccc3d00000080")))
+    '{0.1, -0.0}'
+    """
+    return _written(literal, lambda leaf: leaf.text or _from_data(leaf, decode(leaf), exact=True))
+
+
+def xla_literal_text(literal: Literal, *, print_large_constants: bool, typed: bool = False) -> str:
+    """XLA's own print, lossy for -0 and for narrow types; an elided literal prints as `{...}` whatever the options.
+
+    With `typed` the form of the attribute `literal=`: every array after its shape, and nothing left out.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> xla_literal_text(Literal(array_shape("f32", (2,)), "{1e5, 0.10}"), print_large_constants=True, typed=True)
+    'f32[2]{0} {100000, 0.1}'
+    """
+    if typed:
+        return _written(literal, lambda leaf: f"{leaf.shape.text} {_xla_array(leaf)}")
+    if not print_large_constants and (literal.shape.is_tuple or (literal.shape.rank and literal.element_count > _LARGE)):
+        return ELIDED
+    return _written(literal, _xla_array)
+
+
+def _written(literal: Literal, write: Callable[[Literal], str]) -> str:
+    """Arrays by `write`, tuples in parentheses around them; an explicit stack, since tuples nest as deep as the text likes."""
+    if not literal.shape.is_tuple:
+        return write(literal)
+    parts: list[str] = []
+    stack: list[Literal | str] = [literal]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            parts.append(item)
+        elif not item.shape.is_tuple:
+            parts.append(write(item))
+        else:
+            stack.append(" )")
+            for k in range(len(item.elements) - 1, -1, -1):
+                stack.append(item.elements[k])
+                stack.append(", " if k else "( ")
+            if not item.elements:
+                stack.append("( ")
+    return "".join(parts)
+
+
+def _xla_array(literal: Literal) -> str:
+    if literal.text == ELIDED:
+        return ELIDED
+    if literal.data is None and _prints_as_written(literal):
+        return literal.text
+    return _from_data(literal, decode(literal), exact=False)
+
+
+def _prints_as_written(literal: Literal) -> bool:
+    """Whether the text surely is XLA's print already, which spares decoding large integer arrays."""
+    odd = _ODD_INTEGERS.get(ELEMENT_TYPES[literal.shape.element_type].kind)
+    if odd is None or (literal.shape.rank and literal.text[0] != "{"):
+        return False
+    return not odd.search(literal.text if literal.shape.rank <= 3 else INDEX_COMMENT.sub("", literal.text))
+
+
+def _from_data(literal: Literal, data: bytes, *, exact: bool) -> str:
+    shape = literal.shape
+    element = ELEMENT_TYPES[shape.element_type]
+    frame_element = "%s"
+    if element.kind == "pred":
+        texts = ["1" if value else "0" for value in data] if shape.rank else ["true" if value else "false" for value in data]
+    elif element.kind == "float":
+        texts = float_digits(element.name, data, exact=exact)
+    elif element.kind == "complex":
+        frame_element = "(%s, %s)"
+        texts = float_digits(PART_TYPES[element.name], data, exact=exact)
+        if exact and element.name == "c64" and "nan(" in " ".join(texts):
+            texts[1::2] = map(_widened_payload, texts[1::2])
+    else:
+        code = {8: "b", 16: "h", 32: "i", 64: "q"}[max(element.bits, 8)]
+        texts = [str(value) for value in unpack_numbers(code if element.kind == "signed" else code.upper(), data)]
+    return brace_frame((max(size, 0) for size in shape.dimensions), frame_element) % tuple(texts)
+
+
+def _widened_payload(text: str) -> str:
+    """XLA converts an imaginary part from double, which drops the 29 low bits of a NaN's payload."""
+    sign, found, payload = text.partition("nan(")
+    return f"{sign}nan(0x{int(payload[2:-1], 16) << 29:x})" if found else text

@@ -1,0 +1,126 @@
+"""What a text says beside what a module holds: marks ROOT and ENTRY, percent signs, signatures, attributes that XLA forgets.
+
+Asked by rules about spelling. Comments and strings deceive none of these, since blanks and pieces are those of the lexer and the grammar.
+"""
+
+from __future__ import annotations
+
+import re
+
+from lark.exceptions import UnexpectedInput
+
+from hlotool.errors import Source
+from hlotool.ir.model import Computation, Instruction
+from hlotool.text.locate.instruction import Piece, locate, piece_maker
+from hlotool.text.parse.builder import ModuleBuilder
+from hlotool.text.parse.driver import read_pieces
+from hlotool.text.parse.lexer import skip_blanks
+from hlotool.text.parse.session import Session
+from hlotool.text.source.places import Place
+
+__all__ = ["has_attribute", "has_percent_sign", "is_marked_entry", "is_marked_root", "is_written", "signature_parameters"]
+
+_MARK = re.compile(r"(?:ROOT|ENTRY)(?![A-Za-z0-9_.\-=])")
+_OPCODE = Place("opcode")
+
+
+def is_written(text: str, computation: Computation) -> bool:
+    """Whether the text has a header for the computation: not where it stands inside an instruction, or in no text at all.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> text = "ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply={ q = f32[] parameter(0) ROOT r = f32[] abs(q) } }"
+    >>> [is_written(text, computation) for computation in parse(text).computations]
+    [False, True]
+    """
+    # An inline body starts behind its brace.
+    return computation.start >= 0 and text[computation.start - 1 : computation.start] != "{"
+
+
+def _has_mark(text: str, start: int, mark: str) -> bool:
+    found = _MARK.match(text, skip_blanks(text, start))
+    return found is not None and found[0] == mark
+
+
+def is_marked_root(text: str, x: Instruction) -> bool:
+    """Whether the instruction's line begins with ROOT.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> text = "ENTRY e { p = f32[] parameter(0) // ROOT\\n }"
+    >>> is_marked_root(text, parse(text).entry.root)
+    False
+    """
+    return x.start >= 0 and _has_mark(text, x.start, "ROOT")
+
+
+def is_marked_entry(text: str, computation: Computation) -> bool:
+    """Whether the computation's header begins with ENTRY.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> is_marked_entry("ENTRY e { ROOT p = f32[] parameter(0) }", parse("ENTRY e { ROOT p = f32[] parameter(0) }").entry)
+    True
+    """
+    return computation.start >= 0 and _has_mark(text, computation.start, "ENTRY")
+
+
+def has_percent_sign(text: str, x: Instruction) -> bool | None:
+    """Whether an instruction's name is written with a percent sign; None where the text has no name for it.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> text = "ENTRY e { ROOT /* the */ %p = f32[] parameter(0) }"
+    >>> has_percent_sign(text, parse(text).entry.root)
+    True
+    """
+    if x.start < 0:
+        return None
+    at = skip_blanks(text, x.start)
+    mark = _MARK.match(text, at)
+    if mark is not None:
+        at = skip_blanks(text, mark.end())
+    with_sign = text.startswith("%", at)
+    return with_sign if text.startswith(x.name, at + with_sign) else None
+
+
+def has_attribute(text: str, x: Instruction, name: str) -> bool:
+    """Whether the instruction is written with the attribute, whatever became of it.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> text = 'ENTRY e { ROOT p = f32[] parameter(0), metadata={op_name="sharding={}"} }'
+    >>> has_attribute(text, parse(text).entry.root, "metadata"), has_attribute(text, parse(text).entry.root, "sharding")
+    (True, False)
+    """
+    if x.start < 0:
+        return False
+    # What the text leaves out is found at the opcode.
+    return locate(text, x.start, x.end, Place(name)) != locate(text, x.start, x.end, _OPCODE)
+
+
+def signature_parameters(text: str, computation: Computation) -> list[tuple[int, str, str]] | None:
+    """Offset, name and spelled shape of each parameter that the header of a computation announces; None where it has no signature.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> text = "ENTRY e (x: f32[3] /* or 4 */) -> f32[4] { ROOT p = f32[4] parameter(0) }"
+    >>> signature_parameters(text, parse(text).entry)
+    [(9, 'x', 'f32[3]')]
+    """
+    first = min((x.start for x in computation.instructions if x.start >= 0), default=-1)
+    if first < 0 or "->" not in text[computation.start : first]:
+        return None
+    # The header with an empty body is a text of the grammar, too.
+    header = text[computation.start : first] + "}"
+    try:
+        whole = read_pieces(Session(ModuleBuilder(Source(header)), None, header), "headerless", piece_maker)
+    except UnexpectedInput:
+        return None
+    opened = whole.find("computation")
+    opened = opened.find("computation_open") if opened is not None else None
+    signature = opened.find("signature") if opened is not None else None
+    if signature is None:
+        return None
+    found = []
+    for part in signature.parts:
+        if isinstance(part, Piece) and part.rule == "signature_parameter":
+            name, shape = part.parts[0], part.parts[1]
+            at = computation.start + name.start_pos
+            spelled = header[name.start_pos : name.end_pos].rstrip(":").removeprefix("%")
+            found.append((at, spelled, header[shape.start_pos : shape.end_pos]))
+    return found

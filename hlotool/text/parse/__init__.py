@@ -1,0 +1,1 @@
+"""Text to module: the grammar, its lexer, the fast path over whole lines, and the construction of instructions."""

@@ -1,0 +1,125 @@
+"""Asynchronous operations: the sugar `negate-start`, and what ties an update or done to its start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hlotool.errors import Violation, nearest
+from hlotool.ir.model import AttributeSet, Computation, Instruction
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.common import COMMON_ATTRIBUTES
+from hlotool.opdefs.table import OPS
+from hlotool.shapes.shape import Shape
+from hlotool.text.parse.attributes import (
+    Attribute,
+    converted,
+    make_attributes,
+    unknown_attribute,
+)
+from hlotool.text.parse.builder import ModuleBuilder
+
+__all__ = ["SUFFIXES", "adopt", "annotate", "follow", "sugared_op", "wrap"]
+
+_NATIVE = frozenset({"all-gather", "all-reduce", "collective-permute", "copy", "recv", "send"})
+SUFFIXES = {"start": "async-start", "update": "async-update", "done": "async-done"}
+# Annotations that XLA copies from a start to the instruction that it wraps.
+_COPIED = ("frontend_attributes", "statistics", "origin")
+
+
+def sugared_op(opcode: str, position: int) -> tuple[OpDef, OpDef]:
+    """The async opcode and the wrapped one that `X-start`, `X-update` or `X-done` stands for; Violation when it is no sugar."""
+    prefix, _, suffix = opcode.rpartition("-")
+    wrapped, name = OPS.get(prefix), SUFFIXES.get(suffix)
+    if wrapped is None or name is None or prefix in _NATIVE:
+        meant = nearest(opcode, OPS)
+        raise Violation("S012", position, f"unknown opcode '{opcode}'", f"did you mean '{meant}'?" if meant else None)
+    return OPS[name], wrapped
+
+
+def wrap(builder: ModuleBuilder, wrapped: OpDef, shape: Shape | None, attributes: list[Attribute], position: int) -> tuple[AttributeSet, Computation]:
+    """The attributes of the start and its hidden computation, not yet in the module, for `X-start` with result `shape`.
+
+    The root of the computation has no metadata and no checked shape yet.
+    """
+    start = OPS["async-start"]
+    if shape is None or not shape.is_tuple or len(shape.elements) < 2 or not shape.elements[0].is_tuple:
+        found = f", not {shape.text_without_layout}" if shape is not None else ""
+        raise Violation("S017", position, f"the shape of '{wrapped.name}-start' is ((operands...), result, ...){found}")
+    own = [a for a in attributes if a.name in start.attributes and a.name not in wrapped.attributes and a.name != "calls"]
+    outer = own + [a for a in attributes if a.name in COMMON_ATTRIBUTES]
+    inner = [a for a in attributes if a.name in wrapped.attributes or a.name in _COPIED]
+    for attribute in attributes:
+        if attribute not in outer and attribute not in inner:
+            raise unknown_attribute(wrapped, attribute)
+    called = Computation("async_wrapped")
+    thread = next((a.value for a in own if a.name == "async_execution_thread"), "main")
+    operands = shape.elements[0].elements
+    called.instructions = [Instruction("async_param", OPS["parameter"], s, (), immediate=k) for k, s in enumerate(operands)]
+    if wrapped.arity >= 0 and len(operands) != wrapped.arity:
+        raise Violation("S013", position, f"'{wrapped.name}' takes {wrapped.arity} operands, the shape names {len(operands)}")
+    root = Instruction(wrapped.name, wrapped, shape.elements[1], tuple(called.instructions), make_attributes(builder, wrapped, inner, position))
+    called.instructions.append(root)
+    move_to_thread(called, thread)
+    called.root = root
+    values = {a.name: converted(start.attributes.get(a.name) or COMMON_ATTRIBUTES[a.name], a) for a in outer}
+    result = AttributeSet({**values, "calls": called}, (called,))
+    result.pending = True
+    return result, called
+
+
+def adopt(attributes: AttributeSet, metadata: str | None, backend_config: str | None) -> None:
+    """A start given by `calls=`: the computation runs on the start's thread, and its root takes the start's annotations."""
+    called: Computation = attributes["calls"]
+    move_to_thread(called, attributes.get("async_execution_thread", "main"))
+    annotate(called, attributes, metadata, backend_config)
+
+
+def annotate(called: Computation, attributes: AttributeSet, metadata: str | None, backend_config: str | None) -> None:
+    """Gives the root of an asynchronous computation what a start, update or done of it is annotated with, as XLA does."""
+    root = called.root
+    copied = {name: attributes[name] for name in _COPIED if name in attributes}
+    if not (copied or metadata or backend_config):
+        return
+    called.printed_span = None
+    # Written back to the text, these would be copied once more when it is read, and in a chain reach further than they did.
+    authored = root.attributes.authored or (root.attributes, root.metadata_text, root.backend_config)
+    root.attributes = AttributeSet({**root.attributes, **copied}, root.called, root.control_predecessors)
+    root.attributes.authored = authored
+    root.metadata_text = metadata or root.metadata_text
+    root.backend_config = backend_config or root.backend_config
+
+
+def move_to_thread(called: Computation, thread: str) -> None:
+    """Lets a computation and all that it calls run on a thread."""
+    stack, seen = [called], {called}
+    while stack:
+        computation = stack.pop()
+        computation.execution_thread = thread
+        for x in computation.instructions:
+            for callee in x.called:
+                if callee not in seen:
+                    seen.add(callee)
+                    stack.append(callee)
+
+
+def follow(opcode: str, operands: list[Instruction], attributes: AttributeSet, wrapped: OpDef | None, position: int) -> AttributeSet:
+    """The attributes of an update or done: it must follow one async operation and agree with it, and calls what that calls."""
+    if len(operands) != 1:
+        raise Violation("S013", position, f"'{opcode}' takes one operand, an async-start or async-update")
+    before = operands[0]
+    if before.op.name not in ("async-start", "async-update") or not before.called:
+        raise Violation("A003", position, f"'{opcode}' follows an async-start or async-update, '{before.name}' is '{before.op.name}'")
+    called = before.called[0]
+    if wrapped is not None and called.root.op is not wrapped:
+        suffix = opcode.rpartition("-")[2]
+        wraps = called.root.op.name
+        raise Violation("S017", position, f"'{before.name}' wraps '{wraps}', not '{wrapped.name}'", f"write {wraps}-{suffix}")
+    if attributes.get("calls", called) is not called:
+        raise Violation("S017", position, f"'{opcode}' calls '{attributes['calls'].name}', its start calls '{called.name}'")
+    thread = attributes.get("async_execution_thread", called.execution_thread)
+    if thread != called.execution_thread:
+        raise Violation("S017", position, f'async_execution_thread is "{thread}", the start\'s is "{called.execution_thread}"')
+    kept: dict[str, Any] = {k: v for k, v in attributes.items() if k not in ("calls", "async_execution_thread")}
+    result = AttributeSet(kept, (called,))
+    result.pending = attributes.pending
+    return result

@@ -1,0 +1,170 @@
+"""Attributes of one instruction: which names an opcode takes, which it needs, and values narrowed to their kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hlotool.errors import Violation, nearest
+from hlotool.ir.model import AttributeSet, Computation, Instruction
+from hlotool.opdefs.base import AttributeSpec, OpDef
+from hlotool.opdefs.common import COMMON_ATTRIBUTES
+from hlotool.opdefs.table import CODECS
+from hlotool.shapes.metadata import Metadata
+from hlotool.shapes.shape import Shape
+from hlotool.shapes.sharding import check_against_shape
+from hlotool.shapes.strings import is_raw_dict, quote
+from hlotool.text.parse.builder import ModuleBuilder
+from hlotool.text.parse.expectations import TO_APPLY_AND_CALLS
+
+__all__ = ["Attribute", "backend_config_text", "complete", "converted", "make_attributes", "split_annotations", "unknown_attribute"]
+
+
+class Attribute:
+    """One written attribute: where its name stands, the name and the value that its rule built."""
+
+    __slots__ = ("name", "position", "value")
+
+    def __init__(self, name: str, value: Any, position: int) -> None:
+        self.name = name
+        self.value = value
+        self.position = position
+
+
+# XLA stores a while's body before its condition, against the order of printing.
+_STORED_FIRST = "body"
+
+
+# Rules about attributes that only some opcodes take, or that some cannot do without.
+_MISPLACED = {"result_accuracy": "T098", "to_apply": "C039", "calls": "C039", "output_to_operand_aliasing": "C035"}
+_MISSING = {"kind": "C019", "custom_call_target": "C044"}
+
+# What depends on the instruction and not on the attribute's text alone.
+_PENDING = frozenset({"control-predecessors", "sharding", "parameter_replication"})
+
+
+def make_attributes(builder: ModuleBuilder, op: OpDef, attributes: Sequence[Attribute], position: int) -> AttributeSet:
+    """Checks names, kinds and presence; raises Violation for the first fault.
+
+    Control predecessors and what depends on the instruction's shape are left for `complete`.
+    """
+    values: dict[str, Any] = {}
+    for attribute in attributes:
+        name = attribute.name
+        if name in values:
+            raise Violation("S016", attribute.position, f"attribute '{name}' is written twice")
+        spec = op.attributes.get(name) or COMMON_ATTRIBUTES.get(name)
+        if spec is None:
+            if builder.strict:
+                if name == "calls" and "to_apply" in values and "called_computations" in op.attributes:
+                    raise Violation("S042", attribute.position, TO_APPLY_AND_CALLS, "list all computations in called_computations={...}")
+                raise unknown_attribute(op, attribute)
+            builder.report("S015", attribute.position, f"'{op.name}' has no attribute '{name}'", severity="warning")
+            values[name] = attribute.value
+            continue
+        values[name] = converted(spec, attribute)
+    for name in op.required:
+        if name not in values:
+            raise Violation(_MISSING.get(name, "S014"), position, f"'{op.name}' needs the attribute '{name}'", f"add {name}=...")
+    if "to_apply" in values and "called_computations" in op.attributes:
+        # A custom call keeps both spellings in one list.
+        values["called_computations"] = (values.pop("to_apply"),)
+    if "operand_layout_constraints" in values:
+        # XLA forgets what a custom call with constrained layouts calls.
+        values.pop("called_computations", None)
+    result = AttributeSet(values, _called(op, values))
+    result.pending = not _PENDING.isdisjoint(values)
+    builder.has_origins = builder.has_origins or "origin" in values
+    return result
+
+
+def converted(spec: AttributeSpec, attribute: Attribute) -> Any:
+    convert = CODECS[spec.kind].convert
+    if convert is None:
+        return attribute.value
+    try:
+        return convert(attribute.value)
+    except Violation as violation:
+        if isinstance(violation.at, int):
+            raise
+        raise Violation(violation.code, attribute.position, f"{attribute.name}: {violation.message}", violation.hint) from None
+
+
+def unknown_attribute(op: OpDef, attribute: Attribute) -> Violation:
+    allowed = [*op.attributes, *COMMON_ATTRIBUTES]
+    meant = nearest(attribute.name, allowed)
+    hint = f"did you mean '{meant}'?" if meant else f"'{op.name}' takes: {', '.join(sorted(allowed))}"
+    code = _MISPLACED.get(attribute.name, "S015")
+    return Violation(code, attribute.position, f"'{op.name}' has no attribute '{attribute.name}'", hint)
+
+
+def _called(op: OpDef, values: dict[str, Any]) -> tuple[Computation, ...]:
+    called: list[Computation] = []
+    for name in op.attributes:
+        value = values.get(name)
+        if isinstance(value, Computation):
+            called.insert(0, value) if name == _STORED_FIRST else called.append(value)
+        elif isinstance(value, tuple) and value and isinstance(value[0], Computation):
+            called.extend(value)
+    return tuple(called)
+
+
+def complete(builder: ModuleBuilder, op: OpDef, shape: Shape, attributes: AttributeSet, positions: dict[str, int]) -> AttributeSet:
+    """The attributes with what depends on this instruction: resolved control predecessors, sharding expanded to its tuple."""
+    changed: dict[str, Any] = {}
+    predecessors: tuple[Instruction, ...] = ()
+    names = attributes.get("control-predecessors")
+    if names is not None:
+        # Who is named twice comes before only once.
+        predecessors = tuple({builder.instruction(name, at, "S025"): None for name, at in names})
+        changed["control-predecessors"] = predecessors
+    sharding = attributes.get("sharding")
+    if sharding is not None:
+        try:
+            checked = check_against_shape(sharding, shape)
+        except Violation as violation:
+            raise Violation(violation.code, positions.get("sharding", -1), violation.message, violation.hint) from None
+        if checked is not sharding:
+            changed["sharding"] = checked
+    replication = attributes.get("parameter_replication")
+    if replication is not None:
+        _check_replication(op, shape, replication, positions)
+    if not changed:
+        return attributes
+    return AttributeSet({**attributes, **changed}, attributes.called, predecessors)
+
+
+def _check_replication(op: OpDef, shape: Shape, replication: tuple[bool, ...], positions: dict[str, int]) -> None:
+    position = positions.get("parameter_replication", -1)
+    if op.name != "parameter":
+        raise Violation("S015", position, "parameter_replication belongs to parameters only")
+    leaves = sum(1 for _ in shape.leaves())
+    if len(replication) != leaves:
+        raise Violation("S017", position, f"parameter_replication has {len(replication)} entries, the shape has {leaves} leaves")
+
+
+def backend_config_text(value: str) -> str | None:
+    """Canonical spelling of a backend configuration: raw if it is one dictionary, else quoted; None when it is empty."""
+    if not value:
+        return None
+    return value if is_raw_dict(value) else quote(value)
+
+
+def split_annotations(attributes: list[Attribute]) -> tuple[str | None, str | None, list[Attribute]]:
+    """Metadata and backend configuration in canonical text, and the other attributes."""
+    metadata: str | None = None
+    backend_config: str | None = None
+    rest = []
+    seen = set()
+    for attribute in attributes:
+        if attribute.name not in ("metadata", "backend_config"):
+            rest.append(attribute)
+            continue
+        if attribute.name in seen:
+            raise Violation("S016", attribute.position, f"attribute '{attribute.name}' is written twice")
+        seen.add(attribute.name)
+        if isinstance(attribute.value, Metadata):
+            metadata = attribute.value.text if attribute.value != Metadata() else None
+        else:
+            backend_config = backend_config_text(attribute.value)
+    return metadata, backend_config, rest

@@ -1,0 +1,320 @@
+"""Builds a module while its text is parsed: scopes, names, computations and diagnostics.
+
+Both paths of the parser call it, the slow one from Lark's callbacks and the fused one from its line loop; it never looks at tokens'
+spelling. Instructions themselves are checked in `text.parse.instructions`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from hlotool.codes import CODE_NAMES
+from hlotool.errors import Diagnostic, Source, Violation, nearest
+from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
+from hlotool.ir.names import free_name
+from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
+from hlotool.opdefs.table import CODECS
+from hlotool.shapes.shape import Shape, compatible, subshape
+
+__all__ = ["MAX_DIAGNOSTICS", "ModuleBuilder", "Scope"]
+
+# What a message about one place underlines.
+_WORD = re.compile(r"(?:ROOT[ \t]++)?+[A-Za-z0-9_.%\-]++")
+# Codes that are about an attribute as a whole, and its name before the value at which the fault is seen.
+_ABOUT_ATTRIBUTE = frozenset({"S006", "S017", "S018", "S029"})
+_ATTRIBUTE_BEFORE = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]*+=[ \t]*+\Z")
+_LONGEST_ATTRIBUTE = 80
+_PARAMETER = re.compile(r"\bparameter[ \t]*+\([^)]*+\)")
+# The beginning of a pair in input_output_alias.
+_ALIAS_PAIR = re.compile(r"\{[-0-9, \t\r\n]*+\}[ \t\r\n]*+:")
+
+# How far below its use a definition is looked for.
+_FAR = 20_000
+
+MAX_DIAGNOSTICS = 100
+"""A text with more errors than this is not read further."""
+
+
+class Scope:
+    """One computation that is being read."""
+
+    __slots__ = (
+        "broken",
+        "computation",
+        "counters",
+        "is_entry",
+        "is_faulty",
+        "names",
+        "numbers",
+        "odd_names",
+        "result",
+        "result_position",
+        "root_position",
+    )
+
+    def __init__(self, computation: Computation, is_entry: bool, result: Shape | None, result_position: int) -> None:
+        self.computation = computation
+        self.is_entry = is_entry
+        self.result = result
+        self.result_position = result_position
+        self.names: dict[str, Instruction] = {}
+        self.counters: dict[str, int] = {}
+        # Parameter numbers seen, for duplicates and gaps.
+        self.numbers: dict[int, Instruction] = {}
+        self.root_position = -1
+        # Names whose definition is wrong: uses of them are not worth a second message.
+        self.broken: set[str] = set()
+        # Whether anything in it was reported: what it lacks may be the consequence.
+        self.is_faulty = False
+        # Whether some name is legal only with its percent sign, like %true.
+        self.odd_names = False
+
+
+class ModuleBuilder:
+    """Collects one module; `strict` refuses what XLA refuses, otherwise unknown things are kept as raw text."""
+
+    def __init__(self, source: Source, *, strict: bool = True) -> None:
+        self.source = source
+        self.strict = strict
+        self.module = Module("", source)
+        self.computations: dict[str, Computation] = {}
+        self.counters: dict[str, int] = {}
+        # Names of computations that are too faulty to be used: calling them is not worth a second message.
+        self.broken: set[str] = set()
+        self.scopes: list[Scope] = []
+        self.diagnostics: list[Diagnostic] = []
+        self.entry_position = -1
+        self.single_instruction = False
+        self.has_origins = False
+        # Violations propagate instead of being collected while a segment is parsed for the fused path.
+        self.in_segment = False
+
+    # ---- diagnostics --------------------------------------------------------------------------------------------------
+
+    @property
+    def has_errors(self) -> bool:
+        return any(d.severity == "error" for d in self.diagnostics)
+
+    def report(
+        self, code: str, position: int, message: str, hint: str | None = None, end: int = -1, notes: tuple[str, ...] = (), severity: str = "error"
+    ) -> None:
+        line, column = self.source.line_column(position)
+        end_line, end_column = self.source.line_column(end) if end > position else (line, column + 1)
+        computation = None
+        if self.scopes:
+            computation = self.scope.computation.name
+            if severity == "error":
+                self.scope.is_faulty = True
+        self.diagnostics.append(
+            Diagnostic(code, CODE_NAMES[code], severity, message, self.source.filename, line, column, end_line, end_column, hint, notes, computation)
+        )
+
+    def report_violation(self, violation: Violation, position: int, end: int = -1) -> None:
+        """Reports it at `position` unless it says where; `end` is that of the next word if it is not given."""
+        text, start = self.source.text, violation.at if isinstance(violation.at, int) else position
+        word = _WORD.match(text, start)
+        if end < 0 and word is not None:
+            end = word.end()
+        if violation.code in _ABOUT_ATTRIBUTE:
+            name = _ATTRIBUTE_BEFORE.search(text, max(0, start - _LONGEST_ATTRIBUTE), start)
+            end, start = (max(end, start + 1), name.start()) if name is not None else (end, start)
+        self.report(violation.code, start, violation.message, violation.hint, end=end)
+
+    def place(self, position: int) -> str:
+        line, column = self.source.line_column(position)
+        return f"{line}:{column}"
+
+    # ---- computations -------------------------------------------------------------------------------------------------
+
+    @property
+    def scope(self) -> Scope:
+        return self.scopes[-1]
+
+    def open_computation(self, name: str, start: int, *, is_entry: bool = False, result: Shape | None = None, result_position: int = -1) -> Scope:
+        if is_entry:
+            if self.entry_position >= 0:
+                self.report("S010", start, "a module has only one ENTRY computation", notes=(f"the first is at {self.place(self.entry_position)}",))
+            else:
+                self.entry_position = start
+        scope = Scope(Computation(name, start), is_entry, result, result_position)
+        self.scopes.append(scope)
+        return scope
+
+    def close_computation(self, position: int, end: int, thread: str = "main", *, inline: bool = False) -> Computation:
+        """Ends the innermost computation at the brace at `position` and enters it into the module."""
+        scope = self.scope
+        computation = scope.computation
+        computation.end = end
+        computation.execution_thread = thread
+        if not computation.instructions:
+            if not (scope.is_faulty or scope.broken):
+                brace = self.source.text.rfind("{", max(0, computation.start), position)
+                self.report(
+                    "S011",
+                    max(brace, computation.start),
+                    f"computation '{computation.name}' has no instructions",
+                    "write at least a ROOT instruction",
+                )
+            self.scopes.pop()
+            self.broken.add(computation.name)
+            return computation
+        if computation.root is None:
+            computation.root = computation.instructions[-1]
+        if not (scope.is_faulty or scope.broken):
+            self._check_parameters(scope)
+            self._check_result(scope)
+        self.scopes.pop()
+        if inline:
+            computation.name = free_name(computation.name, self.computations, self.counters)
+        elif computation.name in self.computations:
+            first = self.computations[computation.name]
+            note = f"the first definition is at {self.place(first.start)}"
+            self.report("S005", computation.start, f"computation '{computation.name}' is defined twice", notes=(note,))
+        if scope.is_faulty or scope.broken:
+            # What it takes and gives is not known.
+            self.broken.add(computation.name)
+        else:
+            self.computations[computation.name] = computation
+        self.module.computations.append(computation)
+        if scope.is_entry and self.module.entry is None:
+            self.module.entry = computation
+        return computation
+
+    def _check_parameters(self, scope: Scope) -> None:
+        count = len(scope.numbers)
+        if count and max(scope.numbers) >= count:
+            missing = next(k for k in range(count) if k not in scope.numbers)
+            last = scope.numbers[max(scope.numbers)]
+            call = _PARAMETER.search(self.source.text, last.start)
+            start, end = call.span() if call is not None else (self.text_start(last.start), -1)
+            self.report("S021", start, f"parameter number {missing} is missing, though {max(scope.numbers)} is there", end=end)
+
+    def _check_result(self, scope: Scope) -> None:
+        computation = scope.computation
+        if scope.result is None or compatible(scope.result, computation.root.shape):
+            return
+        wanted, found = scope.result.text_without_layout, computation.root.shape.text_without_layout
+        message = f"the signature of '{computation.name}' gives {wanted}, its root '{computation.root.name}' is {found}"
+        self.report("S023", scope.result_position, message, f"change the signature's result to {found}")
+
+    def text_start(self, start: int) -> int:
+        """`start` moved over blanks: a fused instruction begins with the indentation of its line."""
+        text = self.source.text
+        while start < len(text) and text[start] in " \t\r\n":
+            start += 1
+        return start
+
+    # ---- references ---------------------------------------------------------------------------------------------------
+
+    def computation(self, name: str, position: int) -> Computation:
+        """The computation of that name; Violation when it is not defined yet."""
+        found = self.computations.get(name)
+        if found is not None:
+            return found
+        if any(scope.computation.name == name for scope in self.scopes):
+            raise Violation("S029", position, f"computation '{name}' calls itself", "HLO has no recursion; use a while loop")
+        if name in self.broken:
+            raise Violation("", position, "")
+        meant = nearest(name, self.computations)
+        hint = f"did you mean '{meant}'?" if meant else "computations are defined before they are used"
+        raise Violation("S006", position, f"no computation named '{name}' is defined before this place", hint)
+
+    def instruction(self, name: str, position: int, code: str = "S002") -> Instruction:
+        """The instruction of that name in the open computation; Violation when there is none."""
+        scope = self.scope
+        found = scope.names.get(name)
+        if found is not None:
+            return found
+        if name in scope.broken:
+            raise Violation("", position, "")
+        if code == "S002":
+            # XLA counts these as the same error; telling them apart spares the reader a search.
+            self._refuse_elsewhere(name, position)
+        meant = nearest(name, list(scope.names)[-1000:])
+        hint = f"did you mean '{meant}'?" if meant else None
+        raise Violation(code, position, f"no instruction named '{name}' in computation '{scope.computation.name}'", hint)
+
+    def _refuse_elsewhere(self, name: str, position: int) -> None:
+        """Raises Violation if the instruction stands further down in the open computation, or in another one."""
+        text, here = self.source.text, self.scope.computation
+        definition = re.compile(rf"^[ \t]*+(?:ROOT[ \t]++)?+%?+({re.escape(name)})[ \t]*+=|^[ \t]*+\}}", re.MULTILINE)
+        below = definition.search(text, position, position + _FAR)
+        if below is not None and below[1] is not None:
+            message = f"'{name}' is used before it is defined at {self.place(below.start(1))}"
+            # Where the lines are a schedule, this one is wrong.
+            code = "A028" if self.module.is_scheduled else "S027"
+            raise Violation(code, position, message, "move its definition up; HLO text defines before use")
+        for computation in self.module.computations:
+            x = next((x for x in computation.instructions if x.name == name), None)
+            if x is not None:
+                message = f"'{name}' is defined in computation '{computation.name}', not in '{here.name}'"
+                raise Violation("S026", position, message, "values cross computations only as parameters and results")
+
+    # ---- the module ---------------------------------------------------------------------------------------------------
+
+    def set_header(self, name: str, attributes: list[tuple[Any, str, Any]]) -> None:
+        """Takes the header's attributes as (position, name, value)."""
+        self.module.name = name
+        for position, key, value in attributes:
+            spec = MODULE_ATTRIBUTES.get(key)
+            if key in self.module.attributes:
+                self.report("S016", position, f"module attribute '{key}' is written twice", end=position + len(key))
+            elif spec is None:
+                self._unknown_module_attribute(key, position, value)
+            else:
+                self.module.attribute_starts[key] = int(position)
+                convert = CODECS[spec.kind].convert
+                self.module.attributes[key] = convert(value) if convert else value
+
+    def _unknown_module_attribute(self, key: str, position: int, value: Any) -> None:
+        meant = nearest(key, MODULE_ATTRIBUTES)
+        hint = f"did you mean '{meant}'?" if meant else f"a module has: {', '.join(sorted(MODULE_ATTRIBUTES))}"
+        severity = "error" if self.strict else "warning"
+        self.report("M017", position, f"a module has no attribute '{key}'", hint, end=position + len(key), severity=severity)
+        if not self.strict:
+            self.module.attributes[key] = value
+
+    def finish(self, position: int) -> Module:
+        """Completes the module at the end of its text."""
+        module = self.module
+        module.diagnostics = self.diagnostics
+        if not module.computations:
+            if not self.has_errors:
+                self.report("S001", position, "expected a computation, found the end of the text")
+            return module
+        if module.entry is None:
+            module.entry = module.computations[-1]
+        if not module.name:
+            module.name = "_" if self.single_instruction else f"module_{module.entry.name}"
+        if not self.has_errors:
+            self._check_aliases()
+        if self.has_origins:
+            _spread_origins(module)
+        return module
+
+    def _check_aliases(self) -> None:
+        root = self.module.entry.root
+        start = self.module.attribute_starts.get("input_output_alias", 0)
+        written = _ALIAS_PAIR.finditer(self.source.text, start)
+        for pair in self.module.attributes.get("input_output_alias", ()):
+            match = next(written, None)
+            position = match.start() if match is not None else start
+            if root is not None and subshape(root.shape, pair.output_index) is None:
+                index, result = ",".join(map(str, pair.output_index)), root.shape.text_without_layout
+                self.report("M004", position, f"input_output_alias names output {{{index}}}, the result is {result}")
+            elif pair.number < 0:
+                self.report("M005", position, f"input_output_alias names parameter {pair.number}")
+
+
+def _spread_origins(module: Module) -> None:
+    """As XLA does while it parses: an element taken out of a tuple instruction has the origin of what was put in."""
+    for computation in module.computations:
+        for x in computation.instructions:
+            if x.op.name != "get-tuple-element" or "origin" in x.attributes or x.operands[0].op.name != "tuple":
+                continue
+            index = x.attributes["index"]
+            source = x.operands[0].operands[index] if 0 <= index < len(x.operands[0].operands) else None
+            if source is not None and "origin" in source.attributes:
+                computation.printed_span = None
+                x.attributes = AttributeSet({**x.attributes, "origin": source.attributes["origin"]}, x.called, x.control_predecessors)

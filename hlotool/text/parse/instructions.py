@@ -1,0 +1,293 @@
+"""Makes one instruction from its parsed parts: resolves, checks, infers; the only place where XLA's parse-time rules are applied.
+
+The fused path calls the same functions for every distinct text that it meets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
+
+from hlotool.errors import Violation
+from hlotool.ir.model import AttributeSet, Computation, Instruction, seen_by_ops
+from hlotool.ir.names import free_name, is_legal_name
+from hlotool.opdefs.base import OpDef, unknown_op
+from hlotool.opdefs.table import OPS
+from hlotool.shapes.shape import Shape, compatible
+from hlotool.text.literals.parse import parse_literal
+from hlotool.text.parse.async_ops import adopt, annotate, follow, sugared_op, wrap
+from hlotool.text.parse.attributes import (
+    Attribute,
+    complete,
+    make_attributes,
+    split_annotations,
+)
+from hlotool.text.parse.builder import ModuleBuilder
+from hlotool.text.parse.lexer import entry_start, shape_before
+from hlotool.text.source.places import parse_place
+
+__all__ = ["InstructionParts", "Reference", "add_instruction", "checked_shape", "literal_at"]
+
+_program_shape = attrgetter("program_shape")
+
+
+class Reference:
+    """An operand that names an instruction, perhaps with a shape in front and a `#` path behind."""
+
+    __slots__ = ("name", "path", "position", "shape")
+
+    def __init__(self, name: str | None, position: int, shape: Shape | None = None, path: tuple[int, ...] = ()) -> None:
+        self.name = name
+        self.position = position
+        self.shape = shape
+        self.path = path
+
+
+class InstructionParts:
+    """What stands right of the equals sign."""
+
+    __slots__ = ("attributes", "immediate", "opcode", "operands", "position", "shape")
+
+    def __init__(self, shape: Shape | None, opcode: str, position: int, operands: list[Any], immediate: Any, attributes: list[Attribute]) -> None:
+        self.shape = shape
+        self.opcode = opcode
+        self.position = position
+        self.operands = operands
+        self.immediate = immediate
+        self.attributes = attributes
+
+
+# ---- operands ---------------------------------------------------------------------------------------------------------
+
+
+def _resolve(builder: ModuleBuilder, operand: Any) -> Instruction:
+    if isinstance(operand, Instruction):
+        return operand
+    reference: Reference = operand
+    found = _referenced(builder, reference)
+    for k in reference.path:
+        found = _element(builder, found, k, reference.position)
+    if reference.shape is not None and not compatible(reference.shape, found.shape):
+        message = f"the operand is annotated {reference.shape.text_without_layout}, '{found.name}' is {found.shape.text_without_layout}"
+        raise Violation(
+            "S022", shape_before(builder.source.text, reference.position), message, f"write {found.shape.text_without_layout} or drop the annotation"
+        )
+    return found
+
+
+def _referenced(builder: ModuleBuilder, reference: Reference) -> Instruction:
+    name = reference.name
+    if not (builder.single_instruction and len(builder.scopes) == 1) or (name is not None and name in builder.scope.names):
+        if name is None:
+            raise Violation("S001", reference.position, "expected an operand's name behind its shape")
+        return builder.instruction(name, reference.position)
+    if reference.shape is None:
+        message = f"'{name}' has no shape: the operands of a single instruction need one each"
+        raise Violation("S002", reference.position, message, f"write f32[...] {name}, or a whole module")
+    scope = builder.scope
+    number = len(scope.numbers)
+    parameter = Instruction(name or f"_{number}", OPS["parameter"], reference.shape, (), immediate=number)
+    scope.numbers[number] = scope.names[parameter.name] = parameter
+    scope.computation.instructions.append(parameter)
+    return parameter
+
+
+def _element(builder: ModuleBuilder, of: Instruction, k: int, position: int) -> Instruction:
+    """The get-tuple-element that `name#k` stands for."""
+    if not of.shape.is_tuple or not 0 <= k < len(of.shape.elements):
+        raise Violation("S002", position, f"'{of.name}' is {of.shape.text_without_layout}, which has no element {k}")
+    name = _free_name(builder, f"{of.name}_{k}")
+    element = Instruction(name, OPS["get-tuple-element"], of.shape.elements[k], (of,), AttributeSet({"index": k}))
+    builder.scope.names[name] = element
+    builder.scope.computation.instructions.append(element)
+    return element
+
+
+def _free_name(builder: ModuleBuilder, name: str) -> str:
+    return free_name(name, builder.scope.names, builder.scope.counters)
+
+
+# ---- shapes -----------------------------------------------------------------------------------------------------------
+
+
+def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction], attributes: AttributeSet) -> Shape:
+    """The written shape, or the inferred one where none is written or XLA ignores it; raises Violation as XLA's parser refuses."""
+    operand_shapes = tuple([x.shape for x in operands])
+    if op.variadic and len(operands) < len(op.operands):
+        least = f"{len(op.operands)} operand" + "s" * (len(op.operands) != 1)
+        raise Violation("S013", "operands", f"'{op.name}' takes at least {least}, found {len(operands)}")
+    if op.parse_rule is not None:
+        shape = op.parse_rule(shape, operand_shapes, attributes) or shape
+    if shape is not None and not op.shape_ignored:
+        return shape
+    if shape is None and not op.infers:
+        raise Violation("S037", "shape", f"the result shape of '{op.name}' cannot be inferred", f"write it before '{op.name}'")
+    arguments = {name: seen_by_ops(attributes[name], _program_shape) for name in op.attributes if name in attributes}
+    return op.infer(*operand_shapes, **arguments)
+
+
+# ---- one instruction --------------------------------------------------------------------------------------------------
+
+
+def add_instruction(
+    builder: ModuleBuilder, name: str, position: int, parts: InstructionParts, start: int, end: int, *, nested: bool = False
+) -> Instruction | None:
+    """Adds the instruction to the open computation and returns it; a faulty one is reported, marked broken and None is returned."""
+    scope = builder.scope
+    try:
+        if nested:
+            name = _free_name(builder, name)
+        else:
+            _check_name(builder, name, position, start)
+        instruction = _make(builder, name, parts, start, end)
+    except Violation as violation:
+        if violation.code and not _is_known(builder, violation):
+            blamed = _blamed(builder, violation.at, position, parts)
+            is_whole = violation.at == "instruction"
+            builder.report_violation(violation, start if is_whole else blamed, end if is_whole else -1)
+        scope.broken.add(name)
+        return None
+    scope.names[name] = instruction
+    scope.computation.instructions.append(instruction)
+    return instruction
+
+
+# About a name, not about who uses it.
+_ABOUT_NAMES = frozenset({"S002", "S026", "S027", "A028"})
+
+
+def _is_known(builder: ModuleBuilder, violation: Violation) -> bool:
+    """Whether another instruction of the computation has met the same missing definition."""
+    if violation.code not in _ABOUT_NAMES:
+        return False
+    here = builder.scope.computation.name
+    return any(d.code == violation.code and d.message == violation.message and d.computation == here for d in builder.diagnostics)
+
+
+# From an instruction's name to what stands behind the equals sign.
+_TO_SHAPE = re.compile(r"[^=\n]*=[ \t]*")
+
+
+def _blamed(builder: ModuleBuilder, at: str | int, position: int, parts: InstructionParts) -> int:
+    """Where a violation's `at` stands: an attribute, an operand (also when its definition is to blame), or the opcode for everything else."""
+    if isinstance(at, int):
+        return at
+    place = parse_place(at)
+    if place.word == "result":
+        return position
+    if place.word == "shape" and parts.shape is not None and position < parts.position:
+        match = _TO_SHAPE.match(builder.source.text, position)
+        return match.end() if match is not None and match.end() < parts.position else parts.position
+    if place.number is not None and place.of != "call" and place.number < len(parts.operands):
+        return getattr(parts.operands[place.number], "position", parts.position)
+    start = next((attribute.position for attribute in parts.attributes if attribute.name == place.word), -1)
+    if start >= 0 and place.path and place.path[0].isdigit():
+        return entry_start(builder.source.text, start, int(place.path[0]))
+    return start if start >= 0 else parts.position
+
+
+def _check_name(builder: ModuleBuilder, name: str, position: int, start: int) -> None:
+    if not is_legal_name(name):
+        suggestion = "a_" + name.lstrip("_") if name.startswith("__") else name + "_"
+        raise Violation("S046", position, f"'{name}' cannot name an instruction", f"call it '{suggestion}'")
+    first = builder.scope.names.get(name)
+    if first is not None:
+        at = f"; the first is at {builder.place(builder.text_start(first.start))}" if first.start >= 0 else ""
+        raise Violation("S003", start, f"instruction '{name}' is defined twice in computation '{builder.scope.computation.name}'{at}")
+
+
+def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int, end: int) -> Instruction:
+    op, wrapped = OPS.get(parts.opcode), None
+    if op is None:
+        op, wrapped = _sugared_or_unknown(builder, parts)
+    for operand in parts.operands:
+        if isinstance(operand, Reference) and operand.name == name and name not in builder.scope.names:
+            raise Violation("S028", operand.position, f"'{name}' depends on itself: {name} -> {name}")
+    operands = [_resolve(builder, operand) for operand in parts.operands]
+    if op.arity == 0 and operands:
+        raise Violation("S035", parts.position, f"'{op.name}' takes no operands, found {len(operands)}")
+    if op.arity >= 0 and len(operands) != op.arity:
+        wanted = f"{op.arity} operand" + "s" * (op.arity != 1)
+        raise Violation("S013", parts.position, f"'{op.name}' takes {wanted}, found {len(operands)}")
+    metadata, backend_config, rest = split_annotations(parts.attributes)
+    hidden = None
+    if wrapped is not None and op.name == "async-start":
+        attributes, hidden = wrap(builder, wrapped, parts.shape, rest, parts.position)
+    else:
+        attributes = make_attributes(builder, op, rest, parts.position)
+        if op.name == "async-start":
+            adopt(attributes, metadata, backend_config)
+        elif op.name in ("async-update", "async-done"):
+            attributes = follow(parts.opcode, operands, attributes, wrapped, parts.position)
+            annotate(attributes.called[0], attributes, metadata, backend_config)
+        elif op.name in _CHANNEL_DONES:
+            _check_channel(op, operands[0], attributes)
+    immediate: Any = _parameter_number(builder, parts) if op.name == "parameter" else None
+    shape = checked_shape(op, parts.shape, operands, attributes)
+    if op.name == "constant":
+        immediate = literal_at(shape, *parts.immediate)
+        # A literal is static, and so is the constant, whatever was written.
+        shape = immediate.shape
+    attributes = complete(builder, op, shape, attributes, {a.name: a.position for a in rest})
+    if hidden is not None:
+        _keep_hidden(builder, hidden, parts, metadata, backend_config)
+    instruction = Instruction(name, op, shape, tuple(operands), attributes, immediate, metadata, backend_config, start, end)
+    if isinstance(immediate, int):
+        builder.scope.numbers[immediate] = instruction
+    return instruction
+
+
+def _sugared_or_unknown(builder: ModuleBuilder, parts: InstructionParts) -> tuple[OpDef, OpDef | None]:
+    """What an opcode outside the table stands for; one that XLA does not have is kept if the builder is not strict."""
+    try:
+        return sugared_op(parts.opcode, parts.position)
+    except Violation as violation:
+        if builder.strict:
+            raise
+        builder.report(violation.code, parts.position, violation.message, violation.hint, severity="warning")
+        return unknown_op(parts.opcode), None
+
+
+# The end of a transfer is on the channel of what it follows.
+_CHANNEL_DONES = frozenset({"send-done", "recv-done"})
+
+
+def _check_channel(op: OpDef, before: Instruction, attributes: AttributeSet) -> None:
+    if "channel_id" not in before.op.attributes:
+        return
+    own, others = attributes.get("channel_id"), before.attributes.get("channel_id")
+    if own != others:
+        raise Violation(
+            "A022", "channel_id", f"'{op.name}' is on channel {own}, '{before.name}' on channel {others}", "give both the same channel_id"
+        )
+
+
+def _keep_hidden(builder: ModuleBuilder, hidden: Computation, parts: InstructionParts, metadata: str | None, backend_config: str | None) -> None:
+    """Enters the computation that a sugared start made into the module."""
+    root = hidden.root
+    root.shape = checked_shape(root.op, root.shape, root.operands, root.attributes)
+    root.attributes = complete(builder, root.op, root.shape, root.attributes, {})
+    root.metadata_text, root.backend_config = metadata, backend_config
+    builder.module.computations.append(hidden)
+    builder.module.hidden.add(hidden)
+
+
+def literal_at(shape: Shape, text: str, at: int) -> Any:
+    """The literal in `text`, which stands at offset `at` of the source."""
+    try:
+        return parse_literal(shape, text)
+    except Violation as violation:
+        offset = violation.at if isinstance(violation.at, int) else 0
+        raise Violation(violation.code, at + offset, violation.message, violation.hint) from None
+
+
+def _parameter_number(builder: ModuleBuilder, parts: InstructionParts) -> int:
+    number: int = parts.immediate
+    if number < 0:
+        raise Violation("S019", parts.position, f"a parameter number cannot be negative: {number}")
+    if number in builder.scope.numbers:
+        first = builder.scope.numbers[number]
+        raise Violation("S020", "instruction", f"parameter number {number} is taken by '{first.name}'")
+    return number

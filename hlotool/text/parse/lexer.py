@@ -1,0 +1,243 @@
+"""The lexer that feeds Lark's automaton: contextual, plus the tokens that no context-free terminal can describe.
+
+Where the parser accepts a FUSED_ token and the fused path recognises what follows, one token announces a run of whole lines; once the
+parser has taken it (and so has finished everything before), the fused path builds those lines and the ordinary lexer goes on behind them.
+Building itself is not done here.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from lark.exceptions import UnexpectedCharacters
+from lark.lexer import Lexer, LexerState, Token
+from lark.parsers.lalr_analysis import Shift
+
+from hlotool.shapes.strings import raw_dict_end
+from hlotool.text.parse.grammar import Grammar
+from hlotool.text.parse.line_reader import LineReader
+from hlotool.text.parse.session import LexerSession
+
+__all__ = ["ACTIVE", "HloLexer", "entry_start", "raw_value_end", "shape_before", "skip_blanks", "would_shift"]
+
+
+class Active(threading.local):
+    """The parse that runs in this thread: Lark's callbacks and lexer belong to the grammar, not to a text."""
+
+    session: LexerSession
+
+
+ACTIVE = Active()
+
+_RUNS = frozenset({"FUSED_COMPUTATIONS", "FUSED_RUN"})
+_SPECIAL = frozenset({"FUSED_HEADER", "FUSED_COMPUTATIONS", "FUSED_RUN", "LITERAL_TEXT", "RAW_DICT", "RAW_VALUE"})
+# One element or one brace level of a literal, with comments; tuples and complex numbers two levels deep. Checked by the literal parser.
+_LITERAL = re.compile(r"(?:[^()/\"]++|\((?:[^()/\"]++|\([^()\"]*+\)|/[^()\"]*?)*+\)|/\*(?:[^*]++|\*(?!/))*+\*/|//[^\r\n]*+)++(?=\))")
+# The value of an unknown attribute: balanced brackets and quoted strings up to the next comma, bracket or line end.
+_RAW_PIECE = re.compile(
+    r'"(?:[^"\\]++|\\.)*+"|(?P<comment>//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)|(?:[^\s{}()\[\],"/]++|/(?![/*]))++|[{(\[]|[})\]]|,|\s+|["/]', re.DOTALL
+)
+_BLANK = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
+
+
+class HloLexer(Lexer):
+    """A contextual lexer over the grammar's terminals: in each parser state only the terminals that the state accepts are tried.
+
+    Lark's own compiles an alternation for each set of accepted terminals, which costs a cold parse more than the parse itself; here each
+    terminal is compiled once, on first use, and tried in Lark's order.
+    """
+
+    def __init__(self, grammar: Grammar) -> None:
+        self.terminals = grammar.terminals
+        self.accepts = {state: frozenset(actions) for state, actions in grammar.table.states.items()}
+        self.special = {state: terminals & _SPECIAL for state, terminals in self.accepts.items() if terminals & _SPECIAL}
+        self.candidates: dict[int, list[tuple[str, Any]]] = {}
+        self.matchers: dict[str, Any] = {}
+
+    def lex(self, lexer_state: LexerState, parser_state: Any) -> Iterator[Token]:
+        session, counter = ACTIVE.session, lexer_state.line_ctr
+        text = lexer_state.text.text
+        while True:
+            position = parser_state.position
+            special = self.special.get(position)
+            if special is not None:
+                if session.fused is not None and (kind := self._announced(session.fused, text, counter.char_pos, special, parser_state)):
+                    yield self._take(lexer_state, session, kind, counter.char_pos, counter.char_pos)
+                    counter.char_pos, reopened = session.fused.consume(kind, text, counter.char_pos)
+                    # A message about what is missing behind these lines points to their end, not to the blanks behind it.
+                    session.token_end = _before_blanks(text, counter.char_pos)
+                    if reopened:
+                        opening = self._take(lexer_state, session, "FUSED_OPEN", counter.char_pos, counter.char_pos)
+                        session.token_end = session.previous_end
+                        yield opening
+                    continue
+                token = self._free_form(lexer_state, session, special, parser_state)
+                if token is not None:
+                    yield token
+                    continue
+            token = self._next(lexer_state, position)
+            if token is None:
+                return
+            if token.type == "ATTRIBUTE":
+                kind = session.attribute_tokens.get(token[:-1])
+                if kind is not None and kind in self.accepts[position]:
+                    token.type = kind
+            session.previous_end, session.token_end = session.token_end, counter.char_pos
+            yield token
+
+    def _announced(self, fused: LineReader, text: str, position: int, special: frozenset[str], parser_state: Any) -> str | None:
+        """The FUSED_ token that comes here, if the parser takes it: merged LALR states list more lookaheads than there can be."""
+        if len(special & _RUNS) > 1:
+            special = frozenset(name for name in special if would_shift(parser_state, name))
+        kind = fused.announce(text, position, special)
+        return kind if kind is not None and would_shift(parser_state, kind) else None
+
+    def _next(self, lexer_state: LexerState, position: int) -> Token | None:
+        """The next token that this parser state takes, None at the end of the text; raises UnexpectedCharacters."""
+        counter, text = lexer_state.line_ctr, lexer_state.text.text
+        start = skip_blanks(text, counter.char_pos)
+        candidates = self.candidates.get(position)
+        if candidates is None:
+            candidates = self.candidates[position] = self._candidates(position)
+        for name, match in candidates:
+            found = match(text, start)
+            if found is not None:
+                token = Token(name, found[0], start, 1, start + 1)
+                token.end_pos = counter.char_pos = found.end()
+                lexer_state.last_token = token
+                return token
+        counter.char_pos = start
+        if start >= len(text):
+            return None
+        raise UnexpectedCharacters(text, start, 1, start + 1, allowed=set(self.accepts[position]))
+
+    def _candidates(self, position: int) -> list[tuple[str, Any]]:
+        found = []
+        accepted = self.accepts[position]
+        for name, pattern in self.terminals.items():
+            if name in accepted:
+                if name not in self.matchers:
+                    self.matchers[name] = re.compile(pattern).match
+                found.append((name, self.matchers[name]))
+        return found
+
+    def _take(self, lexer_state: LexerState, session: LexerSession, kind: str, start: int, end: int) -> Token:
+        """A token over text[start:end], with the lexer moved behind it."""
+        counter = lexer_state.line_ctr
+        token = Token(kind, lexer_state.text.text[start:end], start, 1, start + 1)
+        token.end_pos = counter.char_pos = end
+        lexer_state.last_token = token
+        session.previous_end, session.token_end = session.token_end, end
+        return token
+
+    def _free_form(self, lexer_state: LexerState, session: LexerSession, special: frozenset[str], parser_state: Any) -> Token | None:
+        """A token of free text, where the parser would shift one: a state may also accept it as a lookahead that cannot come."""
+        actions = parser_state.parse_conf.states[parser_state.position]
+        kind = next((name for name in _FREE_FORM if name in special and actions[name][0] is Shift), None)
+        if kind is None or (kind == "LITERAL_TEXT" and session.fused is None):
+            return None
+        text = lexer_state.text.text
+        start = skip_blanks(text, lexer_state.line_ctr.char_pos)
+        end = _FREE_FORM[kind](text, start)
+        return self._take(lexer_state, session, kind, start, end) if end > start else None
+
+
+def would_shift(parser_state: Any, name: str) -> bool:
+    """Whether the parser takes a token after the reductions that it demands."""
+    states, stack = parser_state.parse_conf.states, parser_state.state_stack
+    # The stack may be deep and is not copied: what the reductions leave is its first `kept` states and those in `pushed`.
+    kept = len(stack)
+    pushed: list[int] = []
+    while True:
+        action = states[pushed[-1] if pushed else stack[kept - 1]].get(name)
+        if action is None:
+            return False
+        if action[0] is Shift:
+            return True
+        rule = action[1]
+        size = len(rule.expansion)
+        kept -= max(0, size - len(pushed))
+        del pushed[max(0, len(pushed) - size) :]
+        pushed.append(states[pushed[-1] if pushed else stack[kept - 1]][rule.origin.name][1])
+
+
+def skip_blanks(text: str, start: int) -> int:
+    """Offset of the first token at or behind `start`: past blanks and comments."""
+    match = _BLANK.match(text, start)
+    return match.end() if match else start
+
+
+def _before_blanks(text: str, end: int) -> int:
+    """`end` moved back over blanks."""
+    while end > 0 and text[end - 1] in " \t\r\n":
+        end -= 1
+    return end
+
+
+def raw_value_end(text: str, start: int) -> int:
+    """Offset behind a value of unknown form: up to a comma, a closing bracket, a blank or a comment outside brackets."""
+    depth, end = 0, start
+    for match in _RAW_PIECE.finditer(text, start):
+        piece = match[0]
+        if piece in "{([":
+            depth += 1
+        elif piece in "})]":
+            depth -= 1
+            if depth < 0:
+                return end
+        elif depth == 0 and (piece == "," or piece.isspace() or match["comment"]):
+            return end
+        end = match.end()
+    return end
+
+
+def literal_end(text: str, start: int) -> int:
+    found = _LITERAL.match(text, start)
+    return found.end() if found else start
+
+
+def dictionary_end(text: str, start: int) -> int:
+    return raw_dict_end(text, start) if text.startswith("{", start) else start
+
+
+_FREE_FORM = {"RAW_DICT": dictionary_end, "LITERAL_TEXT": literal_end, "RAW_VALUE": raw_value_end}
+
+
+def shape_before(text: str, at: int) -> int:
+    """Offset of the shape that ends before `at`."""
+    start, depth = at, 0
+    while start > 0 and text[start - 1] in " \t":
+        start -= 1
+    while start > 0:
+        c = text[start - 1]
+        if c in ")]}":
+            depth += 1
+        elif c in "([{":
+            if not depth:
+                break
+            depth -= 1
+        elif not depth and c in ", \t\r\n/":
+            break
+        start -= 1
+    return start
+
+
+def entry_start(text: str, at: int, number: int) -> int:
+    """Offset of an entry of the first list in braces behind `at`; `at` itself where there is none.
+
+    >>> entry_start("constraints={f32[2,3]{1,0}, f32[4]{0}}", 0, 1)
+    28
+    """
+    depth = 0
+    for k in range(at, len(text)):
+        depth += (text[k] in "{[(") - (text[k] in "}])")
+        if depth == 1 and text[k] in "{,":
+            if not number:
+                return skip_blanks(text, k + 1)
+            number -= 1
+        elif not depth and text[k] == "}":
+            break
+    return at

@@ -1,0 +1,213 @@
+"""From text to a module: decides which form a file has, parses it and raises ParseError with everything that was found."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from typing import NamedTuple
+
+from hlotool.collection import no_garbage_collection
+from hlotool.errors import ParseError, Source
+from hlotool.ir.model import Module
+from hlotool.ir.names import unique_names
+from hlotool.shapes.shape import ProgramShape, with_default_order
+from hlotool.text.parse.builder import MAX_DIAGNOSTICS, ModuleBuilder
+from hlotool.text.parse.driver import parse_with_recovery
+from hlotool.text.parse.fast_path import FusedPath
+from hlotool.text.parse.session import Session
+
+__all__ = [
+    "Part",
+    "decoded",
+    "form_of",
+    "has_log_prefixes",
+    "parse",
+    "parse_all",
+    "parse_each",
+    "parse_file",
+    "parse_source",
+    "parts_of",
+    "read_source",
+]
+
+_BLANK = r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
+# As XLA decides: the first token is HloModule or ENTRY, or the second one is a brace.
+_MODULE = re.compile(rf"{_BLANK}HloModule(?![A-Za-z0-9_.\-:=])")
+_HEADERLESS = re.compile(rf"{_BLANK}(?:ENTRY(?![A-Za-z0-9_.\-:=])|%?[A-Za-z_][A-Za-z0-9_.\-]*+:?{_BLANK}\{{)")
+_SEPARATOR = re.compile(r"^// -----[^\n]*(?:\n|\Z)", re.MULTILINE)
+# Half a character, which no encoding has; other surrogates stand for bytes that are not UTF-8.
+_LONE_SURROGATE = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")
+# Log prefixes that glog puts before each line of a dump written to a log.
+_LOG_PREFIX = re.compile(r"^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [^\]\n]+:\d+\] ?", re.MULTILINE)
+
+
+def parse(text: str | bytes, filename: str = "<string>", *, strict: bool = True) -> Module:
+    """The module that `text` holds.
+
+    Raises ParseError, and nothing else, when XLA would refuse the text; its `diagnostics` name every fault found. With
+    `strict=False` unknown opcodes and attributes are kept and all diagnostics are left in `module.diagnostics`.
+
+    >>> parse("ENTRY e { ROOT p = f32[2] parameter(0) }").entry.root.shape.text
+    'f32[2]{0}'
+    """
+    return parse_source(Source(decoded(text), filename), strict=strict)
+
+
+def parse_file(path: str | os.PathLike[str], *, strict: bool = True) -> Module:
+    """The module in a file, which may be compressed with gzip, xz or (extra `zstd`) Zstandard.
+
+    Raises ParseError as `parse` does, and HlotoolError when the file cannot be read.
+    """
+    # Decompressors cost a start more than a small parse.
+    read_text = import_module("hlotool.text.source.files").read_text
+    return parse(read_text(path), os.fspath(path), strict=strict)
+
+
+def parse_all(text: str | bytes, filename: str = "<string>", *, strict: bool = True) -> list[Module]:
+    """The modules of a text that separates them with lines `// -----`; line numbers are those of the whole text."""
+    modules: list[Module] = []
+    faults = []
+    for part in parse_each(text, filename, strict=strict):
+        if isinstance(part, ParseError):
+            faults += part.diagnostics
+        else:
+            modules.append(part)
+    if faults:
+        raise ParseError(faults)
+    return modules
+
+
+def parse_each(text: str | bytes, filename: str = "<string>", *, strict: bool = True) -> Iterator[Module | ParseError]:
+    """As `parse_all`, part by part: a part that does not parse gives its ParseError and stops no other."""
+    for part in parts_of(decoded(text), filename):
+        if part.is_separator:
+            continue
+        try:
+            yield parse_source(part.source, strict=strict)
+        except ParseError as error:
+            yield error
+
+
+class Part(NamedTuple):
+    """One module of a text of several, or what separates two: a line `// -----`, or blanks beside one."""
+
+    source: Source
+    start: int
+    is_separator: bool
+
+
+def parts_of(whole: str, filename: str) -> list[Part]:
+    """All parts of a text, in order; put together they are the text again. Sources know their first line."""
+    parts: list[Part] = []
+    at, line = 0, 1
+    cuts = [(m.start(), m.end()) for m in _SEPARATOR.finditer(whole)] if "// -----" in whole else []
+    for start, end in [*cuts, (len(whole), len(whole))]:
+        for low, high, is_separator in ((at, start, False), (start, end, True)):
+            text = whole[low:high]
+            if text or not cuts:
+                parts.append(Part(Source(text, filename, line), low, is_separator or bool(cuts and not text.strip())))
+            line += text.count("\n")
+            if not cuts:
+                return parts
+        at = end
+    return parts
+
+
+def parse_source(source: Source, *, strict: bool = True, fused: bool = True) -> Module:
+    """As `parse`; `fused=False` forces every byte through Lark's own lexer and automaton."""
+    return read_source(source, strict=strict, fused=fused)[0]
+
+
+def read_source(source: Source, *, strict: bool = True, fused: bool = True) -> tuple[Module, FusedPath | None]:
+    """As `parse_source`, with the fused path that was taken and all that it remembers of the text's pieces."""
+    builder = ModuleBuilder(source, strict=strict)
+    path = FusedPath(builder) if fused else None
+    session = Session(builder, path, source.text)
+    if path is not None:
+        path.attach(session)
+    with no_garbage_collection():
+        form = form_of(source.text)
+        if form == "single_instruction":
+            _parse_single_instruction(session)
+        else:
+            parse_with_recovery(session, form, MAX_DIAGNOSTICS)
+        module = builder.finish(len(source.text))
+    _check_recovery_modules(builder, fused=fused)
+    builder.diagnostics.sort(key=lambda d: (d.line, d.column))
+    module.fused_count = path.count if path is not None else 0
+    if strict and builder.has_errors:
+        raise ParseError([d for d in builder.diagnostics if d.severity == "error"])
+    return module, path
+
+
+def form_of(text: str) -> str:
+    """The start rule of the grammar for a whole text: `module`, `headerless` or `single_instruction`."""
+    if _MODULE.match(text):
+        return "module"
+    return "headerless" if _HEADERLESS.match(text) else "single_instruction"
+
+
+def _check_recovery_modules(builder: ModuleBuilder, *, fused: bool) -> None:
+    """The modules quoted in an origin recovery table must read too: they are printed by the rules of modules."""
+    for row in builder.module.attributes.get("origin_recovery_table", ()):
+        if row.module is None:
+            continue
+        try:
+            parse_source(Source(row.module), fused=fused)
+        except ParseError as error:
+            first = error.diagnostics[0]
+            message = f"the recovery module of {row.new.name or 'a row'}: line {first.line}: {first.message}"
+            builder.report(first.code, builder.module.attribute_starts.get("origin_recovery_table", 0), message)
+
+
+def _parse_single_instruction(session: Session) -> None:
+    """A text that is one instruction: XLA wraps it in a scheduled module and computation called `_`."""
+    builder = session.builder
+    builder.single_instruction = True
+    builder.open_computation("_", 0, is_entry=True)
+    builder.module.attributes["is_scheduled"] = True
+    parse_with_recovery(session, "single_instruction", MAX_DIAGNOSTICS)
+    if builder.scopes:
+        # Bodies written inline are called `_` too, and were there first.
+        builder.close_computation(len(session.text), len(session.text), inline=True)
+    if not builder.has_errors and builder.module.computations:
+        _name_entry_first(builder.module)
+
+
+def _name_entry_first(module: Module) -> None:
+    """XLA names the one instruction's computation before those written inline, and forgets layouts in the entry layout."""
+    entry = module.computations[-1]
+    for computation in module.computations:
+        computation.name = "_" if computation not in module.hidden else computation.name
+    names, computation_names = unique_names(module, first=entry)
+    for computation in module.computations:
+        computation.name = computation_names[computation]
+        for x in computation.instructions:
+            x.name = names[x]
+    shape = entry.program_shape
+    layout = ProgramShape(tuple(with_default_order(p) for p in shape.parameters), with_default_order(shape.result))
+    module.attributes["entry_computation_layout"] = layout
+
+
+def decoded(text: str | bytes) -> str:
+    """The characters of a text: UTF-8 (other bytes become surrogate escapes), without byte-order mark and log prefixes."""
+    if isinstance(text, bytes | bytearray):
+        text = bytes(text).decode("utf-8", "surrogateescape")
+    elif not text.isascii():
+        text = _LONE_SURROGATE.sub(_bytes_of_surrogate, text)
+    text = text.removeprefix("\ufeff")
+    if _LOG_PREFIX.match(text):
+        # Blanks in their place, so that columns stay those of the file.
+        text = _LOG_PREFIX.sub(lambda match: " " * len(match[0]), text)
+    return text
+
+
+def has_log_prefixes(text: str) -> bool:
+    """Whether a text comes from a log, so that `decoded` leaves something out."""
+    return _LOG_PREFIX.match(text) is not None
+
+
+def _bytes_of_surrogate(match: re.Match[str]) -> str:
+    return match[0].encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape")

@@ -1,0 +1,190 @@
+"""Regular expressions of the fused path, composed from the grammar's terminals.
+
+They recognise the spelling that XLA itself writes, one line at a time. Coarse pieces (a shape, a list of values) only find extents: what
+they find is then read by the grammar's start rules, once for each distinct text. All are flat and possessive, so that a line which does
+not match is given up in one pass; each is compiled when it is first used.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property, lru_cache
+
+from hlotool.text.parse.driver import the_parser
+
+__all__ = ["Patterns", "patterns"]
+
+_BLANK = r"[ \t\r]*+"
+_COMMENT = r"(?://[^\r\n]*+)?+"
+_BETWEEN = r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
+# A line ends an instruction unless the next token is the comma of a further attribute.
+_NO_COMMA = rf"(?:\n|\Z)(?!{_BETWEEN},)"
+_LINE_END = rf"{_BLANK}{_COMMENT}\r?+{_NO_COMMA}"
+# What may follow a value: the next attribute or the end of the line.
+_NEXT = r"(?:, [A-Za-z_][A-Za-z0-9_.\-]*+=|[ \t\r]*+(?://[^\n]*+)?+(?:\n|\Z))"
+_STRING = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'
+_ARRAY = r"[a-z][a-z0-9]*+\[[^\[\]{}()\s\"]*+\](?:\{[^{}\s\"]*+\})?+"
+# The shape before an opcode: a tuple ends where its parenthesis stands before ` opcode(`.
+_HEAD = rf"(?:(?:{_ARRAY}|\((?:[^)\n]++|\)(?! [a-z][a-z0-9\-]*+\())*+\)) )?+[a-z][a-z0-9\-]*+"
+# A shape among others: tuples two levels deep; deeper ones go the slow path.
+_PARENTHESES = r"\((?:[^()\n]++|\((?:[^()\n]++|\((?:[^()\n]++|\([^()\n]*+\))*+\))*+\))*+\)"
+_SHAPE = rf"(?:{_ARRAY}|{_PARENTHESES})"
+_VALUE = (
+    rf"(?:[^{{}}\[\]\"(),/\s]++|\{{(?:[^}}\n\"]++|{_STRING}|\}}(?!{_NEXT}))*+\}}|{_STRING}"
+    r"|\[[0-9,]*+\]<=\[[0-9,]*+\](?:T\([0-9,]*+\))?+)"
+)
+_INDEX = r"/\*index=[0-9]++\*/"
+# Without leading zeros, so that what matches is spelled as XLA spells it.
+_INT = r"(?:0|[1-9][0-9]{0,17}+)"
+_INTS = rf"{_INT}(?:,{_INT})*+"
+
+# A string that is spelled as XLA spells it, so that it can be kept without decoding: printable ASCII, plain escapes, not empty.
+_CANONICAL = r"\"(?:[ !#-&(-\[\]-~]++|\\[nrt\"'\\])++\""
+_POSITIVE = r"[1-9][0-9]{0,8}+"
+_METADATA_FIELDS = {
+    "op_type": _CANONICAL,
+    "op_name": _CANONICAL,
+    "source_file": _CANONICAL,
+    "source_line": _POSITIVE,
+    "source_end_line": _POSITIVE,
+    "source_column": _POSITIVE,
+    "source_end_column": _POSITIVE,
+    "deduplicated_name": _CANONICAL,
+    "scheduling_name": r"\"[A-Za-z0-9_.\-]++\"",
+    "stack_frame_id": _POSITIVE,
+}
+# XLA's order, one blank between fields.
+_METADATA = r"\{(?:" + "".join(rf"(?:{name}={value}(?: (?!\}})|(?=\}})))?+" for name, value in _METADATA_FIELDS.items()) + r")(?<!\{)\}"
+
+_LOCATION_FIELDS = ("file_name_id", "function_name_id", "line", "end_line", "column", "end_column")
+_LOCATION = "[ ]".join(f"{field}=[0-9]{{1,9}}+" for field in _LOCATION_FIELDS)
+_NAMES = rf"(?:[0-9]++ {_CANONICAL}\n)*+\n"
+_TABLES = (
+    rf"FileNames\n{_NAMES}FunctionNames\n{_NAMES}FileLocations\n(?:[0-9]++ \{{{_LOCATION}\}}\n)*+\n"
+    r"StackFrames\n(?:[0-9]++ \{file_location_id=[0-9]{1,9}+ parent_frame_id=[0-9]{1,9}+\}\n)*+"
+)
+
+
+# What any dump needs; the others are compiled when they are first used.
+_NEEDED = "blank header line computation parameter close attribute simple_name integer integers plain_array shape_piece entry_layout".split()
+
+
+class Patterns:
+    """The compiled expressions; one instance a process."""
+
+    def __init__(self) -> None:
+        self._grammar = the_parser().grammar
+        # PERCENT_NAME is a percent sign and a word.
+        self._word = self._grammar.pattern("PERCENT_NAME").replace("%", "", 1)
+        self._key = self._grammar.pattern("ATTRIBUTE")
+        attributes = rf"((?:, (?!metadata=|backend_config=){self._key}{_VALUE})*+)"
+        self._tail = rf"{attributes}(?:, metadata=({_METADATA}))?+(?:, backend_config=(\{{[^\n]*\}}|{_STRING}))?+({_BLANK}{_COMMENT}\r?+){_NO_COMMA}"
+        for name in _NEEDED:
+            getattr(self, name)
+
+    @cached_property
+    def line(self) -> re.Pattern[str]:
+        """A whole instruction: indentation, root, percent sign, name, head, operands behind a percent sign, else operands of any form, attributes,
+        metadata, backend configuration, what trails."""
+        # A slash begins a comment, which may hold a parenthesis; only the marks that XLA writes are read here.
+        others = rf"(?:[^)/\n]++|\)(?!{_NEXT})|/\*i[a-z]*+[0-9]*+=[0-9]++\*/)*+"
+        return re.compile(rf"({_BLANK})(ROOT )?+(%?+)((?!__){self._word}) = ({_HEAD})\((?:%([^()\n]*+)(?=\))|({others}))\){self._tail}")
+
+    @cached_property
+    def blank(self) -> re.Pattern[str]:
+        return re.compile(_BETWEEN)
+
+    @cached_property
+    def index_mark(self) -> re.Pattern[str]:
+        return re.compile(_INDEX)
+
+    @cached_property
+    def operand_names(self) -> re.Pattern[str]:
+        """Operands that are names only, or the number of a parameter; the first without its percent sign."""
+        return re.compile(rf"(?:[A-Za-z0-9_.\-]++(?:, %?+{self._word})*+)?+")
+
+    @cached_property
+    def typed_operand(self) -> re.Pattern[str]:
+        return re.compile(rf"(?:({_SHAPE}) )?+%?+({self._word})(?:, (?:{_INDEX})?+|\Z)")
+
+    # ---- computations and header --------------------------------------------------------------------------------------
+
+    @cached_property
+    def computation(self) -> re.Pattern[str]:
+        return re.compile(rf"(ENTRY )?+(%?+)({self._word})(?: \(([^\n]*?)\) -> ({_SHAPE}))?+ \{{{_BLANK}\n")
+
+    @cached_property
+    def close(self) -> re.Pattern[str]:
+        return re.compile(rf"{_BLANK}\}}(?:, execution_thread=\"([^\"\\\n]*+)\")?+{_LINE_END}")
+
+    @cached_property
+    def parameter(self) -> re.Pattern[str]:
+        return re.compile(rf"({self._word}): ({_SHAPE})(?:, |\Z)")
+
+    @cached_property
+    def header(self) -> re.Pattern[str]:
+        return re.compile(rf"HloModule ({self._word})((?:, {self._key}{_VALUE})*+){_LINE_END}")
+
+    @cached_property
+    def tables(self) -> re.Pattern[str]:
+        return re.compile(rf"\n*+({_TABLES})\n*+(?=[A-Za-z_%])")
+
+    # ---- values -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def attribute(self) -> re.Pattern[str]:
+        return re.compile(rf", ({self._key})({_VALUE})")
+
+    @cached_property
+    def simple_name(self) -> re.Pattern[str]:
+        return re.compile(rf"%?+({self._word})")
+
+    @cached_property
+    def word(self) -> re.Pattern[str]:
+        """A value of one token, whatever its kind."""
+        return re.compile(r"%?+[A-Za-z0-9_.\-]++")
+
+    @cached_property
+    def name_list(self) -> re.Pattern[str]:
+        return re.compile(rf"\{{%?+{self._word}(?:, %?+{self._word})*+\}}")
+
+    @cached_property
+    def integer(self) -> re.Pattern[str]:
+        return re.compile(_INT)
+
+    @cached_property
+    def integers(self) -> re.Pattern[str]:
+        return re.compile(rf"\{{({_INTS})?+\}}")
+
+    @cached_property
+    def slices(self) -> re.Pattern[str]:
+        piece = rf"\[{_INT}:{_INT}(?::{_INT})?+\]"
+        return re.compile(rf"\{{{piece}(?:, {piece})*+\}}")
+
+    @cached_property
+    def plain_array(self) -> re.Pattern[str]:
+        return re.compile(rf"({self._grammar.pattern('ELEMENT_TYPE')})\[({_INTS})?+\](?:\{{({_INTS})\}})?+")
+
+    @cached_property
+    def shape_piece(self) -> re.Pattern[str]:
+        return re.compile(rf"({_SHAPE})(?:, ?+(?:{_INDEX})?+|\Z)")
+
+    @cached_property
+    def entry_layout(self) -> re.Pattern[str]:
+        return re.compile(rf"\{{\((.*)\)->({_SHAPE})\}}")
+
+    @cached_property
+    def alias(self) -> re.Pattern[str]:
+        return re.compile(rf"\{{({_INTS})?+\}}: \(([0-9]{{1,9}}+), \{{({_INTS})?+\}}, (may-alias|must-alias)\)(?:, |\Z)")
+
+    @cached_property
+    def reserved(self) -> frozenset[str]:
+        """Keywords and element types, as the grammar lists them: words that are no names without a percent sign."""
+        listed = re.match(r"\(\?:\(\?!\(\?:([A-Za-z0-9_|]+)\)", self._grammar.pattern("IDENT"))
+        assert listed is not None, "IDENT begins with the words that it is not"
+        return frozenset(listed[1].split("|"))
+
+
+@lru_cache(maxsize=1)
+def patterns() -> Patterns:
+    return Patterns()

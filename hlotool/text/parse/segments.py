@@ -1,0 +1,177 @@
+"""Values of the texts that repeat within a module: shapes, attribute values, whole attribute lists; each distinct text is read once.
+
+The plainest forms are converted directly, everything else by the grammar's start rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lark.exceptions import UnexpectedInput
+from lark.lexer import Token
+
+from hlotool.errors import Violation
+from hlotool.ir.model import AttributeSet
+from hlotool.memo import Memo
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.codecs.shapes import plain_array, valid_tuple
+from hlotool.opdefs.common import COMMON_ATTRIBUTES
+from hlotool.opdefs.table import CODECS
+from hlotool.shapes.shape import ProgramShape, Shape
+from hlotool.shapes.values import AliasPair, SliceRange
+from hlotool.text.parse.attributes import Attribute, make_attributes
+from hlotool.text.parse.driver import parse_segment
+from hlotool.text.parse.patterns import patterns
+from hlotool.text.parse.session import Session
+
+__all__ = ["Segments", "Stop"]
+
+
+class Stop(Exception):
+    """The fused path cannot read this; the slow path decides."""
+
+
+class Segments:
+    """The memos of one parse."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.builder = session.builder
+        self.patterns = patterns()
+        self.shapes: Memo[str, Shape] = Memo(self._shape)
+        self.values: dict[tuple[str, str], Any] = {}
+        self._direct: dict[str, Callable[[str], Any]] = {
+            "ints": self._ints,
+            "int": self._int,
+            "bool": self._bool,
+            "enum": self._enum,
+            "slice_ranges": self._slices,
+            "called_computation": self._computation,
+            "called_computations": self._computations,
+            "entry_layout": self._entry_layout,
+            "input_output_alias": self._aliases,
+        }
+
+    # ---- shapes -------------------------------------------------------------------------------------------------------
+
+    def _shape(self, text: str) -> Shape:
+        plain = self.patterns.plain_array.fullmatch(text)
+        if plain is not None:
+            try:
+                shape = plain_array(plain[1], plain[2] or "", plain[3])
+            except Violation:
+                return self._read("shape", text)  # type: ignore[no-any-return]
+            if plain[3] is not None or not plain[2]:
+                shape.keep_text(text)
+            return shape
+        if text.startswith("(") and "(" not in text[1:]:
+            try:
+                return valid_tuple(self._shape_list(text[1:-1]), 0)
+            except Violation:
+                raise Stop from None
+        return self._read("shape", text)  # type: ignore[no-any-return]
+
+    def _shape_list(self, text: str) -> list[Shape]:
+        """Shapes separated by `, ` and index marks."""
+        shapes, found, match, at = self.shapes, [], self.patterns.shape_piece.match, 0
+        while at < len(text):
+            piece = match(text, at)
+            if piece is None or (piece.end() == len(text)) != (piece.end(1) == len(text)):
+                raise Stop
+            found.append(shapes[piece[1]])
+            at = piece.end()
+        return found
+
+    # ---- values -------------------------------------------------------------------------------------------------------
+
+    def value(self, rule: str, text: str) -> Any:
+        """The value of `text` by a start rule of the grammar; raises Stop when it has none."""
+        key = (rule, text)
+        try:
+            return self.values[key]
+        except KeyError:
+            direct = self._direct.get(rule)
+            value = direct(text) if direct is not None else self._read(rule, text)
+            self.values[key] = value
+            return value
+
+    def _read(self, rule: str, text: str) -> Any:
+        try:
+            return parse_segment(self.session, rule, text)
+        except (UnexpectedInput, Violation):
+            raise Stop from None
+
+    def _ints(self, text: str) -> Any:
+        match = self.patterns.integers.fullmatch(text)
+        if match is None:
+            return self._read("ints", text)
+        return tuple(map(int, match[1].split(","))) if match[1] else ()
+
+    def _int(self, text: str) -> Any:
+        return int(text) if self.patterns.integer.fullmatch(text) else self._read("int", text)
+
+    def _bool(self, text: str) -> Any:
+        return text == "true" if text in ("true", "false") else self._read("bool", text)
+
+    def _enum(self, text: str) -> Any:
+        match = self.patterns.simple_name.fullmatch(text)
+        return Token("IDENT", text, 0) if match and text[0] != "%" and text not in self.patterns.reserved else self._read("enum", text)
+
+    def _slices(self, text: str) -> Any:
+        if not self.patterns.slices.fullmatch(text):
+            return self._read("slice_ranges", text)
+        return tuple([SliceRange(*map(int, numbers.split(":"))) for numbers in text[2:-2].split("], [")])
+
+    def _computation(self, text: str) -> Any:
+        match = self.patterns.simple_name.fullmatch(text)
+        if match is None or (match[1] in self.patterns.reserved and text[0] != "%"):
+            raise Stop
+        try:
+            return self.builder.computations[match[1]]
+        except KeyError:
+            raise Stop from None
+
+    def _computations(self, text: str) -> Any:
+        # Names only: a body written inline makes a computation, which no text that may be read twice must do.
+        if not (text.startswith("{") and text.endswith("}")):
+            raise Stop
+        return tuple([self._computation(name) for name in text[1:-1].split(", ")]) if text != "{}" else ()
+
+    def _entry_layout(self, text: str) -> Any:
+        match = self.patterns.entry_layout.fullmatch(text)
+        if match is None:
+            return self._read("entry_layout", text)
+        return ProgramShape(tuple(self._shape_list(match[1])), self.shapes[match[2]])
+
+    def _aliases(self, text: str) -> Any:
+        if not (text.startswith("{ ") and text.endswith(" }")):
+            return self._read("input_output_alias", text)
+        inside, pairs, at = text[2:-2], [], 0
+        while at < len(inside):
+            match = self.patterns.alias.match(inside, at)
+            if match is None or (match.end() == len(inside) and inside.endswith(", ")):
+                return self._read("input_output_alias", text)
+            output, number, index, kind = match.groups()
+            pairs.append(AliasPair(_index(output), int(number), _index(index), kind))
+            at = match.end()
+        return tuple(pairs)
+
+    # ---- attribute lists ----------------------------------------------------------------------------------------------
+
+    def attributes(self, op: OpDef, text: str) -> AttributeSet:
+        """The attributes of `, name=value, name=value` for an opcode; raises Stop or Violation."""
+        found = []
+        for match in self.patterns.attribute.finditer(text):
+            name = match[1][:-1]
+            spec = op.attributes.get(name) or COMMON_ATTRIBUTES.get(name)
+            if spec is None:
+                raise Stop
+            found.append(Attribute(name, self.value(CODECS[spec.kind].rule, match[2]), 0))
+        attributes = make_attributes(self.builder, op, found, 0)
+        attributes.spelling = text
+        return attributes
+
+
+def _index(text: str | None) -> tuple[int, ...]:
+    return tuple(map(int, text.split(","))) if text else ()

@@ -1,0 +1,341 @@
+"""The text of one instruction under any print options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from hlotool.ir.model import AttributeSet, Computation, Instruction, Module, as_authored
+from hlotool.opdefs.base import AttributeSpec, OpDef
+from hlotool.opdefs.codecs.base import Style
+from hlotool.opdefs.common import COMMON_ATTRIBUTES
+from hlotool.opdefs.table import CODECS, OPS
+from hlotool.record import replace
+from hlotool.shapes.literal import Literal
+from hlotool.shapes.metadata import Metadata, decode_metadata
+from hlotool.shapes.shape import Shape
+from hlotool.shapes.values import Raw
+from hlotool.text.literals.print import literal_text, xla_literal_text
+from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.stack_frames import FRAME_ID, RenumberedFrames, innermost_location
+
+__all__ = ["CALLED_KINDS", "FORGOTTEN_KINDS", "InstructionWriter", "is_wrapper", "typed_literal_text"]
+
+CALLED_KINDS = frozenset({"Computation", "Computations"})
+# XLA reads these and forgets them; without a written mode it may refuse to read its own print.
+FORGOTTEN_KINDS = frozenset({"CollectiveMode", "IgnoredDims"})
+_BETWEEN = ("sharding", "frontend_attributes", "control-predecessors", "statistics")
+_QUEUES = '"wait_on_operation_queues":[],'
+_MOST_COMPACT = 4
+_MOST_ESSENTIAL = 500_000
+
+
+class InstructionWriter:
+    """Writes instructions of one module; `names` and `computation_names` are what they are called in this print."""
+
+    def __init__(
+        self,
+        module: Module,
+        options: PrintOptions,
+        names: dict[Instruction, str],
+        computation_names: dict[Computation, str],
+        frames: RenumberedFrames | None,
+        body: Callable[[Computation, int], str],
+    ) -> None:
+        self.module = module
+        self.options = options
+        self.names = names
+        self.computation_names = computation_names
+        self.frames = frames
+        self.body = body
+        self.percent = "%" if options.print_percent else ""
+        self.style = Style(
+            exact=options.lossless,
+            percent=options.print_percent,
+            metadata=options.print_metadata,
+            metadata_only_op_name=options.print_metadata_only_op_name,
+            full_replica_groups=options.print_full_replica_group_list,
+            without_subaxes=options.print_replica_groups_without_subaxes,
+        )
+        # Names in canonical form, `tmp_0`; they hold for one computation at a time.
+        self.canonical: dict[Instruction, str] = {}
+
+    # ---- names and shapes ---------------------------------------------------------------------------------------------
+
+    def name(self, x: Instruction) -> str:
+        if x in self.canonical:
+            return self.canonical[x]
+        name = self.names[x]
+        return self.percent + (name if self.options.print_ids else name.partition(".")[0])
+
+    def computation_name(self, computation: Computation) -> str:
+        return self.percent + self.computation_names[computation]
+
+    def shape(self, shape: Shape) -> str:
+        return shape.text if self.options.include_layout_in_shapes else shape.text_without_layout
+
+    # ---- the line -----------------------------------------------------------------------------------------------------
+
+    def write(self, x: Instruction, *, is_root: bool, level: int) -> str:
+        """`%name = shape opcode(operands), attributes`, without indentation and line end."""
+        sugared = self.sugared(x)
+        parts = ["ROOT " if is_root else "", self.name(x), " = "]
+        if self.options.print_result_shape:
+            parts += [self.shape(x.shape), " "]
+        opcode = x.op.name
+        if sugared is not None:
+            opcode = f"{sugared.op.name}-{opcode.partition('-')[2]}"
+        parts += [opcode, "(", self.operands(x), ")"]
+        if sugared is not None and x.op.name == "async-start":
+            parts += self._sugared_attributes(x, sugared, level)
+        else:
+            parts += self.attributes_of(x, level=level, skip_called=sugared is not None)
+        return "".join(parts)
+
+    def attributes_of(self, x: Instruction, *, level: int = 0, skip_called: bool = False) -> list[str]:
+        """Every `, name=value` of an instruction, in XLA's order."""
+        return self._attributes(x.op, x, level, skip_called=skip_called) + self._common(x)
+
+    def sugared(self, x: Instruction) -> Instruction | None:
+        """The instruction that an async operation wraps, when it is to be written as `X-start`."""
+        if not x.op.name.startswith("async-") or not self.options.syntax_sugar_async_ops or not x.called:
+            return None
+        called = x.called[0]
+        if self.options.lossless:
+            return as_authored(called.root) if called in self.module.hidden else None
+        return called.root if is_wrapper(called) else None
+
+    def operands(self, x: Instruction) -> str:
+        options = self.options
+        if x.op.name == "parameter":
+            return str(x.immediate) if options.print_parameter_number else ""
+        if x.op.name == "constant":
+            return self._constant(x.immediate)
+        operands: Sequence[Instruction] = x.operands
+        rest = ""
+        if options.compact_operands and len(operands) > _MOST_COMPACT:
+            rest = f", ...(+{len(operands) - _MOST_COMPACT})"
+            operands = operands[:_MOST_COMPACT]
+        interval = options.print_operand_index_annotation_interval
+        parts = []
+        for k, operand in enumerate(operands):
+            separator = ", " if k else ""
+            if interval and k and k % interval == 0:
+                separator += f"/*index={k}*/"
+            words = [self.shape(operand.shape)] if options.print_operand_shape else []
+            if options.print_operand_names:
+                words.append(self.name(operand))
+            parts.append(separator + " ".join(words))
+        return "".join(parts) + rest
+
+    def _constant(self, literal: Literal) -> str:
+        if self.options.print_only_essential_constants:
+            return _essential(literal)
+        if self.options.lossless and self.options.print_large_constants:
+            return literal_text(literal)
+        return xla_literal_text(literal, print_large_constants=self.options.print_large_constants)
+
+    # ---- attributes ---------------------------------------------------------------------------------------------------
+
+    def _attributes(self, op: OpDef, x: Instruction, level: int, *, skip_called: bool = False) -> list[str]:
+        """What the opcode itself has, in the order of its declaration."""
+        parts = []
+        for name, spec in op.attributes.items():
+            forgotten = spec.kind in FORGOTTEN_KINDS and not self.options.lossless
+            if name == "result_accuracy" or forgotten or (spec.kind in CALLED_KINDS and skip_called):
+                continue
+            text = self._attribute(op, x, name, spec, level)
+            if text is not None:
+                parts.append(f", {name}={text}")
+        if not self.options.print_extra_attributes:
+            return [part for part in parts if op.attributes[part[2 : part.index("=")]].kind in CALLED_KINDS]
+        return parts
+
+    def _attribute(self, op: OpDef, x: Instruction, name: str, spec: AttributeSpec, level: int) -> str | None:
+        """The text of one attribute's value, None when it is not printed."""
+        default = spec.default
+        if name in op.operand_defaults:
+            default = op.operand_defaults[name](tuple(operand.shape for operand in x.operands))
+        value = op.derived[name](x.shape) if name in op.derived else x.attributes.get(name, default)
+        if not spec.always and (value == default or value is None):
+            return None
+        if spec.kind in CALLED_KINDS:
+            return self._called(op, spec.kind, value, level)
+        if name == "channel_id" and not self.options.print_channel_id:
+            return "_"
+        if name in ("infeed_config", "outfeed_config") and not self.options.print_infeed_outfeed_config:
+            return None
+        return self._written(spec.kind, value)
+
+    def _written(self, kind: str, value: Any) -> str:
+        if isinstance(value, Raw):
+            return value.text
+        if kind == "TypedLiteral":
+            return xla_literal_text(value, print_large_constants=True, typed=True) if not self.options.lossless else typed_literal_text(value)
+        return "{}" if value == () else CODECS[kind].write(value, self.style)
+
+    def _called(self, op: OpDef, kind: str, value: Any, level: int) -> str | None:
+        mode = self.options.print_subcomputation_mode
+        computations = value if isinstance(value, tuple) else (value,)
+        if mode == "off":
+            return None
+        if mode == "full" or (mode == "non_sequential" and op.name not in ("while", "call", "conditional")):
+            bodies = ",\n".join(self.body(c, level + 1) for c in computations)
+            return "\n" + bodies if kind == "Computation" else "{\n" + bodies + "\n" + "  " * (level + 1) + "}"
+        texts = [self.computation_name(c) for c in computations]
+        return texts[0] if kind == "Computation" else CODECS[kind].write(tuple(texts), self.style)
+
+    def _sugared_attributes(self, x: Instruction, wrapped: Instruction, level: int) -> list[str]:
+        """The start's thread, what the wrapped instruction would print, then the rest of the start."""
+        parts = []
+        thread = x.called[0].execution_thread
+        if thread != "main":
+            parts.append(f", async_execution_thread={self._written('Text', thread)}")
+        parts += self._attributes(wrapped.op, wrapped, level)
+        own = wrapped.attributes
+        if "frontend_attributes" in own and "frontend_attributes" in x.attributes:
+            own = AttributeSet({k: v for k, v in own.items() if k != "frontend_attributes"})
+        for name in _BETWEEN:
+            # XLA prints the statistics of the start twice, which cannot be read back.
+            if name in own and (name not in x.attributes or (name == "statistics" and not self.options.lossless)):
+                parts += self._common_one(wrapped, name)
+        parts += self._accuracy(wrapped)
+        aliasing = x.attributes.get("output_to_operand_aliasing")
+        if aliasing:
+            parts.append(f", output_to_operand_aliasing={self._written('OutputAliases', aliasing)}")
+        if self.options.print_subcomputation_mode == "full":
+            parts.append(f", calls=\n{self.body(x.called[0], level + 1)}")
+        return parts + self._common(x)
+
+    # ---- what every instruction may have ------------------------------------------------------------------------------
+
+    def common_attributes(self, x: Instruction) -> list[str]:
+        """What stands between the opcode's own attributes and the metadata."""
+        parts: list[str] = []
+        for name in _BETWEEN:
+            parts += self._common_one(x, name)
+        parts += self._accuracy(x)
+        if self.options.print_original_value and "origin" in x.attributes:
+            parts.append(f", origin={self._written('Origin', x.attributes['origin'])}")
+        # What the opcode does not have was kept by a tolerant parse.
+        for name, value in x.attributes.items():
+            if name not in x.op.attributes and name not in COMMON_ATTRIBUTES:
+                parts.append(f", {name}={self._foreign(name, value)}")
+        return parts
+
+    def _foreign(self, name: str, value: Any) -> str:
+        """An attribute that belongs to other opcodes only, written as there; raw text if it belongs to none."""
+        kind = next((op.attributes[name].kind for op in OPS.values() if name in op.attributes), "Text")
+        if kind in CALLED_KINDS and not isinstance(value, Raw):
+            names = tuple(self.computation_name(c) for c in (value if isinstance(value, tuple) else (value,)))
+            return CODECS[kind].write(names if kind == "Computations" else names[0], self.style)
+        return self._written(kind, value)
+
+    def _common(self, x: Instruction) -> list[str]:
+        parts = self.common_attributes(x) if x.attributes else []
+        if x.metadata_text is not None and self.options.print_metadata:
+            text = self.metadata(x.metadata_text)
+            if text is not None:
+                parts.append(f", metadata={text}")
+        if x.backend_config is not None and self.options.print_backend_config:
+            parts.append(f", backend_config={self._backend_config(x.backend_config)}")
+        return parts
+
+    def _common_one(self, x: Instruction, name: str) -> list[str]:
+        value = x.attributes.get(name)
+        if value is None:
+            return []
+        if name == "control-predecessors":
+            if not self.options.print_control_dependencies:
+                return []
+            names = ", ".join(self.percent + self.names[p] for p in value)
+            return [f", control-predecessors={{{names}}}"]
+        if name == "frontend_attributes" and not (value and self.options.print_frontend_attributes):
+            return []
+        if name == "statistics" and not value.values:
+            return []
+        return [f", {name}={self._written(COMMON_ATTRIBUTES[name].kind, value)}"]
+
+    def _accuracy(self, x: Instruction) -> list[str]:
+        value = x.attributes.get("result_accuracy")
+        if value is None or (value.mode == "default" and value.tolerance is None):
+            return []
+        return [f", result_accuracy={self._written('ResultAccuracy', value)}"]
+
+    def metadata(self, text: str) -> str | None:
+        """A metadata text as this print shows it, None when it shows none."""
+        options = self.options
+        if options.lossless and not options.print_metadata_only_op_name and not options.print_inline_stack_frames:
+            return text
+        if self.frames is not None and not options.print_inline_stack_frames and "stack_frame_id=" in text:
+            text = FRAME_ID.sub(lambda m: f"stack_frame_id={self.frames.number(int(m[1]))}" if self.frames else m[0], text)
+        simple = text.startswith(('{op_type="', '{op_name="', '{source_file="')) and "stack_frame_id=0" not in text
+        if simple and not options.print_metadata_only_op_name and not options.print_inline_stack_frames and "scheduling_name" not in text:
+            return text
+        value = decode_metadata(text)
+        if options.print_inline_stack_frames and value.stack_frame_id:
+            value = self._inlined(value)
+        if options.print_metadata_only_op_name:
+            value = Metadata(op_name=value.op_name)
+        return value.text if value.is_printed_by_xla else None
+
+    def _inlined(self, value: Metadata) -> Metadata:
+        found = innermost_location(self.module.stack_tables, value.stack_frame_id)
+        if found is None:
+            return replace(value, stack_frame_id=0)
+        file_name, location = found
+        return replace(value, stack_frame_id=0, source_file=file_name, source_line=location.line, source_column=location.column)
+
+    def _backend_config(self, text: str) -> str:
+        if not self.options.lossless and _QUEUES in text:
+            text = text.replace(_QUEUES, "")
+        if self.options.sort_backend_config and text.startswith("{"):
+            # Loaded only here: few prints sort, and json costs every start 2 ms.
+            json = import_module("json")
+            try:
+                return str(json.dumps(json.loads(text), sort_keys=True, separators=(",", ":")))
+            except (ValueError, RecursionError):
+                return text
+        return text
+
+
+def is_wrapper(computation: Computation) -> bool:
+    """Whether a computation holds nothing but parameters and a root, so that async sugar can stand for it."""
+    root = computation.root
+    return root.op.name != "parameter" and all(x.op.name == "parameter" or x is root for x in computation.instructions)
+
+
+def typed_literal_text(literal: Literal) -> str:
+    """The lossless form of `literal=`: each array behind its shape."""
+    if not literal.shape.is_tuple:
+        return f"{literal.shape.text} {literal_text(literal)}"
+    out: list[str] = []
+    stack: list[Literal | str] = [literal]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            out.append(item)
+        elif item.shape.is_tuple:
+            stack.append(" )")
+            for k in range(len(item.elements) - 1, -1, -1):
+                stack += [item.elements[k], ", " if k else "( "]
+            if not item.elements:
+                stack.append("( ")
+        else:
+            out.append(f"{item.shape.text} {literal_text(item)}")
+    return "".join(out)
+
+
+def _essential(literal: Literal) -> str:
+    """Zeros and ones as one digit, integers in full, everything else left out: enough to tell modules apart."""
+    if literal.elided or literal.shape.is_tuple:
+        return "{...}"
+    text = xla_literal_text(literal, print_large_constants=True)
+    values = set(text.translate(str.maketrans("{},()", "     ")).split())
+    for digit, spellings in (("0", {"0", "false"}), ("1", {"1", "true"})):
+        if values and values <= spellings:
+            return digit
+    if "." not in text and literal.shape.element_type[0] in "sup" and literal.element_count <= _MOST_ESSENTIAL:
+        return text
+    return "{...}"

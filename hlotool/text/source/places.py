@@ -1,0 +1,60 @@
+"""The words that say which part of an instruction is to blame.
+
+Finding the part in the text is not done here: `text.parse.instructions` knows its parts while it parses,
+`text.locate.instruction` reads them again later.
+Of a module's header, attributes and their values are parts.
+
+| `at` | part |
+|---|---|
+| `instruction`, `name`, `shape`, `opcode` | what they say |
+| `result` | from the instruction's name to the end of its shape |
+| `operands` | from the opcode to the closing parenthesis |
+| `operand 1` | one operand |
+| `literal` | the value of a constant |
+| `dimensions` | an attribute, from its name |
+| `dimensions value` | its value |
+| `slice[1]`, `window[stride]` | one entry of its value, by number or by its key; entries of entries follow in further brackets |
+| `window value[stride]` | the value of an entry that begins with a key |
+| `shape[0]` | one element of a tuple's shape |
+| `shape[layout]`, `shape[layout][T]` | the layout of the shape, its tiles |
+| `call of operand 1` | the same as `operands`; its note is about one operand |
+| `window[parentheses]` | what stands in parentheses in a value or an entry |
+| `definition of operand 1` | the instruction that defines the operand |
+| `root of body` | the root of the computation that the attribute names |
+"""
+
+from __future__ import annotations
+
+import re
+
+from hlotool.record import Record
+
+__all__ = ["Place", "parse_place"]
+
+_PLACE = re.compile(r"(?:(definition|root|call) of )?([^\s\[]+)(?: ([0-9]+)| (value))?((?:\[(?:[0-9]+|[A-Za-z_]+)\])*)")
+
+
+class Place(Record):
+    """`of` is "definition" or "root" when another instruction is meant, "call" when all operands are.
+
+    `number` counts operands, `path` leads to an entry of a value.
+    """
+
+    word: str
+    of: str | None = None
+    number: int | None = None
+    is_value: bool = False
+    path: tuple[str, ...] = ()
+
+
+def parse_place(at: str) -> Place:
+    """Takes a violation's `at` apart.
+
+    >>> parse_place("definition of operand 2").number, parse_place("shape[1][layout]").path
+    (2, ('1', 'layout'))
+    """
+    match = _PLACE.fullmatch(at)
+    if match is None:
+        raise ValueError(f"no place is called {at!r}")
+    of, word, number, value, path = match.groups()
+    return Place(word, of, int(number) if number else None, value is not None, tuple(path[1:-1].split("][")) if path else ())

@@ -1,0 +1,214 @@
+"""Runs all rules over a module: inference and constraints of every instruction, then the rules of the folder `rules`.
+
+It knows no opcode and no rule; what it finds, `verifier.report` turns into diagnostics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from hlotool.codes import severity_of
+from hlotool.collection import no_garbage_collection
+from hlotool.errors import Diagnostic, Violation
+from hlotool.ir.model import AttributeSet, Instruction, Module, seen_by_ops
+from hlotool.opdefs.base import REQUIRED, SHAPE_GUESSED, OpDef
+from hlotool.opdefs.constraints import check_precision, check_result
+from hlotool.opdefs.layouts import check_kept_layout
+from hlotool.opdefs.modes import VerifyModes
+from hlotool.record import replace
+from hlotool.shapes.shape import Shape
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import LINT, MODULE_RULES, SHAPE_RULES, Finding
+from hlotool.verifier.report import Reporter
+from hlotool.verifier.selection import Selection
+from hlotool.verifier.suppressions import apply_suppressions
+
+__all__ = ["check", "verify"]
+
+_DEFAULT_MODES = VerifyModes()
+_UNJUDGED: Any = object()
+
+_OF_SHAPES = frozenset({"L003", "T083", "T084"})
+"""Rules about a shape by itself, which inference checks again where it makes a new one of an operand's."""
+
+
+def verify(
+    module: Module, modes: VerifyModes = _DEFAULT_MODES, *, select: Sequence[str] | None = None, ignore: Sequence[str] | None = None
+) -> list[Diagnostic]:
+    """Everything that is wrong with a module, by place: what a tolerant parse found, then what the rules find.
+
+    `select` and `ignore` take codes and beginnings of codes; without `select` the errors and a few warnings are reported, ["ALL"] gives
+    every rule. Errors of the parse are always reported. Suppressions in the text (`verifier.suppressions`) hide what they name.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) }")
+    >>> print(*verify(module))
+    <string>:1:44: error[T003] result-shape: 'negate' of f32[4] gives f32[4], written f32[5]
+    """
+    return check(module, modes, Selection(select, ignore))
+
+
+def check(module: Module, modes: VerifyModes, selection: Selection) -> list[Diagnostic]:
+    """As `verify`, with a selection that is made already.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) } // hlotool: ignore[T003] later")
+    >>> check(module, VerifyModes(), Selection())
+    []
+    """
+    if modes.layouts_kept is None:
+        modes = replace(modes, layouts_kept=bool(modes.layout_sensitive))
+    if modes.layout_sensitive is None:
+        modes = replace(modes, layout_sensitive=module.is_scheduled)
+    found = [d for d in module.diagnostics if d.severity == "error" or selection.has(d.code)]
+    is_whole = not any(d.severity == "error" for d in found)
+    with no_garbage_collection():
+        found += _diagnostics(module, modes, selection, is_whole=is_whole)
+    found = apply_suppressions(module, found, selection, is_whole=is_whole)
+    return sorted(found, key=lambda d: (d.line, d.column, d.code))
+
+
+def _diagnostics(module: Module, modes: VerifyModes, selection: Selection, *, is_whole: bool) -> list[Diagnostic]:
+    """What the rules find; the facts die here, before the garbage collector would look at them."""
+    facts = Facts(module, modes)
+    reporter = Reporter(facts)
+    return [reporter.diagnostic(finding) for finding in _findings(facts, selection, is_whole=is_whole) if selection.has(finding.code)]
+
+
+def _findings(facts: Facts, selection: Selection, *, is_whole: bool) -> Iterator[Finding]:
+    is_sound = True
+    for finding in _InstructionRules(facts).findings():
+        is_sound = is_sound and _is_warning(finding)
+        yield finding
+    if not is_whole:
+        # In a module with holes, what is missing may be what a rule would look for.
+        return
+    for rule in sorted(MODULE_RULES, key=lambda rule: rule.stage == LINT):
+        if selection.codes.isdisjoint(rule.codes) or (rule.stage == LINT and not is_sound):
+            continue
+        for finding in rule.check(facts):
+            is_sound = is_sound and _is_warning(finding)
+            yield finding
+
+
+def _is_warning(finding: Finding) -> bool:
+    return (finding.severity or severity_of(finding.code)) != "error"
+
+
+class _InstructionRules:
+    """Judges each instruction by its op's definition; instructions that are equal but for their names are judged once."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.modes = facts.modes
+        self._shapes: dict[Shape, Violation | None] = {}
+        self._plans: dict[OpDef, _Plan] = {}
+
+    def findings(self) -> Iterator[Finding]:
+        # Identities tell shapes and attributes apart, since the module keeps them alive; hashing them would cost more than judging.
+        verdicts: dict[tuple[int, ...], Violation | None] = {}
+        get, judge, hidden = verdicts.get, self._judge, self.facts.module.hidden
+        # What faulty instructions should have declared, where that is known.
+        meant: dict[Instruction, Shape] = {}
+        for computation in self.facts.module.computations:
+            for x in computation.instructions:
+                key = (id(x.op), id(x.attributes), id(x.shape), *[id(operand.shape) for operand in x.operands])
+                verdict = get(key, _UNJUDGED)
+                if verdict is _UNJUDGED:
+                    verdict = verdicts[key] = judge(x)
+                if verdict is None or self._is_consequence(x, meant):
+                    continue
+                shape = self._meant(x)
+                if shape is not None:
+                    meant[x] = shape
+                # What stands for async sugar has its parameters from the start, which is judged itself.
+                if x is computation.root or computation not in hidden:
+                    yield Finding(verdict.code, computation, x, verdict.at, verdict.message, verdict.hint)
+
+    def _meant(self, x: Instruction) -> Shape | None:
+        """The shape that follows from the operands of an instruction, None where nothing does."""
+        try:
+            expected = self._expected(x.op, x.shape, tuple([operand.shape for operand in x.operands]), x.attributes)
+        except Violation:
+            return None
+        # Inference knows no layouts.
+        alike = expected is not None and expected.is_array and x.shape.is_array and expected.rank == x.shape.rank
+        return expected.with_layout(x.shape.layout) if expected is not None and alike else expected
+
+    def _is_consequence(self, x: Instruction, meant: dict[Instruction, Shape]) -> bool:
+        """Whether an instruction would be right, had the operands that are at fault themselves declared the right shapes."""
+        if meant.keys().isdisjoint(x.operands):
+            return False
+        operands = tuple([meant.get(operand, operand.shape) for operand in x.operands])
+        return self._judge_shape(x.shape) is None and self._judge_op(x.op, x.shape, operands, x.attributes) is None
+
+    def _judge(self, x: Instruction) -> Violation | None:
+        """The first rule that the instruction breaks; the next one is checked with the shape that this one declares."""
+        operands = tuple([operand.shape for operand in x.operands])
+        fault = self._judge_shape(x.shape)
+        if fault is not None:
+            # What came in with an operand was reported there.
+            given = [self._judge_shape(shape) for shape in operands]
+            if all(other is None or other.code != fault.code for other in given):
+                return fault
+        fault = self._judge_op(x.op, x.shape, operands, x.attributes)
+        if fault is not None and fault.code in _OF_SHAPES and any(self._judge_shape(shape) for shape in operands):
+            return None
+        return fault
+
+    def _judge_shape(self, shape: Shape) -> Violation | None:
+        verdict = self._shapes.get(shape, _UNJUDGED)
+        if verdict is _UNJUDGED:
+            verdict = self._shapes[shape] = self._first_violation(shape)
+        return verdict  # type: ignore[no-any-return]
+
+    def _first_violation(self, shape: Shape) -> Violation | None:
+        try:
+            for rule in SHAPE_RULES:
+                rule.check(shape, self.modes)
+        except Violation as violation:
+            return violation
+        return None
+
+    def _judge_op(self, op: OpDef, result: Shape, operands: tuple[Shape, ...], written: AttributeSet) -> Violation | None:
+        try:
+            expected = self._expected(op, result, operands, written)
+            if len(operands) > 1:
+                check_precision(op, operands, self.modes)
+            check_kept_layout(op, result, operands, self.modes)
+            if expected is not None and expected is not result:
+                check_result(op, operands, expected, result, self.modes)
+        except Violation as violation:
+            return violation
+        return None
+
+    def _expected(self, op: OpDef, result: Shape, operands: tuple[Shape, ...], written: AttributeSet) -> Shape | None:
+        """The shape that inference and constraints of the op give, if any."""
+        attributes: dict[str, Any] = written
+        if written.called:
+            attributes = {name: seen_by_ops(value, self.facts.program_shape) for name, value in written.items()}
+        plan = self._plans.get(op)
+        if plan is None:
+            plan = self._plans[op] = _Plan(op)
+        expected = None
+        if plan.infer is not None:
+            names = plan.names
+            # Attributes that every instruction may have are no parameters of inference.
+            arguments = attributes if attributes.keys() <= names else {name: value for name, value in attributes.items() if name in names}
+            expected = plan.infer(*operands, **arguments)
+        if plan.constraints is not None:
+            expected = plan.constraints(result, operands, {**plan.defaults, **attributes}, self.modes) or expected
+        return expected
+
+
+class _Plan:
+    """What the engine asks an op for each time, found out once."""
+
+    __slots__ = ("constraints", "defaults", "infer", "names")
+
+    def __init__(self, op: OpDef) -> None:
+        self.infer = op.infer if (op.infers or op.shape_ignored) and SHAPE_GUESSED not in op.traits else None
+        self.constraints = op.constraints
+        self.names = op.attributes.keys()
+        self.defaults = {name: spec.default for name, spec in op.attributes.items() if spec.default is not REQUIRED}

@@ -1,0 +1,98 @@
+"""Fixes of the family S: roots, entries, signatures and annotations.
+
+What is wrong is found by the parser and by rules; the edits here only follow from a finding.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hlotool.errors import Edit
+from hlotool.text.parse.lexer import skip_blanks
+from hlotool.verifier.fixing import Faulty, fixer
+
+__all__: list[str] = []
+
+_ARRAY = re.compile(r"[a-z][a-z0-9]*+\[[^\[\]\n]*+\](?:\{[^{}\n]*+\})?+")
+_OPENING = re.compile(r"[%A-Za-z0-9_.\-]++[ \t]*+\(")
+
+
+@fixer("S007")
+def missing_root(faulty: Faulty) -> Iterator[Edit]:
+    """Make the last instruction the root."""
+    computation = faulty.computation
+    if computation is not None and computation.instructions and computation.instructions[-1].start >= 0:
+        at = skip_blanks(faulty.source.text, computation.instructions[-1].start)
+        if not faulty.source.text.startswith("ROOT ", at):
+            yield Edit(at, at, "ROOT ")
+
+
+@fixer("S009")
+def no_entry(faulty: Faulty) -> Iterator[Edit]:
+    """Make the last computation the entry."""
+    computations = faulty.module.computations
+    if computations and computations[-1].start >= 0:
+        at = skip_blanks(faulty.source.text, computations[-1].start)
+        if not faulty.source.text.startswith("ENTRY", at):
+            yield Edit(at, at, "ENTRY ")
+
+
+@fixer("S022")
+def operand_annotation(faulty: Faulty) -> Iterator[Edit]:
+    """Annotate the operand with its shape."""
+    text, at = faulty.source.text, faulty.offset
+    end = _shape_end(text, at)
+    name = re.compile(r"%?+([A-Za-z0-9_.\-]++)").match(text, skip_blanks(text, end))
+    computation = faulty.computation
+    defined = next((x for x in computation.instructions if name is not None and x.name == name[1]), None) if computation is not None else None
+    if defined is not None and at < end:
+        yield Edit(at, end, defined.shape.text_without_layout)
+
+
+@fixer("S023")
+def signature_result(faulty: Faulty) -> Iterator[Edit]:
+    """Write the root's shape into the signature."""
+    computation, text = faulty.computation, faulty.source.text
+    start = skip_blanks(text, faulty.offset)
+    end = _shape_end(text, start)
+    if computation is not None and computation.root is not None and end > start:
+        yield Edit(start, end, computation.root.shape.text_without_layout)
+
+
+@fixer("S024")
+def signature_parameters(faulty: Faulty) -> Iterator[Edit]:
+    """Write the parameters into the signature."""
+    computation, text = faulty.computation, faulty.source.text
+    if computation is None or computation.start < 0:
+        return
+    start = skip_blanks(text, computation.start)
+    opening = _OPENING.match(text, skip_blanks(text, start + len("ENTRY")) if text.startswith("ENTRY", start) else start)
+    if opening is None:
+        return
+    end = _closing(text, opening.end() - 1)
+    percent = "%" if text[opening.end() : opening.end() + 1] == "%" else ""
+    if end > 0 and "//" not in text[opening.end() : end] and "/*" not in text[opening.end() : end]:
+        parameters = ", ".join(f"{percent}{p.name}: {p.shape.text_without_layout}" for p in computation.parameters)
+        yield Edit(opening.end(), end - 1, parameters)
+
+
+def _shape_end(text: str, start: int) -> int:
+    """Offset behind the shape at `start`; `start` itself when none is there."""
+    if text.startswith("(", start):
+        return max(start, _closing(text, start))
+    array = _ARRAY.match(text, start)
+    return array.end() if array is not None else start
+
+
+def _closing(text: str, start: int) -> int:
+    """Offset behind the parenthesis that closes the one at `start`, -1 when none does."""
+    depth = 0
+    for k in range(start, len(text)):
+        if text[k] == "(":
+            depth += 1
+        elif text[k] == ")":
+            depth -= 1
+            if not depth:
+                return k + 1
+    return -1

@@ -1,0 +1,70 @@
+"""Adds suppressions to a text for all that is found in it, with a proof that the module stays the same and the findings go.
+
+What a suppression means is said in `verifier.suppressions`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from hlotool.errors import Diagnostic, Edit, ParseError, Source
+from hlotool.ir.equal import differences
+from hlotool.ir.model import Module
+from hlotool.text.parse.parser import decoded, parse_source, parts_of
+from hlotool.verifier.fixing import Check, FixedText, apply_edits
+from hlotool.verifier.suppressions import Mark, marks_of
+
+__all__ = ["add_ignores"]
+
+_UNUSED = "W050"
+
+
+def add_ignores(text: str, filename: str, check: Check) -> FixedText:
+    """The text with a mark at each line where `check` finds something, and how many findings of each code these hide.
+
+    Modules that do not parse stay as they are: what keeps a text from being read cannot be suppressed.
+
+    >>> from hlotool.verifier.engine import verify
+    >>> add_ignores("ENTRY e {\\n  ROOT p = f32[?] parameter(0)\\n}", "m.hlo", verify).text.splitlines()[1]
+    '  ROOT p = f32[?] parameter(0) // hlotool: ignore[T083]'
+    """
+    out, count = [], Counter[str]()
+    for part in parts_of(decoded(text), filename):
+        after, hidden = (part.source.text, Counter[str]()) if part.is_separator else _with_marks(part.source, check)
+        out.append(after)
+        count += hidden
+    return FixedText("".join(out), count)
+
+
+def _with_marks(source: Source, check: Check) -> tuple[str, Counter[str]]:
+    nothing = source.text, Counter[str]()
+    try:
+        module = parse_source(source)
+        found = [d for d in check(module) if d.code != _UNUSED]
+        if not found:
+            return nothing
+        after = apply_edits(source.text, _edits(source, module, found))
+        copy = parse_source(Source(after, source.filename, source.first_line))
+    except ParseError:
+        return nothing
+    left = [d for d in check(copy) if d.code != _UNUSED]
+    if next(differences(module, copy), None) is not None or len(left) >= len(found):
+        return nothing
+    return after, Counter(d.code for d in found) - Counter(d.code for d in left)
+
+
+def _edits(source: Source, module: Module, found: Iterable[Diagnostic]) -> Iterator[Edit]:
+    """A mark behind each line with findings, or further codes for the mark that is there."""
+    codes: dict[int, list[str]] = {}
+    for d in found:
+        if d.code not in codes.setdefault(d.line, []):
+            codes[d.line].append(d.code)
+    marks: dict[int, Mark] = {source.line_column(mark.start)[0]: mark for mark in marks_of(module, source) if mark.verb == "ignore"}
+    for line, wanted in codes.items():
+        mark = marks.get(line)
+        if mark is not None and mark.words:
+            yield Edit(mark.end - 1, mark.end - 1, "".join(f", {code}" for code in sorted(wanted)))
+        else:
+            end = source.line_start(line) + len(source.line_text(line).rstrip())
+            yield Edit(end, end, f" // hlotool: ignore[{', '.join(sorted(wanted))}]")

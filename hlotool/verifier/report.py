@@ -1,0 +1,179 @@
+"""Findings to diagnostics: exact places, where operands are defined, and where in a program the instruction comes from.
+
+It decides nothing about what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from hlotool.analysis.async_chains import written_opcode
+from hlotool.codes import CODE_NAMES, severity_of
+from hlotool.errors import Diagnostic, Source
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.inference import brief
+from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
+from hlotool.opdefs.table import CODECS
+from hlotool.record import replace
+from hlotool.shapes.metadata import StackTables
+from hlotool.text.locate.instruction import locate, locate_in_header
+from hlotool.text.print.stack_frames import innermost_location
+from hlotool.text.source.places import Place, parse_place
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding
+
+__all__ = ["Reporter"]
+
+_WHOLE = Place("instruction")
+_NAME = Place("name")
+# More notes than these say less.
+_MOST_DEFINITIONS = 3
+_LONGEST_MESSAGE = 1000
+
+
+class Reporter:
+    """Makes the diagnostics of one module."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.source = facts.module.source or Source("")
+
+    def diagnostic(self, finding: Finding) -> Diagnostic:
+        """The finding with its place and notes."""
+        finding = self._as_written(finding)
+        x, computation = finding.instruction, finding.computation
+        header = self.facts.module.attribute_starts.get(_word(finding.at)) if x is None and computation is None else None
+        if header is not None:
+            start, end = self._header_span(header, parse_place(str(finding.at)))
+            notes, origin = finding.notes, _NO_ORIGIN
+        elif x is None or isinstance(finding.at, int):
+            start = finding.at if isinstance(finding.at, int) else (computation.start if computation is not None else 0)
+            start, end, notes = max(0, start), max(0, start) + 1, finding.notes
+            origin = _NO_ORIGIN
+        else:
+            place = parse_place(finding.at)
+            start, end = self._span(x, computation, place)
+            origin = self._origin(x)
+            notes = (*finding.notes, *self._definitions(x, place), *origin.note)
+        line, column = self.source.line_column(start)
+        end_line, end_column = self.source.line_column(end)
+        return Diagnostic(
+            finding.code,
+            CODE_NAMES[finding.code],
+            finding.severity or severity_of(finding.code),
+            _shortened(finding.message),
+            self.source.filename,
+            line,
+            column,
+            end_line,
+            end_column,
+            finding.hint,
+            notes,
+            computation.name if computation is not None else None,
+            x.name if x is not None else None,
+            origin.op_name,
+            origin.file,
+            origin.line,
+        )
+
+    def _as_written(self, finding: Finding) -> Finding:
+        """A finding about async sugar such as `negate-start`, at the instruction that stands in the text and in its words.
+
+        In the computation that the sugar stands for, the operands are those of the start, the attributes are the same, and the result is
+        element 1 of what is in flight.
+        """
+        x, inside, hidden = finding.instruction, finding.computation, self.facts.module.hidden
+        if inside in hidden and inside is not None and x is not None:
+            calls = self.facts.callers.get(inside, ())
+            at = "shape[1]" if finding.at in ("shape", "result", "instruction") and x is inside.root else finding.at
+            return replace(finding, computation=calls[0][0], instruction=calls[0][1], at=at) if calls else finding
+        if x is None or not (x.op.name.startswith("async-") and x.called and x.called[0] in hidden):
+            return finding
+        return replace(finding, message=finding.message.replace(f"'{x.op.name}'", f"'{written_opcode(x, self.facts.module)}'"))
+
+    def _span(self, x: Instruction, computation: Computation | None, place: Place) -> tuple[int, int]:
+        """Offsets of the part; what is not in the text stands where it comes from."""
+        if place.of == "definition" and place.number is not None and place.number < len(x.operands) and x.operands[place.number].start >= 0:
+            x, place = x.operands[place.number], _NAME
+        elif place.of == "root":
+            called = x.attributes.get(place.word)
+            if isinstance(called, Computation) and called.root.start >= 0:
+                x, place = called.root, _WHOLE
+        if x.start < 0:
+            calls = self.facts.callers.get(computation, ()) if computation is not None else ()
+            caller = next((caller for _, caller in calls if caller.start >= 0), None)
+            if caller is None:
+                at = max(0, computation.start if computation is not None else 0)
+                return at, at + 1
+            x, place = caller, _WHOLE
+        return locate(self.source.text, x.start, x.end, place)
+
+    def _header_span(self, start: int, place: Place) -> tuple[int, int]:
+        """Offsets of an attribute of the header that stands at `start`, or of a part of it."""
+        rule = CODECS[MODULE_ATTRIBUTES[place.word].kind].rule
+        return locate_in_header(self.source.text, start, rule, place)
+
+    def _definitions(self, x: Instruction, place: Place) -> Iterator[str]:
+        """Where what is to blame is defined: operands with their shapes, called computations with theirs."""
+        called = x.attributes.get(place.word)
+        if isinstance(called, Computation) and called.start >= 0:
+            parameters = ", ".join(brief(p) for p in self.facts.program_shape(called).parameters)
+            yield f"'{called.name}' is defined at {self._at(called.start)} as ({parameters}) -> {brief(called.root.shape)}"
+        chosen = list(dict.fromkeys(x.operands)) if place.word == "operands" else []
+        if place.number is not None:
+            chosen = [operand for k, operand in enumerate(x.operands) if k == place.number]
+        for operand in chosen[:_MOST_DEFINITIONS]:
+            if operand.start >= 0:
+                start, _ = locate(self.source.text, operand.start, operand.end, _NAME)
+                yield f"'{operand.name}' is defined at {self._at(start)} as {brief(operand.shape)}"
+
+    def _origin(self, x: Instruction) -> _Origin:
+        """From its metadata, and where these name a stack frame only, from the module's tables."""
+        metadata = x.metadata
+        if metadata is None:
+            return _NO_ORIGIN
+        file, line = metadata.source_file, metadata.source_line
+        if not file and metadata.stack_frame_id:
+            found = innermost_location(self._tables, metadata.stack_frame_id)
+            file, line = (found[0], found[1].line) if found is not None else ("", 0)
+        return _Origin(metadata.op_name or None, file or None, line if file and line else None)
+
+    @cached_property
+    def _tables(self) -> StackTables | None:
+        return self.facts.module.stack_tables
+
+    def _at(self, offset: int) -> str:
+        line, column = self.source.line_column(offset)
+        return f"{line}:{column}"
+
+
+def _word(at: str | int) -> str:
+    """The attribute that a place names; none for an offset."""
+    return parse_place(at).word if isinstance(at, str) else ""
+
+
+def _shortened(message: str) -> str:
+    """A message without its middle, when it is longer than anybody reads."""
+    if len(message) <= _LONGEST_MESSAGE:
+        return message
+    half = _LONGEST_MESSAGE // 2
+    return f"{message[:half]} ... {message[-half:]}"
+
+
+class _Origin(NamedTuple):
+    """The line of the program that an instruction was made from, which its author knows better than the instruction's name."""
+
+    op_name: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+    @property
+    def note(self) -> tuple[str, ...]:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        said = [part for part in (f"'{self.op_name}'" if self.op_name else "", f"at {place}" if place else "") if part]
+        return (f"it comes from {' '.join(said)}",) if said else ()
+
+
+_NO_ORIGIN = _Origin()

@@ -1,0 +1,1 @@
+"""Rules that no op definition can hold, one file each; `verifier.registry` finds them."""

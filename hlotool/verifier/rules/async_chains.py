@@ -1,0 +1,67 @@
+"""A001, A002, A009, A010 and A012: how asynchronous operations go on and end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.analysis.async_chains import CONTINUED_BY, AsyncFlow, written_opcode
+from hlotool.ir.model import Computation, Instruction
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_HANDED_ON_BY = frozenset({*CONTINUED_BY, "tuple", "get-tuple-element", "while", "call", "conditional", "opt-barrier", "copy"})
+# Custom calls that partitioners and schedulers lay around values without using them.
+_MARKERS = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "control_dep"})
+
+
+@module_rule("A001", "A002", "A009", "A010", "A012", stage="module")
+def async_chains(facts: Facts) -> Iterator[Finding]:
+    """What an async-start begins goes through at most one chain of updates to one async-done.
+
+    Checks: an async-start (A001) or async-update (A010) whose value reaches no done, through tuples, barriers, calls and loops; two dones of
+    one start (A002); a start or update that continues in two ways (A009); values of either that anything else works on (A012).
+    Why: what is started must be waited for, once, and until then its memory belongs to the operation.
+    Bad: two `async-done(s)`, or an async-start as ROOT of the entry computation
+    Good: `d = f32[4] async-done(s)`
+    """
+    flow = AsyncFlow(facts.users, facts.callers)
+    for opcode, code in (("async-start", "A001"), ("async-update", "A010")):
+        for computation, x in facts.instructions_of(opcode):
+            users = facts.users(computation).get(x, ())
+            if len(users) == 1 and users[0].op.name in CONTINUED_BY:
+                continue
+            strange = [user for user in users if not _hands_on(user)]
+            for user in strange:
+                message = f"'{user.op.name}' cannot use the value of '{written_opcode(x, facts.module)}' before it is done"
+                yield Finding("A012", computation, user, "operands", message, f"use what {written_opcode(x, facts.module, 'done')} gives")
+            going_on = [user for user in users if _goes_on(facts, computation, user)]
+            yield from _forks(facts, computation, x, going_on)
+            if not (going_on or strange or _is_ended(flow, computation, x)):
+                at = "operands" if code == "A001" else "instruction"
+                yield Finding(code, computation, x, at, f"'{x.name}' has no {written_opcode(x, facts.module, 'done')}")
+
+
+def _hands_on(user: Instruction) -> bool:
+    return user.op.name in _HANDED_ON_BY or user.attributes.get("custom_call_target") in _MARKERS
+
+
+def _goes_on(facts: Facts, computation: Computation, user: Instruction) -> bool:
+    """Whether an instruction continues the operation; an update that nobody uses is reported as that and counts for nothing else."""
+    return user.op.name == "async-done" or (user.op.name == "async-update" and (user is computation.root or user in facts.users(computation)))
+
+
+def _forks(facts: Facts, computation: Computation, x: Instruction, going_on: list[Instruction]) -> Iterator[Finding]:
+    for other in going_on[1:]:
+        first = going_on[0]
+        if first.op.name == other.op.name == "async-done":
+            yield Finding("A002", computation, other, "instruction", f"'{x.name}' is already finished by '{first.name}'")
+        else:
+            yield Finding("A009", computation, other, "instruction", f"'{x.name}' already continues in '{first.name}'")
+
+
+def _is_ended(flow: AsyncFlow, computation: Computation, x: Instruction) -> bool:
+    """Whether the value comes to a done or an update, or goes round a loop, where a done may lie before the start."""
+    ways = flow.arrivals(computation, x)
+    return any(arrival is not x and (arrival.op.name in CONTINUED_BY or arrival.op.name == "while") for _, arrival in ways)

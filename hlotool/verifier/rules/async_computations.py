@@ -1,0 +1,91 @@
+"""A005, A007, A008 and A011: what asynchronous operations run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hlotool.analysis.async_chains import written_opcode
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.inference import count
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_MAIN = "main"
+_GROUPED = "_collectives_group"
+_THREAD = re.compile(r'execution_thread\s*=\s*"([^"]*)"')
+_ASYNC = ("async-start", "async-update", "async-done")
+
+
+@module_rule("A005", "A007", "A008", "A011", stage="module")
+def async_computations(facts: Facts) -> Iterator[Finding]:
+    """An asynchronous operation runs one instruction, on one thread, and has all its operands when it ends.
+
+    Checks: operands that are still missing at the async-done (A005); a computation on the main thread with more than parameters and a root
+    (A007), unless it is marked as a group of collectives; a computation that says itself that it runs on another thread than the start's
+    (A008); one that is also called in the ordinary way (A011).
+    Why: the main thread's asynchronous operations are single instructions, and a computation belongs to one thread.
+    Bad: `async-start(p), async_execution_thread="sparse", calls=w` where w ends with `}, execution_thread="host"`
+    Good: the same name in both places
+    """
+    for computation, x in facts.instructions_of("async-done"):
+        held = x.operands[0].shape
+        needed, bound = len(facts.program_shape(x.called[0]).parameters), len(held.elements[0].elements)
+        if bound < needed:
+            what = _shown(facts, x)
+            yield Finding("A005", computation, x, "operands", f"{what} takes {count(needed, 'operand')}, {bound} bound when it ends")
+    checked: set[Computation] = set()
+    for computation, x in facts.instructions_of("async-start"):
+        called = x.called[0]
+        yield from _threads(facts, computation, x)
+        if called in checked:
+            continue
+        checked.add(called)
+        yield from _other_calls(facts, x)
+        if called.execution_thread != _MAIN or _GROUPED in (x.attributes.get("frontend_attributes") or {}):
+            continue
+        extra = next((y for y in called.instructions if y is not called.root and y.op.name != "parameter"), None)
+        if extra is not None:
+            message = f"'{called.name}' runs asynchronously and must contain only parameters and one operation"
+            yield Finding("A007", called, extra, "instruction", message)
+
+
+def _shown(facts: Facts, x: Instruction) -> str:
+    """What runs, by the name that stands in the text."""
+    called = x.called[0]
+    return f"'{called.root.op.name}'" if called in facts.module.hidden else f"'{called.name}'"
+
+
+def _threads(facts: Facts, computation: Computation, x: Instruction) -> Iterator[Finding]:
+    called = x.called[0]
+    wanted = x.attributes.get("async_execution_thread", _MAIN)
+    written = _written_thread(facts, called)
+    runs_on = written if written is not None else called.execution_thread
+    if runs_on != wanted:
+        at = "async_execution_thread" if "async_execution_thread" in x.attributes else "calls"
+        message = f"'{written_opcode(x, facts.module)}' says thread '{wanted}', '{called.name}' runs on '{runs_on}'"
+        yield Finding("A008", computation, x, at, message)
+
+
+def _written_thread(facts: Facts, called: Computation) -> str | None:
+    """The thread that stands behind a computation's closing brace; XLA's reader puts the start's in its place.
+
+    A text that leaves it out is not at fault: compilers' own tests do so.
+    """
+    source = facts.module.source
+    if source is None or called.end < 0 or not called.instructions:
+        return None
+    found = _THREAD.search(source.text, max(0, called.instructions[-1].end), called.end)
+    return found[1] if found is not None else None
+
+
+def _other_calls(facts: Facts, x: Instruction) -> Iterator[Finding]:
+    called = x.called[0]
+    for computation, caller in facts.callers.get(called, ()):
+        if caller.op.name not in _ASYNC:
+            at = next(
+                (key for key, value in caller.attributes.items() if value is called or (isinstance(value, tuple) and called in value)), "opcode"
+            )
+            yield Finding("A011", computation, caller, at, f"'{called.name}' is wrapped by {x.op.name} '{x.name}'", "give the call a copy of its own")

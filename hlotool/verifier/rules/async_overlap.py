@@ -1,0 +1,78 @@
+"""A030 and A034: how much a schedule runs at the same time, too little or too much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.analysis.async_chains import written_opcode
+from hlotool.analysis.schedule import COSTS_NOTHING, STARTS, Span, spans
+from hlotool.ir.model import Computation, Instruction
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+# What could be moved is looked for among this many instructions behind a done.
+_FORESIGHT = 100
+
+
+@module_rule("A030", "A034", stage="lint")
+def async_overlap(facts: Facts) -> Iterator[Finding]:
+    """Something runs while an operation is in flight, and no more operations are in flight than the hardware takes.
+
+    Checks: in scheduled modules, between a start and its done stands an instruction that takes time (A030); at no point more collectives,
+    copies or transfers are in flight than `in_flight_limit` says (A034, reported once for each kind and computation).
+    Why: a start that is followed by its done waits as long as the plain operation would, and each operation in flight holds its memory.
+    Bad: `s = f32[4] all-reduce-start(p)` and in the next line `d = f32[4] all-reduce-done(s)`
+    Good: an instruction between them that does not need d
+    """
+    if not facts.module.is_scheduled:
+        return
+    for computation in dict.fromkeys(computation for computation, _ in facts.instructions_of(*STARTS)):
+        found = spans(computation, facts.users(computation))
+        for span in found:
+            if all(computation.instructions[k].op.name in COSTS_NOTHING for k in range(span.first + 1, span.last)):
+                yield _idle(facts, computation, span)
+        if facts.modes.in_flight_limit is not None:
+            yield from _crowds(computation, found, facts.modes.in_flight_limit)
+
+
+def _idle(facts: Facts, computation: Computation, span: Span) -> Finding:
+    other = _independent(computation, span)
+    hint = f"'{other.name}' does not depend on it and could go between" if other is not None else None
+    done = written_opcode(span.done, facts.module) if span.done.op.name == "async-done" else span.done.op.name
+    return Finding("A030", computation, span.done, "instruction", f"nothing runs between '{span.start.name}' and its {done}", hint)
+
+
+def _independent(computation: Computation, span: Span) -> Instruction | None:
+    """An instruction close behind a done that takes time and does not need its result."""
+    dependent = {span.done}
+    for x in computation.instructions[span.last + 1 : span.last + 1 + _FORESIGHT]:
+        if not dependent.isdisjoint(x.operands) or not dependent.isdisjoint(x.control_predecessors):
+            dependent.add(x)
+        elif x.op.name not in COSTS_NOTHING and x.op.name not in STARTS and not x.op.name.endswith("-done"):
+            return x
+    return None
+
+
+def _kind(x: Instruction) -> str:
+    if x.op.name == "copy-start":
+        return "copies"
+    if x.op.name in ("send", "recv"):
+        return "transfers"
+    return "asynchronous computations" if x.op.name == "async-start" else "collectives"
+
+
+def _crowds(computation: Computation, found: list[Span], limit: int) -> Iterator[Finding]:
+    """For each kind, where most operations are in flight, if these are too many."""
+    steps = sorted([(span.first, 1, span) for span in found] + [(span.last, -1, span) for span in found], key=lambda step: step[:2])
+    flying: dict[str, int] = {}
+    most: dict[str, tuple[int, Span]] = {}
+    for _, change, span in steps:
+        kind = _kind(span.start)
+        flying[kind] = flying.get(kind, 0) + change
+        if flying[kind] > max(limit, most[kind][0] if kind in most else 0):
+            most[kind] = flying[kind], span
+    for kind, (count, span) in most.items():
+        message = f"{count} {kind} are in flight at '{span.start.name}' (limit {limit})"
+        yield Finding("A034", computation, span.start, "name", message, "wait for one of them first")

@@ -1,0 +1,28 @@
+"""T019: broadcasts that also transpose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+
+@module_rule("T019", stage="lint")
+def broadcast_order(facts: Facts) -> Iterator[Finding]:
+    """Dimensions of a broadcast are sorted.
+
+    Checks: that `dimensions` of broadcast ascends; an error under the mode `broadcast_dimensions_sorted`, else a warning.
+    Why: unsorted dimensions hide a transpose, which several backends cannot emit as a broadcast.
+    Bad: `b = f32[5,4] broadcast(a), dimensions={1,0}`
+    Good: `t = f32[5,4] transpose(a), dimensions={1,0}`
+    """
+    severity = "error" if facts.modes.broadcast_dimensions_sorted else None
+    for computation, x in facts.instructions_of("broadcast"):
+        dimensions = x.attributes.get("dimensions", ())
+        if any(a > b for a, b in pairwise(dimensions)):
+            message = "dimensions are not sorted; this broadcast hides a transpose"
+            yield Finding("T019", computation, x, "dimensions value", message, "split it into transpose and broadcast", severity=severity)

@@ -1,0 +1,88 @@
+"""T101 and T102: values that live in buffers of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.custom_call_targets import Path, buffer_paths, holds_buffers
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_MAY_HOLD_BUFFERS = frozenset(
+    "parameter tuple get-tuple-element opt-barrier custom-call call while conditional fusion dynamic-update-slice async-start async-update"
+    " async-done".split()
+)
+
+Value = tuple[Instruction, Path]
+"""A buffer as it is between two writes: the instruction that gives it, and where in its result."""
+
+
+@module_rule("T101", "T102", stage="calls")
+def buffers(facts: Facts) -> Iterator[Finding]:
+    """A buffer has one writer at a time and stays inside the program.
+
+    Checks: no `b(...)` in the parameters of the entry computation or around ops that know nothing of buffers (T101); each buffer value goes
+    to one instruction only, or back to the caller, tuples apart (T102).
+    Why: whoever takes a buffer writes into it, and a second writer would work on what the first one left.
+    Bad: two custom calls that take `b0`, or one that takes `b0` and a root that gives it back
+    Good: the second custom call takes what the first one gives
+    """
+    # By identity: a module's instructions share their shapes, and most modules have no buffer at all.
+    holding = {id(shape) for shape in facts.distinct_shapes if holds_buffers(shape)}
+    if not holding:
+        return
+    for computation in facts.module.computations:
+        is_entry = computation is facts.module.entry
+        for x in computation.instructions:
+            held = any(id(y.shape) in holding for y in (x, *x.operands))
+            if is_entry and x.op.name == "parameter" and held:
+                yield Finding("T101", computation, x, "name", "buffer types are not allowed in entry parameters", "pin an array instead")
+            elif held and x.op.name not in _MAY_HOLD_BUFFERS:
+                yield Finding("T101", computation, x, "opcode", f"'{x.op.name}' cannot work on buffers", "unpin the buffer first")
+        yield from _writers(computation)
+
+
+def _writers(computation: Computation) -> Iterator[Finding]:
+    """Follows buffers through tuples to whoever takes them."""
+    values: dict[Instruction, dict[Path, Value]] = {}
+    taken: dict[Value, str] = {}
+    for x in computation.instructions:
+        values[x] = _passed_on(x, values)
+        # What cannot work on buffers is refused for that; it writes nothing.
+        if x.op.name in _MAY_HOLD_BUFFERS and x.op.name not in _PASS_ON:
+            for operand in x.operands:
+                for value in values[operand].values():
+                    if value in taken:
+                        yield Finding("T102", computation, x, "name", f"buffer '{value[0].name}' is also written by {taken[value]}")
+                    taken[value] = f"'{x.name}'"
+    for value in values[computation.root].values():
+        if value in taken:
+            root = computation.root
+            yield Finding("T102", computation, root, "name", f"buffer '{value[0].name}' is given back, though it is written by {taken[value]}")
+
+
+def _passed_on(x: Instruction, values: dict[Instruction, dict[Path, Value]]) -> dict[Path, Value]:
+    """The buffers in a result: those of the operands where it only groups values, else new ones."""
+    follow = _PASS_ON.get(x.op.name)
+    if follow is not None:
+        return follow(x, values)
+    return {path: (x, path) for path in buffer_paths(x.shape)}
+
+
+def _grouped(x: Instruction, values: dict[Instruction, dict[Path, Value]]) -> dict[Path, Value]:
+    return {(k, *path): value for k, operand in enumerate(x.operands) for path, value in values[operand].items()}
+
+
+def _element(x: Instruction, values: dict[Instruction, dict[Path, Value]]) -> dict[Path, Value]:
+    index = x.attributes["index"]
+    return {path[1:]: value for path, value in values[x.operands[0]].items() if path[:1] == (index,)}
+
+
+def _same(x: Instruction, values: dict[Instruction, dict[Path, Value]]) -> dict[Path, Value]:
+    return values[x.operands[0]]
+
+
+_PASS_ON = {"tuple": _grouped, "get-tuple-element": _element, "opt-barrier": _same}

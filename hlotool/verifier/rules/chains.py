@@ -1,0 +1,165 @@
+"""W008 to W011, W020, W043 and W054: pairs of instructions that one, or none, could replace."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.inference import count
+from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+
+@module_rule("W008", stage="lint")
+def redundant_copies(facts: Facts) -> Iterator[Finding]:
+    """A copy is not copied again.
+
+    Checks: copy of a copy that nobody else uses, where the layouts of all three agree and no sharding is written: before partitioning, a
+    copy with a sharding moves data between devices. One finding for each computation, with their number.
+    Why: one of the two only moves bytes.
+    Bad: `copy(c)` with `c = f32[4]{0} copy(p)`
+    Good: `copy(p)`
+    """
+    found: dict[Computation, list[Instruction]] = {}
+    for computation, x in facts.instructions_of("copy"):
+        before = x.operands[0]
+        if before.op.name != "copy" or "sharding" in x.attributes or "sharding" in before.attributes:
+            continue
+        if x.shape == before.shape == before.operands[0].shape:
+            found.setdefault(computation, []).append(x)
+    for computation, candidates in found.items():
+        uses = Counter(y for x in computation.instructions for y in x.operands if y.op.name == "copy")
+        copies = [x for x in candidates if uses[x.operands[0]] == 1]
+        if not copies:
+            continue
+        x, before = copies[0], copies[0].operands[0]
+        more = f", and {count(len(copies) - 1, 'other')} of '{computation.name}' likewise" if len(copies) > 1 else ""
+        yield Finding("W008", computation, x, "opcode", f"copy of a copy: '{before.name}' copies '{before.operands[0].name}'{more}")
+
+
+@module_rule("W009", stage="lint")
+def convert_chains(facts: Facts) -> Iterator[Finding]:
+    """A value is converted once.
+
+    Checks: convert of a convert, where the first loses nothing that the second keeps, or where a float comes back to its type with fewer
+    bits.
+    Why: one convert does the same; a round trip loses precision in a way that nobody reads out of the text.
+    Bad: `convert(b)` to f32 with `b = bf16[4] convert(p)` and p f32[4]
+    Good: `reduce-precision(p)`, if the rounding is meant
+    """
+    for computation, x in facts.instructions_of("convert"):
+        before = x.operands[0]
+        if before.op.name == "convert" and before.operands[0].shape.is_array:
+            said = _conversion(*[y.shape.element_type for y in (before.operands[0], before, x)])
+            if said is not None:
+                yield Finding("W009", computation, x, "name", *said)
+
+
+def _conversion(first: str, middle: str, last: str) -> tuple[str, str | None] | None:
+    a, b = ELEMENT_TYPES[first], ELEMENT_TYPES[middle]
+    path = f"{first} -> {middle} -> {last}"
+    if _holds(b, a):
+        return f"{path}: " + ("nothing changes" if first == last else f"one convert from {first} does the same"), None
+    if first != last or a.float_format is None or b.float_format is None:
+        return None
+    lost = a.float_format.mantissa_bits - b.float_format.mantissa_bits
+    if lost > 0:
+        return f"{path} loses {lost} mantissa bits", "use reduce-precision if the rounding is meant"
+    return None
+
+
+def _holds(wide: ElementType, narrow: ElementType) -> bool:
+    """Whether every value of one type is a value of the other."""
+    if wide.float_format is not None and narrow.float_format is not None:
+        a, b = wide.float_format, narrow.float_format
+        return a.exponent_bits >= b.exponent_bits and a.mantissa_bits >= b.mantissa_bits and a.nonfinite == b.nonfinite == "ieee"
+    if wide.is_integral and narrow.is_integral:
+        return wide.minimum <= narrow.minimum and wide.maximum >= narrow.maximum
+    return False
+
+
+@module_rule("W010", "W011", stage="lint")
+def reordering_chains(facts: Facts) -> Iterator[Finding]:
+    """Elements are brought into order at once.
+
+    Checks: transpose of a transpose (W010); reshape of a reshape and bitcast of a bitcast (W011).
+    Why: one instruction does both, and the reader need not put them together.
+    Bad: `reshape(a)` with `a = f32[3,4] reshape(p)`
+    Good: `reshape(p)`
+    """
+    for computation, x in facts.instructions_of("transpose"):
+        before = x.operands[0]
+        if before.op.name == "transpose":
+            inner = before.attributes["dimensions"]
+            both = ",".join(str(inner[k]) for k in x.attributes["dimensions"])
+            yield Finding("W010", computation, x, "opcode", f"with '{before.name}' this is one transpose {{{both}}} of '{before.operands[0].name}'")
+    for computation, x in facts.instructions_of("reshape", "bitcast"):
+        before = x.operands[0]
+        if before.op.name == x.op.name:
+            yield Finding("W011", computation, x, "opcode", f"{x.op.name} of a {x.op.name}: start from '{before.operands[0].name}'")
+
+
+@module_rule("W020", stage="lint")
+def elements_of_tuples(facts: Facts) -> Iterator[Finding]:
+    """What was just put into a tuple is not taken out again.
+
+    Checks: get-tuple-element of a tuple instruction.
+    Why: it hides which value is meant.
+    Bad: `get-tuple-element(t), index=0` with `t = (f32[4]) tuple(p)`
+    Good: p
+    """
+    for computation, x in facts.instructions_of("get-tuple-element"):
+        before = x.operands[0]
+        if before.op.name == "tuple":
+            yield Finding("W020", computation, x, "opcode", f"this is '{before.operands[x.attributes['index']].name}'")
+
+
+@module_rule("W043", stage="lint")
+def layout_round_trips(facts: Facts) -> Iterator[Finding]:
+    """A layout is changed once.
+
+    Checks: a copy to another layout behind a transpose, or behind another copy that changed the layout.
+    Why: each moves all bytes; the first could have written them in the right order.
+    Bad: `copy(a)` to {1,0} with `a = f32[2,3]{0,1} copy(p)` of f32[2,3]{1,0}
+    Good: p
+    """
+    for computation, x in facts.instructions_of("copy"):
+        before = x.operands[0]
+        if before.op.name not in ("copy", "transpose") or _order(x) in (None, _order(before)):
+            continue
+        if before.op.name == "transpose":
+            message = f"layout change {_order(before)} -> {_order(x)} of what '{before.name}' transposed"
+        elif _order(before) != _order(before.operands[0]):
+            message = f"layout change {_order(before.operands[0])} -> {_order(before)} -> {_order(x)}"
+        else:
+            continue
+        yield Finding("W043", computation, x, "opcode", message)
+
+
+def _order(x: Instruction) -> str | None:
+    layout = x.shape.layout
+    return None if layout is None else "{" + ",".join(map(str, layout.minor_to_major)) + "}"
+
+
+@module_rule("W054", stage="lint")
+def undone_pads(facts: Facts) -> Iterator[Finding]:
+    """What was padded is not cut off again.
+
+    Checks: slice of a pad that keeps only what was there before.
+    Why: the padded array is written for nothing.
+    Bad: `slice(a), slice={[1:5]}` with `a = f32[6] pad(p, z), padding=1_1` and p f32[4]
+    Good: p
+    """
+    for computation, x in facts.instructions_of("slice"):
+        before = x.operands[0]
+        if before.op.name != "pad" or len(before.attributes["padding"]) != len(x.attributes["slice"]):
+            continue
+        sizes = before.operands[0].shape.dimensions
+        parts = zip(x.attributes["slice"], before.attributes["padding"], sizes, strict=True)
+        if all(part.stride == 1 and not pad.interior and part.start >= pad.low and part.limit <= pad.low + size for part, pad, size in parts):
+            undoes = "slice undoes pad" if x.shape.dimensions == sizes else "slice takes nothing of what pad added"
+            yield Finding("W054", computation, x, "opcode", f"{undoes}: start from '{before.operands[0].name}'")

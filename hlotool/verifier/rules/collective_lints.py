@@ -1,0 +1,172 @@
+"""W023 to W026, P032 to P034 and P038: collectives that could be fewer, smaller or safer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from hlotool.analysis.callgraph import Call, reachable
+from hlotool.analysis.collectives import groups_of
+from hlotool.analysis.constants import uniform_value
+from hlotool.analysis.reducers import binary_root
+from hlotool.analysis.sizes import bytes_of
+from hlotool.ir.model import Computation, Instruction
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_SYNCHRONOUS = (
+    "all-gather", "all-reduce", "all-to-all", "collective-broadcast", "collective-permute", "ragged-all-to-all", "reduce-scatter",
+)  # fmt: skip
+_STARTS = ("all-gather-start", "all-reduce-start", "collective-permute-start")
+_COMBINABLE = ("all-gather", "all-reduce", "reduce-scatter")
+_SMALL = 1 << 20
+_IDS = frozenset({"partition-id", "replica-id"})
+# An index is computed by fewer instructions than these.
+_MOST_STEPS = 32
+
+
+@module_rule("W023", stage="lint")
+def synchronous_collectives(facts: Facts) -> Iterator[Finding]:
+    """A scheduled program computes while it communicates.
+
+    Checks: collectives of a scheduled module that are no pair of start and done, nor run by an async-start.
+    Why: the device waits; with a start and a done it could work.
+    Bad: `all-reduce(a)` in a module with `is_scheduled=true`
+    Good: `all-reduce-start(a)`, and its done below other instructions
+    """
+    if not facts.module.is_scheduled:
+        return
+    wrapped = {called for _, x in facts.instructions_of("async-start") for called in x.called}
+    for computation, x in facts.instructions_of(*_SYNCHRONOUS):
+        if computation not in wrapped:
+            yield Finding("W023", computation, x, "opcode", f"synchronous {x.op.name}", "the backend may have asynchronous collectives switched off")
+
+
+@module_rule("W024", stage="lint")
+def combinable_collectives(facts: Facts) -> Iterator[Finding]:
+    """Small collectives go together.
+
+    Checks: all-gathers, all-reduces and reduce-scatters of less than 1 MiB in one computation with the same groups and reducer, of which
+    none depends on another.
+    Why: each has its latency, which for small arrays is all that it costs.
+    Bad: `all-reduce(a)` and `all-reduce(b)`
+    Good: `all-reduce(a, b)`
+    """
+    for computation in dict.fromkeys(computation for computation, _ in facts.instructions_of(*_COMBINABLE)):
+        # How many collectives there are on the longest way to an instruction: on the same level nothing depends on each other.
+        levels: dict[Instruction, int] = {}
+        first: dict[Any, Instruction] = {}
+        for x in computation.instructions:
+            level = max((levels[y] for y in (*x.operands, *x.control_predecessors)), default=0)
+            levels[x] = level + (x.op.name in _COMBINABLE)
+            if x.op.name not in _COMBINABLE or bytes_of(x.shape) >= _SMALL:
+                continue
+            other = first.setdefault((level, *_combination(x)), x)
+            if other is not x:
+                yield Finding("W024", computation, x, "name", f"'{x.name}' could be combined with '{other.name}'")
+
+
+def _combination(x: Instruction) -> tuple[Any, ...]:
+    """What two collectives must share to be combined."""
+    reducer = x.attributes.get("to_apply")
+    root = binary_root(reducer) if isinstance(reducer, Computation) else None
+    combines = reducer if root is None else (root.op.name, root.shape)
+    kept = tuple(x.attributes.get(name) for name in ("dimensions", "use_global_device_ids", "constrain_layout"))
+    return (x.op.name, combines, groups_of(x).text, x.attributes.get("channel_id") is None, *kept)
+
+
+@module_rule("W025", "W026", stage="lint")
+def sliced_collectives(facts: Facts) -> Iterator[Finding]:
+    """Devices exchange what they keep.
+
+    Checks: an all-reduce of which only a dynamic-slice at an index computed from the device's id is used (W025); an all-gather of which
+    each device takes parts as large as the one that it gave (W026).
+    Why: a reduce-scatter moves a fraction of the bytes; the gathered data need not be moved at all.
+    Bad: `dynamic-slice(r, i)` with `r = f32[8] all-reduce(a)` and i computed from `partition-id()`
+    Good: `reduce-scatter(a)`
+    """
+    for computation, x in facts.instructions_of("all-reduce", "all-gather"):
+        users = facts.users(computation).get(x, [])
+        if not users or x is computation.root or not all(_takes_shard(user, x) for user in users):
+            continue
+        if x.op.name == "all-reduce" and len(users) == 1:
+            message = f"only a shard of '{x.name}' is used: a reduce-scatter moves a fraction of the bytes"
+            yield Finding("W025", computation, x, "opcode", message)
+        elif x.op.name == "all-gather" and all(user.shape.dimensions == x.operands[0].shape.dimensions for user in users):
+            yield Finding("W026", computation, x, "opcode", f"what '{x.name}' gathers is sliced back to shards")
+
+
+def _takes_shard(user: Instruction, x: Instruction) -> bool:
+    return user.op.name == "dynamic-slice" and user.operands[0] is x and any(_follows_from_id(index) for index in user.operands[1:])
+
+
+def _follows_from_id(index: Instruction) -> bool:
+    stack, seen = [index], {index}
+    while stack and len(seen) < _MOST_STEPS:
+        x = stack.pop()
+        if x.op.name in _IDS:
+            return True
+        fresh = [y for y in x.operands if y not in seen]
+        seen.update(fresh)
+        stack += fresh
+    return False
+
+
+@module_rule("P032", stage="lint")
+def channel_reuse(facts: Facts) -> Iterator[Finding]:
+    """Each collective has a channel of its own.
+
+    Checks: two collectives with the same channel_id, the two halves of one apart.
+    Why: XLA allows it, some runtimes do not, and traces join what does not belong together.
+    Bad: two all-reduces with `channel_id=1`
+    Good: `channel_id=1` and `channel_id=2`
+    """
+    first: dict[int, Instruction] = {}
+    for computation, x in facts.instructions_of(*_SYNCHRONOUS, *_STARTS):
+        channel = x.attributes.get("channel_id")
+        if channel is not None and first.setdefault(channel, x) is not x:
+            yield Finding("P032", computation, x, "opcode", f"channel {channel} is already used by '{first[channel].name}'")
+
+
+@module_rule("P033", "P034", stage="lint")
+def idle_collectives(facts: Facts) -> Iterator[Finding]:
+    """Collectives move data between devices.
+
+    Checks: groups that have one member each (P033); permutations that send each device its own data (P034).
+    Why: they are copies, and still wait for the other devices.
+    Bad: `replica_groups={{0},{1}}`
+    Good: `replica_groups={{0,1}}`
+    """
+    for computation, x in facts.instructions_of(*_SYNCHRONOUS, *_STARTS):
+        groups = groups_of(x)
+        if groups and groups.group_count == groups.device_count:
+            yield Finding("P033", computation, x, "replica_groups value", "every group has one member: nothing is exchanged")
+    for computation, x in facts.instructions_of("collective-permute", "collective-permute-start"):
+        pairs = x.attributes["source_target_pairs"]
+        if pairs and all(source == target for source, target in pairs):
+            yield Finding("P034", computation, x, "source_target_pairs value", "identity permutation: each device sends to itself")
+
+
+@module_rule("P038", stage="lint")
+def collectives_in_branches(facts: Facts) -> Iterator[Finding]:
+    """All devices of a group reach a collective.
+
+    Checks: collectives in the branches of a conditional, and in what these call, unless the selector is a constant.
+    Why: if devices choose different branches, the others wait forever.
+    Bad: an all-reduce in branch 0 of `conditional(i, p, p)`
+    Good: the all-reduce before the conditional
+    """
+    branches: dict[Computation, Call] = {}
+    for call in facts.instructions_of("conditional"):
+        for called in call[1].called if uniform_value(call[1].operands[0]) is None else ():
+            branches.setdefault(called, call)
+    inside: dict[Computation, tuple[Computation, Instruction]] = {}
+    for branch, (_, conditional) in branches.items():
+        inside.update(dict.fromkeys(reachable([branch], inside), (branch, conditional)))
+    for computation, x in facts.instructions_of(*_SYNCHRONOUS, *_STARTS):
+        if computation in inside:
+            branch, conditional = inside[computation]
+            message = f"'{x.name}' runs only if all devices take branch '{branch.name}' of '{conditional.name}'"
+            yield Finding("P038", computation, x, "instruction", message)

@@ -1,0 +1,90 @@
+"""P008, P010 and P011: sizes that follow from the number of devices in a group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from hlotool.analysis.collectives import group_size
+from hlotool.ir.model import Instruction
+from hlotool.opdefs.inference import count
+from hlotool.shapes.shape import UNBOUNDED, Shape
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+# Here a group that is alone counts, too: where nobody says how many devices there are, XLA takes one.
+_COUNTED = frozenset({"all-to-all"})
+
+Fault = tuple[str, str, str]
+"""Code, place and message."""
+
+
+@module_rule("P008", "P010", "P011", stage="module")
+def collective_sizes(facts: Facts) -> Iterator[Finding]:
+    """Collectives grow, cut and count by the size of their groups.
+
+    Checks: all-gather multiplies its dimension by the group's size (P008), reduce-scatter divides it (P010), all-to-all has an operand for
+    each member or splits a dimension into as many parts (P011). All-gather and reduce-scatter are not checked where neither groups nor header
+    say how many devices there are.
+    Why: each member of a group has one part.
+    Bad: `f32[12] all-gather(f32[4] a), replica_groups={{0,1}}, dimensions={0}`
+    Good: `f32[8] all-gather(f32[4] a), replica_groups={{0,1}}, dimensions={0}`
+    """
+    for opcode, check in _CHECKS.items():
+        for computation, x in facts.instructions_of(opcode):
+            size = group_size(x, facts.module)
+            fault = check(x, size) if x.operands and (size > 1 or opcode in _COUNTED) else None
+            if fault is not None:
+                yield Finding(fault[0], computation, x, fault[1], fault[2])
+
+
+def _parts(x: Instruction) -> Iterator[tuple[int, int]]:
+    """Size of each operand and of its part of the result along the op's dimension."""
+    dimension = x.attributes["dimensions"][0]
+    result = x.shape.elements[1] if x.op.name == "all-gather-start" and len(x.shape.elements) > 1 else x.shape
+    results = (result,) if len(x.operands) == 1 else result.elements
+    for operand, result in zip(x.operands, results, strict=False):
+        if _has(operand.shape, dimension) and _has(result, dimension):
+            yield operand.shape.dimensions[dimension], result.dimensions[dimension]
+
+
+def _has(shape: Shape, dimension: int) -> bool:
+    return 0 <= dimension < shape.rank and shape.dimensions[dimension] != UNBOUNDED
+
+
+# What a group of no size could make is refused by the op's own constraints.
+
+
+def _gathered(x: Instruction, group: int) -> Fault | None:
+    parts = [(given, made) for given, made in _parts(x) if given]
+    factors = {made / given for given, made in parts}
+    if len(factors) == 1 and factors != {group} and factors.pop().is_integer():
+        given, made = parts[0]
+        return "P008", "shape", f"a group of {group} makes size {given * group} of {given}, written {made}"
+    return None
+
+
+def _scattered(x: Instruction, group: int) -> Fault | None:
+    for given, made in _parts(x):
+        if made and given % made == 0 and made * group != given:
+            return "P010", "definition of operand 0", f"a group of {group} needs {made * group} elements for parts of {made}, the operand has {given}"
+    return None
+
+
+def _exchanged(x: Instruction, group: int) -> Fault | None:
+    dimensions = x.attributes.get("dimensions")
+    if dimensions is None:
+        if x.operands and len(x.operands) != group:
+            return "P011", "operands", f"'all-to-all' has {count(len(x.operands), 'operand')}, its groups have {group} members"
+    elif _has(x.operands[0].shape, dimensions[0]) and x.operands[0].shape.dimensions[dimensions[0]] % group:
+        return "P011", "dimensions", f"dimension {dimensions[0]} of size {x.operands[0].shape.dimensions[dimensions[0]]} has no {group} equal parts"
+    return None
+
+
+_CHECKS: dict[str, Callable[[Instruction, int], Fault | None]] = {
+    "all-gather": _gathered,
+    "all-gather-start": _gathered,
+    "reduce-scatter": _scattered,
+    "all-to-all": _exchanged,
+}

@@ -1,0 +1,34 @@
+"""C028: comparators of sorts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.analysis.reducers import binary_root
+from hlotool.ir.model import Computation
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+
+@module_rule("C028", stage="lint")
+def comparator_order(facts: Facts) -> Iterator[Finding]:
+    """A comparator of sort is false for equal elements.
+
+    Checks: a comparator that is one compare has the direction LT or GT.
+    Why: sorts need a strict weak order; with LE they may loop, or lose elements, on some backends.
+    Bad: `ROOT c = pred[] compare(x, y), direction=LE`
+    Good: `ROOT c = pred[] compare(x, y), direction=LT`
+    """
+    seen: set[Computation] = set()
+    for _, x in facts.instructions_of("sort"):
+        called: Computation = x.attributes["to_apply"]
+        root = binary_root(called)
+        if called in seen or root is None or root.op.name != "compare":
+            continue
+        seen.add(called)
+        direction = root.attributes["direction"]
+        if direction not in ("LT", "GT"):
+            message = f"the comparator is no strict order: direction={direction}"
+            yield Finding("C028", called, root, "direction", message, "use LT, or GT for descending order")

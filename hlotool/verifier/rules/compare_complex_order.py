@@ -1,0 +1,27 @@
+"""T011: comparisons that complex numbers do not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.opdefs.inference import kind_of
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+
+@module_rule("T011", stage="lint")
+def compare_complex_order(facts: Facts) -> Iterator[Finding]:
+    """Complex numbers are compared for equality only.
+
+    Checks: that compare of complex operands has direction EQ or NE. A warning, since XLA's verifier lets it pass; backends do not.
+    Why: complex numbers have no order.
+    Bad: `c = pred[4] compare(a, a), direction=LT` with c64 operands
+    Good: `c = pred[4] compare(a, a), direction=EQ`
+    """
+    for computation, x in facts.instructions_of("compare"):
+        direction = x.attributes["direction"]
+        if direction not in ("EQ", "NE") and kind_of(x.operands[0].shape.element_type) == "complex":
+            message = f"complex numbers have no order: direction={direction}"
+            yield Finding("T011", computation, x, "direction", message, "only EQ and NE compare them")

@@ -1,0 +1,27 @@
+"""L023: all-reduces of which only some fix their layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+
+@module_rule("L023", stage="module")
+def constrained_all_reduces(facts: Facts) -> Iterator[Finding]:
+    """Either all all-reduces of a module constrain their layouts or none does.
+
+    Checks: `constrain_layout` of all-reduce and all-reduce-start.
+    Why: XLA assigns layouts of all-reduces for the whole module in one way.
+    Bad: one all-reduce with `constrain_layout=true` and one without
+    Good: both with `constrain_layout=true`
+    """
+    calls = facts.instructions_of("all-reduce", "all-reduce-start")
+    constrained = next((call for call in calls if call[1].attributes.get("constrain_layout", False)), None)
+    free = next((x for _, x in calls if not x.attributes.get("constrain_layout", False)), None)
+    if constrained is not None and free is not None:
+        message = f"'{constrained[1].name}' constrains layouts, '{free.name}' does not"
+        yield Finding("L023", *constrained, "constrain_layout", message)

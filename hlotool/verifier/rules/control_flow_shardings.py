@@ -1,0 +1,63 @@
+"""P027 and P028: loops and branches whose parts are sharded differently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.ir.model import Computation, Instruction
+from hlotool.shapes.sharding import Sharding
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+Part = tuple[Computation, Instruction, str]
+"""An instruction that carries the value of the loop or conditional, with its computation and what it is called."""
+
+
+@module_rule("P027", "P028", stage="module")
+def control_flow_shardings(facts: Facts) -> Iterator[Finding]:
+    """The value of a loop is sharded alike wherever it is, and so is the result of a conditional.
+
+    Checks: the shardings of a while, of its body's parameter and root and of its condition's parameter (P027); of a conditional and of its
+    branches' roots (P028); as far as they are written.
+    Why: no data moves between devices where one turns into the other.
+    Bad: a while with `sharding={replicated}` and a body whose parameter has `sharding={devices=[2]0,1}`
+    Good: both with `sharding={devices=[2]0,1}`
+    """
+    for computation, x in facts.instructions_of("while"):
+        body, condition = x.attributes["body"], x.attributes["condition"]
+        parts = [(computation, x, f"'{x.name}'")]
+        parts += [
+            (called, p, f"{what} parameter '{p.name}'") for called, what in ((body, "body"), (condition, "condition")) for p in called.parameters
+        ]
+        parts.append((body, body.root, f"body ROOT '{body.root.name}'"))
+        yield from _differing("P027", parts)
+    for computation, x in facts.instructions_of("conditional"):
+        parts = [(computation, x, f"'{x.name}'")]
+        parts += [(called, called.root, f"branch ROOT '{called.root.name}'") for called in dict.fromkeys(x.called)]
+        yield from _differing("P028", parts)
+
+
+def _differing(code: str, parts: list[Part]) -> Iterator[Finding]:
+    """The first part that is sharded otherwise than the first that is sharded at all."""
+    first: tuple[Sharding, str, str] | None = None
+    for computation, x, name in parts:
+        sharding = x.attributes.get("sharding")
+        if sharding is None:
+            continue
+        if first is None:
+            first = sharding, name, _placement(sharding)
+        elif sharding is not first[0] and _placement(sharding) != first[2]:
+            message = f"{first[1]} is {_brief(first[0])}, {name} is {_brief(sharding)}"
+            yield Finding(code, computation, x, "sharding", message)
+            return
+
+
+def _brief(sharding: Sharding) -> str:
+    return f"a tuple of {len(sharding.elements)} shardings" if sharding.is_tuple else sharding.spell(metadata=False)
+
+
+def _placement(sharding: Sharding) -> str:
+    """What a sharding says, apart from where in a program it comes from."""
+    return sharding.spell(metadata=False)

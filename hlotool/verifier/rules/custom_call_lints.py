@@ -1,0 +1,66 @@
+"""W028 and W029: custom calls that may not find their function."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hlotool.errors import nearest
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+# What XLA and its passes write, expand or take away themselves: there is no function of that name, so no interface either.
+_BY_XLA = frozenset(
+    "Sharding SPMDFullToShardShape SPMDShardToFullShape LayoutConstraint AllocateBuffer CreateBuffer Pin Unpin GetRngSeed ConcatBitcast"
+    " annotate_device_placement MoveToHost MoveToDevice PrepareAsyncCallStart PrepareAsyncCallDone AsyncCollectiveStart AsyncCollectiveDone"
+    " X64SplitLow X64SplitHigh X64Combine SliceToDynamic PadToStatic AssumeGatherIndicesInBound GatherScatterIndicesBitpacked ResizeNearest"
+    " ResizeBilinear ResizeNearestGrad ResizeBilinearGrad Qr QrDecompositionBlock ProductOfElementaryHouseholderReflectors CompactWyHelper"
+    " LuDecomposition LuDecompositionBlock Cholesky InvertDiagBlocksLowerTriangular InvertDiagBlocksUpperTriangular Eigh TopK PartialReduce"
+    " ApproxTopK mhlo.topk stablehlo.dynamic_top_k erf_inv tpu_custom_call".split()
+)
+_KNOWN = re.compile(
+    r"__(?:cublas|cudnn|cusolver|cufft|onednn|triton|gpu|nvshmem|nccl)\$[\w$]+|xla\.sdy\.\w+|(?:lapack|cusolver|cublas|hipsolver|ducc_fft|cu|mosaic)_\w+"
+    r"|__gpu\$\S+|triton_kernel_call\w*|xla_(?:ffi_)?(?:partitioned_)?python_(?:cpu|gpu)_callback|te_\w+|DynamicUpdateSlice\w*"
+)
+_ORIGINAL = ("", "API_VERSION_ORIGINAL", "API_VERSION_UNSPECIFIED")
+
+
+@module_rule("W028", stage="lint")
+def unknown_targets(facts: Facts) -> Iterator[Finding]:
+    """Custom calls go to functions that somebody registers.
+
+    Checks: targets that are neither XLA's own nor those of the libraries that ship with it or with JAX.
+    Why: a target that is not registered fails when the program is loaded, long after it was compiled.
+    Bad: `custom_call_target="my_kernel"`
+    Good: `custom_call_target="__cublas$gemm"`
+    """
+    for computation, x in facts.instructions_of("custom-call"):
+        target = x.attributes["custom_call_target"]
+        if target not in _BY_XLA and not _KNOWN.fullmatch(target):
+            meant = nearest(target, _BY_XLA)
+            hint = f"did you mean '{meant}'?" if meant else None
+            yield Finding("W028", computation, x, "custom_call_target value", f"unknown target '{target}'", hint)
+
+
+@module_rule("W029", stage="lint")
+def old_interfaces(facts: Facts) -> Iterator[Finding]:
+    """Custom calls use the typed interface, and have an order if they have effects.
+
+    Checks: calls with the original API version, which is also the one that is meant where none is written, but for targets that XLA replaces;
+    calls with side effects that neither take nor give a token.
+    Why: the original interface is no longer developed, and effects without tokens may happen in any order.
+    Bad: `api_version=API_VERSION_ORIGINAL`
+    Good: `api_version=API_VERSION_TYPED_FFI`
+    """
+    for computation, x in facts.instructions_of("custom-call"):
+        target = x.attributes["custom_call_target"]
+        if target in _BY_XLA or target.startswith(("xla.sdy.", "__")):
+            continue
+        if str(x.attributes.get("api_version", "")) in _ORIGINAL:
+            yield Finding("W029", computation, x, "api_version", "original custom-call interface", "use API_VERSION_TYPED_FFI")
+        elif x.attributes.get("custom_call_has_side_effect", False):
+            leaves = [leaf.element_type for y in (x, *x.operands) for leaf in y.shape.leaves()]
+            if "token" not in leaves and not x.control_predecessors:
+                yield Finding("W029", computation, x, "custom_call_has_side_effect", "side effect without token: its order is not fixed")

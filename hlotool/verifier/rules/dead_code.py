@@ -1,0 +1,76 @@
+"""W001 to W003: instructions, parameters and computations that nobody uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.ir.model import Computation
+from hlotool.opdefs.inference import count
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+# Taking an element out of a tuple costs nothing, and programs that unpack tuples leave the rest.
+_FREE = frozenset({"parameter", "get-tuple-element", "constant", "tuple", "after-all"})
+
+
+@module_rule("W001", stage="lint")
+def dead_instructions(facts: Facts) -> Iterator[Finding]:
+    """What is computed is used.
+
+    Checks: instructions without users that are neither root, nor ordered by control predecessors, nor have effects; constants, tuples and
+    their elements are free and not reported. One finding for each computation, with their number.
+    Why: a compiler removes them, so that a measurement of the text misleads, and a forgotten use is a bug of the program.
+    Bad: `d = f32[4] abs(p)` that no other instruction names
+    Good: only what the root needs
+    """
+    for computation in facts.module.computations:
+        # Who uses what is not asked, only what is used: lists of users would cost more than all the rest.
+        used = {y for x in computation.instructions for y in x.operands}
+        unused = [x for x in computation.instructions if x not in used and x.op.name not in _FREE and x is not computation.root]
+        if not unused:
+            continue
+        ordered = {y for x in computation.instructions for y in x.control_predecessors}
+        dead = [x for x in unused if x not in ordered and not x.control_predecessors and not facts.has_effect(x)]
+        if dead:
+            more = f", nor {count(len(dead) - 1, 'other instruction')} of '{computation.name}'" if len(dead) > 1 else ""
+            yield Finding("W001", computation, dead[0], "name", f"'{dead[0].name}' is never used{more}", "remove it")
+
+
+@module_rule("W002", stage="lint")
+def unused_parameters(facts: Facts) -> Iterator[Finding]:
+    """Parameters are used.
+
+    Checks: parameters without users, in computations whose signature their caller does not dictate.
+    Why: somebody computes and passes the value.
+    Bad: `q = f32[4] parameter(1)` that no other instruction names
+    Good: a computation without it
+    """
+    for computation in facts.module.computations:
+        if computation is facts.module.entry or not _has_fixed_signature(facts, computation):
+            users = facts.users(computation)
+            for x in computation.instructions:
+                if x.op.name == "parameter" and x not in users and x is not computation.root:
+                    yield Finding("W002", computation, x, "name", f"parameter {x.parameter_number} '{x.name}' is never used")
+
+
+def _has_fixed_signature(facts: Facts, computation: Computation) -> bool:
+    """Whether the caller's opcode says which parameters there are, as with reducers and the two halves of a loop."""
+    return any(x.op.name not in ("call", "fusion") for _, x in facts.callers.get(computation, ()))
+
+
+@module_rule("W003", stage="lint")
+def dead_computations(facts: Facts) -> Iterator[Finding]:
+    """Every computation is called.
+
+    Checks: computations that the entry computation does not reach; reported once for a module, with their number.
+    Why: they cost time whenever the file is read, and were probably meant to be used.
+    Bad: `f { ... }` that no attribute names
+    Good: `call(p), to_apply=f`, or no f
+    """
+    if len(facts.module.computations) == len(facts.reachable):
+        return
+    dead = [computation for computation in facts.module.computations if computation not in facts.reachable]
+    more = f", nor {count(len(dead) - 1, 'other')}" if len(dead) > 1 else ""
+    yield Finding("W003", dead[0], None, max(0, dead[0].start), f"computation '{dead[0].name}' is never called{more}", "remove it")

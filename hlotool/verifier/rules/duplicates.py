@@ -1,0 +1,52 @@
+"""W004 and W005: computations and instructions that are there twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.analysis.value_numbers import value_numbers
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.inference import count
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+# Cheaper to repeat than to share.
+_FREE = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "after-all", "iota", "replica-id", "partition-id"})
+
+
+@module_rule("W004", stage="lint")
+def equal_computations(facts: Facts) -> Iterator[Finding]:
+    """Each computation is written once.
+
+    Checks: computations that are equal up to names and metadata; one finding for each group of them.
+    Why: a compiler compiles each of them. Before optimization it is usual, since every reduction brings its own adder.
+    Bad: `add1` and `add2` with the same sum
+    Good: two reductions with `to_apply=add1`
+    """
+    groups: dict[Computation, list[Computation]] = {}
+    for computation, first in facts.classes.first.items():
+        if computation is not first and computation is not facts.module.entry and computation not in facts.module.hidden:
+            groups.setdefault(first, []).append(computation)
+    for first, others in groups.items():
+        more = f", and {count(len(others) - 1, 'other')} likewise" if len(others) > 1 else ""
+        yield Finding("W004", others[0], None, max(0, others[0].start), f"'{others[0].name}' is the same as computation '{first.name}'{more}")
+
+
+@module_rule("W005", stage="lint")
+def equal_instructions(facts: Facts) -> Iterator[Finding]:
+    """Each value is computed once.
+
+    Checks: instructions of one computation with the same opcode, operands and attributes, and no effect; constants and the like are not
+    reported.
+    Why: it costs time twice, if no compiler shares them.
+    Bad: `a = f32[4] abs(p)` and `b = f32[4] abs(p)`
+    Good: a in place of b
+    """
+    for computation in facts.module.computations:
+        first: dict[int, Instruction] = {}
+        for x, number in value_numbers(computation, facts.classes.frozen).items():
+            other = first.setdefault(number, x)
+            if other is not x and x.op.name not in _FREE and not facts.has_effect(x):
+                yield Finding("W005", computation, x, "name", f"'{x.name}' is the same value as '{other.name}'")

@@ -1,0 +1,111 @@
+"""W012, W013, W031, W039 and P040: element types and sizes that cost more, or less precision, than one thinks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from hlotool.analysis.reducers import binary_root
+from hlotool.ir.model import Instruction
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.shape import Shape
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_DOUBLES = frozenset({"f64", "c128"})
+_WIDE_INTEGERS = frozenset({"s64", "u64"})
+_GENERATORS = ("rng-bit-generator", "rng-get-and-update-state")
+_MOST_TERMS = 1024
+_LOW_BITS = 16
+
+
+@module_rule("W012", "W013", "W039", stage="lint")
+def element_types(facts: Facts) -> Iterator[Finding]:
+    """Arrays are of types that accelerators compute with, and not empty.
+
+    Checks: f64 and c128 (W012), arrays of 64-bit integers but for the state of generators (W013), arrays with a dimension of size zero
+    (W039); where they come in, not at everything that is computed from them, and once for each computation.
+    Why: accelerators split or emulate 64-bit types; an empty array is usually an edge case that nobody meant to compile.
+    Bad: `p = f64[4] parameter(0)`
+    Good: `p = f32[4] parameter(0)`
+    """
+    state = {y for _, x in facts.instructions_of(*_GENERATORS) for y in (x, *x.operands)}
+    marks: dict[int, frozenset[str]] = {}
+    for computation in facts.module.computations:
+        first: dict[str, Instruction] = {}
+        numbers: dict[str, int] = {}
+        for x in computation.instructions:
+            # By identity, since a module's instructions share their shapes and keep them alive.
+            found = marks.get(id(x.shape))
+            if found is None:
+                found = marks[id(x.shape)] = frozenset(_kinds(x.shape))
+            for code in found:
+                if not ((x in state and code == "W013") or any(code in marks.get(id(y.shape), ()) for y in x.operands)):
+                    first.setdefault(code, x)
+                    numbers[code] = numbers.get(code, 0) + 1
+        for code, x in first.items():
+            message, hint = _MESSAGES[code]
+            more = f"; {numbers[code] - 1} more in '{computation.name}'" if numbers[code] > 1 else ""
+            yield Finding(code, computation, x, "shape", message + more, hint)
+
+
+_MESSAGES: dict[str, tuple[str, str | None]] = {
+    "W012": ("64-bit floats", "often a stray Python float with x64 enabled; slow on most accelerators"),
+    "W013": ("array of 64-bit integers, which some targets split or emulate", None),
+    "W039": ("empty array", None),
+}
+
+
+def _kinds(shape: Shape) -> Iterator[str]:
+    for leaf in shape.leaves():
+        if leaf.element_type in _DOUBLES:
+            yield "W012"
+        elif leaf.element_type in _WIDE_INTEGERS and leaf.dimensions:
+            yield "W013"
+        if 0 in leaf.dimensions:
+            yield "W039"
+
+
+@module_rule("W031", stage="lint")
+def low_precision_sums(facts: Facts) -> Iterator[Finding]:
+    """Long sums are accumulated in f32.
+
+    Checks: reductions by addition of more than 1,024 elements in floats of 16 bits and fewer.
+    Why: from 256 ones on, a sum in bf16 no longer grows.
+    Bad: `reduce(x, z)` of bf16[4096] with an adder of bf16
+    Good: convert to f32, reduce, convert back
+    """
+    for computation, x in facts.instructions_of("reduce"):
+        row = ELEMENT_TYPES.get(x.shape.element_type)
+        if row is None or row.kind != "float" or row.bits > _LOW_BITS:
+            continue
+        root = binary_root(x.attributes["to_apply"])
+        terms = prod(x.operands[0].shape.dimensions[k] for k in x.attributes["dimensions"])
+        if root is not None and root.op.name == "add" and root.shape.element_type == row.name and terms > _MOST_TERMS:
+            yield Finding("W031", computation, x, "opcode", f"{terms} elements are summed in {row.name}", "accumulate in f32")
+
+
+@module_rule("P040", stage="lint")
+def collective_types(facts: Facts) -> Iterator[Finding]:
+    """Collectives add up numbers that their transport knows.
+
+    Checks: reducing collectives of pred, complex numbers and types of fewer than eight bits or 8-bit floats.
+    Why: runtimes promote them to another type, or refuse them.
+    Bad: `all-reduce(a)` of f8e5m2[4]
+    Good: convert to bf16 before it
+    """
+    for computation, x in facts.instructions_of("all-reduce", "all-reduce-start", "reduce-scatter"):
+        odd = next((leaf.element_type for leaf in _leaves(x) if _is_odd(leaf.element_type)), None)
+        if odd is not None:
+            yield Finding("P040", computation, x, "shape", f"{odd} is promoted by most runtimes")
+
+
+def _leaves(x: Instruction) -> list[Shape]:
+    return [leaf for operand in x.operands for leaf in operand.shape.leaves() if leaf.is_array]
+
+
+def _is_odd(element_type: str) -> bool:
+    row = ELEMENT_TYPES[element_type]
+    return row.kind in ("pred", "complex") or row.bits < 8 or (row.kind == "float" and row.bits == 8)

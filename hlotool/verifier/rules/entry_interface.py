@@ -1,0 +1,72 @@
+"""W014 and W055: what the program takes from the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.errors import Source
+from hlotool.shapes.shape import ProgramShape, Shape
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_ATTRIBUTE = "entry_computation_layout="
+_MOST_PARAMETERS = 2000
+
+
+@module_rule("W014", stage="lint")
+def entry_layouts(facts: Facts) -> Iterator[Finding]:
+    """Arrays cross the border to the host in row-major order.
+
+    Checks: the dimension orders in entry_computation_layout.
+    Why: the host has row-major arrays and pays for a transpose.
+    Bad: `entry_computation_layout={(f32[2,3]{0,1})->f32[2,3]{1,0}}`
+    Good: `entry_computation_layout={(f32[2,3]{1,0})->f32[2,3]{1,0}}`
+    """
+    layout = facts.module.attributes.get("entry_computation_layout")
+    source = facts.module.source
+    end = max(0, min(computation.start for computation in facts.module.computations))
+    at = source.text.find(_ATTRIBUTE, 0, end) if source is not None else -1
+    if at < 0 or source is None or not isinstance(layout, ProgramShape):
+        return
+    at += len(_ATTRIBUTE)
+    for what, shape in (*((f"parameter {k}", p) for k, p in enumerate(layout.parameters)), ("the result", layout.result)):
+        for leaf in shape.leaves():
+            found = _unusual_order(leaf)
+            if found is not None:
+                at = _next(source, leaf, at, end)
+                yield Finding("W014", facts.module.entry, None, at, f"{what} has layout {found}")
+                break
+
+
+def _unusual_order(leaf: Shape) -> str | None:
+    layout = leaf.layout
+    if layout is None or layout.minor_to_major == tuple(range(leaf.rank - 1, -1, -1)):
+        return None
+    return "{" + ",".join(map(str, layout.minor_to_major)) + "}"
+
+
+def _next(source: Source, leaf: Shape, at: int, end: int) -> int:
+    """Where the leaf's layout is spelled between `at` and `end`; shapes come in the order of the text, so the first one is meant."""
+    found = source.text.find(leaf.text, at, end)
+    return found + len(leaf.text_without_layout) if found >= 0 else at
+
+
+@module_rule("W055", stage="lint")
+def many_parameters(facts: Facts) -> Iterator[Finding]:
+    """Programs take a reasonable number of arguments.
+
+    Checks: more than 2,000 parameters of the entry computation, or arrays in one of its tuple parameters.
+    Why: every launch handles each of them.
+    Bad: a parameter for each of 2,500 small arrays
+    Good: one parameter for all of them, stacked
+    """
+    entry = facts.module.entry
+    parameters = entry.parameters
+    if len(parameters) > _MOST_PARAMETERS:
+        yield Finding("W055", entry, None, max(0, entry.start), f"{len(parameters)} parameters, more than {_MOST_PARAMETERS}")
+    for x in parameters:
+        leaves = sum(1 for _ in x.shape.leaves()) if x.shape.is_tuple else 0
+        if leaves > _MOST_PARAMETERS:
+            yield Finding("W055", entry, x, "shape", f"parameter with {leaves} arrays, more than {_MOST_PARAMETERS}")

@@ -1,0 +1,61 @@
+"""W041, W042 and W044: what fusion and rematerialisation left behind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hlotool.opdefs.elementwise import ELEMENTWISE
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_MOST_OPERANDS = 64
+_CLONE = re.compile(r"(.+?)\.(remat|clone)[0-9]*(?:\.[0-9]+)*")
+
+
+@module_rule("W041", "W042", stage="lint")
+def fusions(facts: Facts) -> Iterator[Finding]:
+    """Optimized modules are fused, within limits.
+
+    Checks: in modules with fusions, elementwise operations on arrays outside of them that feed another one and nothing else (W041);
+    fusions with more than 64 operands (W042).
+    Why: each instruction outside a fusion writes its result to memory; kernels have limited registers and arguments.
+    Bad: `b = f32[4096] exponential(a)` and `c = f32[4096] negate(b)` beside fusions
+    Good: both in one fusion
+    """
+    fused = facts.instructions_of("fusion")
+    bodies = facts.bodies
+    for computation in dict.fromkeys(computation for computation, _ in fused):
+        users = facts.users(computation)
+        for x in computation.instructions if computation not in bodies else ():
+            if x.op.name in ELEMENTWISE and x.shape.dimensions:
+                before = next((y for y in x.operands if y.op.name in ELEMENTWISE and y.shape.dimensions and len(users[y]) == 1), None)
+                if before is not None:
+                    message = f"'{before.name}' and '{x.name}' are elementwise and not fused"
+                    yield Finding("W041", computation, x, "opcode", message)
+    for computation, x in fused:
+        if len(x.operands) > _MOST_OPERANDS:
+            yield Finding("W042", computation, x, "opcode", f"fusion has {len(x.operands)} operands, more than {_MOST_OPERANDS}")
+
+
+@module_rule("W044", stage="lint")
+def clones(facts: Facts) -> Iterator[Finding]:
+    """Values are computed once.
+
+    Checks: instructions whose name says that a compiler pass has repeated them: `.remat`, or `.clone` beside the original.
+    Why: rematerialisation spends time to save memory; it is worth knowing where.
+    Bad: `a.remat = f32[4] exponential(p)` beside `a = f32[4] exponential(p)`
+    Good: a, where memory allows it
+    """
+    for computation in facts.module.computations:
+        names = None
+        for x in computation.instructions:
+            found = _CLONE.fullmatch(x.name) if "." in x.name else None
+            if found is None or x.op.name == "parameter":
+                continue
+            if names is None:
+                names = {y.name for y in computation.instructions}
+            if found[2] == "remat" or found[1] in names:
+                yield Finding("W044", computation, x, "instruction", f"rematerialised copy of '{found[1]}'")

@@ -1,0 +1,74 @@
+"""W027 and W040: arrays that do not fill the tiles of the hardware."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.analysis.sizes import bytes_of, padded_bytes_of
+from hlotool.ir.model import Instruction
+from hlotool.shapes.memory import readable_bytes
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_WORST_RATIO = 2
+_LEAST_WASTE = 1 << 16
+_TILE = 8
+# What is smaller than two tiles is padded whatever one does.
+_SMALL = 2 * _TILE
+
+
+@module_rule("W027", stage="lint")
+def padding_waste(facts: Facts) -> Iterator[Finding]:
+    """Tiles hold data rather than padding.
+
+    Checks: arrays whose layout's tiles at least double their size and waste 64 KiB or more; where such an array comes in, not where it
+    is passed on.
+    Why: memory and bandwidth go to padding.
+    Bad: `f32[1024,2]{1,0:T(8,128)}`
+    Good: `f32[1024,2]{0,1:T(8,128)}`
+    """
+    judged: dict[int, str | None] = {}
+    for computation in facts.module.computations:
+        for x in computation.instructions:
+            # By identity, since a module's instructions share their shapes and keep them alive.
+            if id(x.shape) not in judged:
+                judged[id(x.shape)] = _waste(x)
+            message = judged[id(x.shape)]
+            if message is not None and not any(judged.get(id(y.shape)) for y in x.operands):
+                yield Finding("W027", computation, x, "shape", message, "let a larger dimension be the most minor one")
+
+
+def _waste(x: Instruction) -> str | None:
+    for leaf in x.shape.leaves():
+        if leaf.is_array and leaf.layout is not None and leaf.layout.tiles:
+            data, stored = bytes_of(leaf), padded_bytes_of(leaf)
+            if stored > _WORST_RATIO * data and stored - data >= _LEAST_WASTE:
+                return f"{readable_bytes(data)} of data are stored in {readable_bytes(stored)}"
+    return None
+
+
+@module_rule("W040", stage="lint")
+def unaligned_dots(facts: Facts) -> Iterator[Finding]:
+    """Matrix units are full.
+
+    Checks: contracting and free dimensions of dots from 16 on that are no multiples of 8.
+    Why: the hardware multiplies in blocks, and computes on the padding as well.
+    Bad: `dot(a, b)` of f32[127,256] and f32[256,128]
+    Good: f32[128,256]
+    """
+    for computation, x in facts.instructions_of("dot"):
+        for side, operand in zip(("lhs", "rhs"), x.operands, strict=True):
+            message = _unaligned(x, side, operand.shape.dimensions)
+            if message is not None:
+                yield Finding("W040", computation, x, "opcode", message)
+                break
+
+
+def _unaligned(x: Instruction, side: str, sizes: tuple[int, ...]) -> str | None:
+    contracting, batch = (x.attributes.get(f"{side}_{kind}_dims", ()) for kind in ("contracting", "batch"))
+    for k, size in enumerate(sizes):
+        if size >= _SMALL and size % _TILE and k not in batch:
+            return f"{'contracting' if k in contracting else 'free'} dimension {size} of {side} is not a multiple of {_TILE}"
+    return None

@@ -1,0 +1,109 @@
+"""W034 to W036 and W053: indices that are constant, or do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from hlotool.analysis.constants import uniform_value
+from hlotool.ir.model import Instruction
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+# First operand that is an index.
+_FIRST_INDEX = {"dynamic-slice": 1, "dynamic-update-slice": 2}
+
+
+@module_rule("W034", "W036", stage="lint")
+def constant_indices(facts: Facts) -> Iterator[Finding]:
+    """Constant indices are in bounds, and written as such.
+
+    Checks: constant starts of dynamic-slice and dynamic-update-slice that are clamped, constant indices of gather and scatter that are
+    clamped or dropped (W034); dynamic-slices all of whose indices are constants (W036).
+    Why: XLA moves such a slice silently; a plain slice says what is meant.
+    Bad: `dynamic-slice(p, i), dynamic_slice_sizes={2}` of f32[4] with `i = s32[] constant(3)`
+    Good: `slice(p), slice={[1:3]}`
+    """
+    for computation, x in facts.instructions_of(*_FIRST_INDEX):
+        first = _FIRST_INDEX[x.op.name]
+        sizes = x.shape.dimensions if first == 1 else x.operands[1].shape.dimensions
+        values = [uniform_value(operand) for operand in x.operands[first:]]
+        if len(values) != len(sizes):
+            # One index array, as old texts have it.
+            continue
+        for k, (value, total, size) in enumerate(zip(values, x.operands[0].shape.dimensions, sizes, strict=True)):
+            if value is not None and not 0 <= value <= total - size:
+                message = f"start {value} of dimension {k} is clamped to {min(max(value, 0), total - size)}"
+                yield Finding("W034", computation, x, f"operand {first + k}", message)
+        if first == 1 and values and None not in values:
+            yield Finding("W036", computation, x, "opcode", "all indices are constants", "use slice")
+    for computation, x in facts.instructions_of("gather", "scatter"):
+        value = uniform_value(x.operands[len(x.operands) // 2])
+        bound = _least_bound(x)
+        if value is not None and bound is not None and not 0 <= value <= bound:
+            what = "dropped" if x.op.name == "scatter" else f"clamped to {min(max(value, 0), bound)}"
+            yield Finding("W034", computation, x, f"operand {len(x.operands) // 2}", f"index {value} is {what}")
+
+
+def _least_bound(x: Instruction) -> int | None:
+    """The largest index that is in bounds in each dimension that the indices name."""
+    sizes = x.operands[0].shape.dimensions
+    if x.op.name == "gather":
+        taken = x.attributes["slice_sizes"]
+        return min((sizes[k] - taken[k] for k in x.attributes["start_index_map"]), default=None)
+    inserted = x.attributes["inserted_window_dims"]
+    mapped = x.attributes["scatter_dims_to_operand_dims"]
+    return min((sizes[k] - 1 for k in mapped), default=None) if all(k in inserted for k in mapped) else None
+
+
+@module_rule("W035", stage="lint")
+def index_overflows(facts: Facts) -> Iterator[Finding]:
+    """Indices have room for the dimension that they index.
+
+    Checks: iota along a dimension, and indices of dynamic slices into one, that is larger than the greatest value of the element type.
+    Why: integers wrap around, and floats no longer tell neighbours apart.
+    Bad: `s8[300] iota(), iota_dimension=0`
+    Good: `s32[300] iota(), iota_dimension=0`
+    """
+    for computation, x in facts.instructions_of("iota"):
+        last, greatest = x.shape.dimensions[x.attributes["iota_dimension"]] - 1, _greatest(x)
+        if greatest is not None and last > greatest:
+            yield Finding("W035", computation, x, "shape", f"iota up to {last} does not fit {x.shape.element_type}, which counts to {greatest}")
+    for computation, x in facts.instructions_of(*_FIRST_INDEX):
+        for k, index in enumerate(x.operands[_FIRST_INDEX[x.op.name] :]):
+            greatest = _greatest(index)
+            size = x.operands[0].shape.dimensions[k]
+            if greatest is not None and not index.shape.dimensions and size - 1 > greatest:
+                message = f"an index in {index.shape.element_type} does not reach the end of dimension {k} of size {size}"
+                yield Finding("W035", computation, x, f"operand {_FIRST_INDEX[x.op.name] + k}", message)
+                break
+
+
+def _greatest(x: Instruction) -> int | None:
+    """The integer up to which an element type counts without a gap."""
+    row = ELEMENT_TYPES[x.shape.element_type]
+    if row.is_integral:
+        return row.maximum
+    return 1 << (row.float_format.mantissa_bits + 1) if row.float_format is not None else None
+
+
+@module_rule("W053", stage="lint")
+def gathers_of_one(facts: Facts) -> Iterator[Finding]:
+    """A gather takes several slices.
+
+    Checks: gathers with one index, or with one constant for all.
+    Why: a slice or dynamic-slice does the same, and backends compile it better.
+    Bad: `gather(p, i)` with i s32[1]
+    Good: `dynamic-slice(p, i)`
+    """
+    for computation, x in facts.instructions_of("gather"):
+        indices = x.operands[1]
+        vector = x.attributes["index_vector_dim"]
+        taken = prod(size for k, size in enumerate(indices.shape.dimensions) if k != vector)
+        if uniform_value(indices) is not None:
+            yield Finding("W053", computation, x, "opcode", "the indices are one constant", "use slice")
+        elif taken == 1:
+            yield Finding("W053", computation, x, "opcode", "gather of one slice", "use dynamic-slice")

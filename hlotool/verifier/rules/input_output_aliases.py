@@ -1,0 +1,115 @@
+"""M005 to M014: parameters whose memory is given away or becomes the result's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.analysis.aliasing import Index, leaf_indices, spelled
+from hlotool.opdefs.inference import bare, brief, count
+from hlotool.shapes.memory import stored_size
+from hlotool.shapes.shape import UNBOUNDED, Shape, subshape
+from hlotool.shapes.values import AliasPair
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_ALIAS, _DONOR = "input_output_alias", "buffer_donor"
+# The entry of a pair in text that says its kind, behind the output's index, the parameter's number and its index.
+_KIND = 3
+
+Buffer = tuple[int, Index]
+"""A parameter's number and an index into it."""
+
+
+@module_rule("M005", "M006", "M007", "M008", "M009", "M010", "M011", "M012", "M013", "M014", stage="module")
+def input_output_aliases(facts: Facts) -> Iterator[Finding]:
+    """A pair of `input_output_alias` names two arrays of one size; a donated buffer is an array that no pair names.
+
+    Checks: the parameter exists (M005, M012) and has the index (M006, M013), no output (M007) and no parameter (M008) is in two pairs, both are
+    arrays (M009, M013), of one size if modes look at layouts (M010) and of one shape where aliasing is a must (M011); what is in a
+    pair is not donated, too (M014).
+    Why: both names stand for one piece of memory.
+    Bad: `input_output_alias={ {}: (3, {}, may-alias) }` with one parameter
+    Good: `input_output_alias={ {}: (0, {}, may-alias) }`
+    """
+    outputs: dict[Index, int] = {}
+    aliased: dict[Buffer, Index] = {}
+    for k, pair in enumerate(facts.module.attributes.get(_ALIAS, ())):
+        buffer = pair.number, pair.index
+        fault = _fault(facts, pair)
+        if fault is None and pair.output_index in outputs:
+            fault = "M007", "", f"output {spelled(pair.output_index)} is already aliased with parameter {outputs[pair.output_index]}", None
+        if fault is None and buffer in aliased:
+            fault = "M008", "", f"{_named(buffer)} is already aliased with output {spelled(aliased[buffer])}", None
+        if fault is not None:
+            yield Finding(fault[0], None, None, f"{_ALIAS}[{k}]{fault[1]}", fault[2], fault[3])
+        outputs[pair.output_index], aliased[buffer] = pair.number, pair.output_index
+    yield from _donors(facts, aliased)
+
+
+def _named(buffer: Buffer) -> str:
+    number, index = buffer
+    return f"parameter {number}" + (f" at {spelled(index)}" if index else "")
+
+
+def _fault(facts: Facts, pair: AliasPair) -> tuple[str, str, str, str | None] | None:
+    """Code, entry of the pair, message and hint for the first fault of a pair by itself."""
+    module = facts.module
+    parameters, buffer = facts.program_shape(module.entry).parameters, (pair.number, pair.index)
+    if pair.number >= len(parameters):
+        return "M005", "[parentheses]", f"ENTRY has {count(len(parameters), 'parameter')}, none is number {pair.number}", None
+    given, made = subshape(parameters[pair.number], pair.index), subshape(module.entry.root.shape, pair.output_index)
+    if given is None:
+        whole = brief(parameters[pair.number])
+        return "M006", "[parentheses]", f"parameter {pair.number} is {whole}, no index {spelled(pair.index)}", None
+    if made is None:
+        return None
+    for shape, what in ((made, f"output {spelled(pair.output_index)}"), (given, _named(buffer))):
+        if not bare(shape).is_array:
+            return "M009", "", f"{what} is {brief(shape)}; only arrays share memory", _pairs_of_leaves(given, made, pair)
+    sizes = _size(given), _size(made)
+    if facts.modes.layout_sensitive and None not in sizes and sizes[0] != sizes[1]:
+        return "M010", "", f"parameter {pair.number} has {sizes[0]} bytes, output has {sizes[1]}", None
+    said = module.attributes.get("entry_computation_layout")
+    if pair.kind == "must-alias":
+        if said is not None and len(said.parameters) == len(parameters):
+            given, made = subshape(said.parameters[pair.number], pair.index) or given, subshape(said.result, pair.output_index) or made
+        if given != made:
+            return "M011", f"[{_KIND}]", f"{_named(buffer)} is {given.text}, output is {made.text}", "say may-alias, or make them the same"
+    return None
+
+
+def _size(shape: Shape) -> int | None:
+    array = bare(shape)
+    return None if array.dynamic or UNBOUNDED in array.dimensions else stored_size(array)
+
+
+_MOST_PAIRS = 4
+
+
+def _pairs_of_leaves(given: Shape, made: Shape, pair: AliasPair) -> str | None:
+    """The pairs that were probably meant, where two tuples of the same few arrays are named."""
+    if max(len(given.elements), len(made.elements)) > _MOST_PAIRS:
+        return None
+    leaves = [index for index, _ in leaf_indices(made)]
+    if not given.is_tuple or [index for index, _ in leaf_indices(given)] != leaves or len(leaves) > _MOST_PAIRS:
+        return None
+    pairs = (f"{spelled((*pair.output_index, *leaf))}: ({pair.number}, {spelled((*pair.index, *leaf))})" for leaf in leaves)
+    return f"name their arrays: {', '.join(pairs)}"
+
+
+def _donors(facts: Facts, aliased: dict[Buffer, Index]) -> Iterator[Finding]:
+    parameters = facts.program_shape(facts.module.entry).parameters
+    for k, (number, index) in enumerate(facts.module.attributes.get(_DONOR, ())):
+        at = f"{_DONOR}[{k}]"
+        if not 0 <= number < len(parameters):
+            yield Finding("M012", None, None, at, f"ENTRY has {count(len(parameters), 'parameter')}, none is number {number}")
+            continue
+        given = subshape(parameters[number], index)
+        if given is None or not bare(given).is_array:
+            what = f"no index {spelled(index)}" if given is None else f"no array at {spelled(index)}"
+            yield Finding("M013", None, None, at, f"parameter {number} is {brief(parameters[number])}, {what}")
+        elif (number, index) in aliased:
+            message = f"{_named((number, index))} is already aliased with output {spelled(aliased[number, index])}"
+            yield Finding("M014", None, None, _DONOR, message, "drop one of the two")

@@ -1,0 +1,80 @@
+"""W006, W022 and W032: constants that are large, monotonous or not finite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isinf
+
+from hlotool.analysis.constants import number_of, uniform_spelling
+from hlotool.analysis.sizes import bytes_of
+from hlotool.ir.model import Computation, Instruction
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.literal import Literal
+from hlotool.shapes.memory import readable_bytes
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_MOST_BYTES = 1 << 20
+_MOST_SPELLED = 1 << 16
+_FEWEST_EQUAL = 8
+_FLOATING = frozenset({"float", "complex"})
+_STARTS = {"reduce": 2, "reduce-window": 2, "select-and-scatter": 3, "pad": 2}
+
+
+@module_rule("W006", "W022", stage="lint")
+def large_constants(facts: Facts) -> Iterator[Finding]:
+    """Constants are small, or at least not all the same.
+
+    Checks: constants of 1 MiB and more, or of more than 65,536 elements that are written out (W006); eight and more equal elements that
+    are written out (W022).
+    Why: they slow down compilation and folding, and make the file long; a broadcast of a scalar says the same.
+    Bad: `constant({1,1,1,1,1,1,1,1})`
+    Good: `broadcast(one), dimensions={}`
+    """
+    for computation, x in facts.instructions_of("constant"):
+        literal = x.literal
+        if literal is None or not literal.shape.is_array:
+            continue
+        count = literal.element_count
+        if bytes_of(literal.shape) >= _MOST_BYTES or (count > _MOST_SPELLED and not literal.elided):
+            message = f"{readable_bytes(bytes_of(literal.shape))} constant in the module"
+            yield Finding("W006", computation, x, "shape", message, "pass it as a parameter")
+        if count >= _FEWEST_EQUAL and uniform_spelling(literal) is not None:
+            yield Finding("W022", computation, x, "literal", f"{count} equal elements", "broadcast a scalar")
+
+
+@module_rule("W032", stage="lint")
+def nonfinite_constants(facts: Facts) -> Iterator[Finding]:
+    """Constants are finite numbers.
+
+    Checks: nan in constants, and infinities that are more than the start of a maximum or minimum.
+    Why: one of them spreads over everything that is computed from it.
+    Bad: `c = f32[] constant(nan)`
+    Good: `c = f32[] constant(-inf)` as the init value of a reduction by maximum
+    """
+    for computation, x in facts.instructions_of("constant"):
+        literal = x.literal
+        if literal is None or literal.elided or not literal.shape.is_array or ELEMENT_TYPES[literal.shape.element_type].kind not in _FLOATING:
+            continue
+        if "nan" in literal.text:
+            yield Finding("W032", computation, x, "literal", "NaN constant")
+        elif "inf" in literal.text and not _is_bound(facts, computation, x, literal):
+            yield Finding("W032", computation, x, "literal", "infinite constant")
+
+
+def _is_bound(facts: Facts, computation: Computation, x: Instruction, literal: Literal) -> bool:
+    """Whether all users take the scalar as what to start from or to fill up with, or as a bound to compare with."""
+    if literal.shape.dimensions or not isinf(number_of(literal.text) or 0):
+        return False
+    users = facts.users(computation).get(x, ())
+    return bool(users) and all(_takes_as_start(user, x) or user.op.name in ("maximum", "minimum", "compare") for user in users)
+
+
+def _takes_as_start(user: Instruction, x: Instruction) -> bool:
+    total = _STARTS.get(user.op.name)
+    if total is None:
+        return False
+    values = len(user.operands) // 2 if total == 2 else total - 1
+    return x not in user.operands[:values]

@@ -1,0 +1,97 @@
+"""L002, L003, L004, L006, L018, L027 and L033: layouts that no array can have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+from itertools import pairwise
+
+from hlotool.errors import Violation
+from hlotool.opdefs.inference import count
+from hlotool.opdefs.layouts import HOST_MEMORY
+from hlotool.opdefs.modes import VerifyModes
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.layout import COMBINE, Layout, is_left_out
+from hlotool.shapes.shape import Shape
+from hlotool.verifier.registry import shape_rule
+
+__all__ = ["order_fault"]
+
+_BITS_OF_A_BYTE = 8
+
+
+@shape_rule("L002", "L003", "L004", "L006", "L018", "L027", "L033")
+def layouts(shape: Shape, modes: VerifyModes) -> None:
+    """A layout orders the dimensions that the array has, in tiles of some size, in a memory that there is.
+
+    Checks: each dimension is ordered once (L002, L003), tiles have positive sizes (L004), `E(n)` packs types of less than a byte only (L006, not
+    where tiles show that the target is neither a CPU nor a GPU), host memory is allowed (L018, under the mode `no_host_memory`), split
+    configurations cut an existing dimension inside (L027), and no array is sparse (L033).
+    Why: XLA's text parser takes such layouts and refuses them when it reads the module back.
+    Bad: `p = f32[2,3]{1,1} parameter(0)`
+    Good: `p = f32[2,3]{1,0} parameter(0)`
+    """
+    is_nested = any(element.is_tuple for element in shape.elements)
+    for number, array in enumerate(shape.leaves()):
+        layout = array.layout
+        if layout is None or is_left_out(layout, array.rank):
+            continue
+        fault = order_fault(layout.minor_to_major, array.rank)
+        if fault is None and ":" not in layout.text:
+            continue
+        # A place in a nested tuple would be a path; the whole shape has to do.
+        at = "shape" if is_nested else f"shape[{number}][layout]" if shape.is_tuple else "shape[layout]"
+        if fault is not None:
+            raise Violation(fault[0], at, fault[1])
+        _check_suffixes(array, layout, at, modes)
+
+
+@lru_cache(maxsize=1024)
+def _is_permutation(order: tuple[int, ...], rank: int) -> bool:
+    return len(order) == rank and sorted(order) == list(range(rank))
+
+
+def order_fault(order: tuple[int, ...], rank: int) -> tuple[str, str] | None:
+    """Code and message where an order is not one of all the dimensions of an array."""
+    if _is_permutation(order, rank):
+        return None
+    outside = next((dimension for dimension in order if not 0 <= dimension < rank), None)
+    if outside is not None:
+        return "L003", f"dimension {outside} is out of range for rank {rank}"
+    if len(order) < rank:
+        return "L003", f"the layout orders {count(len(order), 'dimension')}, the array has rank {rank}"
+    return "L002", f"dimension {Counter(order).most_common(1)[0][0]} is listed twice"
+
+
+def _check_suffixes(array: Shape, layout: Layout, at: str, modes: VerifyModes) -> None:
+    for number, tile in enumerate(layout.tiles):
+        wrong = next((k for k, size in enumerate(tile) if size < 1 and size != COMBINE), None)
+        if wrong is not None or not tile:
+            what = f"size {wrong} of tile {number} must be positive" if wrong is not None else f"tile {number} has no sizes"
+            raise Violation("L004", f"{at}[T]", what)
+    if layout.index_type is not None or layout.pointer_type is not None:
+        raise Violation("L033", at, "types of indices and pointers belong to sparse arrays, which no text can write")
+    bits, size = ELEMENT_TYPES[array.element_type].bits, layout.element_size_in_bits
+    if size < 0:
+        raise Violation("L006", f"{at}[E]", f"an element size of {size} bits")
+    if size and bits >= _BITS_OF_A_BYTE and not layout.tiles and modes.target != "tpu":
+        raise Violation("L006", f"{at}[E]", f"an element size of {size} bits for {array.element_type} ({bits} bits), which is never packed")
+    if layout.memory_space == HOST_MEMORY and modes.no_host_memory:
+        raise Violation("L018", f"{at}[S]", "host memory space is not allowed here")
+    _check_splits(array, layout, f"{at}[SC]")
+
+
+def _check_splits(array: Shape, layout: Layout, at: str) -> None:
+    seen: set[int] = set()
+    for dimension, indices in layout.split_configs:
+        if not 0 <= dimension < array.rank or dimension in seen:
+            raise Violation(
+                "L027", at, f"dimension {dimension} is " + ("split twice" if dimension in seen else f"out of range for rank {array.rank}")
+            )
+        seen.add(dimension)
+        # A split configuration counts dimensions from the most major one in memory.
+        size = array.dimensions[layout.minor_to_major[array.rank - 1 - dimension]]
+        if any(a >= b for a, b in pairwise((0, *indices))):
+            raise Violation("L027", at, f"split indices {list(indices)} must be positive and increase")
+        if indices and indices[-1] >= size:
+            raise Violation("L027", at, f"split index {indices[-1]} is beyond dimension size {size}")

@@ -1,0 +1,38 @@
+"""W048: spellings that XLA reads for the sake of old texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.text.locate.declarations import has_attribute
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_OLD = {
+    "custom-call": (("to_apply", "write called_computations={...}"),),
+    "async-update": (("calls", "drop it: what runs is known from the async-start"), ("async_execution_thread", "drop it")),
+    "async-done": (("calls", "drop it: what runs is known from the async-start"), ("async_execution_thread", "drop it")),
+}
+
+
+@module_rule("W048", stage="lint")
+def legacy_spelling(facts: Facts) -> Iterator[Finding]:
+    """Texts use the attributes that XLA prints.
+
+    Checks: `to_apply` of custom calls; `calls` and `async_execution_thread` of async-update and async-done.
+    Why: XLA reads them and drops them or prints another name, so that they disappear with the next dump.
+    Bad: `async-done(s), calls=f`
+    Good: `async-done(s)`
+    """
+    source = facts.module.source
+    if source is None:
+        return
+    for opcode, attributes in _OLD.items():
+        for computation, x in facts.instructions_of(opcode):
+            line = source.text[x.start : x.end] if x.start >= 0 else ""
+            for name, hint in attributes:
+                # The text is read again only where the word occurs.
+                if f"{name}=" in line and has_attribute(source.text, x, name):
+                    yield Finding("W048", computation, x, name, f"{name} of {opcode} is read only for compatibility", hint)

@@ -1,0 +1,129 @@
+"""W015, W017, W018 and W037: what loops do on every turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.analysis.callgraph import reachable
+from hlotool.analysis.loops import carried_elements, trip_count
+from hlotool.ir.model import Computation, Instruction
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_HOST_SPACE = 5
+_TRANSFERS = ("infeed", "outfeed", "send", "recv", "copy", "copy-start", "custom-call")
+_CALLBACK = "callback"
+_COSTLY = frozenset(
+    "dot ragged-dot scaled-dot convolution reduce reduce-window sort fft cholesky triangular-solve gather scatter select-and-scatter fusion"
+    " all-gather all-reduce all-to-all reduce-scatter collective-permute custom-call".split()
+)
+
+
+@module_rule("W015", stage="lint")
+def transfers_in_loops(facts: Facts) -> Iterator[Finding]:
+    """Loops do not talk to the host.
+
+    Checks: infeed, outfeed, send and recv to the host, copies to or from host memory and host callbacks in the body or condition of a
+    while, also in what these call; host offloading that a compiler has scheduled is its own affair.
+    Why: the device waits for the host on each turn.
+    Bad: an outfeed in a loop's body
+    Good: stack the results and transfer them once
+    """
+    found = [(computation, x) for computation, x in facts.instructions_of(*_TRANSFERS) if _is_transfer(x, scheduled=facts.module.is_scheduled)]
+    if not found:
+        return
+    inside: dict[Computation, str] = {}
+    for _, loop in facts.instructions_of("while"):
+        inside.update(dict.fromkeys(reachable(loop.called, inside), loop.name))
+    for computation, x in found:
+        if computation in inside:
+            message = f"host transfer runs on every turn of '{inside[computation]}'"
+            yield Finding("W015", computation, x, "opcode", message, "stack the results and transfer them once")
+
+
+def _is_transfer(x: Instruction, *, scheduled: bool) -> bool:
+    opcode = x.op.name
+    if opcode in ("send", "recv"):
+        return bool(x.attributes.get("is_host_transfer", False))
+    if opcode == "custom-call":
+        return _CALLBACK in x.attributes["custom_call_target"]
+    if opcode in ("copy", "copy-start"):
+        return not scheduled and _is_on_host(x) != _is_on_host(x.operands[0])
+    return True
+
+
+def _is_on_host(x: Instruction) -> bool:
+    leaf = next(x.shape.leaves(), None)
+    return leaf is not None and leaf.layout is not None and leaf.layout.memory_space == _HOST_SPACE
+
+
+@module_rule("W017", stage="lint")
+def invariants(facts: Facts) -> Iterator[Finding]:
+    """A loop computes only what changes.
+
+    Checks: contractions, reductions, sorts, fusions and the like in the body of a while all of whose operands are constants or elements of
+    the state that the body passes on unchanged.
+    Why: the same is computed on each turn.
+    Bad: `dot(w, v)` of two weights in a loop's body
+    Good: the dot before the loop, its result in the state
+    """
+    for computation in {loop.attributes["body"]: loop for _, loop in facts.instructions_of("while")}:
+        kept = set(carried_elements(computation))
+        parameter = computation.parameters[0]
+        fixed: set[Instruction] = set()
+        for x in computation.instructions:
+            if x.op.name == "get-tuple-element" and x.operands[0] is parameter:
+                is_fixed = x.attributes["index"] in kept
+            else:
+                is_fixed = x.op.name != "parameter" and all(y in fixed for y in x.operands) and not facts.has_effect(x)
+            if is_fixed:
+                fixed.add(x)
+                if x.op.name in _COSTLY and x.operands:
+                    yield Finding("W017", computation, x, "name", f"'{x.name}' is the same on each turn of the loop", "compute it before the loop")
+
+
+@module_rule("W018", stage="lint")
+def trip_counts(facts: Facts) -> Iterator[Finding]:
+    """A loop runs more than once.
+
+    Checks: whiles whose counter starts, is incremented and is compared with constants, so that they run never or once.
+    Why: without the loop the compiler sees more, and so does the reader.
+    Bad: a counter from 0, below 1
+    Good: the body's instructions, or nothing
+    """
+    for computation, x in facts.instructions_of("while"):
+        turns = trip_count(x)
+        if turns in (0, 1):
+            yield Finding("W018", computation, x, "opcode", "loop runs exactly once" if turns else "loop never runs")
+
+
+@module_rule("W037", stage="lint")
+def unused_state(facts: Facts) -> Iterator[Finding]:
+    """A loop carries only what it reads or changes.
+
+    Checks: elements of the state that the body passes on unchanged and that neither body nor condition reads.
+    Why: the value before the loop is the value behind it; carrying it costs memory and hides that.
+    Bad: `tuple(j, u)` with `u = f32[4] get-tuple-element(t), index=1` and no other user of u
+    Good: a state without it
+    """
+    seen: set[tuple[Computation, Computation]] = set()
+    for _, loop in facts.instructions_of("while"):
+        body, condition = loop.attributes["body"], loop.attributes["condition"]
+        if (body, condition) in seen:
+            continue
+        seen.add((body, condition))
+        read = _elements_read(facts, condition)
+        for index, x in carried_elements(body).items():
+            if read is not None and index not in read and facts.users(body)[x] == [body.root]:
+                yield Finding("W037", body, x, "instruction", f"state element {index} is neither read nor changed in the loop")
+
+
+def _elements_read(facts: Facts, computation: Computation) -> set[int] | None:
+    """Which elements of its parameter a computation takes; None where it uses the parameter as a whole."""
+    parameter = computation.parameters[0]
+    users = facts.users(computation).get(parameter, [])
+    if parameter is computation.root or any(x.op.name != "get-tuple-element" for x in users):
+        return None
+    return {x.attributes["index"] for x in users if x in facts.users(computation) or x is computation.root}

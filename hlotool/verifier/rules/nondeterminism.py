@@ -1,0 +1,54 @@
+"""W030 and W047: results that may differ from run to run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.analysis.reducers import binary_root
+from hlotool.ir.model import Computation
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_ROUNDING = frozenset({"add", "multiply", "subtract"})
+
+
+@module_rule("W030", stage="lint")
+def nondeterministic(facts: Facts) -> Iterator[Finding]:
+    """The same inputs give the same results.
+
+    Checks: rng, whose state is hidden; scatter and select-and-scatter that add floats where places may coincide.
+    Why: the order of additions is not fixed, and so the rounding is not.
+    Bad: `rng(a, b), distribution=rng_uniform`
+    Good: `rng-bit-generator(state), algorithm=rng_three_fry`
+    """
+    for computation, x in facts.instructions_of("rng"):
+        yield Finding("W030", computation, x, "opcode", "'rng' depends on hidden state", "use rng-bit-generator with explicit state")
+    for computation, x in facts.instructions_of("scatter", "select-and-scatter"):
+        combiner = x.attributes["to_apply" if x.op.name == "scatter" else "scatter"]
+        root = binary_root(combiner)
+        row = ELEMENT_TYPES.get(root.shape.element_type) if root is not None else None
+        adds = root is not None and root.op.name in _ROUNDING and row is not None and row.kind in ("float", "complex")
+        if adds and not x.attributes.get("unique_indices", False):
+            yield Finding("W030", computation, x, "opcode", f"'{x.op.name}' adds floats in an order that is not fixed")
+
+
+@module_rule("W047", stage="lint")
+def unstable_sorts(facts: Facts) -> Iterator[Finding]:
+    """A sort says what happens to equal keys.
+
+    Checks: sorts of several operands without `is_stable=true` whose comparator looks at the first operand only.
+    Why: the order of what belongs to equal keys is not specified.
+    Bad: `sort(keys, values), dimensions={0}, to_apply=less_of_keys`
+    Good: `is_stable=true`
+    """
+    for computation, x in facts.instructions_of("sort"):
+        if len(x.operands) > 1 and not x.attributes.get("is_stable", False) and _compares_first_only(facts, x.attributes["to_apply"]):
+            yield Finding("W047", computation, x, "opcode", "the order of equal keys is not specified", "add is_stable=true")
+
+
+def _compares_first_only(facts: Facts, comparator: Computation) -> bool:
+    users = facts.users(comparator)
+    return not any(p in users or p is comparator.root for p in comparator.parameters[2:])

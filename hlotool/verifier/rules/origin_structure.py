@@ -1,0 +1,47 @@
+"""S040: origins that are not shaped like the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.opdefs.inference import count
+from hlotool.shapes.shape import Shape
+from hlotool.shapes.values import Origin
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+
+@module_rule("S040", stage="calls")
+def origin_structure(facts: Facts) -> Iterator[Finding]:
+    """An origin has one entry for each array of the result.
+
+    Checks: the tree of `origin={...}` is nested like the tuple that the instruction gives; origins of synthetic calls have none.
+    Why: tools that compare a compiled module with its original pair the two by their places in the tuple.
+    Bad: `tuple(p, q), origin={({"p"})}`
+    Good: `tuple(p, q), origin={({"p"}, {"q"})}`
+    """
+    if facts.module.source is not None and "origin=" not in facts.module.source.text:
+        return
+    for computation in facts.module.computations:
+        for x in computation.instructions:
+            origin = x.attributes.get("origin")
+            if isinstance(origin, Origin) and not origin.synthetic:
+                fault = _first_difference(origin.tree, x.shape)
+                if fault is not None:
+                    yield Finding("S040", computation, x, "origin", fault)
+
+
+def _first_difference(tree: object, shape: Shape) -> str | None:
+    stack: list[tuple[object, Shape]] = [(tree, shape)]
+    while stack:
+        node, part = stack.pop()
+        if isinstance(node, tuple) != part.is_tuple:
+            given = "a tuple" if isinstance(node, tuple) else "one array"
+            return f"the origin has {given}, where the result has {part.text_without_layout if not part.is_tuple else 'a tuple'}"
+        if isinstance(node, tuple):
+            if len(node) != len(part.elements):
+                return f"the origin has {count(len(node), 'element')}, the result {len(part.elements)}"
+            stack.extend(zip(node, part.elements, strict=True))
+    return None

@@ -1,0 +1,54 @@
+"""P013 to P015: who sends to whom in a collective-permute."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from hlotool.analysis.collectives import group_mode, ids_of_mode
+from hlotool.ir.model import Instruction
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_AT = "source_target_pairs value"
+
+
+@module_rule("P013", "P014", "P015", stage="module")
+def permute_pairs(facts: Facts) -> Iterator[Finding]:
+    """Each device sends once and receives once.
+
+    Checks: no source (P013) and no target (P014) occurs twice, or in the form with slices more often than there are slices; none is
+    negative or beyond the header's count (P015, not where the header leaves it at 1).
+    Why: a permutation has one value for each device.
+    Bad: `source_target_pairs={{0,1},{0,2}}`
+    Good: `source_target_pairs={{0,1},{1,2}}`
+    """
+    for computation, x in facts.instructions_of("collective-permute", "collective-permute-start"):
+        mode = group_mode(x)
+        fault = _first_fault(x, ids_of_mode(mode, facts.module), mode)
+        if fault is not None:
+            yield Finding(fault[0], computation, x, _AT, fault[1])
+
+
+def _first_fault(x: Instruction, limit: int, mode: str) -> tuple[str, str] | None:
+    pairs, most = x.attributes["source_target_pairs"], _most(x)
+    for pair in pairs:
+        for role, device in zip(("source", "target"), pair, strict=True):
+            if device < 0 or (limit > 1 and device >= limit):
+                return "P015", f"{role} {device} is out of range, the module has {limit} {mode}"
+    for k, (code, role, verb) in enumerate((("P013", "source", "sends"), ("P014", "target", "receives"))):
+        device, times = Counter(pair[k] for pair in pairs).most_common(1)[0] if pairs else (0, 0)
+        if times > most:
+            return code, f"{role} {device} {verb} {times} times" + (f", there are {most} slices" if most > 1 else "")
+    return None
+
+
+def _most(x: Instruction) -> int:
+    """How often a device may send: once, or once for each slice of the operand that has most."""
+    if not x.attributes.get("slice_sizes"):
+        return 1
+    offsets = x.operands[2].shape
+    inner = offsets.elements if x.operands[0].shape.is_tuple else (offsets,)
+    return max((len(slices.elements) for slices in inner if slices.elements and slices.elements[0].is_tuple), default=1)

@@ -1,0 +1,33 @@
+"""W038 and W052: reductions that add up nothing, or the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from hlotool.analysis.reducers import binary_root
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+
+@module_rule("W038", "W052", stage="lint")
+def reductions(facts: Facts) -> Iterator[Finding]:
+    """A reduction combines different values.
+
+    Checks: reduce over no dimension or over dimensions of size 1 (W038); reduce of a broadcast along the dimensions that it added (W052).
+    Why: the first is a reshape, the second a multiplication.
+    Bad: `reduce(a, z), dimensions={1}` of f32[4,1]
+    Good: `reshape(a)`
+    """
+    for computation, x in facts.instructions_of("reduce"):
+        reduced, source = x.attributes["dimensions"], x.operands[0]
+        copies = prod(source.shape.dimensions[k] for k in reduced)
+        if copies == 1:
+            what = "no dimension" if not reduced else "a dimension of size 1" if len(reduced) == 1 else "dimensions of size 1"
+            yield Finding("W038", computation, x, "dimensions", f"reduces {what}: a reshape")
+        elif source.op.name == "broadcast" and len(x.operands) == 2 and not set(reduced) & set(source.attributes.get("dimensions", ())):
+            root = binary_root(x.attributes["to_apply"])
+            what = {"add": "sum", "multiply": "product"}.get(root.op.name, root.op.name) if root is not None else "reduction"
+            yield Finding("W052", computation, x, "opcode", f"{what} of {copies} copies of '{source.operands[0].name}'")

@@ -1,0 +1,36 @@
+"""S004: instruction names that several computations use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.opdefs.inference import count
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+
+@module_rule("S004", stage="lint")
+def repeated_names(facts: Facts) -> Iterator[Finding]:
+    """An instruction's name is used once in a module.
+
+    Checks: no name stands in two computations; reported once, at the first repetition.
+    Why: XLA renames one of the two when it reads the module, so that its reports speak of names that the file does not have.
+    Bad: `x = f32[] parameter(0)` in two computations
+    Good: `x` in one, `x.1` in the other
+    """
+    seen: dict[str, str] = {}
+    first = None
+    repeated = set()
+    for computation in facts.module.computations:
+        name = computation.name
+        for x in computation.instructions:
+            if seen.setdefault(x.name, name) is not name and x.start >= 0:
+                first = first or (computation, x)
+                repeated.add(x.name)
+    if first is not None:
+        computation, x = first
+        more = f", and {count(len(repeated) - 1, 'other name')} likewise" if len(repeated) > 1 else ""
+        message = f"instruction name '{x.name}' is also used in computation '{seen[x.name]}'{more}"
+        yield Finding("S004", computation, x, "instruction", message, "XLA renames one of them when it reads the module")

@@ -1,0 +1,30 @@
+"""L012: reshapes that would move data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.shapes.memory import is_physical_reshape
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+
+@module_rule("L012", stage="module")
+def reshape_bitcasts(facts: Facts) -> Iterator[Finding]:
+    """Outside fusions a reshape only gives memory another shape.
+
+    Checks: with both layouts, the elements of a reshape's operand and result lie in the same order; under the mode `reshape_is_bitcast`.
+    Why: after layout assignment a compiler emits no code for a reshape.
+    Bad: `r = f32[6]{0} reshape(a)` of `a = f32[2,3]{0,1} parameter(0)`
+    Good: `c = f32[2,3]{1,0} copy(a)` and `r = f32[6]{0} reshape(c)`
+    """
+    if not facts.modes.reshape_is_bitcast:
+        return
+    for computation, x in facts.instructions_of("reshape"):
+        operand, result = x.operands[0].shape, x.shape
+        if is_physical_reshape(operand, result) or any(caller.op.name == "fusion" for _, caller in facts.callers.get(computation, ())):
+            continue
+        message = f"{operand.text} cannot be viewed as {result.text} without moving elements"
+        yield Finding("L012", computation, x, "opcode", message, "insert copy before the reshape")

@@ -1,0 +1,71 @@
+"""A028 and A029: what a schedule lists, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.ir.model import Computation, Instruction
+from hlotool.ir.walk import fusion_computations
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+
+@module_rule("A028", "A029", stage="module")
+def schedule_order(facts: Facts) -> Iterator[Finding]:
+    """A schedule lists every instruction once, after what it depends on.
+
+    Checks: in scheduled modules, operands and control predecessors stand earlier (A028); nothing that is used is missing, nothing stands
+    twice, and no called computation is missing (A029). Bodies of fusions have no schedule. What a text gets wrong here, the parser refuses;
+    this is for modules that a program has built or changed.
+    Why: devices execute a scheduled computation line by line.
+    Bad: `n = f32[4] negate(p)` in front of `p = f32[4] parameter(0)`
+    Good: the parameter first
+    """
+    if not facts.module.is_scheduled:
+        return
+    suspects = [computation for computation in facts.module.computations if not _is_in_order(computation)]
+    fused = fusion_computations(facts.module) if suspects else set()
+    for computation in suspects:
+        if computation not in fused:
+            yield from _faults(computation)
+    known = set(facts.module.computations)
+    for called, calls in facts.callers.items():
+        if called not in known:
+            computation, x = calls[0]
+            yield Finding("A029", computation, x, "opcode", f"computation '{called.name}', which '{x.name}' calls, is not in the module")
+
+
+def _is_in_order(computation: Computation) -> bool:
+    """Whether each instruction is there once, behind what it depends on; asked of every scheduled module, so it does no more than that."""
+    seen: set[Instruction] = set()
+    has, add = seen.issuperset, seen.add
+    for x in computation.instructions:
+        if not has(x.operands):
+            return False
+        predecessors = x.attributes.control_predecessors
+        if predecessors and not has(predecessors):
+            return False
+        add(x)
+    return len(seen) == len(computation.instructions) and computation.root in seen
+
+
+def _faults(computation: Computation) -> Iterator[Finding]:
+    listed, seen = set(computation.instructions), set[Instruction]()
+    for x in computation.instructions:
+        if x in seen:
+            yield Finding("A029", computation, x, "name", f"'{x.name}' is twice in the schedule of '{computation.name}'")
+            continue
+        sources = [(y, "operand", f"operand {k}") for k, y in enumerate(x.operands)]
+        sources += [(y, "control predecessor", "control-predecessors") for y in x.control_predecessors]
+        for y, what, at in sources:
+            if y not in listed:
+                yield Finding("A029", computation, x, at, f"{what} '{y.name}' of '{x.name}' is not in the schedule of '{computation.name}'")
+            elif y not in seen:
+                yield Finding("A028", computation, x, at, f"'{x.name}' is scheduled before its {what} '{y.name}'")
+        seen.add(x)
+    if computation.root not in listed:
+        yield Finding(
+            "A029", computation, None, max(0, computation.start), f"root '{computation.root.name}' is not in the schedule of '{computation.name}'"
+        )

@@ -1,0 +1,37 @@
+"""A033: names that changed after scheduling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+# Passes that copy an instruction mark the copy's name so.
+_COPIED = (".clone", ".remat")
+_FIELD = "scheduling_name="
+
+
+@module_rule("A033", stage="lint")
+def scheduling_names(facts: Facts) -> Iterator[Finding]:
+    """An instruction has the name under which it was scheduled.
+
+    Checks: that `scheduling_name` in the metadata is the name of the instruction, unless that contains .clone or .remat; an error under the
+    mode `names_unchanged`, else a warning.
+    Why: profiles know instructions by the name they had when the program was compiled.
+    Bad: `n = f32[4] negate(p), metadata={scheduling_name="m"}`
+    Good: `m = f32[4] negate(p), metadata={scheduling_name="m"}`
+    """
+    severity = "error" if facts.modes.names_unchanged else None
+    for computation in facts.module.computations:
+        for x in computation.instructions:
+            text = x.metadata_text
+            # An asynchronous computation's root has its start's metadata, and the start is looked at itself.
+            if text is None or _FIELD not in text or x.start < 0 or x.attributes.authored is not None:
+                continue
+            metadata = x.metadata
+            was = metadata.scheduling_name if metadata is not None else ""
+            if was and was != x.name and not any(mark in x.name for mark in _COPIED):
+                yield Finding("A033", computation, x, "metadata[scheduling_name]", f"'{x.name}' was '{was}' when scheduled", severity=severity)

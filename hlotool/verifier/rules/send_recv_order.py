@@ -1,0 +1,141 @@
+"""A026 and A027: schedules in which devices wait for each other forever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from hlotool.analysis.transfers import PAIRS_ATTRIBUTE, Pairs, cycle_of, is_between_devices, pairs_of, repeated
+from hlotool.ir.model import Computation, Instruction
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_TRANSFERS = ("send", "recv")
+_COLLECTIVES = (
+    "all-gather", "all-gather-start", "all-reduce", "all-reduce-start", "all-to-all", "collective-broadcast", "collective-permute",
+    "collective-permute-start", "ragged-all-to-all", "reduce-scatter",
+)  # fmt: skip
+_RUNS_COMPUTATIONS = ("call", "while", "conditional", "async-start")
+
+Pending = tuple[Instruction, ...]
+"""Transfers whose other side has not come yet: sends or receives, not both."""
+
+
+@module_rule("A026", "A027", stage="module")
+def send_recv_order(facts: Facts) -> Iterator[Finding]:
+    """The schedule brings sends and their receives together before anything else that all devices take part in.
+
+    Checks: under the mode `collective_deadlocks` and in scheduled modules, every send is followed by the recv with the same source-target
+    pairs, or the other way round, with no collective and no foreign transfer between them (A026); several may begin together when no device
+    sends or receives twice and no cycle comes about; the pairs of one transfer have neither (A027). Transfers to the host and pipelined ones
+    are left out.
+    Why: all devices run one schedule; one that waits in a collective for a device that waits for its send waits forever.
+    Bad: send, all-gather, recv
+    Good: send, recv, all-gather
+    """
+    if not (facts.modes.collective_deadlocks and facts.module.is_scheduled):
+        return
+    sound: dict[Instruction, Computation] = {}
+    for computation, x in facts.instructions_of(*_TRANSFERS):
+        fault = _fault(pairs_of(x)) if is_between_devices(x) else None
+        if fault is not None:
+            yield Finding("A027", computation, x, f"frontend_attributes value[{PAIRS_ATTRIBUTE}]", fault)
+        elif is_between_devices(x):
+            sound[x] = computation
+    if sound:
+        yield from _Order(_communicating(facts, sound), sound, facts.module.entry).findings()
+
+
+def _fault(pairs: Pairs) -> str | None:
+    twice = repeated(pairs)
+    if twice is not None:
+        return twice
+    cycle = cycle_of(pairs)
+    return f"pairs form the cycle {' -> '.join(map(str, cycle))}" if cycle else None
+
+
+def _communicating(facts: Facts, sound: Mapping[Instruction, Computation]) -> dict[Computation, list[Instruction]]:
+    """For each computation that communicates, itself or in what it calls, the instructions that do so."""
+    found: dict[Computation, set[Instruction]] = {}
+    pending = [call for call in facts.instructions_of(*_TRANSFERS, *_COLLECTIVES) if call[1] in sound or call[1].op.name in _COLLECTIVES]
+    while pending:
+        computation, x = pending.pop()
+        if computation not in found:
+            pending += [call for call in facts.callers.get(computation, ()) if call[1].op.name in _RUNS_COMPUTATIONS]
+        found.setdefault(computation, set()).add(x)
+    return {computation: [x for x in computation.instructions if x in chosen] for computation, chosen in found.items()}
+
+
+class _Order:
+    """Goes through the schedule, into called computations, and remembers which transfers wait for their other side."""
+
+    def __init__(self, events: Mapping[Computation, list[Instruction]], sound: Mapping[Instruction, Computation], entry: Computation) -> None:
+        self.events = events
+        self.sound = sound
+        self.entry = entry
+        # What a computation leaves pending depends on what was pending before it, and on nothing else.
+        self.after: dict[tuple[Computation, Pending], Pending] = {}
+        self.reported: set[Instruction] = set()
+
+    def findings(self) -> Iterator[Finding]:
+        pending: Pending = ()
+        # Computations to go into, and those that are being gone through with what was pending before them.
+        work: list[Computation | tuple[Computation, Pending, Iterator[Instruction]]] = [self.entry]
+        while work:
+            top = work[-1]
+            if isinstance(top, Computation):
+                work.pop()
+                known = self.after.get((top, pending))
+                if known is None:
+                    work.append((top, pending, iter(self.events.get(top, ()))))
+                else:
+                    pending = known
+                continue
+            computation, before, rest = top
+            x = next(rest, None)
+            if x is None:
+                work.pop()
+                self.after[computation, before] = pending
+            elif x.op.name in _RUNS_COMPUTATIONS:
+                work.extend(called for called in reversed(x.called) if called in self.events)
+            else:
+                found = self._conflict(x, pending)
+                if found is not None and x not in self.reported:
+                    self.reported.add(x)
+                    yield Finding("A026", computation, x, "instruction", *found)
+                pending = self._step(x, pending)
+        # After a conflict, what is left over is its consequence.
+        for x in () if self.reported else pending:
+            yield Finding("A026", self.sound[x], x, "instruction", f"no {_other(x)} with the pairs of '{x.name}' follows")
+
+    def _conflict(self, x: Instruction, pending: Pending) -> tuple[str, str | None] | None:
+        """What is wrong with x, and a hint, while the other side of `pending` has not come."""
+        if not pending:
+            return None
+        first = pending[0]
+        if x.op.name in _COLLECTIVES:
+            return f"'{x.op.name}' stands between '{first.name}' and its {_other(first)}", f"move it behind the {_other(first)}"
+        if first.op.name != x.op.name:
+            return None if _match(x, pending) is not None else (f"no pending {_other(x)} has the pairs of '{x.name}'", None)
+        fault = _fault(tuple(pair for y in (*pending, x) for pair in pairs_of(y)))
+        return None if fault is None else (f"'{x.name}' begins before the {_other(first)} of '{first.name}': {fault}", None)
+
+    def _step(self, x: Instruction, pending: Pending) -> Pending:
+        match = _match(x, pending)
+        if match is not None:
+            return tuple(y for y in pending if y is not match)
+        if x not in self.sound:
+            return pending
+        # What conflicts was reported and is not waited for.
+        return pending if x in self.reported else (*pending, x)
+
+
+def _other(x: Instruction) -> str:
+    return "recv" if x.op.name == "send" else "send"
+
+
+def _match(x: Instruction, pending: Pending) -> Instruction | None:
+    """The pending other side of a transfer."""
+    wanted, pairs = _other(x), sorted(pairs_of(x))
+    return next((y for y in pending if y.op.name == wanted and sorted(pairs_of(y)) == pairs), None)

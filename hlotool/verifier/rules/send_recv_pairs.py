@@ -1,0 +1,65 @@
+"""A023, A024, A025 and A037: sends, receives and what waits for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.ir.model import Computation, Instruction
+from hlotool.shapes.shape import compatible
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_DONES = {"send": "send-done", "recv": "recv-done"}
+# A loop may carry a transfer in its state, to be finished by the next turn.
+_CARRIERS = frozenset({"tuple", "get-tuple-element"})
+
+
+@module_rule("A023", "A024", "A025", "A037", stage="module")
+def send_recv_pairs(facts: Facts) -> Iterator[Finding]:
+    """Each send and recv is finished once, by its own kind of done.
+
+    Checks: a send or recv has one user, its done or the tuple that carries it on (A024), but for the root of an asynchronous computation; a
+    done takes a send or recv, or the element of a tuple (A037); both agree on `is_host_transfer` (A023); transfers to or from the host on
+    one channel have one shape (A025).
+    Why: nobody may read what is still being written, and the host tells transfers apart by their channel.
+    Bad: `d = token[] send-done(k)` with the token of an after-all
+    Good: `s = (f32[4], u32[], token[]) send(p, k), channel_id=1` and `d = token[] send-done(s), channel_id=1`
+    """
+    channels: dict[tuple[str, int | None], Instruction] = {}
+    for begin, done in _DONES.items():
+        for computation, x in facts.instructions_of(begin):
+            yield from _users(facts, computation, x, done)
+            if x.attributes.get("is_host_transfer", False):
+                channel = x.attributes.get("channel_id")
+                first = channels.setdefault((begin, channel), x)
+                if not compatible(first.shape, x.shape):
+                    what = first.shape.elements[0].text_without_layout
+                    yield Finding("A025", computation, x, "instruction", f"channel {channel} is also used by '{first.name}' with {what}")
+        for computation, x in facts.instructions_of(done):
+            yield from _begun(computation, x, begin)
+
+
+def _users(facts: Facts, computation: Computation, x: Instruction, done: str) -> Iterator[Finding]:
+    users = facts.users(computation).get(x, [])
+    if not users and x is computation.root and any(caller.op.name == "async-start" for _, caller in facts.callers.get(computation, ())):
+        return
+    wrong = next((user for user in users if user.op.name != done and user.op.name != "tuple"), None)
+    if not users:
+        yield Finding("A024", computation, x, "operands", f"'{x.name}' has no {done}", f"every {x.op.name} needs one")
+    elif wrong is not None:
+        yield Finding("A024", computation, wrong, "operands", f"'{wrong.op.name}' cannot use '{x.name}' before {done} waits for it")
+    elif len(users) > 1:
+        names = " and ".join(f"'{user.name}'" for user in users[:2])
+        yield Finding("A024", computation, x, "operands", f"'{x.name}' has {len(users)} users, {names} among them; it may have one")
+
+
+def _begun(computation: Computation, x: Instruction, begin: str) -> Iterator[Finding]:
+    begun = x.operands[0]
+    ours, theirs = (bool(y.attributes.get("is_host_transfer", False)) for y in (x, begun))
+    if begun.op.name == begin and ours != theirs:
+        message = f"'{begun.name}' is {'a' if theirs else 'no'} host transfer, its done is {'not' if theirs else 'one'}"
+        yield Finding("A023", computation, x, "operands", message, "write is_host_transfer at both")
+    elif begun.op.name != begin and begun.op.name not in _CARRIERS:
+        yield Finding("A037", computation, x, "operands", f"the operand of '{x.op.name}' must come from '{begin}', got '{begun.op.name}'")

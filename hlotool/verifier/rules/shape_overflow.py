@@ -1,0 +1,33 @@
+"""T084: sizes that no machine can count."""
+
+from __future__ import annotations
+
+from math import prod
+
+from hlotool.errors import Violation
+from hlotool.opdefs.modes import VerifyModes
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.shape import UNBOUNDED, Shape
+from hlotool.verifier.registry import shape_rule
+
+__all__: list[str] = []
+
+_INT64_MAX = (1 << 63) - 1
+
+
+@shape_rule("T084")
+def shape_overflow(shape: Shape, modes: VerifyModes) -> None:
+    """Element counts and sizes in bytes fit 64 bits.
+
+    Checks: the product of all sizes, and that product times the bytes of an element.
+    Why: XLA counts both in 64-bit integers and refuses such a module when it reads it back.
+    Bad: `p = f32[9223372036854775807,4] parameter(0)`
+    Good: `p = f32[1024,4] parameter(0)`
+    """
+    for leaf in shape.leaves():
+        elements = prod(size for size in leaf.dimensions if size != UNBOUNDED)
+        row = ELEMENT_TYPES.get(leaf.element_type)
+        size = elements * max(1, row.bits // 8 if row is not None else 1)
+        if elements > _INT64_MAX or size > _INT64_MAX:
+            what = "elements" if elements > _INT64_MAX else "bytes"
+            raise Violation("T084", "shape", f"{leaf.text_without_layout} has more {what} than 64 bits can count")

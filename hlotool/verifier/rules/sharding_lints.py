@@ -1,0 +1,95 @@
+"""W051 and P035 to P037: shardings and device ids that say nothing, or more than one wants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.ir.model import Instruction
+from hlotool.shapes.sharding import Sharding
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_PARTITIONED = ("all-gather", "all-reduce", "all-to-all", "collective-permute", "reduce-scatter", "all-gather-start", "all-reduce-start")
+_MARKERS = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"})
+
+
+@module_rule("W051", stage="lint")
+def repeated_annotations(facts: Facts) -> Iterator[Finding]:
+    """An annotation changes the sharding.
+
+    Checks: custom calls to `Sharding` whose operand has the same sharding.
+    Why: the call says what is known.
+    Bad: `custom_call_target="Sharding", sharding={replicated}` of an operand with `sharding={replicated}`
+    Good: the operand
+    """
+    for computation, x in facts.instructions_of("custom-call"):
+        if x.attributes["custom_call_target"] == "Sharding" and len(x.operands) == 1:
+            sharding = x.attributes.get("sharding")
+            if sharding is not None and sharding == x.operands[0].attributes.get("sharding"):
+                yield Finding("W051", computation, x, "opcode", f"annotation repeats the sharding of '{x.operands[0].name}'")
+
+
+@module_rule("P035", stage="lint")
+def constant_ids(facts: Facts) -> Iterator[Finding]:
+    """Whoever asks for an id has neighbours.
+
+    Checks: partition-id in a module of one partition, replica-id in a module of one replica.
+    Why: the id is always 0; perhaps the header lacks the count.
+    Bad: `partition-id()` without `num_partitions`
+    Good: `HloModule m, num_partitions=2`
+    """
+    for opcode, field in (("partition-id", "num_partitions"), ("replica-id", "replica_count")):
+        if int(getattr(facts.module, field)) == 1:
+            for computation, x in facts.instructions_of(opcode):
+                yield Finding("P035", computation, x, "opcode", f"{field} is 1, the value is always 0")
+
+
+@module_rule("P036", stage="lint")
+def late_shardings(facts: Facts) -> Iterator[Finding]:
+    """A partitioned module has no shardings left.
+
+    Checks: where a collective with a channel shows that the module is partitioned: shardings and partitioning custom calls, those of the
+    entry computation's parameters and root apart; each computation is reported once.
+    Why: nobody will read them; perhaps the partitioner has skipped that part.
+    Bad: `negate(p), sharding={devices=[2]0,1}` beside `all-reduce(a), channel_id=1`
+    Good: negate(p)
+    """
+    if not any(x.attributes.get("channel_id") is not None for _, x in facts.instructions_of(*_PARTITIONED)):
+        return
+    entry = facts.module.entry
+    for computation in facts.module.computations:
+        for x in computation.instructions:
+            is_boundary = computation is entry and (x.op.name == "parameter" or x is entry.root)
+            is_marker = x.op.name == "custom-call" and x.attributes["custom_call_target"] in _MARKERS
+            if is_marker or ("sharding" in x.attributes and not is_boundary):
+                at = "opcode" if is_marker else "sharding"
+                yield Finding("P036", computation, x, at, f"sharding annotation '{x.name}' in a partitioned module")
+                break
+
+
+@module_rule("P037", stage="lint")
+def uneven_shardings(facts: Facts) -> Iterator[Finding]:
+    """Dimensions divide evenly among devices.
+
+    Checks: tiled shardings of arrays whose sizes are no multiples of the numbers of tiles.
+    Why: the partitioner pads, and each device computes on the padding.
+    Bad: `f32[6,4] parameter(0), sharding={devices=[4,1]0,1,2,3}`
+    Good: `f32[8,4]`
+    """
+    for computation in facts.module.computations:
+        for x in computation.instructions:
+            sharding = x.attributes.get("sharding")
+            if isinstance(sharding, Sharding) and x.shape.is_array:
+                fault = _uneven(x, sharding)
+                if fault is not None:
+                    yield Finding("P037", computation, x, "sharding[devices]", fault)
+
+
+def _uneven(x: Instruction, sharding: Sharding) -> str | None:
+    tiles = sharding.tile.dimensions if sharding.tile is not None else ()
+    for k, (size, count) in enumerate(zip(x.shape.dimensions, tiles, strict=False)):
+        if size > 0 and count > 1 and size % count:
+            return f"dimension {k} of size {size} over {count} devices is padded to {-(-size // count) * count}"
+    return None

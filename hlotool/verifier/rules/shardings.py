@@ -1,0 +1,142 @@
+"""P019 to P024, P026 and P029: shardings that do not fit the shape, or the devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from math import prod
+
+from hlotool.ir.model import Instruction
+from hlotool.opdefs.inference import bare, count
+from hlotool.shapes.shape import Shape
+from hlotool.shapes.sharding import Sharding
+from hlotool.shapes.tiles import IotaDevices, TileAssignment
+from hlotool.text.locate.instruction import locate
+from hlotool.text.source.places import parse_place
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_VALUE = parse_place("sharding value")
+_TUPLE = re.compile(r"\{\s*\{")
+
+Fault = tuple[str, str, str, str | None]
+"""Code, place, message and hint."""
+
+# Where a tile assignment and its devices stand in a sharding's text, after the path to the sharding.
+_TILE, _DEVICES = "[devices]", "[devices][1][1]"
+
+
+@module_rule("P019", "P020", "P021", "P022", "P023", "P024", "P026", "P029", stage="module")
+def shardings(facts: Facts) -> Iterator[Finding]:
+    """A sharding cuts the dimensions that there are into parts for the devices that there are.
+
+    Checks: a tuple has a tuple sharding (P024) with an entry for each array in it (P023); tile dimensions are as many as the array's (P020) and
+    need as many devices as are named (P019, P026 in the iota form), each once (P021); devices are below the number of partitions
+    (P022), and all of these are used (P029), as far as the header or the mode `devices` says how many there are.
+    Why: the partitioner indexes devices by tiles.
+    Bad: `p = f32[4,4] parameter(0), sharding={devices=[2,2,1]0,1,2,3}`
+    Good: `p = f32[4,4] parameter(0), sharding={devices=[2,2]0,1,2,3}`
+    """
+    partitions = facts.modes.devices or int(facts.module.num_partitions)
+    # Identities tell them apart: the module keeps them alive, and hashing long tuples would cost more.
+    judged: dict[tuple[int, int], Fault | None] = {}
+    for computation in facts.module.computations:
+        for x in computation.instructions:
+            sharding = x.attributes.get("sharding")
+            if sharding is None:
+                continue
+            key = id(sharding), id(x.shape)
+            if key not in judged:
+                judged[key] = _fault(sharding, x.shape, partitions) or _repeated(facts, x, sharding)
+            fault = judged[key]
+            if fault is not None:
+                yield Finding(fault[0], computation, x, *fault[1:])
+
+
+def _fault(sharding: Sharding, shape: Shape, partitions: int) -> Fault | None:
+    if shape.element_type == "token":
+        return None
+    if not sharding.is_tuple:
+        if shape.is_tuple:
+            return _not_a_tuple(shape)
+        return _leaf_fault(sharding, bare(shape), partitions, "sharding")
+    if not shape.is_tuple:
+        return "P024", "sharding value", f"the sharding is a tuple, the shape is {shape.text_without_layout}", None
+    leaves = list(shape.leaves())
+    if len(sharding.elements) != max(len(leaves), 1):
+        return "P023", "sharding value", f"{count(len(sharding.elements), 'sharding')} for {count(len(leaves), 'array')} in the tuple", None
+    checked: dict[tuple[int, int], Fault | None] = {}
+    for k, (element, leaf) in enumerate(zip(sharding.elements, leaves, strict=False)):
+        # Equal entries of a tuple are often one object.
+        key = id(element), id(leaf)
+        if key not in checked:
+            checked[key] = None if leaf.element_type == "token" else _leaf_fault(element, bare(leaf), partitions, f"sharding[{k}]")
+        if checked[key] is not None:
+            return checked[key]
+    return None
+
+
+def _repeated(facts: Facts, x: Instruction, sharding: Sharding) -> Fault | None:
+    """What is wrong with one tiled sharding that the parser has repeated for all arrays of a tuple, as XLA's does for the sake of old texts."""
+    elements, source = sharding.elements, facts.module.source
+    # XLA's tests hold it for valid on tuples of one array.
+    if source is None or x.start < 0 or len(elements) < 2 or elements[0].tile is None or any(element is not elements[0] for element in elements):
+        return None
+    start, end = locate(source.text, x.start, x.end, _VALUE)
+    return None if _TUPLE.match(source.text, start, end) else _not_a_tuple(x.shape)
+
+
+def _not_a_tuple(shape: Shape) -> Fault:
+    message = f"the shape with {count(len(shape.elements), 'element')} is a tuple, the sharding is not"
+    return "P024", "sharding[0]", message, "write one sharding for each array"
+
+
+def _leaf_fault(sharding: Sharding, shape: Shape, partitions: int, at: str) -> Fault | None:
+    if sharding.kind in ("maximal", "maximal_mesh"):
+        if sharding.device >= 0 and (partitions <= 1 or sharding.device < partitions):
+            return None
+        return "P022", f"{at}[device]", f"device {sharding.device} does not exist, the module has {count(partitions, 'partition')}", None
+    if sharding.named is not None:
+        sharded = len(sharding.named.dimensions)
+        # A word for the whole mesh says nothing about dimensions.
+        if sharded in (0, shape.rank):
+            return None
+        place = at if at.endswith("]") else f"{at} value"
+        return "P020", place, f"{count(sharded, 'dimension')} sharded, the array has rank {shape.rank}", None
+    tile, counts = sharding.tile, sharding.tile_counts
+    if tile is None or counts is None:
+        return None
+    fault = _count_fault(tile, at) or _device_fault(tile, partitions, at)
+    if fault is None and shape.is_array and len(counts) != shape.rank:
+        fault = "P020", at + _TILE, f"tile rank {len(counts)}, array rank {shape.rank}", None
+    if fault is None and partitions > 1 and tile.device_count != partitions:
+        message = f"{count(tile.device_count, 'device')} used, the module has {partitions} partitions"
+        fault = "P029", at + _TILE, message, "use last_tile_dim_replicate for partial replication"
+    return fault
+
+
+def _count_fault(tile: TileAssignment, at: str) -> Fault | None:
+    if not tile.is_permuted:
+        return "P026", at + _DEVICES, f"the transposition of {tile.text} is not a permutation of its dimensions", None
+    needed = prod(tile.dimensions)
+    if tile.device_count == needed:
+        return None
+    tiling = f"tiling [{','.join(map(str, tile.dimensions))}] needs {count(needed, 'device')}"
+    if isinstance(tile.devices, IotaDevices):
+        return "P026", at + _DEVICES, f"{tiling}, <={tile.devices.text} has {tile.device_count}", None
+    return "P019", at + _TILE, f"{tiling}, got {tile.device_count}", None
+
+
+def _device_fault(tile: TileAssignment, partitions: int, at: str) -> Fault | None:
+    if isinstance(tile.devices, IotaDevices):
+        return None
+    seen: set[int] = set()
+    for device in tile.devices:
+        if device in seen:
+            return "P021", at + _DEVICES, f"device {device} is listed twice", None
+        if device < 0 or (partitions > 1 and device >= partitions):
+            return "P022", at + _DEVICES, f"device {device} does not exist, the module has {count(partitions, 'partition')}", None
+        seen.add(device)
+    return None

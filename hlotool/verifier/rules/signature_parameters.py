@@ -1,0 +1,64 @@
+"""S024: signatures that announce other parameters than the computation has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.inference import count
+from hlotool.text.locate.declarations import is_written, signature_parameters
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_HINT = "correct the signature or drop it"
+
+
+@module_rule("S024", stage="lint")
+def signatures(facts: Facts) -> Iterator[Finding]:
+    """A signature tells the truth.
+
+    Checks: number, names and shapes of the parameters in a computation's header are those of its parameter instructions.
+    Why: XLA reads and forgets them, so that an edit can leave a lie in the file.
+    Bad: `ENTRY main (p: f32[3]) -> f32[4] {` above `p = f32[4] parameter(0)`
+    Good: `ENTRY main (p: f32[4]) -> f32[4] {`
+    """
+    source = facts.module.source
+    if source is None:
+        return
+    for computation in facts.module.computations:
+        if not is_written(source.text, computation):
+            continue
+        parameters = computation.parameters
+        if not _is_as_printed(source.text, computation, parameters):
+            announced = signature_parameters(source.text, computation)
+            if announced is not None:
+                yield from _differences(computation, parameters, announced)
+
+
+def _is_as_printed(text: str, computation: Computation, parameters: list[Instruction]) -> bool:
+    """Whether the header is spelled as XLA would write it, which needs no closer look."""
+    start = text.find("(", computation.start)
+    written = ", ".join([f"{p.name}: {p.shape.text_without_layout}" for p in parameters])
+    return start >= 0 and text.startswith(written + ") -> ", start + 1)
+
+
+def _differences(computation: Computation, parameters: list[Instruction], announced: list[tuple[int, str, str]]) -> Iterator[Finding]:
+    if len(announced) != len(parameters):
+        message = f"the signature of '{computation.name}' has {count(len(announced), 'parameter')}, the computation {len(parameters)}"
+        yield Finding("S024", computation, None, announced[0][0] if announced else computation.start, message, _HINT)
+        return
+    for k, ((at, name, shape), parameter) in enumerate(zip(announced, parameters, strict=True)):
+        if name != parameter.name:
+            message = f"the signature calls parameter {k} '{name}', the instruction is '{parameter.name}'"
+        elif _without_blanks(shape) not in (_without_blanks(parameter.shape.text_without_layout), _without_blanks(parameter.shape.text)):
+            message = f"the signature says that parameter {k} is {shape}, instruction '{parameter.name}' is {parameter.shape.text_without_layout}"
+        else:
+            continue
+        yield Finding("S024", computation, None, at, message, _HINT)
+        return
+
+
+def _without_blanks(text: str) -> str:
+    return "".join(text.split())

@@ -1,0 +1,83 @@
+"""S033, S043, S044 and W049: texts that XLA reads, but not as their authors may think."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.inference import count
+from hlotool.text.locate.declarations import has_percent_sign, is_marked_entry, is_marked_root, is_written
+from hlotool.text.parse.parser import form_of
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+
+@module_rule("S033", "S043", stage="lint")
+def spelling(facts: Facts) -> Iterator[Finding]:
+    """A file begins with its name, and computations end with their result.
+
+    Checks: there is a header `HloModule` (S033); no instruction follows a ROOT, unless the module is scheduled (S043).
+    Why: without a header XLA invents a name; readers look for the result in the last line.
+    Bad: a text that begins with ENTRY
+    Good: `HloModule m` in the first line
+    """
+    source = facts.module.source
+    if source is None:
+        return
+    form = form_of(source.text)
+    if form == "headerless":
+        yield Finding("S033", None, None, 0, "no 'HloModule' header; XLA invents a name", "begin with 'HloModule <name>'")
+    if facts.module.is_scheduled or form == "single_instruction":
+        return
+    for computation in facts.module.computations:
+        root = computation.root
+        behind = sum(x.start > root.start for x in computation.instructions) if root is not computation.instructions[-1] else 0
+        if behind and is_marked_root(source.text, root):
+            verb = "follows" if behind == 1 else "follow"
+            yield Finding("S043", computation, root, "instruction", f"{count(behind, 'instruction')} {verb} ROOT", "write ROOT last")
+
+
+@module_rule("S044", stage="lint")
+def behind_entry(facts: Facts) -> Iterator[Finding]:
+    """The entry computation comes last.
+
+    Checks: no computation stands behind the one that is marked ENTRY.
+    Why: computations are defined before they are called, so nothing can reach it.
+    Bad: `f { ... }` below `ENTRY main { ... }`
+    Good: `f` above it, and a call of it
+    """
+    source, entry = facts.module.source, facts.module.entry
+    if source is None or not is_marked_entry(source.text, entry):
+        return
+    for computation in facts.module.computations:
+        if computation.start > entry.end and is_written(source.text, computation):
+            message = f"computation '{computation.name}' is behind ENTRY and cannot be reached"
+            yield Finding("S044", computation, None, computation.start, message, "move it up and call it, or remove it")
+
+
+@module_rule("W049", stage="lint")
+def percent_signs(facts: Facts) -> Iterator[Finding]:
+    """Names are written with or without percent signs, not both.
+
+    Checks: the definitions of all instructions; reported once, at the first name of the rarer kind.
+    Why: mixed files are usually pasted together, and searching for a name needs two attempts.
+    Bad: `%p = f32[4] parameter(0)` above `ROOT n = f32[4] negate(p)`
+    Good: `p = f32[4] parameter(0)`
+    """
+    source = facts.module.source
+    if source is None or "%" not in source.text:
+        return
+    first: dict[bool, tuple[Computation, Instruction]] = {}
+    numbers = {True: 0, False: 0}
+    for computation in facts.module.computations:
+        for x in computation.instructions:
+            with_sign = has_percent_sign(source.text, x)
+            if with_sign is not None:
+                numbers[with_sign] += 1
+                first.setdefault(with_sign, (computation, x))
+    if len(first) == 2:
+        rarer = numbers[True] <= numbers[False]
+        computation, x = first[rarer]
+        yield Finding("W049", computation, x, "name", "names are written with and without %", "hlotool fmt writes them one way")

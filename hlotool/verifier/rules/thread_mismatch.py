@@ -1,0 +1,39 @@
+"""C038: calls that change the execution thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_ALWAYS = frozenset({"fusion", "conditional", "while"})
+_ON_REQUEST = frozenset({"call", "custom-call"})
+
+
+@module_rule("C038", stage="calls")
+def thread_mismatch(facts: Facts) -> Iterator[Finding]:
+    """A called computation runs on its caller's thread.
+
+    Checks: `execution_thread` of the bodies of fusions, whiles and conditionals; of calls and custom calls under the mode
+    `nested_thread_names`.
+    Why: only async-start hands work to another thread.
+    Bad: `fusion(p), calls=f` where f ends with `}, execution_thread="host"`
+    Good: `async-start(p), async_execution_thread="host", calls=f`
+    """
+    checked = _ALWAYS | _ON_REQUEST if facts.modes.nested_thread_names else _ALWAYS
+    for called, calls in facts.callers.items():
+        for computation, x in calls:
+            if x.op.name in checked and computation.execution_thread != called.execution_thread:
+                message = f"'{called.name}' runs on thread '{called.execution_thread}', its caller on '{computation.execution_thread}'"
+                yield Finding("C038", called, None, _thread_place(facts, called.end), message, "use async-start with async_execution_thread")
+                break
+
+
+def _thread_place(facts: Facts, end: int) -> int:
+    """Where the computation that ends at `end` names its thread."""
+    source = facts.module.source
+    found = source.text.rfind("execution_thread", 0, end) if source is not None else -1
+    return max(found, 0)

@@ -1,0 +1,58 @@
+"""A020 and A021: shapes of transfers that the text gives and XLA's reader replaces by its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hlotool.text.locate.instruction import locate
+from hlotool.text.source.places import Place
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+_CODES = {"send": "A020", "recv": "A021", "recv-done": "A021"}
+_GIVES = {"send": "(data, u32[], token[])", "recv": "(data, u32[], token[])", "recv-done": "(data, token[])"}
+_SHAPE = Place("shape")
+# Layouts, comments and blanks, which nobody compares here.
+_ASIDE = re.compile(r"/\*.*?\*/|//[^\n]*|\{[^{}]*\}|\s+", re.DOTALL)
+
+
+@module_rule("A020", "A021", stage="module")
+def transfer_shapes(facts: Facts) -> Iterator[Finding]:
+    """The written shape of a send, recv or recv-done is the one that it has.
+
+    Checks: that it has as many elements as the op gives, else an error; that they are the ones that follow from the operand, else a warning,
+    since XLA's own tests write others: its reader drops them. A module made by a program is checked like any other result.
+    Why: who reads the text takes the written shape for the true one.
+    Bad: `s = (f32[4], token[]) send(p, k)`
+    Good: `s = (f32[4], u32[], token[]) send(p, k)` with f32[4] p
+    """
+    source = facts.module.source
+    if source is None:
+        return
+    for computation, x in facts.instructions_of(*_CODES):
+        if x.start < 0:
+            continue
+        start, end = locate(source.text, x.start, x.end, _SHAPE)
+        written, true = _plain(source.text[start:end]), _plain(x.shape.text_without_layout)
+        # Where no shape is written, the place is that of the opcode.
+        if written in (true, x.op.name):
+            continue
+        code, fits = _CODES[x.op.name], _width(written) == len(x.shape.elements)
+        message = f"'{x.op.name}' gives {_GIVES[x.op.name]}, here {x.shape.text_without_layout}, written {source.text[start:end]}"
+        yield Finding(code, computation, x, "shape", message, f"write {x.shape.text_without_layout}", severity="warning" if fits else None)
+
+
+def _plain(text: str) -> str:
+    return _ASIDE.sub("", text)
+
+
+def _width(plain: str) -> int:
+    """How many elements a written tuple has, 0 when it is none."""
+    depth, commas = 0, 0
+    for letter in plain if plain.startswith("(") else "":
+        depth += (letter in "([") - (letter in ")]")
+        commas += letter == "," and depth == 1
+    return commas + 1 if plain.startswith("(") and plain != "()" else 0

@@ -1,0 +1,26 @@
+"""T083: sizes without a bound."""
+
+from __future__ import annotations
+
+from hlotool.errors import Violation
+from hlotool.opdefs.modes import VerifyModes
+from hlotool.shapes.shape import UNBOUNDED, Shape
+from hlotool.verifier.registry import shape_rule
+
+__all__: list[str] = []
+
+
+@shape_rule("T083")
+def unbounded_dynamic(shape: Shape, modes: VerifyModes) -> None:
+    """No dimension may be unbounded.
+
+    Checks: `?` in a result shape, unless the mode `unbounded_dynamic` allows it.
+    Why: compilers cannot reserve memory for an array that may have any size.
+    Bad: `a = f32[?] parameter(0)`
+    Good: `a = f32[<=8] parameter(0)`
+    """
+    if modes.unbounded_dynamic:
+        return
+    for leaf in shape.leaves():
+        if UNBOUNDED in leaf.dimensions:
+            raise Violation("T083", "shape", f"unbounded dynamic dimension in {leaf.text_without_layout}", "give it a bound, like <=8")

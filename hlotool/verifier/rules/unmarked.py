@@ -1,0 +1,36 @@
+"""S007 and S009: roots and entry computations that are only guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.text.locate.declarations import is_marked_entry, is_marked_root, is_written
+from hlotool.text.parse.parser import form_of
+from hlotool.verifier.facts import Facts
+from hlotool.verifier.registry import Finding, module_rule
+
+__all__: list[str] = []
+
+
+@module_rule("S007", "S009", stage="lint")
+def unmarked(facts: Facts) -> Iterator[Finding]:
+    """The text says which instruction is the result and which computation is run.
+
+    Checks: each computation has a ROOT (S007), the module an ENTRY (S009).
+    Why: XLA silently takes the last one, which another line at the end then changes.
+    Bad: a computation whose lines all begin with a name
+    Good: `ROOT n = f32[4] negate(p)`
+    """
+    source, entry = facts.module.source, facts.module.entry
+    if source is None or form_of(source.text) == "single_instruction":
+        return
+    text = source.text
+    for computation in facts.module.computations:
+        root = computation.root
+        # Inline bodies need the mark as much as others; computations that the text does not spell have none.
+        if root.start >= 0 and not is_marked_root(text, root):
+            message = f"computation '{computation.name}' has no ROOT; XLA takes the last instruction, '{root.name}'"
+            yield Finding("S007", computation, root, "instruction", message, "write ROOT before it")
+    if is_written(text, entry) and not is_marked_entry(text, entry):
+        message = f"no computation is marked ENTRY; XLA takes the last one, '{entry.name}'"
+        yield Finding("S009", entry, None, entry.start, message, "write ENTRY before it")

@@ -1,0 +1,235 @@
+"""Suppressions: marks in comments, and frontend attributes, that say which findings are known and shall not be reported.
+
+It finds the marks and applies them; what is found is decided by the rules.
+
+| mark | what it hides findings of |
+|---|---|
+| `// hlotool: ignore[T003] reason` | the instruction, or the line, that it stands at |
+| `// hlotool: ignore-next[T003]` | the instruction or line that follows |
+| `// hlotool: ignore-file[W016, W001]` | the whole module |
+| `// hlotool: off[W]` ... `// hlotool: on[W]` | everything between; to the end without `on` |
+| `frontend_attributes={hlotool_ignore="T003"}` | the instruction; XLA keeps this one |
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from functools import cached_property, lru_cache
+
+from hlotool.codes import CODE_NAMES, severity_of
+from hlotool.errors import Diagnostic, Edit, Fix, Source, nearest
+from hlotool.ir.model import Instruction, Module
+from hlotool.text.locate.instruction import locate
+from hlotool.text.parse.lexer import skip_blanks
+from hlotool.text.source.comments import comment_spans
+from hlotool.text.source.places import parse_place
+from hlotool.verifier.selection import Selection, SelectionError, codes_of
+
+__all__ = ["ATTRIBUTE", "Mark", "apply_suppressions", "marks_of", "unused_suppression"]
+
+ATTRIBUTE = "hlotool_ignore"
+_VERBS = ("ignore", "ignore-next", "ignore-file", "off", "on")
+_ALL_VERBS = (*_VERBS, ATTRIBUTE)
+_MARK = re.compile(r"(?://|/\*)[ \t]*+hlotool:[ \t]*+(?P<verb>[A-Za-z\-]++)(?:[ \t]*+\[(?P<codes>[^\]\n]*+)\])?+")
+_CODE = "W050"
+
+
+class Mark:
+    """One suppression: where it stands, what it says, and the text that it covers, as offsets."""
+
+    __slots__ = ("comment", "covers", "end", "start", "used", "verb", "words")
+
+    def __init__(self, verb: str, words: tuple[str, ...], start: int, end: int, comment: tuple[int, int]) -> None:
+        self.verb = verb
+        self.words = words
+        self.start = start
+        self.end = end
+        self.comment = comment
+        self.covers = (start, end)
+        self.used: set[str] = set()
+
+    def hides(self, code: str) -> bool:
+        """Whether it names this code; remembers that it was of use."""
+        hiding = [word for word in self.words if code in _known(word)]
+        self.used.update(hiding)
+        return bool(hiding)
+
+
+def apply_suppressions(module: Module, found: list[Diagnostic], selection: Selection, *, is_whole: bool) -> list[Diagnostic]:
+    """What is left of `found`, and where the module `is_whole` the marks that hide nothing; errors of the parse are never hidden."""
+    source = module.source
+    if source is None or "hlotool" not in source.text:
+        return found
+    marks = marks_of(module, source)
+    if not marks:
+        return found
+    fixed = {id(d) for d in module.diagnostics if d.severity == "error"}
+    hiding = _Hiding(source, marks)
+    kept = [d for d in found if id(d) in fixed or not hiding.hides(d)]
+    if is_whole and selection.has(_CODE):
+        kept += [d for d in unused_suppression(source, marks, selection) if not hiding.hides(d)]
+    return kept
+
+
+def unused_suppression(source: Source, marks: Iterable[Mark], selection: Selection) -> Iterator[Diagnostic]:
+    """Each suppression hides something, and says what.
+
+    Checks: every code of a mark hides a finding, is the code of a rule, and is written: a mark without codes hides nothing. Codes that are
+    not reported in this run are not judged.
+    Why: a suppression that has outlived its finding hides the next one.
+    Bad: `ROOT n = f32[4] negate(p) // hlotool: ignore[T003]`
+    Good: `ROOT n = f32[4] negate(p)`
+    """
+    for mark in marks:
+        message, hint = None, None
+        idle = [word for word in mark.words if word not in mark.used and word != _CODE]
+        unknown = [word for word in idle if not _known(word)]
+        unused = [word for word in idle if word not in unknown and all(map(selection.has, _known(word)))]
+        if mark.verb not in _ALL_VERBS:
+            meant = nearest(mark.verb, _VERBS)
+            message, hint = f"no suppression is called '{mark.verb}'", f"did you mean '{meant}'?" if meant else f"there are {', '.join(_VERBS)}"
+        elif not mark.words:
+            message, hint = f"'{mark.verb}' without codes hides nothing", f"say what it hides: {mark.verb}[T003]"
+        elif unknown:
+            meant = nearest(unknown[0], [*CODE_NAMES, *CODE_NAMES.values()])
+            message, hint = f"no rule is called '{unknown[0]}'", f"did you mean '{meant}'?" if meant else None
+        elif mark.verb == "on" and idle:
+            message, hint = f"nothing is off that 'on[{', '.join(idle)}]' could end", None
+        elif mark.verb != "on" and unused:
+            message, hint = f"suppression of {' and '.join(unused)} is not needed", None
+        if message is not None:
+            line, column = source.line_column(mark.start)
+            end_line, end_column = source.line_column(mark.end)
+            fix = _without(source.text, mark, unused) if unused and not unknown else None
+            place = (source.filename, line, column, end_line, end_column)
+            yield Diagnostic(_CODE, CODE_NAMES[_CODE], severity_of(_CODE), message, *place, hint, fix=fix)
+
+
+def _without(text: str, mark: Mark, unused: list[str]) -> Fix | None:
+    """The mark without what hides nothing; without anything left, its comment goes too, and a line that held no more."""
+    if mark.verb in ("on", "off", ATTRIBUTE):
+        return None
+    left = [word for word in mark.words if word not in unused]
+    if left:
+        return Fix((Edit(text.index("[", mark.start) + 1, mark.end - 1, ", ".join(left)),), "Leave out what hides nothing")
+    start, end = mark.start, mark.comment[1]
+    if text.startswith("/*", start) and start != mark.comment[0]:
+        return None
+    while start > 0 and text[start - 1] in " \t":
+        start -= 1
+    is_own_line = (start == 0 or text[start - 1] == "\n") and text[end : end + 1] in ("\n", "")
+    return Fix((Edit(start, end + is_own_line, ""),), "Remove the suppression")
+
+
+class _Hiding:
+    """Marks by the lines that they cover, since there may be as many as findings."""
+
+    def __init__(self, source: Source, marks: Iterable[Mark]) -> None:
+        self.source = source
+        self.wide: list[Mark] = []
+        self.by_line: dict[int, list[Mark]] = {}
+        for mark in marks:
+            if mark.verb in ("ignore-file", "off"):
+                self.wide.append(mark)
+            elif mark.verb != "on":
+                first, last = (source.line_column(at)[0] for at in (mark.covers[0], max(mark.covers[0], mark.covers[1] - 1)))
+                for line in range(first, last + 1):
+                    self.by_line.setdefault(line, []).append(mark)
+
+    def hides(self, d: Diagnostic) -> bool:
+        at = self.source.line_start(d.line) + d.column - 1
+        # All that cover it: two marks for one finding are both of use.
+        marks = (mark for mark in (*self.wide, *self.by_line.get(d.line, ())) if mark.covers[0] <= at < mark.covers[1])
+        return bool([mark for mark in marks if mark.hides(d.code)])
+
+
+@lru_cache(maxsize=256)
+def _known(word: str) -> frozenset[str]:
+    try:
+        return frozenset(codes_of(word))
+    except SelectionError:
+        return frozenset()
+
+
+# ---- finding marks ----------------------------------------------------------------------------------------------------
+
+
+def marks_of(module: Module, source: Source) -> list[Mark]:
+    """Every suppression of a module, with what it covers."""
+    marks = list(_comment_marks(source.text)) if "hlotool:" in source.text else []
+    lines = _Lines(module, source)
+    off: list[Mark] = []
+    for mark in marks:
+        if mark.verb == "ignore":
+            mark.covers = lines.around(mark.start)
+        elif mark.verb == "ignore-next":
+            mark.covers = lines.around(skip_blanks(source.text, mark.comment[1]))
+        elif mark.verb == "ignore-file":
+            mark.covers = (0, len(source.text) + 1)
+        elif mark.verb == "off":
+            mark.covers = (mark.start, len(source.text) + 1)
+            off.append(mark)
+        elif mark.verb == "on":
+            _end(off, mark)
+    return [*marks, *_attribute_marks(module, source.text)] if ATTRIBUTE in source.text else marks
+
+
+def _end(off: list[Mark], on: Mark) -> None:
+    """Ends what is off under the words of `on`."""
+    for mark in off:
+        if mark.covers[1] > on.start and set(mark.words) & set(on.words):
+            on.used.update(mark.words)
+            mark.covers = (mark.covers[0], on.start)
+
+
+def _comment_marks(text: str) -> Iterator[Mark]:
+    for start, end in comment_spans(text):
+        for found in _MARK.finditer(text, start, end):
+            # Prose about hlotool is no mark, unless it looks like one.
+            if found["verb"] in _VERBS or (found["codes"] is not None and found["verb"] != "fmt"):
+                words = tuple(dict.fromkeys(word.strip() for word in (found["codes"] or "").split(",") if word.strip()))
+                yield Mark(found["verb"], words, *found.span(), (start, end))
+
+
+def _attribute_marks(module: Module, text: str) -> Iterator[Mark]:
+    place = parse_place("frontend_attributes")
+    for x in module.all_instructions():
+        written = x.attributes.get("frontend_attributes")
+        if isinstance(written, dict) and ATTRIBUTE in written and x.start >= 0:
+            start, end = locate(text, x.start, x.end, place)
+            words = tuple(word.strip() for word in str(written[ATTRIBUTE]).split(",") if word.strip())
+            mark = Mark(ATTRIBUTE, words, start, end, (start, end))
+            mark.covers = (skip_blanks(text, x.start), x.end)
+            yield mark
+
+
+class _Lines:
+    """Which text belongs to a line: the line, and all of the instructions that touch it."""
+
+    def __init__(self, module: Module, source: Source) -> None:
+        self.module = module
+        self.source = source
+
+    @cached_property
+    def _instructions(self) -> list[Instruction]:
+        return sorted((x for x in self.module.all_instructions() if x.start >= 0), key=lambda x: x.start)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [x.start for x in self._instructions]
+
+    def around(self, at: int) -> tuple[int, int]:
+        """Offsets of what belongs to the line of `at`."""
+        text = self.source.text
+        low = start = text.rfind("\n", 0, at) + 1
+        high = end = text.find("\n", at) + 1 or len(text) + 1
+        k = bisect_right(self._starts, high) - 1
+        while k >= 0 and self._instructions[k].end > low:
+            x = self._instructions[k]
+            first, last = skip_blanks(text, x.start), x.end
+            if first < high and text[first:last].strip():
+                start, end = min(start, first), max(end, last)
+            k -= 1
+        return start, end

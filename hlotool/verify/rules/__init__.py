@@ -1,1 +1,0 @@
-"""Rules that no op definition can hold, one file each; `verify.registry` finds them."""

@@ -1,0 +1,56 @@
+"""Cases of the formatter: what becomes of a text, and that it is the same module with the same comments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from case_files import Case, style_of
+
+from checks.common import Mismatch, same
+from hlotool.errors import HlotoolError, ParseError
+from hlotool.ir.equal import differences
+from hlotool.text.formatting import formatter
+from hlotool.text.formatting.formatter import format_text
+from hlotool.text.formatting.style import FormatStyle
+from hlotool.text.parse.line_reader import NoLines
+from hlotool.text.parse.parser import parse_all
+
+__all__ = ["formatted_or_none", "formatted_well"]
+
+
+def _formatted(case: Case) -> str:
+    width, lines = style_of(case.text)
+    return format_text(case.text, FormatStyle(width=width), lines=lines)
+
+
+def formatted_or_none(case: Case) -> str | None:
+    try:
+        return _formatted(case)
+    except HlotoolError:
+        return None
+
+
+def _formatted_by_the_grammar_alone(case: Case) -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(formatter, "FormattedLines", lambda session, callback: NoLines())
+        return _formatted(case)
+
+
+def formatted_well(path: Path, case: Case) -> None:
+    try:
+        found = _formatted(case)
+    except ParseError as error:
+        raise Mismatch(f"does not parse: {'; '.join(map(str, error.diagnostics))}") from None
+    wanted = case.text if case.output is None else case.output
+    same(wanted, found, "the formatted text differs")
+    if wanted != found:
+        raise Mismatch("only blanks at the end differ")
+    before, after = (parse_all(text, strict=False) for text in (case.text, found))
+    for a, b in zip(before, after, strict=True):
+        for difference in differences(a, b):
+            raise Mismatch(f"another module: {difference}")
+    # A range names other lines in the new text.
+    if style_of(case.text)[1] is None:
+        same(found, _formatted(Case(found, 1, None)), "it is no fixed point")
+    same(found, _formatted_by_the_grammar_alone(case), "line by line and by the grammar it is formatted differently")

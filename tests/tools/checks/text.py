@@ -1,0 +1,82 @@
+"""Cases of the text layer: what is accepted and how it is printed, what is refused and where."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from case_files import Case, expected_errors, expected_line, read_bytes_as_text
+
+from checks.common import Mismatch, compare_findings, parsed, same
+from hlotool.errors import Diagnostic, ParseError, Source
+from hlotool.ir.model import Module
+from hlotool.text.parse.parser import parse, parse_source
+from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.printer import to_text
+
+__all__ = ["accepted", "printed", "printed_like_xla", "rejected", "rejected_like_xla"]
+
+XLA = PrintOptions.xla_default()
+XLA_WITH_CONSTANTS = dataclasses.replace(XLA, print_large_constants=True)
+
+
+def printed(case: Case) -> str | None:
+    try:
+        return to_text(parse(case.text), XLA).rstrip("\n") + "\n" if case.output is not None else None
+    except ParseError:
+        return None
+
+
+def _lossless(module: Module) -> None:
+    """The lossless print reads back as a module that prints the same, losslessly and as XLA prints."""
+    text = to_text(module)
+    again = parsed(text)
+    same(text, to_text(again), "the lossless print is no fixed point")
+    same(to_text(module, XLA), to_text(again, XLA), "the lossless print lost what XLA's print shows")
+
+
+def accepted(path: Path, case: Case) -> None:
+    module = parsed(case.text)
+    if case.output is not None:
+        same(case.output, to_text(module, XLA), "the print differs")
+    _lossless(module)
+
+
+def printed_like_xla(path: Path, case: Case) -> None:
+    wanted = read_bytes_as_text(path.with_name(path.stem + ".printed.hlo"))
+    module = parsed(read_bytes_as_text(path))
+    same(wanted, to_text(module, XLA_WITH_CONSTANTS), "the print differs from XLA's")
+    _lossless(module)
+    if parsed(wanted).fused_count == 0:
+        raise Mismatch("the fused path read nothing of XLA's print")
+
+
+def _faults(text: str) -> list[Diagnostic]:
+    """What is wrong with a text, which both paths of the parser must refuse on the same line."""
+    found = []
+    for fused in (False, True):
+        try:
+            parse_source(Source(text), fused=fused)
+        except ParseError as error:
+            found.append(error.diagnostics)
+        else:
+            raise Mismatch(f"was accepted by the {'fused' if fused else 'slow'} path")
+    slow, fast = found
+    if [(d.line, d.code) for d in slow] != [(d.line, d.code) for d in fast]:
+        raise Mismatch(f"the paths report different things:\n  slow  {list(map(str, slow))}\n  fused {list(map(str, fast))}")
+    return fast
+
+
+def rejected(path: Path, case: Case) -> None:
+    wanted = expected_errors(case.text)
+    if not wanted:
+        raise Mismatch("a case that is refused announces it with `// error: CODE`")
+    compare_findings(_faults(case.text), wanted)
+
+
+def rejected_like_xla(path: Path, case: Case) -> None:
+    text = read_bytes_as_text(path)
+    found = _faults(text)
+    allowed = expected_line(path.with_suffix(".err").read_text(encoding="utf-8"), text)
+    if allowed and found[0].line not in allowed:
+        raise Mismatch(f"XLA points at line {sorted(allowed)}, found {found[0]}")

@@ -1,0 +1,299 @@
+"""Long fuzzing of the verifier by hand: `python tests/tools/fuzz_verify.py --count 50000 --seed 1 [--corpus DIR] [--xla]`.
+
+Edits valid modules (`module_edits`) and demands that each result is valid or reported, never a traceback, and that no small module takes long.
+With --xla XLA's parser and verifier judge the same texts, and the verdicts must agree; where hlotool is stricter on purpose stands in STRICTER.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import re
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from pathlib import Path
+from random import Random
+
+from generator import Style, random_module
+from module_edits import KINDS, case_seeds, edited, inferred, is_valid, scheduled
+from xla_oracle import Xla, XlaError
+
+import hlotool
+from hlotool.errors import Diagnostic, ParseError
+from hlotool.text.parse.parser import parse
+from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.printer import to_text
+from hlotool.verifier.engine import verify
+
+HERE = Path(__file__).parents[1]
+PRINTED = replace(PrintOptions.xla_default(), print_large_constants=True)
+# XLA aborts, which is known, and a new worker takes seconds: gaps between parameter numbers, other types of device ids.
+_FATAL = frozenset({"S021", "T086"})
+SLOW = 2.0
+CASCADE = 3
+
+STRICTER = {
+    # What XLA's text parser repairs or drops without a word.
+    "S013": "(?:dot|rng-bit-generator|collective-broadcast)' takes",  # operands that are too many
+    "S002": "",  # an operand that is called like an opcode and not defined
+    "S027": "",  # the same, and defined later
+    "A020": "",  # the shape written for a send
+    "A021": "",  # the shape written for a recv-done
+    "S017": "must be positive",  # tiles of size 0
+    # What nobody looks at before a backend does, or a reload of the module's proto, or what makes XLA write where it must not.
+    "A005": "0 are given",
+    "A008": "", "A011": "", "C018": "", "C030": "", "L019": "", "M007": "", "M016": "", "M018": "",
+    "C012": "",  # operands of a fusion that its computation does not take
+    "L002": "", "L003": "", "L004": "",  # refused by the reload
+    "L006": "",  # refused by the verifiers for CPUs and GPUs
+    "P002": "", "P003": "",  # of collective-broadcast only; the reload of such groups aborts elsewhere
+    "P001": "",  # of collective-broadcast only
+    "P018": "",
+    "P030": "not a permutation", "P039": "must be positive",
+    "L017": "", "L031": "",  # moves that backends have no instructions for
+    "P019": "", "P020": "", "P021": "", "P022": "", "P026": "",
+    "P024": "",  # a sharding without braces is repeated for all parts of a tuple, which the parser does for old texts
+    "T007": "shift-",
+    "T018": "", "T055": "", "T076": "", "T082": "", "T096": "",
+    "P017": "got pred", "T078": "operand", "T090": "size operand",
+}  # fmt: skip
+"""Errors that XLA's text parser and verifier do not find: code, and what stands in the message."""
+
+LAXER = (
+    # Operands after the kernel belong to newer builds.
+    re.compile(r"expects 2 operands, but has [3-9]\d* operands\n.* convolution\("),
+    # Compilers for TPUs write sums that they round at once, and their dumps are valid (the trait ROUNDED).
+    re.compile(r"Expected instruction to have shape equal to .*f32.*, actual shape is .*bf16"),
+    # How many bytes a tiled array fills is the target's affair.
+    re.compile(r"Bitcast cannot have different shape sizes .*:T\("),
+    # Compilers for TPUs assign memory spaces to operands without telling the bodies of fusions and asynchronous operations.
+    re.compile(r"(?:Shape mismatch between parameter|async-start expects the async shape).*S\("),
+    # XLA's loader forgets the layouts of ENTRY where the header counts devices and says nothing of layouts.
+    re.compile(r"should be compatible to one specified in module's entry computation layout"),
+)
+"""What hlotool accepts on purpose though XLA refuses it."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What hlotool says about a text, how long it took, and what went wrong meanwhile."""
+
+    errors: tuple[Diagnostic, ...]
+    parsed: bool
+    seconds: float
+    fault: str = ""
+
+
+def verdict(text: str, modes: hlotool.VerifyModes) -> Verdict:
+    """All rules and all lints on a text; a fault is any exception but ParseError, or a diagnostic that points nowhere."""
+    start, parsed = time.perf_counter(), False
+    try:
+        module = parse(text)
+        parsed = True
+        found: Sequence[Diagnostic] = verify(module, modes, select=["ALL"])
+    except ParseError as error:
+        found = error.diagnostics
+    except Exception as error:
+        return Verdict((), parsed, 0, f"exception {type(error).__name__}: {traceback.format_exc(limit=-4)}")
+    errors = tuple(d for d in found if d.severity == "error")
+    return Verdict(errors, parsed, time.perf_counter() - start, _fault(found) or ("" if parsed or errors else "parse error without an error"))
+
+
+def _fault(found: Sequence[Diagnostic]) -> str:
+    for d in found:
+        if not d.message or (d.end_line, d.end_column) <= (d.line, d.column) or d.line < 1 or d.column < 1:
+            return f"diagnostic without place or message: {d}"
+    return ""
+
+
+def xla_verdict(xla: Xla, text: str, modes: hlotool.VerifyModes, *, twice: bool = True) -> str:
+    """What XLA's parser or verifier has against a text; nothing when it is valid. With `twice`, a text that kills the worker is tried again."""
+    switches = ("layout_sensitive", "layouts_kept") if modes.layout_sensitive else ()
+    for is_fresh in (False, True):
+        try:
+            said = xla.verified(text, *switches)
+        except XlaError as error:
+            if twice and error.kind == "died" and not is_fresh:
+                # What killed the worker may be memory that an earlier text has spoilt.
+                continue
+            return f"{error.kind}: {error}"
+        return f"verifier: {said}" if said else ""
+    return ""
+
+
+def is_read_alike(xla: Xla, text: str) -> bool:
+    """Whether XLA reads the module that stands there: it drops operands without a word that are instructions without a shape."""
+    try:
+        return xla.parse(text).strip() == to_text(parse(text), PRINTED).strip()
+    except XlaError:
+        return False
+
+
+class Report:
+    """What was found, counted by kind; the first few of each kind are printed."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.counts: Counter[str] = Counter()
+        self.messages: Counter[int] = Counter()
+        self.judged: Counter[str] = Counter()
+        self.inferred: Counter[str] = Counter()
+        self.slowest = (0.0, "")
+
+    def book(self, kind: str, what: str, text: str) -> None:
+        self.counts[kind] += 1
+        if self.counts[kind] <= self.most:
+            print(f"--- {kind}: {what}\n{text}\n", flush=True)
+
+    def judge(self, found: Verdict, said: str, text: str) -> None:
+        """Compares the verdicts of hlotool and XLA."""
+        ours = sorted({d.code for d in found.errors})
+        if bool(ours) == bool(said):
+            self.judged["both refuse" if said else "both accept"] += 1
+        elif ours and all(d.code in STRICTER and re.search(STRICTER[d.code], d.message) for d in found.errors):
+            self.judged["stricter on purpose"] += 1
+        elif not ours and any(form.search(said) for form in LAXER):
+            self.judged["laxer on purpose"] += 1
+        elif ours:
+            self.judged["only hlotool refuses"] += 1
+            self.book(f"only hlotool refuses, {ours[0]}", str(found.errors[0]), text)
+        else:
+            self.judged["only XLA refuses"] += 1
+            self.book(f"only XLA refuses, {_opening(said)}", said, text)
+
+
+def _opening(said: str) -> str:
+    words = said.replace("during context [Unknown]: ", "").split()
+    return " ".join(word for word in words if word.isalpha() or word.endswith(":"))[:60]
+
+
+def corpus_texts(folder: Path, longest: int = 3000) -> list[str]:
+    """The small modules of a corpus that XLA's tests call valid."""
+    with lzma.open(folder / "verify.jsonl.xz", "rt") as file:
+        rows = [json.loads(line) for line in file]
+    texts = [row["text"] for row in rows if row["expected"] == "valid" and not row["skew"] and len(row["text"]) < longest]
+    return [text for text in dict.fromkeys(texts) if is_valid(text)]
+
+
+def all_seeds(corpus: Path | None) -> list[str]:
+    seeds = case_seeds(HERE)
+    for number in range(300):
+        style = Style(percent=number % 2 == 0, signatures=number % 3 > 0, operand_shapes=number % 5 == 0)
+        text = random_module(number, 1 + number % 3, style)
+        if is_valid(text):
+            seeds.append(text)
+    seeds += corpus_texts(corpus) if corpus else []
+    return seeds + [text for text in map(scheduled, seeds[::3]) if is_valid(text)]
+
+
+def fuzz_inference(count: int, seed: int, seeds: list[str], report: Report, xla: Xla) -> None:
+    """Edited modules in which a shape is left out: hlotool refuses what XLA's parser refuses, and its print says that the same was inferred."""
+    random, done = Random(seed), 0
+    while done < count:
+        chosen = random.choice(seeds)
+        text = inferred(chosen if random.random() < 0.2 else edited(chosen, random) or chosen, random)
+        if text is None or not _FATAL.isdisjoint(d.code for d in error_diagnostics(text)):
+            continue
+        done += 1
+        ours, refusal = "", ""
+        try:
+            ours = to_text(parse(text), PRINTED)
+        except ParseError as error:
+            refusal = str(error)
+        try:
+            theirs = xla.parse(text)
+        except XlaError as error:
+            if refusal:
+                report.inferred["both refuse"] += 1
+            elif any(form.search(str(error)) for form in LAXER):
+                report.inferred["laxer on purpose"] += 1
+            else:
+                report.inferred["only XLA refuses"] += 1
+                report.book(f"inference: only XLA refuses, {_opening(str(error))}", str(error), text)
+            continue
+        if refusal and any(d.code in STRICTER and re.search(STRICTER[d.code], d.message) for d in error_diagnostics(text)):
+            report.inferred["stricter on purpose"] += 1
+        elif refusal:
+            report.inferred["only hlotool refuses"] += 1
+            report.book("inference: only hlotool refuses", refusal, text)
+        elif ours.strip() != theirs.strip():
+            report.inferred["differ"] += 1
+            report.book("inference: prints differ", _first_difference(ours, theirs), text)
+        else:
+            report.inferred["both infer the same"] += 1
+
+
+def error_diagnostics(text: str) -> Sequence[Diagnostic]:
+    try:
+        parse(text)
+    except ParseError as error:
+        return error.diagnostics
+    return ()
+
+
+def _first_difference(ours: str, theirs: str) -> str:
+    pairs = zip_longest(ours.strip().splitlines(), theirs.strip().splitlines(), fillvalue="")
+    return next((f"hlotool {a!r}\nXLA     {b!r}" for a, b in pairs if a != b), "")
+
+
+def fuzz(count: int, seed: int, seeds: list[str], kinds: list[str], report: Report, xla: Xla | None) -> None:
+    random = Random(seed)
+    done = 0
+    while done < count:
+        text = edited(random.choice(seeds), random, random.choice(kinds) if kinds else None)
+        if text is None:
+            continue
+        done += 1
+        modes = hlotool.VerifyModes(layout_sensitive=random.random() < 0.5)
+        found = verdict(text, modes)
+        if found.fault:
+            report.book(found.fault.partition(":")[0], found.fault, text)
+        if found.seconds > report.slowest[0]:
+            report.slowest = (found.seconds, text)
+        if found.seconds > SLOW:
+            report.book("slow", f"{found.seconds:.1f} s", text)
+        report.messages[len(found.errors)] += 1
+        if len(found.errors) > CASCADE:
+            report.book("cascade", "\n".join(map(str, found.errors[:6])), text)
+        if xla is not None and _FATAL.isdisjoint(d.code for d in found.errors):
+            said = xla_verdict(xla, text, modes, twice=not found.errors)
+            report.judge(found, said, f"// layout_sensitive={modes.layout_sensitive}\n{text}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=2000, help="how many edited modules")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--corpus", type=Path, help="folder with verify.jsonl.xz")
+    parser.add_argument("--xla", action="store_true", help="compare with XLA's verdicts; HLOTOOL_XLA_PYTHON names an interpreter with jaxlib")
+    parser.add_argument("--kinds", nargs="*", choices=sorted(KINDS), default=[], help="only edits of these kinds")
+    parser.add_argument("--show", type=int, default=3, help="how many findings of each kind are printed")
+    args = parser.parse_args()
+    report, start = Report(args.show), time.perf_counter()
+    xla = Xla(timeout=20) if args.xla else None
+    seeds = all_seeds(args.corpus)
+    if xla is not None:
+        seeds = [text for text in seeds if is_read_alike(xla, text) and not xla_verdict(xla, text, hlotool.VerifyModes())]
+    print(f"{len(seeds)} modules to edit, {time.perf_counter() - start:.1f} s", flush=True)
+    fuzz(args.count, args.seed, seeds, args.kinds, report, xla)
+    if xla is not None and not args.kinds:
+        fuzz_inference(args.count // 3, args.seed, seeds, report, xla)
+    print(f"{args.count} edited modules, seed {args.seed}: {time.perf_counter() - start:.1f} s; slowest {report.slowest[0] * 1000:.0f} ms")
+    print(f"errors each: {dict(sorted(report.messages.items()))}")
+    if xla is not None:
+        xla.close()
+        print(f"judged with XLA: {dict(report.judged)}")
+        print(f"inferred by XLA: {dict(report.inferred)}")
+    for kind, number in report.counts.most_common():
+        print(f"{number:6} {kind}")
+    return 1 if set(report.counts) - {"cascade"} else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

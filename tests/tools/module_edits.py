@@ -1,0 +1,536 @@
+"""One random edit of what a module says, where `mutation` edits its characters: an operand less, another dimension, another place in the schedule.
+
+Works on the lines that look like instructions, and on the header; other lines stay as they are. Judges nothing: most edited modules are wrong,
+and some are still right.
+
+>>> from random import Random
+>>> edited("HloModule m\\n\\nENTRY e {\\n  p = f32[4]{0} parameter(0)\\n  ROOT n = f32[4]{0} negate(p)\\n}\\n", Random(3), "dimension")
+'HloModule m\\n\\nENTRY e {\\n  p = f32[3]{0} parameter(0)\\n  ROOT n = f32[4]{0} negate(p)\\n}\\n'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from case_files import read_cases
+
+from hlotool.errors import ParseError
+from hlotool.opdefs.table import OPS
+from hlotool.shapes.dtype import ARRAY_TYPES
+from hlotool.text.parse.parser import parse
+from hlotool.verifier.engine import verify
+
+__all__ = ["KINDS", "case_seeds", "edited", "inferred", "is_valid", "scheduled"]
+
+_START = re.compile(r"^\s*(?:ROOT )?%?(?P<name>[\w.\-]+) = ")
+_HEADER = re.compile(r"^HloModule [^\s,]*(?P<attributes>[^\n]*)", re.MULTILINE)
+_OPCODE = re.compile(r"\s*(?P<opcode>[a-z][\w\-]*)\(")
+_SIZES = re.compile(r"(?<=[a-z0-9])\[(?P<sizes>[^\]\[\"]*)\]")
+_TYPE = re.compile(r"\b(?:pred|bf16|[suf](?:1|2|4|8|16|32|64)(?:e\w+)?|c64|c128|token|opaque)(?=\[)")
+_LAYOUT = re.compile(r"(?<=\])\{(?P<layout>[0-9,]*(?::[^{}]*)?)\}")
+_NUMBER = re.compile(r"(?<![\w.#\-])-?[0-9]+(?![\w.])")
+_LAYOUT_NUMBER = re.compile(r"-?[0-9]+")
+_ENUM = re.compile(r"(?<==)[A-Za-z_]+(?=[,}\s]|$)")
+_CALLED = re.compile(
+    r"(?:to_apply|calls|body|condition|select|scatter|(?:true|false)_computation|branch_computations|called_computations)=(?P<names>\{[^}]*\}|%?[\w.\-]+)"
+)
+_GROUPS = re.compile(r"(?:replica_groups|source_target_pairs)=(?P<groups>\{(?:[^{}]|\{[^{}]*\})*\}|\[[0-9,]*\]<=\[[0-9,]*\](?:T\([0-9,]*\))?)")
+_SHARDING = re.compile(r"sharding=(?P<sharding>\{(?:[^{}]|\{[^{}]*\})*\})")
+_PREDECESSORS = re.compile(r", control-predecessors=\{(?P<names>[^}]*)\}")
+_ATTRIBUTE = re.compile(r", (?P<name>[a-z_\-]+)=")
+# What is no meaning of an instruction.
+_NOTES = re.compile(r"(?:metadata|backend_config|frontend_attributes|origin)=")
+_WORDS = {
+    "direction": ("EQ", "NE", "GE", "GT", "LE", "LT"), "type": ("FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"),
+    "kind": ("kLoop", "kInput", "kOutput", "kCustom"), "fft_type": ("FFT", "IFFT", "RFFT", "IRFFT"),
+    "distribution": ("rng_uniform", "rng_normal"), "algorithm": ("rng_default", "rng_philox", "rng_three_fry"),
+    "transpose_a": ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"), "dim_labels": ("bf_io->bf", "b0f_0io->b0f", "b01f_01io->b01f", "bf0_oi0->bf0"),
+}  # fmt: skip
+_HEADER_ATTRIBUTES = (
+    "input_output_alias={ {}: (0, {}, may-alias) }", "input_output_alias={ {0}: (0, {}, must-alias), {1}: (1, {}) }", "buffer_donor={ (0, {}) }",
+    "num_partitions=2", "replica_count=2", "is_scheduled=true",
+)  # fmt: skip
+_BOOLEANS = ("true", "false")
+_TYPES = tuple(sorted(ARRAY_TYPES))
+
+
+@dataclass(frozen=True)
+class _Line:
+    """An instruction's line, which is head + shape + rest[:operands] + ... ; offsets count from the line's start."""
+
+    text: str
+    name: str
+    opcode: str
+    shape: tuple[int, int]
+    operands: tuple[int, int]
+    attributes: tuple[int, int]
+
+    def part(self, span: tuple[int, int]) -> str:
+        return self.text[span[0] : span[1]]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where in a module an edit happens: the module's lines, the number of the chosen one, and what was read of it."""
+
+    lines: list[str]
+    number: int
+    line: _Line
+
+    def with_line(self, text: str) -> str:
+        return "".join([*self.lines[: self.number], text, *self.lines[self.number + 1 :]])
+
+    def with_part(self, span: tuple[int, int], text: str) -> str:
+        return self.with_line(self.line.text[: span[0]] + text + self.line.text[span[1] :])
+
+    def body(self) -> range:
+        """The numbers of the instruction lines of the same computation."""
+        first = last = self.number
+        while first > 0 and _START.match(self.lines[first - 1]):
+            first -= 1
+        while last + 1 < len(self.lines) and _START.match(self.lines[last + 1]):
+            last += 1
+        return range(first, last + 1)
+
+
+Edit = Callable[[_Place, Random], str | None]
+KINDS: dict[str, Edit] = {}
+"""The kinds of edits by name; an edit gives None where a line has nothing of its kind."""
+
+
+def _edit(function: Edit) -> Edit:
+    KINDS[function.__name__.strip("_")] = function
+    return function
+
+
+def edited(text: str, random: Random, kind: str | None = None) -> str | None:
+    """The text after one edit, of the given kind or any; None when none was found in a few tries."""
+    lines = text.splitlines(keepends=True)
+    places = [_Place(lines, number, line) for number, text in enumerate(lines) if (line := _read(text)) is not None]
+    # Most kinds have a few lines where they apply, some of them none in most modules.
+    for name in [kind] if kind else random.sample(tuple(KINDS), len(KINDS)):
+        for place in random.sample(places, len(places))[:40]:
+            found = KINDS[name](place, random)
+            if found is not None and found != text:
+                return found
+    return None
+
+
+def scheduled(text: str) -> str:
+    """The text with a header that says that the order of instructions is a schedule."""
+    header = _HEADER.search(text)
+    if header is None:
+        return "HloModule scheduled, is_scheduled=true\n\n" + text
+    return text if "is_scheduled=" in header[0] else text[: header.end()] + ", is_scheduled=true" + text[header.end() :]
+
+
+def inferred(text: str, random: Random) -> str | None:
+    """The text with the shape of one instruction left out, which parsers then infer; None when all need theirs."""
+    lines = text.splitlines(keepends=True)
+    places = [_Place(lines, number, line) for number, text in enumerate(lines) if (line := _read(text)) is not None]
+    fit = [place for place in places if place.line.opcode not in ("parameter", "constant") and place.line.shape[0] < place.line.shape[1]]
+    return _without_shape(random.choice(fit)) if fit else None
+
+
+# ---- reading lines ----------------------------------------------------------------------------------------------------
+
+
+def _read(text: str) -> _Line | None:
+    start = _START.match(text)
+    if start is None:
+        return None
+    end = _shape_end(text, start.end())
+    opcode = _OPCODE.match(text, end)
+    if opcode is None:
+        # The shape may be left out.
+        end, opcode = start.end(), _OPCODE.match(text, start.end())
+    if opcode is None:
+        return None
+    close = _closing(text, opcode.end() - 1)
+    notes = _NOTES.search(text, close)
+    comment = text.find("//", close)
+    stop = min(notes.start() if notes else len(text), comment if comment >= 0 else len(text), len(text.rstrip("\n")))
+    return _Line(text, start["name"], opcode["opcode"], (start.end(), end), (opcode.end(), close - 1), (close, max(close, stop)))
+
+
+def _shape_end(text: str, at: int) -> int:
+    if text[at] == "(":
+        return _closing(text, at)
+    while at < len(text) and text[at] != " ":
+        at = _closing(text, at) if text[at] in "[{" else at + 1
+    return at
+
+
+def _closing(text: str, at: int) -> int:
+    """The offset behind the bracket that closes the one at an offset."""
+    depth, quoted = 0, False
+    for k in range(at, len(text)):
+        if text[k] == '"' and text[k - 1] != "\\":
+            quoted = not quoted
+        if quoted:
+            continue
+        depth += (text[k] in "([{") - (text[k] in ")]}")
+        if depth == 0:
+            return k + 1
+    return len(text)
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas that stand in no bracket."""
+    parts, start, at = [], 0, 0
+    while at < len(text):
+        if text[at] in "([{":
+            at = _closing(text, at)
+        elif text[at] == ",":
+            parts.append(text[start:at])
+            start = at = at + 1
+        else:
+            at += 1
+    parts.append(text[start:])
+    return [part for part in parts if part.strip()]
+
+
+def _joined(parts: list[str]) -> str:
+    return ", ".join(part.strip() for part in parts)
+
+
+def _another_number(number: str, random: Random) -> str:
+    value = int(number)
+    return str(random.choice((value + 1, value - 1, 0, 1, 2, value * 2, value + random.randrange(2, 9), -1, 1000)))
+
+
+def _change_in(place: _Place, span: tuple[int, int], pattern: re.Pattern[str], change: Callable[[str], str], random: Random) -> str | None:
+    """The module with one match of the pattern in a part of the line changed."""
+    found = list(pattern.finditer(place.line.text, *span))
+    if not found:
+        return None
+    match = random.choice(found)
+    return place.with_part(match.span(), change(match[0]))
+
+
+def _without_one(text: str, random: Random) -> str:
+    """A list in brackets, with an entry left out, doubled, or exchanged with another."""
+    parts = _split(text[1:-1])
+    if parts:
+        _change_list(parts, random)
+    return text[0] + ",".join(part.strip() for part in parts) + text[-1]
+
+
+def _change_list(parts: list[str], random: Random) -> None:
+    at, other = random.randrange(len(parts)), random.randrange(len(parts))
+    kind = random.randrange(3)
+    if kind == 0:
+        del parts[at]
+    elif kind == 1:
+        parts.insert(other, parts[at])
+    else:
+        parts[at], parts[other] = parts[other], parts[at]
+
+
+# ---- edits of an instruction ------------------------------------------------------------------------------------------
+
+
+@_edit
+def _operand(place: _Place, random: Random) -> str | None:
+    """An operand less, one twice, two exchanged."""
+    operands = _split(place.line.part(place.line.operands))
+    if not operands or place.line.opcode in ("constant", "parameter"):
+        return None
+    _change_list(operands, random)
+    return place.with_part(place.line.operands, _joined(operands))
+
+
+@_edit
+def _other_operand(place: _Place, random: Random) -> str | None:
+    """Another value of the same computation as operand."""
+    operands = _split(place.line.part(place.line.operands))
+    names = [match["name"] for k in place.body() if (match := _START.match(place.lines[k])) and k != place.number]
+    if not operands or not names or place.line.opcode in ("constant", "parameter"):
+        return None
+    name = random.choice(names)
+    operands[random.randrange(len(operands))] = f"%{name}" if f"%{name} = " in "".join(place.lines) else name
+    return place.with_part(place.line.operands, _joined(operands))
+
+
+@_edit
+def _dimension(place: _Place, random: Random) -> str | None:
+    """One size of the shape, or one dimension more or less."""
+
+    def change(sizes: str) -> str:
+        parts = sizes[1:-1].split(",") if sizes != "[]" else []
+        kind = random.randrange(6)
+        if kind == 0 or not parts:
+            parts.insert(random.randrange(len(parts) + 1), random.choice("1234"))
+        elif kind == 1:
+            del parts[random.randrange(len(parts))]
+        elif kind == 2:
+            random.shuffle(parts)
+        else:
+            at = random.randrange(len(parts))
+            parts[at] = _another_number(parts[at], random) if parts[at].isdigit() else "4"
+        return f"[{','.join(parts)}]"
+
+    return _change_in(place, place.line.shape, _SIZES, change, random)
+
+
+@_edit
+def _element_type(place: _Place, random: Random) -> str | None:
+    common = ("f32", "s32", "pred", "bf16", "f16", "f64", "u32", "c64", "s8", "u8", "s64")
+    return _change_in(place, place.line.shape, _TYPE, lambda _: random.choice(common if random.random() < 0.8 else _TYPES), random)
+
+
+@_edit
+def _shape(place: _Place, random: Random) -> str | None:
+    """The shape of another instruction, or none."""
+    others = [line for number in place.body() if number != place.number and (line := _read(place.lines[number]))]
+    other = random.choice(others) if others else None
+    if random.random() < 0.3 or other is None:
+        return _without_shape(place)
+    return place.with_part(place.line.shape, other.part(other.shape))
+
+
+def _without_shape(place: _Place) -> str:
+    opcode = place.line.operands[0] - 1 - len(place.line.opcode)
+    return place.with_part((place.line.shape[0], opcode), "")
+
+
+@_edit
+def _layout(place: _Place, random: Random) -> str | None:
+    """One digit of a layout, its order, its tiles, its memory space; or the whole of it."""
+
+    def change(layout: str) -> str:
+        kind = random.randrange(5)
+        numbers = list(_LAYOUT_NUMBER.finditer(layout))
+        if kind == 0 and numbers:
+            match = random.choice(numbers)
+            return layout[: match.start()] + _another_number(match[0], random) + layout[match.end() :]
+        if kind == 1 and ":" not in layout:
+            return layout[:-1] + random.choice((":T(8,128)", ":S(1)", ":S(5)", ":E(32)", ":T(256)", ":T(8,128)(2,1)", ":T(4,128)S(1)", ":D(D)")) + "}"
+        if kind == 2:
+            return layout.partition(":")[0].rstrip("}") + "}"
+        order, colon, rest = layout[1:-1].partition(":")
+        parts = order.split(",")
+        random.shuffle(parts)
+        return "{" + ",".join(parts) + colon + rest + "}"
+
+    found = _change_in(place, place.line.shape, _LAYOUT, change, random)
+    return found or _change_in(place, place.line.shape, _SIZES, lambda sizes: sizes + _some_layout(sizes, random), random)
+
+
+def _some_layout(sizes: str, random: Random) -> str:
+    order = [str(k) for k in range(sizes.count(",") + (sizes != "[]"))]
+    random.shuffle(order)
+    return "{" + ",".join(order) + "}"
+
+
+@_edit
+def _number(place: _Place, random: Random) -> str | None:
+    """One number of an attribute."""
+    return _change_in(place, place.line.attributes, _NUMBER, lambda number: _another_number(number, random), random)
+
+
+@_edit
+def _list(place: _Place, random: Random) -> str | None:
+    """One list of an attribute, an entry of it, or two, changed."""
+    return _change_in(place, place.line.attributes, re.compile(r"\{[^{}]*\}"), lambda entries: _without_one(entries, random), random)
+
+
+@_edit
+def _enum(place: _Place, random: Random) -> str | None:
+    """Another word as value of an attribute."""
+    found = list(_ENUM.finditer(place.line.text, *place.line.attributes))
+    if not found:
+        return None
+    match = random.choice(found)
+    name = re.search(r"(\w+)=$", place.line.text[: match.start()])
+    words = _BOOLEANS if match[0] in _BOOLEANS else _WORDS.get(name[1] if name else "", ())
+    return place.with_part(match.span(), random.choice(words)) if words else None
+
+
+@_edit
+def _no_attribute(place: _Place, random: Random) -> str | None:
+    """An attribute less."""
+    text = place.line.text
+    found = list(_ATTRIBUTE.finditer(text, *place.line.attributes))
+    if not found:
+        return None
+    match = random.choice(found)
+    end = place.line.attributes[1]
+    at = match.end()
+    while at < end and text[at] not in ", ":
+        at = _closing(text, at) if text[at] in "([{" else at + 1
+    return place.with_part((match.start(), at), "")
+
+
+@_edit
+def _opcode(place: _Place, random: Random) -> str | None:
+    """Another operation with as many operands."""
+    here = OPS.get(place.line.opcode)
+    if here is None or place.line.opcode in ("constant", "parameter"):
+        return None
+    alike = [name for name, op in OPS.items() if op.arity == here.arity and name != here.name]
+    start = place.line.operands[0] - 1 - len(place.line.opcode)
+    return place.with_part((start, place.line.operands[0] - 1), random.choice(alike)) if alike else None
+
+
+@_edit
+def _immediate(place: _Place, random: Random) -> str | None:
+    """Another parameter number, or another number in a constant."""
+    if place.line.opcode not in ("constant", "parameter"):
+        return None
+    return _change_in(place, place.line.operands, re.compile(r"\b[0-9]+\b"), lambda number: _another_number(number, random), random)
+
+
+@_edit
+def _called(place: _Place, random: Random) -> str | None:
+    """Another computation that is called."""
+    names = re.findall(r"^(?:ENTRY )?(%?[\w.\-]+) (?:\([^\n]*)?\{$", "".join(place.lines), re.MULTILINE)
+    found = list(_CALLED.finditer(place.line.text, *place.line.attributes))
+    if not found or not names:
+        return None
+    match = random.choice(found)
+    if match["names"].startswith("{"):
+        parts = _split(match["names"][1:-1])
+        if not parts:
+            return None
+        parts[random.randrange(len(parts))] = random.choice(names)
+        return place.with_part(match.span("names"), "{" + _joined(parts) + "}")
+    return place.with_part(match.span("names"), random.choice(names))
+
+
+@_edit
+def _control_predecessor(place: _Place, random: Random) -> str | None:
+    """A control dependency less, or one more."""
+    found = _PREDECESSORS.search(place.line.text, *place.line.attributes)
+    if found and random.random() < 0.7:
+        names = _split(found["names"])
+        del names[random.randrange(len(names)) :]
+        return place.with_part(found.span(), ", control-predecessors={" + _joined(names) + "}" if names else "")
+    names = [match["name"] for k in place.body() if k != place.number and (match := _START.match(place.lines[k]))]
+    if found or not names:
+        return None
+    end = place.line.attributes[1]
+    here = place.line.text[:end].rstrip(", ")
+    more = f", control-predecessors={{{random.choice(names)}}}"
+    return place.with_part((len(here), len(here)), more)
+
+
+@_edit
+def _groups(place: _Place, random: Random) -> str | None:
+    """Groups of devices: a number, an entry, a group."""
+    found = _GROUPS.search(place.line.text, *place.line.attributes)
+    if found is None:
+        return None
+    start, end = found.span("groups")
+    kind = random.randrange(3)
+    if kind == 0 and found["groups"].startswith("{"):
+        return place.with_part((start, end), _without_one(found["groups"], random))
+    if kind == 1 and found["groups"].startswith("{"):
+        return place.with_part((start, end), random.choice(("{}", "{{0}}", "{{0,1}}", "{{0},{1}}", "{{0,1},{2,3}}", "[2,1]<=[2]", "[1,2]<=[2]")))
+    return _change_in(place, (start, end), re.compile(r"[0-9]+"), lambda number: _another_number(number, random), random)
+
+
+@_edit
+def _sharding(place: _Place, random: Random) -> str | None:
+    """A number of a sharding, or one where there was none."""
+    found = _SHARDING.search(place.line.text, *place.line.attributes)
+    if found is not None:
+        return _change_in(place, found.span("sharding"), re.compile(r"[0-9]+"), lambda number: _another_number(number, random), random)
+    some = (
+        "{replicated}",
+        "{maximal device=0}",
+        "{devices=[2]0,1}",
+        "{devices=[2,1]<=[2]}",
+        "{devices=[1,2]0,1}",
+        "{manual}",
+        "{{replicated}, {replicated}}",
+    )
+    end = len(place.line.text[: place.line.attributes[1]].rstrip(", "))
+    return place.with_part((end, end), f", sharding={random.choice(some)}")
+
+
+# ---- edits of a computation -------------------------------------------------------------------------------------------
+
+
+@_edit
+def _position(place: _Place, random: Random) -> str | None:
+    """Another place of the instruction among those of its computation."""
+    body = place.body()
+    if len(body) < 2:
+        return None
+    lines = list(place.lines)
+    line = lines.pop(place.number)
+    lines.insert(random.choice(body), line)
+    return "".join(lines)
+
+
+@_edit
+def _root(place: _Place, random: Random) -> str | None:
+    """Another root, or none."""
+    lines = list(place.lines)
+    for number in place.body():
+        lines[number] = re.sub(r"^(\s*)ROOT ", r"\1", lines[number])
+    if random.random() < 0.8:
+        lines[place.number] = re.sub(r"^(\s*)", r"\1ROOT ", lines[place.number])
+    return "".join(lines)
+
+
+@_edit
+def _no_instruction(place: _Place, random: Random) -> str | None:
+    """An instruction less; who used it uses one of its operands instead, if there is any."""
+    operands = _split(place.line.part(place.line.operands))
+    rest = "".join([*place.lines[: place.number], *place.lines[place.number + 1 :]])
+    if not operands or place.line.opcode in ("constant", "parameter"):
+        return rest
+    other = operands[random.randrange(len(operands))].split()[-1].lstrip("%")
+    return re.sub(rf"(?<![\w.\-=]){re.escape(place.line.name)}(?![\w.\-])", other.replace("\\", ""), rest)
+
+
+# ---- edits of the header ----------------------------------------------------------------------------------------------
+
+
+@_edit
+def _header(place: _Place, random: Random) -> str | None:
+    """A number of the header: aliases, layout of the entry computation, counts of devices."""
+    text = "".join(place.lines)
+    header = _HEADER.search(text)
+    if header is None:
+        return None
+    numbers = list(re.finditer(r"(?<![\w.])[0-9]+(?![\w.])", header["attributes"]))
+    if numbers and random.random() < 0.7:
+        match, offset = random.choice(numbers), header.start("attributes")
+        return text[: offset + match.start()] + _another_number(match[0], random) + text[offset + match.end() :]
+    chosen = random.choice(_HEADER_ATTRIBUTES)
+    name = chosen.partition("=")[0]
+    if name + "=" in header[0]:
+        return None
+    return text[: header.end()] + ", " + chosen + text[header.end() :]
+
+
+# ---- seeds ------------------------------------------------------------------------------------------------------------
+
+
+def is_valid(text: str) -> bool:
+    """Whether a text parses and no error is reported."""
+    try:
+        module = parse(text)
+    except ParseError:
+        return False
+    return not any(d.severity == "error" for d in verify(module))
+
+
+def case_seeds(folder: Path, longest: int = 6000) -> list[str]:
+    """The valid texts among the case files below a folder and the samples beside it, without their comments."""
+    paths = [*sorted(folder.rglob("*.hlo")), *sorted((folder.parent / "samples").glob("*.hlo"))]
+    texts = (case.text for path in paths for case in read_cases(path))
+    # Comments say what is expected, or suppress it.
+    bare = (re.sub(r"[ \t]*//[^\n]*", "", text) for text in texts)
+    return [text for text in dict.fromkeys(bare) if len(text) <= longest and _printable(text) and is_valid(text)]
+
+
+def _printable(text: str) -> bool:
+    return text.isprintable() or not any(0xD800 <= ord(c) <= 0xDFFF for c in text)

@@ -1,0 +1,172 @@
+"""Random edits of real text, and small modules around single lines of large ones.
+
+An edited line is judged by both paths of the parser, which must agree; running them over whole dumps would take days.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from compare import differences
+
+from hlotool.errors import HlotoolError, ParseError, Source
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.text.parse.parser import parse_source
+
+__all__ = ["Seed", "disagreement", "edited", "instructions_of_text", "random_bytes", "seeds_of_module", "seeds_of_text", "texts_of_cases"]
+
+_CHARACTERS = "{}[](),=:%\"'/* \n\t#.-_0123456789abcdefxyzTSROE<>?~+\\&\r\x0c\x00é"
+_PIECES = (
+    ", ", " = ", "->", "{}", "()", "[]", "/*", "*/", "//", "...", "ROOT ", "ENTRY ", "%", "nan", "inf", "true", "f32[]", "{0}", "s32[2]{0}", "}\n",
+    "\n\n", "metadata={}", "sharding={replicated}", "parameter(0)", "constant(", "<=", "1e5", "0x1", "-", "--", ", x=1", "T(8,128)", "\r\n",
+    "/*index=5*/", "HloModule ",
+)  # fmt: skip
+_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|[A-Za-z0-9_.%\-]+|\s+|.', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A text of which the part between `prefix` and `suffix` is to be edited."""
+
+    prefix: str
+    line: str
+    suffix: str
+
+
+# ---- seeds ------------------------------------------------------------------------------------------------------------
+
+
+def texts_of_cases(folder: Path) -> list[str]:
+    """The accepted texts among the case files."""
+    paths = [*sorted((folder / "text" / "syntax").glob("*.hlo")), *sorted((folder / "text" / "accept").glob("*.hlo"))]
+    paths += sorted((folder.parent / "samples").glob("*.hlo"))
+    texts = (path.read_text(encoding="utf-8", errors="surrogateescape") for path in paths)
+    return [part.partition("// output\n")[0] for text in texts for part in text.split("// -----\n")]
+
+
+def seeds_of_text(text: str, longest: int = 600) -> list[Seed]:
+    """Every line of a small text, in its place."""
+    lines = text.splitlines(keepends=True)
+    return [Seed("".join(lines[:k]), line, "".join(lines[k + 1 :])) for k, line in enumerate(lines) if line.strip() and len(line) <= longest]
+
+
+def seeds_of_module(module: Module, known: set[str], longest: int = 600) -> list[Seed]:
+    """The instructions of a module, each in a small module of its own; those that look like one in `known` are left out."""
+    source = module.source
+    assert source is not None, "only parsed modules have lines"
+    text, seeds = source.text, []
+    for computation in module.computations:
+        for x in computation.instructions:
+            if x.start < 0 or x.end - x.start > longest:
+                continue
+            line = text[x.start : x.end].strip("\n")
+            form = re.sub(r"[0-9]+", "0", line)
+            if form not in known and not x.op.name.startswith("async-"):
+                known.add(form)
+                seeds.append(_small_module(x, line))
+    return seeds
+
+
+def instructions_of_text(text: str, known: set[str]) -> list[Seed]:
+    """The same for a text; none when it does not parse."""
+    try:
+        return seeds_of_module(parse_source(Source(text)), known)
+    except ParseError:
+        return []
+
+
+def _small_module(x: Instruction, line: str) -> Seed:
+    """The instruction with parameters for operands and stubs for what it calls."""
+    needed = list(dict.fromkeys([*x.operands, *x.control_predecessors]))
+    percent = "%" if re.match(r"\s*(?:ROOT )?%", line) else ""
+    parts = ["HloModule m\n\n"]
+    parts += [_stub(called, percent) for called in dict.fromkeys(x.called)]
+    parts.append(f"ENTRY {percent}entry {{\n")
+    parts += [f"  {percent}{operand.name} = {operand.shape.text} parameter({k})\n" for k, operand in enumerate(needed)]
+    if x.op.name == "parameter":
+        parts += [f"  {percent}before.{k} = f32[] parameter({k})\n" for k in range(x.immediate)]
+    return Seed("".join(parts), line + "\n", f"  {percent}after = f32[] constant(0)\n  {percent}more = f32[] negate({percent}after)\n}}\n")
+
+
+def _stub(called: Computation, percent: str) -> str:
+    parameters = "".join(f"  {percent}p{k} = {p.shape.text} parameter({k})\n" for k, p in enumerate(called.parameters))
+    root = f'  ROOT {percent}r = {called.root.shape.text} custom-call(), custom_call_target="stub"\n'
+    return f"{percent}{called.name} {{\n{parameters}{root}}}\n\n"
+
+
+# ---- edits ------------------------------------------------------------------------------------------------------------
+
+
+def edited(line: str, random: Random, edits: int = 0) -> str:
+    """The line after one or two edits: of characters mostly, of tokens else."""
+    for _ in range(edits or random.choice((1, 1, 2))):
+        line = _edit_characters(line, random) if random.random() < 0.7 else _edit_tokens(line, random)
+    return line
+
+
+def _edit_characters(line: str, random: Random) -> str:
+    at = random.randrange(len(line) + 1)
+    kind = random.randrange(5)
+    if kind == 0:
+        return line[:at] + line[at + 1 :]
+    if kind == 1:
+        return line[:at] + random.choice(_CHARACTERS) + line[at:]
+    if kind == 2:
+        return line[:at] + random.choice(_CHARACTERS) + line[at + 1 :]
+    if kind == 3:
+        return line[:at] + line[at + 1 : at + 2] + line[at : at + 1] + line[at + 2 :]
+    return line[:at] + line[at : at + random.randrange(1, 4)] + line[at:]
+
+
+def _edit_tokens(line: str, random: Random) -> str:
+    tokens = _TOKEN.findall(line)
+    if not tokens:
+        return random.choice(_PIECES)
+    at = random.randrange(len(tokens))
+    kind = random.randrange(5)
+    if kind == 0:
+        del tokens[at]
+    elif kind == 1:
+        tokens.insert(at, random.choice(_PIECES))
+    elif kind == 2:
+        tokens[at] = random.choice(_PIECES)
+    elif kind == 3:
+        tokens.insert(at, tokens[random.randrange(len(tokens))])
+    else:
+        other = random.randrange(len(tokens))
+        tokens[at], tokens[other] = tokens[other], tokens[at]
+    return "".join(tokens)
+
+
+def random_bytes(random: Random) -> bytes:
+    """Bytes of any kind, or pieces of HLO in any order."""
+    if random.random() < 0.3:
+        return random.randbytes(random.choice((1, 10, 100, 1000)))
+    pieces = random.choices((*_PIECES, *_CHARACTERS, "HloModule m\n", "ENTRY e {\n", "x = ", "add(", "x"), k=random.choice((3, 20, 100)))
+    return random.choice(("", "HloModule m\n", "HloModule m\nENTRY e {\n  x = f32[] ")).encode() + "".join(pieces).encode("utf-8", "surrogatepass")
+
+
+# ---- the judgement ----------------------------------------------------------------------------------------------------
+
+
+def disagreement(text: str) -> str | None:
+    """What the two paths of the parser say differently about a text; exceptions other than ParseError go through."""
+    found: list[Module | HlotoolError] = []
+    for fused in (True, False):
+        try:
+            found.append(parse_source(Source(text), fused=fused))
+        except ParseError as error:
+            found.append(error)
+    fast, slow = found
+    if isinstance(fast, Module) and isinstance(slow, Module):
+        different = differences(fast, slow)
+        return f"nodes differ: {different[:3]}" if different else None
+    if isinstance(fast, Module) or isinstance(slow, Module):
+        refused = slow if isinstance(fast, Module) else fast
+        return f"only the {'slow' if isinstance(fast, Module) else 'fused'} path refuses: {refused}"
+    if fast.diagnostics[0].line != slow.diagnostics[0].line:
+        return f"first diagnostics on different lines: fused {fast.diagnostics[0]}, slow {slow.diagnostics[0]}"
+    return None

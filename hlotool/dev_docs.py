@@ -41,7 +41,7 @@ def pages() -> dict[str, str]:
 
 
 def stale() -> list[str]:
-    """The pages that are not what the code says, or that nothing stands behind any more."""
+    """The pages that are not what the code says, or that nothing stands after any more."""
     wanted = pages()
     found = {path.relative_to(_ROOT).as_posix() for folder in ("rules", "ops") for path in (_ROOT / "docs" / folder).glob("*.md")}
     differing = [name for name, text in wanted.items() if name not in found or (_ROOT / name).read_text(encoding="utf-8") != text]

@@ -32,13 +32,13 @@ class _RecordType(type):
         made._defaults = defaults
         caches = tuple(field for field in annotations if field.startswith("_"))
         made._setters = tuple(made.__dict__[field].__set__ for field in made._fields + caches)
-        made._rest = tuple(_defaults_behind(made._fields[given:], caches, defaults) for given in range(len(made._fields) + 1))
+        made._rest = tuple(_defaults_after(made._fields[given:], caches, defaults) for given in range(len(made._fields) + 1))
         if made._fields:
             made._values = attrgetter(*made._fields)
         return made
 
 
-def _defaults_behind(fields: tuple[str, ...], caches: tuple[str, ...], defaults: dict[str, Any]) -> tuple[Any, ...] | None:
+def _defaults_after(fields: tuple[str, ...], caches: tuple[str, ...], defaults: dict[str, Any]) -> tuple[Any, ...] | None:
     """The values of these last fields and of the caches where no more are given; None when a field needs a value."""
     if any(field not in defaults for field in fields):
         return None

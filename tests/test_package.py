@@ -27,7 +27,7 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the checkout, without what a build leaves behind."""
+    """A copy of the checkout, without what a build leaves after."""
     copy = tmp_path_factory.mktemp("source") / "hlotool"
     names = ["pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", ".gitignore", "grammar", "hlotool", "samples"]
     copy.mkdir()

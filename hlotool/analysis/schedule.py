@@ -62,7 +62,7 @@ def spans(computation: Computation, users: Mapping[Instruction, Sequence[Instruc
 
 
 def _end(start: Instruction, awaited_by: str, users: Mapping[Instruction, Sequence[Instruction]]) -> Instruction | None:
-    """What waits for a start, behind any updates."""
+    """What waits for a start, after any updates."""
     x: Instruction | None = start
     # Updates follow each other like the instructions do, but a module that a program built may go in circles.
     seen: set[Instruction] = set()

@@ -30,7 +30,7 @@ __all__ = ["command"]
 
 # Of the errors in a file that does not parse.
 _MOST_SHOWN = 3
-_HELP = """Format HLO texts: the blanks, line breaks and order of attributes of XLA's own print.
+_HELP = """Format HLO texts: the spaces, line breaks and order of attributes of XLA's own print.
 
 Names, comments, numbers, the order of instructions, and what is left out stay as they are. Files are rewritten in place, each as a whole or
 not at all, and only after a check that the new text is the same module with the same comments. `-` reads standard input and writes

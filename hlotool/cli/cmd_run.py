@@ -35,7 +35,7 @@ Examples:
 \b
 Arguments:
   A parameter is called by its name or number, an element of a tuple by its
-  index behind that: state.0, 2.1.0.
+  index after that: state.0, 2.1.0.
   --input NAME=VALUE takes a .npy file, a literal such as {{1,2},{3,4}}, or
   zeros, ones, iota, random.
   --inputs takes an .npz file with an entry for each parameter; entries

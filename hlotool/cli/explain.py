@@ -82,7 +82,7 @@ def _need(default: str | None) -> str:
 
 
 def rule_markdown(rule: RuleExplanation, examples: str = "") -> str:
-    """A section about a rule, under a heading of its own; `examples` stand behind what the rule says itself."""
+    """A section about a rule, under a heading of its own; `examples` stand after what the rule says itself."""
     state = "reported by default" if rule.is_default else "reported on demand"
     lines = [f"## {rule.code} {rule.name}", "", f"*{rule.severity}, {state}*", "", _plain(rule.summary)]
     for heading, text in (("Checks", rule.checks), ("Why", rule.why), ("Bad", rule.bad), ("Good", rule.good)):

@@ -17,13 +17,14 @@ from hlotool.cli.config import Settings, settings_for
 from hlotool.cli.inputs import STDIN, Outcome
 from hlotool.cli.output import complain
 from hlotool.errors import HlotoolError
+from hlotool.text.source.trivia import TRIVIA
 
 __all__ = ["FileChoice", "file_choice_options"]
 
 _COMPRESSED = (".gz", ".xz", ".zst")
 # Dumps are recognised in this much of a file.
 _SNIFFED = 1 << 16
-_HLO = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+(?:[IWEF]\d{4} [^\]\n]*+\] ?)?+HloModule[\s,]")
+_HLO = re.compile(rf"(?:\xef\xbb\xbf)?{TRIVIA}(?:[IWEF]\d{{4}} [^\]\n]*+\] ?)?+HloModule[\s,]".encode("latin-1"))
 
 
 class FileChoice(NamedTuple):

@@ -72,7 +72,7 @@ def silence() -> None:
 
 
 def complain(message: str) -> None:
-    """One line for people on standard error, behind what standard output has got so far."""
+    """One line for people on standard error, after what standard output has got so far."""
     flush_out()
     with contextlib.suppress(OSError, AttributeError):
         sys.stderr.write(f"hlotool: {visible(message)}\n")
@@ -139,7 +139,7 @@ def _take_over(target: Path, temporary: Path, before: os.stat_result) -> None:
                 os.chown(temporary, before.st_uid, before.st_gid)
             except PermissionError as error:
                 raise OSError(errno.EPERM, "it belongs to somebody else, and would not any more") from error
-    # Behind chown, which clears the bits that give a program its owner's rights.
+    # After chown, which clears the bits that give a program its owner's rights.
     temporary.chmod(stat.S_IMODE(before.st_mode))
     if hasattr(os, "listxattr"):
         for name in os.listxattr(target):

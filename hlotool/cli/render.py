@@ -103,7 +103,7 @@ def _block(finding: Finding, style: Style) -> Iterator[str]:
 
 
 def _excerpt(line: str, column: int, end_column: int, room: int) -> tuple[str, int, int]:
-    """The part of a line that holds a span and fits into `room` characters, blanks before the marks, and how many marks.
+    """The part of a line that holds a span and fits into `room` characters, spaces before the marks, and how many marks.
 
     >>> _excerpt("add(first, second), metadata={}", 12, 13, 16)
     ('..., second),...', 5, 6)
@@ -127,7 +127,7 @@ def _excerpt(line: str, column: int, end_column: int, room: int) -> tuple[str, i
 
 
 def _one_cell_each(text: str) -> str:
-    """Tabs as blanks and other characters that cannot be seen as a mark, so that what stands below stays below."""
+    """Tabs as spaces and other characters that cannot be seen as a mark, so that what stands below stays below."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else " " if c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in text)

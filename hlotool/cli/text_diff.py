@@ -58,7 +58,7 @@ def _changes(first: Sequence[str], second: Sequence[str]) -> Iterator[_Change]:
 
 
 def _next_equal(first: Sequence[str], second: Sequence[str], i: int, j: int) -> tuple[int, int]:
-    """The nearest places behind i and j where both go on alike; the ends of what was looked at when there are none."""
+    """The nearest places after i and j where both go on alike; the ends of what was looked at when there are none."""
     for distance in range(1, 2 * _REACH):
         for x in range(max(0, distance - _REACH), min(distance, _REACH) + 1):
             a, b = i + x, j + distance - x
@@ -70,7 +70,7 @@ def _next_equal(first: Sequence[str], second: Sequence[str], i: int, j: int) -> 
 
 
 def _goes_on(first: Sequence[str], second: Sequence[str], a: int, b: int) -> bool:
-    """Whether equal lines are worth to go on from: blank lines and braces are alike everywhere, unless what follows is too."""
+    """Whether equal lines are worth to go on from: empty lines and braces are alike everywhere, unless what follows is too."""
     return len(first[a]) > 3 or first[a + 1 : a + 2] == second[b + 1 : b + 2]
 
 

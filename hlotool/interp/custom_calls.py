@@ -54,7 +54,7 @@ def _top_k(operand: Value, *, call: CustomCall) -> Value:
 
 
 def _sparse_product(values: Array, row_starts: Array, columns: Array, dense: Array, *, call: CustomCall) -> Value:
-    """A matrix of compressed rows times a dense vector or matrix; what stands behind the last row is filling."""
+    """A matrix of compressed rows times a dense vector or matrix; what stands after the last row is filling."""
     counts = np.diff(row_starts)
     stored = slice(int(row_starts[0]), int(row_starts[-1]))
     factors = values[stored].reshape(-1, *[1] * (dense.ndim - 1))

@@ -10,10 +10,11 @@ import re
 from hlotool.codes import CODE_NAMES
 from hlotool.errors import Diagnostic, EvaluationError, Source
 from hlotool.ir.model import Instruction, Module
+from hlotool.text.source.trivia import TRIVIA
 
 __all__ = ["diagnostic_at", "failure"]
 
-_BLANKS = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/|ROOT\b)*+")
+_BEFORE_NAME = re.compile(rf"{TRIVIA}(?:ROOT\b{TRIVIA})?+")
 _NAME = re.compile(r"[^\s=]++")
 
 
@@ -26,8 +27,8 @@ def diagnostic_at(
     if instruction is None or instruction.start < 0:
         where = (source.first_line, 1, source.first_line, 2)
     else:
-        blanks = _BLANKS.match(source.text, instruction.start)
-        start = blanks.end() if blanks else instruction.start
+        before = _BEFORE_NAME.match(source.text, instruction.start)
+        start = before.end() if before else instruction.start
         word = _NAME.match(source.text, start)
         where = (*source.line_column(start), *source.line_column(word.end() if word else start + 1))
     return Diagnostic(code, CODE_NAMES[code], "error", message, source.filename, *where, hint=hint, notes=notes, instruction=name)

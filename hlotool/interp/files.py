@@ -50,7 +50,7 @@ def output_names(shape: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 def leaf_names(name: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
-    """A name and the shape of each leaf: the name itself, or with the indices of an element of a tuple behind it: `state.0`."""
+    """A name and the shape of each leaf: the name itself, or with the indices of an element of a tuple after it: `state.0`."""
     stack = [(name, shape)]
     while stack:
         path, part = stack.pop()
@@ -63,7 +63,7 @@ def leaf_names(name: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
 class Arguments:
     """The arguments of a module, gathered one by one; what nobody gives is drawn at random.
 
-    A parameter is named by its name or number; an element of a tuple has its index behind a dot: `state.0`, `2.1.0`.
+    A parameter is named by its name or number; an element of a tuple has its index after a dot: `state.0`, `2.1.0`.
     """
 
     def __init__(self, module: Module) -> None:

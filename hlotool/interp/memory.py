@@ -194,7 +194,7 @@ class _Peak:
         return number
 
     def _ends(self, shape: Shape) -> list[int]:
-        """Behind which leaf of a tuple each element ends; many instructions take elements of one large tuple."""
+        """After which leaf of a tuple each element ends; many instructions take elements of one large tuple."""
         known = self.ends.get(id(shape))
         if known is None:
             known = self.ends[id(shape)] = list(accumulate(sum(1 for _ in element.leaves()) for element in shape.elements))

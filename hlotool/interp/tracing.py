@@ -36,14 +36,14 @@ class TraceRow(Record):
 
     @property
     def key(self) -> str:
-        """The name, with the rounds behind it: `x[3]`, of an element of a tuple `x.0[3]`."""
+        """The name, with the rounds after it: `x[3]`, of an element of a tuple `x.0[3]`."""
         return self.name + (f"[{','.join(map(str, self.rounds))}]" if self.rounds else "")
 
 
 class Tracer(Observer):
     """Tells `show` of every array made by instructions whose name, or whose computation's name, the pattern matches.
 
-    With `keep`, copies of the arrays are in `arrays`, by key; what is made again in the same rounds has `~2`, `~3` behind it.
+    With `keep`, copies of the arrays are in `arrays`, by key; what is made again in the same rounds has `~2`, `~3` after it.
     """
 
     def __init__(self, pattern: re.Pattern[str], show: Callable[[TraceRow], None], *, keep: bool = False) -> None:

@@ -20,18 +20,18 @@ from hlotool.shapes.metadata import (
 )
 from hlotool.shapes.shape import ProgramShape, Shape
 
-__all__ = ["NO_ATTRIBUTES", "AttributeSet", "Computation", "Instruction", "Module", "as_authored", "seen_by_ops"]
+__all__ = ["NO_ATTRIBUTES", "AttributeSet", "Computation", "Instruction", "Module", "as_written", "seen_by_ops"]
 
 
 class AttributeSet(dict[str, Any]):
     """The attributes of an instruction by text name, with what they refer to.
 
     Equal texts share one object, so it is never changed in place. `pending` says that the parser must still complete it for each
-    instruction; `spelling` is its source text where the fused path read it; `authored` are the attributes, metadata and backend
+    instruction; `spelling` is its source text where the fast path read it; `written` are the attributes, metadata and backend
     configuration that the text gave, where XLA has put others in their place.
     """
 
-    __slots__ = ("authored", "called", "control_predecessors", "pending", "spelling")
+    __slots__ = ("called", "control_predecessors", "pending", "spelling", "written")
 
     def __init__(self, values: dict[str, Any], called: tuple[Computation, ...] = (), control_predecessors: tuple[Instruction, ...] = ()) -> None:
         super().__init__(values)
@@ -39,7 +39,7 @@ class AttributeSet(dict[str, Any]):
         self.control_predecessors = control_predecessors
         self.pending = False
         self.spelling: str | None = None
-        self.authored: tuple[AttributeSet, str | None, str | None] | None = None
+        self.written: tuple[AttributeSet, str | None, str | None] | None = None
 
 
 NO_ATTRIBUTES = AttributeSet({})
@@ -50,7 +50,7 @@ class Instruction:
 
     `immediate` is the Literal of a constant and the number of a parameter, else None; `metadata_text` and `backend_config`
     keep the canonical spelling of these two, None when absent. `start` and `end` are offsets into the module's source
-    (leading blanks of its line included), -1 when it has none.
+    (leading whitespace of its line included), -1 when it has none.
     """
 
     __slots__ = ("attributes", "backend_config", "end", "immediate", "metadata_text", "name", "op", "operands", "shape", "start")
@@ -110,11 +110,11 @@ class Instruction:
         return f"<{self.name} = {self.shape} {self.op.name}>"
 
 
-def as_authored(x: Instruction) -> Instruction:
+def as_written(x: Instruction) -> Instruction:
     """The instruction with the annotations of its text, where XLA has replaced them; itself otherwise."""
-    if x.attributes.authored is None:
+    if x.attributes.written is None:
         return x
-    attributes, metadata_text, backend_config = x.attributes.authored
+    attributes, metadata_text, backend_config = x.attributes.written
     return Instruction(x.name, x.op, x.shape, x.operands, attributes, x.immediate, metadata_text, backend_config, x.start, x.end)
 
 
@@ -173,7 +173,7 @@ class Module:
         self.stack_tables_text: str | None = None
         self.diagnostics: list[Diagnostic] = []
         self.hidden: set[Computation] = set()
-        self.fused_count = 0
+        self.fast_count = 0
 
     @property
     def is_scheduled(self) -> bool:

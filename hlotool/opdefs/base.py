@@ -2,7 +2,7 @@
 
 Positional parameters are operands (`*operands` takes any number), keyword-only parameters are attributes in XLA's print order;
 their annotations name a codec of `opdefs.codecs`, their defaults make them optional. The body is XLA's lenient inference; what the
-verifier demands beyond it stands beside the function and is given to the decorator as `constraints`.
+verifier demands beyond it stands beside the function and is given to the decorator as `verify`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,26 @@ from hlotool.record import Record
 from hlotool.shapes.shape import Shape
 
 __all__ = [
-    "ACCUMULATED", "LAYOUT_KEPT", "MIXED_PRECISION", "OPS", "PRECISION_KEPT", "REQUIRED", "ROUNDED", "SHAPE_GUESSED", "AttributeSpec", "Constraints",
-    "OpDef", "op", "require", "unknown_op",
+    "ACCUMULATED",
+    "LAYOUT_KEPT",
+    "MIXED_PRECISION",
+    "OPS",
+    "PRECISION_KEPT",
+    "REQUIRED",
+    "ROUNDED",
+    "SHAPE_GUESSED",
+    "AttributeSpec",
+    "OpDef",
+    "Verify",
+    "op",
+    "require",
+    "unknown_op",
 ]  # fmt: skip
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 OperandDefault = Callable[[tuple[Shape, ...]], Any]
-ParseRule = Callable[[Shape | None, tuple[Shape, ...], dict[str, Any]], Shape | None]
-Constraints = Callable[[Shape, tuple[Shape, ...], dict[str, Any], VerifyModes], Shape | None]
+ParsedCheck = Callable[[Shape | None, tuple[Shape, ...], dict[str, Any]], Shape | None]
+Verify = Callable[[Shape, tuple[Shape, ...], dict[str, Any], VerifyModes], Shape | None]
 
 REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
 """Default of an attribute that must be written."""
@@ -64,17 +76,32 @@ class OpDef:
     Violation; called computations are passed as ProgramShape. `infers` is False where XLA's parser demands a written shape.
     `operand_defaults` gives attributes whose default follows from the operand shapes; XLA does not print a value equal to it.
     `derived` gives attributes that XLA computes from the result shape, whatever is written.
-    `parse_rule(result or None, operand_shapes, attributes)` refuses what XLA's parser refuses even with a written shape; it may
+    `check_parsed(result or None, operand_shapes, attributes)` refuses what XLA's parser refuses even with a written shape; it may
     return the shape that XLA puts in place of the written one.
-    `constraints(result, operand_shapes, attributes, modes)` refuses what the verifier refuses and inference lets pass; `attributes` has the
+    `verify(result, operand_shapes, attributes, modes)` refuses what the verifier refuses and inference lets pass; `attributes` has the
     defaults of those that are not written. It returns the shape that the result must have where that is not the inferred one.
     `result_code` is the rule that another result breaks.
     `kernel` computes its values: None until the interpreter, which alone fills and reads it, is imported.
     """
 
     __slots__ = (
-        "arity", "attributes", "constraints", "derived", "doc", "infer", "infers", "kernel", "name", "operand_defaults", "operands", "parse_rule",
-        "required", "result_code", "shape_ignored", "traits", "variadic",
+        "arity",
+        "attributes",
+        "check_parsed",
+        "derived",
+        "doc",
+        "infer",
+        "infers",
+        "kernel",
+        "name",
+        "operand_defaults",
+        "operands",
+        "required",
+        "result_code",
+        "shape_ignored",
+        "traits",
+        "variadic",
+        "verify",
     )  # fmt: skip
 
     def __init__(
@@ -84,10 +111,10 @@ class OpDef:
         *,
         infers: bool = True,
         shape_ignored: bool = False,
-        parse_rule: ParseRule | None = None,
+        check_parsed: ParsedCheck | None = None,
         operand_defaults: dict[str, OperandDefault] | None = None,
         derived: dict[str, Callable[[Shape], Any]] | None = None,
-        constraints: Constraints | None = None,
+        verify: Verify | None = None,
         result_code: str = "T003",
         traits: tuple[str, ...] = (),
         doc: str = "",
@@ -97,10 +124,10 @@ class OpDef:
         self.infer = infer
         self.infers = infers
         self.shape_ignored = shape_ignored
-        self.parse_rule = parse_rule
+        self.check_parsed = check_parsed
         self.operand_defaults = operand_defaults or {}
         self.derived = derived or {}
-        self.constraints = constraints
+        self.verify = verify
         self.result_code = result_code
         self.traits = frozenset(traits)
         self.doc = doc
@@ -121,10 +148,10 @@ def op(
     *,
     infers: bool = True,
     shape_ignored: bool = False,
-    parse_rule: ParseRule | None = None,
+    check_parsed: ParsedCheck | None = None,
     operand_defaults: dict[str, OperandDefault] | None = None,
     derived: dict[str, Callable[[Shape], Any]] | None = None,
-    constraints: Constraints | None = None,
+    verify: Verify | None = None,
     result_code: str = "T003",
     traits: tuple[str, ...] = (),
     doc: str | None = None,
@@ -147,10 +174,10 @@ def op(
             function,
             infers=infers,
             shape_ignored=shape_ignored,
-            parse_rule=parse_rule,
+            check_parsed=check_parsed,
             operand_defaults=operand_defaults,
             derived=derived,
-            constraints=constraints,
+            verify=verify,
             result_code=result_code,
             traits=traits,
             doc=(doc or function.__doc__ or "").strip(),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import MIXED_PRECISION, ROUNDED, Constraints, op, require
+from hlotool.opdefs.base import MIXED_PRECISION, ROUNDED, Verify, op, require
 from hlotool.opdefs.constraints import difference
 from hlotool.opdefs.inference import (
     bounds,
@@ -67,14 +67,14 @@ def _as_result(parts: Sequence[Shape]) -> Shape:
     return parts[0] if len(parts) == 1 else tuple_shape(parts)
 
 
-def _like_operands(opcode: str) -> Constraints:
+def _like_operands(opcode: str) -> Verify:
     """The constraint that each part of the result has the shape of its operand."""
 
-    def constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    def verify(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
         _results(result, operands, opcode)
         return _as_result(operands)
 
-    return constraints
+    return verify
 
 
 def _rescaled(operand: Shape, dimension: int, size: int) -> Shape:
@@ -98,14 +98,14 @@ def _gathered(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, 
     return _as_result(parts)
 
 
-def _all_gather_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_all_gather(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     require(operands, "S013", "operands", "'all-gather' takes at least one operand")
     # Of gathers XLA's parser does not ask this, only its verifier.
     _global_ids_need_channel(result, operands, attributes)
     return _gathered(result, operands, attributes, "all-gather")
 
 
-@op(infers=False, constraints=_all_gather_constraints, traits=(MIXED_PRECISION,))
+@op(infers=False, verify=_verify_all_gather, traits=(MIXED_PRECISION,))
 def all_gather(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -121,7 +121,7 @@ def all_gather(
     written_shape_needed("all-gather")
 
 
-def _all_gather_start_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_all_gather_start(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     require(operands, "S013", "operands", "'all-gather-start' takes at least one operand")
     fits = result.is_tuple and len(result.elements) >= 2
     require(fits, "A017", "instruction", f"'all-gather-start' gives (operand, result), written {result.text_without_layout}")
@@ -130,7 +130,7 @@ def _all_gather_start_constraints(result: Shape, operands: tuple[Shape, ...], at
     return tuple_shape((_as_result(operands), gathered, *result.elements[2:]))
 
 
-@op(infers=False, constraints=_all_gather_start_constraints, result_code="A017", traits=(MIXED_PRECISION,))
+@op(infers=False, verify=_verify_all_gather_start, result_code="A017", traits=(MIXED_PRECISION,))
 def all_gather_start(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -152,15 +152,15 @@ def _global_ids_need_channel(result: Shape | None, operands: tuple[Shape, ...], 
         raise Violation("P007", "use_global_device_ids", "use_global_device_ids needs channel_id")
 
 
-def _reduced_alike(opcode: str) -> Constraints:
+def _reduced_alike(opcode: str) -> Verify:
     """The constraint of an all-reduce: operands' shapes, and a computation that combines two scalars of each operand's type."""
     same_shapes = _like_operands(opcode)
 
-    def constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
+    def verify(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
         _check_reducer(operands, attributes["to_apply"])
         return same_shapes(result, operands, attributes, modes)
 
-    return constraints
+    return verify
 
 
 def _check_reducer(operands: tuple[Shape, ...], to_apply: ProgramShape) -> None:
@@ -169,7 +169,7 @@ def _check_reducer(operands: tuple[Shape, ...], to_apply: ProgramShape) -> None:
     require(given in (2, 2 * len(operands)), "C030", "to_apply", f"the computation has {count(given, 'parameter')}, needs 2")
 
 
-@op(infers=False, parse_rule=_global_ids_need_channel, constraints=_reduced_alike("all-reduce"), traits=(MIXED_PRECISION, ROUNDED))
+@op(infers=False, check_parsed=_global_ids_need_channel, verify=_reduced_alike("all-reduce"), traits=(MIXED_PRECISION, ROUNDED))
 def all_reduce(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -186,7 +186,7 @@ def all_reduce(
     written_shape_needed("all-reduce")
 
 
-@op(infers=False, parse_rule=_global_ids_need_channel, constraints=_reduced_alike("all-reduce-start"), traits=(MIXED_PRECISION, ROUNDED))
+@op(infers=False, check_parsed=_global_ids_need_channel, verify=_reduced_alike("all-reduce-start"), traits=(MIXED_PRECISION, ROUNDED))
 def all_reduce_start(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -203,7 +203,7 @@ def all_reduce_start(
     written_shape_needed("all-reduce-start")
 
 
-def _reduce_scatter_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_reduce_scatter(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     """Each operand is cut along one dimension into as many parts as a group has members."""
     require(operands, "S013", "operands", "'reduce-scatter' takes at least one operand")
     parts, dimension = [], attributes["dimensions"][0]
@@ -220,7 +220,7 @@ def _reduce_scatter_constraints(result: Shape, operands: tuple[Shape, ...], attr
     return _as_result(parts)
 
 
-@op(infers=False, parse_rule=_global_ids_need_channel, constraints=_reduce_scatter_constraints, traits=(MIXED_PRECISION,))
+@op(infers=False, check_parsed=_global_ids_need_channel, verify=_verify_reduce_scatter, traits=(MIXED_PRECISION,))
 def reduce_scatter(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -238,7 +238,7 @@ def reduce_scatter(
     written_shape_needed("reduce-scatter")
 
 
-def _all_to_all_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
+def _verify_all_to_all(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
     """With a dimension the result is like the operand; without one there is a part for each operand, all of one shape."""
     require(operands, "S013", "operands", "'all-to-all' takes at least one operand")
     if attributes["dimensions"] is not None:
@@ -253,7 +253,7 @@ def _all_to_all_constraints(result: Shape, operands: tuple[Shape, ...], attribut
     return tuple_shape(operands)
 
 
-@op(infers=False, constraints=_all_to_all_constraints, traits=(MIXED_PRECISION,))
+@op(infers=False, verify=_verify_all_to_all, traits=(MIXED_PRECISION,))
 def all_to_all(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -273,7 +273,7 @@ def all_to_all(
 _RAGGED_OPERANDS = ("the input", "the output", "input offsets", "send sizes", "output offsets", "receive sizes")
 
 
-def _ragged_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_ragged(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     """The result is the second operand, overwritten in parts; the others say which."""
     wanted = len(_RAGGED_OPERANDS)
     require(len(operands) == wanted, "P017", "operands", f"'ragged-all-to-all' takes {wanted} operands, got {len(operands)}")
@@ -287,7 +287,7 @@ def _ragged_constraints(result: Shape, operands: tuple[Shape, ...], attributes: 
     return operands[1]
 
 
-@op(infers=False, constraints=_ragged_constraints)
+@op(infers=False, verify=_verify_ragged)
 def ragged_all_to_all(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -301,7 +301,7 @@ def ragged_all_to_all(
     written_shape_needed("ragged-all-to-all")
 
 
-def _broadcast_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     # The last operand of the dynamic form is the root's number.
     data = operands[:-1] if attributes["has_dynamic_root"] else operands
     require(data, "S013", "operands", "'collective-broadcast' takes at least one operand")
@@ -311,7 +311,7 @@ def _broadcast_constraints(result: Shape, operands: tuple[Shape, ...], attribute
     return data[0]
 
 
-@op(infers=False, constraints=_broadcast_constraints, result_code="T105", traits=(MIXED_PRECISION,))
+@op(infers=False, verify=_verify_broadcast, result_code="T105", traits=(MIXED_PRECISION,))
 def collective_broadcast(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -340,7 +340,7 @@ def _check_offsets(buffer: Shape, offsets: Shape, at: str) -> None:
         require(given == buffer.rank, "P016", at, f"{count(given, 'offset')} for a buffer of rank {buffer.rank}")
 
 
-def _permute_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_permute(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     require(operands, "S013", "operands", "'collective-permute' takes at least one operand")
     sliced = attributes["slice_sizes"]
     grouped = len(operands) == 1 or sliced or result.is_tuple
@@ -359,7 +359,7 @@ def _permute_constraints(result: Shape, operands: tuple[Shape, ...], attributes:
     return operands[1] if sliced else _as_result(operands)
 
 
-@op(infers=False, parse_rule=_permute_rule, constraints=_permute_constraints, result_code="T105", traits=(MIXED_PRECISION,))
+@op(infers=False, check_parsed=_permute_rule, verify=_verify_permute, result_code="T105", traits=(MIXED_PRECISION,))
 def collective_permute(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
     """Sends the operand from each source to its target; a device that is nobody's target gets zeros.
 
@@ -370,16 +370,16 @@ def collective_permute(*operands: Shape, channel_id: Int | None = None, source_t
     written_shape_needed("collective-permute")
 
 
-def _permute_start_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_permute_start(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     fits = result.is_tuple and len(result.elements) >= 2
     require(fits, "A017", "instruction", f"'collective-permute-start' gives (operand, result, contexts...), written {result.text_without_layout}")
-    moved = _permute_constraints(result.elements[1], operands, attributes, modes)
+    moved = _verify_permute(result.elements[1], operands, attributes, modes)
     # In place both elements are buffers that exist already.
     given = operands[0] if attributes["slice_sizes"] else _as_result(operands)
     return tuple_shape((given, moved, *result.elements[2:]))
 
 
-@op(infers=False, parse_rule=_permute_rule, constraints=_permute_start_constraints, result_code="A017", traits=(MIXED_PRECISION,))
+@op(infers=False, check_parsed=_permute_rule, verify=_verify_permute_start, result_code="A017", traits=(MIXED_PRECISION,))
 def collective_permute_start(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
     """Begins a collective-permute; the result holds operand, eventual result and contexts.
 
@@ -442,8 +442,8 @@ def _second(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, An
     return operands[0].elements[1] if operands[0].is_tuple and len(operands[0].elements) > 1 else None
 
 
-_AWAITED: dict[str, Constraints] = {"all-gather-done": _second, "all-reduce-done": _whole, "collective-permute-done": _second}
+_AWAITED: dict[str, Verify] = {"all-gather-done": _second, "all-reduce-done": _whole, "collective-permute-done": _second}
 for _opcode, _doc in _DONES.items():
-    op(_opcode, infers=False, constraints=_AWAITED[_opcode], result_code="A016", traits=(MIXED_PRECISION, ROUNDED), doc=_doc)(_done(_opcode))
+    op(_opcode, infers=False, verify=_AWAITED[_opcode], result_code="A016", traits=(MIXED_PRECISION, ROUNDED), doc=_doc)(_done(_opcode))
 for _opcode, _doc in _IDS.items():
-    op(_opcode, parse_rule=_is_id, doc=_doc)(_device_id)
+    op(_opcode, check_parsed=_is_id, doc=_doc)(_device_id)

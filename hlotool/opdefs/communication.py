@@ -1,6 +1,6 @@
 """Opcodes that talk to hosts, other modules or memories, or only order other instructions.
 
-The queues, channels and memory spaces behind them are the interpreter's; here are only shapes.
+The queues, channels and memory spaces after them are the interpreter's; here are only shapes.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import LAYOUT_KEPT, MIXED_PRECISION, Constraints, op, require
+from hlotool.opdefs.base import LAYOUT_KEPT, MIXED_PRECISION, Verify, op, require
 from hlotool.opdefs.constraints import difference, same_order, same_shape
 from hlotool.opdefs.inference import made_tuple, written_shape_needed
 from hlotool.opdefs.kinds import Always, Bool, Domain, Int, ShapeValue, Text
@@ -32,18 +32,18 @@ __all__ = [
 ]
 
 
-def _tokens_at(*places: int) -> Constraints:
+def _tokens_at(*places: int) -> Verify:
     """The constraint that these operands are tokens; None stands for all."""
 
-    def constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    def verify(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
         for k, operand in enumerate(operands):
             wrong = (k in places or not places) and operand.element_type != "token"
             require(not wrong, "T078", f"operand {k}", f"operand {k} must be token[], got {operand.text_without_layout}")
 
-    return constraints
+    return verify
 
 
-@op(shape_ignored=True, constraints=_tokens_at())
+@op(shape_ignored=True, verify=_tokens_at())
 def after_all(*operands: Shape) -> Shape:
     """A token that comes after all its operands.
 
@@ -52,7 +52,7 @@ def after_all(*operands: Shape) -> Shape:
     return TOKEN
 
 
-@op(shape_ignored=True, constraints=_tokens_at(1), traits=(MIXED_PRECISION,))
+@op(shape_ignored=True, verify=_tokens_at(1), traits=(MIXED_PRECISION,))
 def add_dependency(operand: Shape, token: Shape) -> Shape:
     """The operand itself, not before the token.
 
@@ -92,12 +92,12 @@ def _recv_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: di
     return _in_flight(result.elements[0], "shape", "recv")
 
 
-def _recv_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
+def _verify_recv(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
     _tokens_at(0)(result, operands, attributes, modes)
     return _recv_rule(result, operands, attributes)
 
 
-@op(infers=False, parse_rule=_recv_rule, constraints=_recv_constraints, result_code="A021")
+@op(infers=False, check_parsed=_recv_rule, verify=_verify_recv, result_code="A021")
 def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Begins to receive from a channel; the result holds the buffer, a context and a token.
 
@@ -126,7 +126,7 @@ def _infeed_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: 
     return made_tuple((result.elements[0], TOKEN), "shape", "infeed")
 
 
-@op(infers=False, parse_rule=_infeed_rule, constraints=_tokens_at(0), result_code="T079")
+@op(infers=False, check_parsed=_infeed_rule, verify=_tokens_at(0), result_code="T079")
 def infeed(token: Shape, *, infeed_config: Text = "") -> Shape:
     """Takes an item from the queue that the host fills.
 
@@ -135,7 +135,7 @@ def infeed(token: Shape, *, infeed_config: Text = "") -> Shape:
     written_shape_needed("infeed")
 
 
-def _outfeed_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+def _verify_outfeed(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     _tokens_at(1)(result, operands, attributes, modes)
     said = attributes["outfeed_shape"]
     if said is None:
@@ -148,7 +148,7 @@ def _outfeed_constraints(result: Shape, operands: tuple[Shape, ...], attributes:
 @op(
     infers=False,
     shape_ignored=True,
-    constraints=_outfeed_constraints,
+    verify=_verify_outfeed,
     traits=(MIXED_PRECISION,),
     operand_defaults={"outfeed_shape": lambda operands: operands[0]},
 )
@@ -160,7 +160,7 @@ def outfeed(operand: Shape, token: Shape, *, outfeed_shape: Always[ShapeValue | 
     return TOKEN
 
 
-def _copy_start_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_copy_start(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     """Destination, source and a context; the destination may lie elsewhere in memory."""
     for k, element in enumerate(result.elements[:2]):
         if compatible(element, operands[0]) and not same_order(element, operands[0], modes):
@@ -170,7 +170,7 @@ def _copy_start_constraints(result: Shape, operands: tuple[Shape, ...], attribut
     return tuple_shape((operands[0], operands[0], array_shape("u32")))
 
 
-@op(infers=False, constraints=_copy_start_constraints, result_code="A018", traits=(MIXED_PRECISION,))
+@op(infers=False, verify=_verify_copy_start, result_code="A018", traits=(MIXED_PRECISION,))
 def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = None) -> Shape:
     """Begins to copy the operand, usually to another memory space; the result holds destination, source and a context.
 
@@ -179,7 +179,7 @@ def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = Non
     written_shape_needed("copy-start")
 
 
-def _copy_done_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
+def _verify_copy_done(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
     # What follows something else than a copy-start is reported by the rule of pairs.
     if not operands[0].elements:
         return None
@@ -198,7 +198,7 @@ def _copy_done_constraints(result: Shape, operands: tuple[Shape, ...], attribute
     return destination
 
 
-@op(infers=False, constraints=_copy_done_constraints, result_code="A019", traits=(MIXED_PRECISION,))
+@op(infers=False, verify=_verify_copy_done, result_code="A019", traits=(MIXED_PRECISION,))
 def copy_done(operand: Shape) -> Shape:
     """Waits for a copy and gives the destination.
 
@@ -211,7 +211,7 @@ def _like_operand(result: Shape, operands: tuple[Shape, ...], attributes: dict[s
     return operands[0]
 
 
-@op(infers=False, constraints=_like_operand, result_code="T081", traits=(MIXED_PRECISION, LAYOUT_KEPT))
+@op(infers=False, verify=_like_operand, result_code="T081", traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def opt_barrier(operand: Shape) -> Shape:
     """The operand itself, across which compilers may not move anything.
 

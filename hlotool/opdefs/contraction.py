@@ -178,7 +178,7 @@ def _before(dimensions: Sequence[int], ragged: int) -> Sequence[int]:
     return dimensions[: dimensions.index(ragged)]
 
 
-def _scaled_dot_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_scaled_dot(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     """Each scale covers a block of its operand; a scalar scale stands for none."""
     require_arrays(operands, "scaled-dot")
     numbers = DotDimensions(*[attributes[f"{side}_{role}_dims"] for side in ("lhs", "rhs") for role in ("batch", "contracting")])
@@ -197,7 +197,7 @@ def _scaled_dot_constraints(result: Shape, operands: tuple[Shape, ...], attribut
     return _dot_result("scaled-dot", operands[0], operands[1], numbers)
 
 
-@op(constraints=_scaled_dot_constraints, traits=(SHAPE_GUESSED, MIXED_PRECISION, ACCUMULATED))
+@op(verify=_verify_scaled_dot, traits=(SHAPE_GUESSED, MIXED_PRECISION, ACCUMULATED))
 def scaled_dot(
     lhs: Shape,
     rhs: Shape,

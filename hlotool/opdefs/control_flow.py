@@ -45,7 +45,7 @@ from hlotool.shapes.values import AliasPair
 __all__ = ["async_done", "async_start", "async_update", "call", "conditional", "custom_call", "fusion", "while_"]
 
 
-def _call_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+def _verify_call(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     _require_arguments(operands, attributes["to_apply"], "C002", modes)
     if attributes["is_composite"]:
         _check_composite(attributes.get("frontend_attributes") or {})
@@ -78,7 +78,7 @@ def _check_composite(frontend_attributes: dict[str, str]) -> None:
     require(is_number, "C034", "is_composite", f"composite.version must be an integer of 0 or more, got '{version}'")
 
 
-@op(constraints=_call_constraints, result_code="C003", traits=(MIXED_PRECISION, LAYOUT_KEPT))
+@op(verify=_verify_call, result_code="C003", traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) -> Shape:
     """Runs a computation on the operands; a composite call names an operation whose meaning the computation spells out.
 
@@ -93,14 +93,14 @@ def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) ->
     return to_apply.result
 
 
-def _while_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_while(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     body: ProgramShape = attributes["body"]
     _require_arguments(operands, body, "C005", modes)
     _require_arguments(operands, attributes["condition"], "C005", modes)
     return body.result
 
 
-@op(constraints=_while_constraints, result_code="C006", traits=(MIXED_PRECISION, LAYOUT_KEPT))
+@op(verify=_verify_while, result_code="C006", traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def while_(init: Shape, *, condition: Computation, body: Computation) -> Shape:
     """Replaces the loop state by the body's result for as long as the condition holds.
 
@@ -148,7 +148,7 @@ def _check_branches(branches: int, operands: int) -> None:
     require(operands == branches + 1, "C009", "operands", f"{needed} {branches + 1} operands, got {operands}")
 
 
-def _conditional_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+def _verify_conditional(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     branches = attributes["branch_computations"] or (attributes["true_computation"], attributes["false_computation"])
     for k, (branch, operand) in enumerate(zip(branches, operands[1:], strict=True)):
         if not same_shape(branch.parameters[0], operand, modes):
@@ -160,7 +160,7 @@ def _conditional_constraints(result: Shape, operands: tuple[Shape, ...], attribu
             raise Violation("L024", "shape", f"{where}the result of branch {k} lies in memory as {given}, written {written}")
 
 
-@op(parse_rule=_conditional_rule, constraints=_conditional_constraints, result_code="C011", traits=(MIXED_PRECISION, LAYOUT_KEPT))
+@op(check_parsed=_conditional_rule, verify=_verify_conditional, result_code="C011", traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def conditional(
     selector: Shape,
     *operands: Shape,
@@ -224,7 +224,7 @@ def _with_leaves(shape: Shape, leaves: Iterator[Shape]) -> Shape:
             done.append(next(leaves))
 
 
-def _fusion_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_fusion(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     called: ProgramShape = attributes["calls"]
     parameters = len(called.parameters)
     message = f"the computation has {count(parameters, 'parameter')}, got {count(len(operands), 'operand')}"
@@ -269,7 +269,7 @@ def _side(output: Shape | None) -> str:
     return "result's" if output is None else "operand's"
 
 
-@op(infers=False, constraints=_fusion_constraints, result_code="C014", traits=(MIXED_PRECISION, LAYOUT_KEPT))
+@op(infers=False, verify=_verify_fusion, result_code="C014", traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def fusion(*operands: Shape, kind: FusionKind, output_to_operand_aliasing: OutputAliases = (), calls: Computation) -> Shape:
     """Runs a computation that a compiler has chosen to emit as one kernel.
 
@@ -290,7 +290,7 @@ def _custom_call_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
             raise Violation("L020", f"operand_layout_constraints[{k}]", message)
 
 
-def _custom_call_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+def _verify_custom_call(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     pairs = attributes["output_to_operand_aliasing"]
     target = attributes["custom_call_target"]
     check_target(target, result, operands, pairs)
@@ -300,7 +300,7 @@ def _custom_call_constraints(result: Shape, operands: tuple[Shape, ...], attribu
     check_buffers(result, operands, pairs)
 
 
-@op(infers=False, parse_rule=_custom_call_rule, constraints=_custom_call_constraints, traits=(MIXED_PRECISION, LAYOUT_KEPT))
+@op(infers=False, check_parsed=_custom_call_rule, verify=_verify_custom_call, traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def custom_call(
     *operands: Shape,
     window: Window | None = None,
@@ -333,7 +333,7 @@ def _async_start_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
         raise Violation("A004", "shape", "async shape must be ((operands...), result, ...)", "((f32[4]), f32[4], u32[])")
 
 
-def _async_start_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+def _verify_async_start(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     """The first element holds the operands, which are the first parameters; the second what the computation will give, or the first parts of it."""
     called: ProgramShape = attributes["calls"]
     bound, promised = result.elements[:2]
@@ -360,7 +360,7 @@ def _is_beginning(part: Shape, whole: Shape, modes: VerifyModes) -> bool:
     return len(part.elements) <= len(whole.elements) and all(same_shape(a, b, modes) for a, b in zip(part.elements, whole.elements, strict=False))
 
 
-@op(infers=False, parse_rule=_async_start_rule, constraints=_async_start_constraints, traits=(MIXED_PRECISION,))
+@op(infers=False, check_parsed=_async_start_rule, verify=_verify_async_start, traits=(MIXED_PRECISION,))
 def async_start(*operands: Shape, async_execution_thread: Text = "main", output_to_operand_aliasing: OutputAliases = (), calls: Computation) -> Shape:
     """Begins to run a computation on another thread; the result holds operands, eventual result and contexts.
 
@@ -374,7 +374,7 @@ def _async_update_rule(result: Shape | None, operands: tuple[Shape, ...], attrib
         raise Violation("A032", "result", f"result {result.text} is not the operand's shape {operands[0].text}")
 
 
-@op(infers=False, parse_rule=_async_update_rule)
+@op(infers=False, check_parsed=_async_update_rule)
 def async_update(previous: Shape, *, async_execution_thread: Text | None = None, calls: Computation | None = None) -> Shape:
     """Marks progress of an asynchronous operation; the attributes only repeat what the async-start says.
 
@@ -383,11 +383,11 @@ def async_update(previous: Shape, *, async_execution_thread: Text | None = None,
     written_shape_needed("async-update")
 
 
-def _async_done_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_async_done(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     return operands[0].elements[1]
 
 
-@op(infers=False, constraints=_async_done_constraints, result_code="A006", traits=(MIXED_PRECISION, LAYOUT_KEPT))
+@op(infers=False, verify=_verify_async_done, result_code="A006", traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def async_done(previous: Shape, *, async_execution_thread: Text | None = None, calls: Computation | None = None) -> Shape:
     """Waits for an asynchronous operation and gives its result; the attributes only repeat what the async-start says.
 

@@ -236,12 +236,12 @@ def _same_sizes(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
 
 
 def _define_binary(row: BinaryRow) -> None:
-    def constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    def verify(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
         _same_sizes(result, operands, attributes, modes)
         if row.strict_kinds:
             require_kind(operands[0], "operands", row.name, row.strict_kinds, "T007")
 
-    @op(row.name, doc=row.doc + _example(row.name, "x, y", row.kinds), constraints=constraints)
+    @op(row.name, doc=row.doc + _example(row.name, "x, y", row.kinds), verify=verify)
     def infer(lhs: Shape, rhs: Shape) -> Shape:
         _require_operands(row.name, lhs, rhs, row.kinds)
         return _binary_shape(row.name, lhs, rhs)
@@ -251,7 +251,7 @@ for _binary in BINARY:
     _define_binary(_binary)
 
 
-@op(constraints=_same_sizes)
+@op(verify=_same_sizes)
 def complex_(lhs: Shape, rhs: Shape) -> Shape:
     """Complex numbers from their real parts (lhs) and imaginary parts (rhs).
 
@@ -288,7 +288,7 @@ _COMPARISON_TYPES = {"FLOAT": ("FLOAT", "TOTALORDER")}
 """What `type` may be where the default is not the only choice."""
 
 
-def _compare_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+def _verify_compare(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     _same_sizes(result, operands, attributes, modes)
     element_type = operands[0].element_type
     default = default_comparison_type(operands[0])
@@ -298,8 +298,8 @@ def _compare_constraints(result: Shape, operands: tuple[Shape, ...], attributes:
 
 
 @op(
-    parse_rule=_check_compare,
-    constraints=_compare_constraints,
+    check_parsed=_check_compare,
+    verify=_verify_compare,
     result_code="T009",
     operand_defaults={"type": lambda operands: default_comparison_type(operands[0])},
 )
@@ -312,7 +312,7 @@ def compare(lhs: Shape, rhs: Shape, *, direction: ComparisonDirection, type: Com
     return change_element_type(_binary_shape("compare", lhs, rhs), "pred")
 
 
-def _stochastic_convert_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_stochastic_convert(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     operand, random = operands
     require_arrays(operands, "stochastic-convert")
     require_array(result, "shape", "stochastic-convert")
@@ -326,7 +326,7 @@ def _stochastic_convert_constraints(result: Shape, operands: tuple[Shape, ...], 
     return array_shape(result.element_type, operand.dimensions, operand.dynamic)
 
 
-@op(infers=False, constraints=_stochastic_convert_constraints)
+@op(infers=False, verify=_verify_stochastic_convert)
 def stochastic_convert(operand: Shape, random: Shape) -> Shape:
     """Conversion of floats to a narrower type, rounding up or down as the random bits decide.
 
@@ -389,14 +389,14 @@ def clamp(minimum: Shape, operand: Shape, maximum: Shape) -> Shape:
 # Conversions
 
 
-def _convert_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_convert(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     operand = operands[0]
     require_array(operand, "operand 0", "convert")
     require_array(result, "shape", "convert")
     return array_shape(result.element_type, operand.dimensions, operand.dynamic)
 
 
-@op(infers=False, constraints=_convert_constraints, result_code="T100")
+@op(infers=False, verify=_verify_convert, result_code="T100")
 def convert(operand: Shape) -> Shape:
     """Conversion of each value to the result's element type.
 
@@ -405,7 +405,7 @@ def convert(operand: Shape) -> Shape:
     written_shape_needed("convert")
 
 
-def _bitcast_convert_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_bitcast_convert(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     operand = operands[0]
     require_array(operand, "operand 0", "bitcast-convert")
     require_array(result, "shape", "bitcast-convert")
@@ -425,7 +425,7 @@ def _bitcast_convert_constraints(result: Shape, operands: tuple[Shape, ...], att
     return made_array(new, sizes, "bitcast-convert")
 
 
-@op(infers=False, constraints=_bitcast_convert_constraints, result_code="T043")
+@op(infers=False, verify=_verify_bitcast_convert, result_code="T043")
 def bitcast_convert(operand: Shape) -> Shape:
     """The bits of the operand read as elements of another type; a wider type swallows the last dimension, a narrower one adds it.
 
@@ -434,7 +434,7 @@ def bitcast_convert(operand: Shape) -> Shape:
     written_shape_needed("bitcast-convert")
 
 
-def _reduce_precision_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_reduce_precision(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     require_array(operands[0], "operand 0", "reduce-precision")
     require_kind(operands[0], "operands", "reduce-precision", _FLOAT, "T097")
     for name, least in (("exponent_bits", 1), ("mantissa_bits", 0)):
@@ -442,7 +442,7 @@ def _reduce_precision_constraints(result: Shape, operands: tuple[Shape, ...], at
     return operands[0]
 
 
-@op(infers=False, constraints=_reduce_precision_constraints, traits=(MIXED_PRECISION,))
+@op(infers=False, verify=_verify_reduce_precision, traits=(MIXED_PRECISION,))
 def reduce_precision(operand: Shape, *, exponent_bits: Int32, mantissa_bits: Int32) -> Shape:
     """Floats rounded to what a format with so many exponent and mantissa bits can hold, in their own type.
 

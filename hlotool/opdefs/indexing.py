@@ -56,7 +56,7 @@ _INTEGRAL = ("signed", "unsigned")
 
 
 def _index_bounds(opcode: str, at: str, indices: Shape, index_vector_dim: int) -> list[Bound]:
-    """Dimensions of the indices, with one of size 1 appended when index_vector_dim is just behind the last."""
+    """Dimensions of the indices, with one of size 1 appended when index_vector_dim is just after the last."""
     code = "T064" if opcode == "gather" else "T067"
     require_kind(indices, at, opcode, _INTEGRAL, code)
     rank = indices.rank
@@ -158,7 +158,7 @@ def _check_updates(at: str, update: Shape, limits: Sequence[int], indices: Seque
 _SCATTER_RULES = ReducerRules("C023", "C023", "C023", "C023")
 
 
-@op(parse_rule=_check_scatter, traits=(MIXED_PRECISION,))
+@op(check_parsed=_check_scatter, traits=(MIXED_PRECISION,))
 def scatter(
     *operands: Shape,
     update_window_dims: Dims,
@@ -204,7 +204,7 @@ def scatter(
 
 
 def _check_start_indices(opcode: str, operands: tuple[Shape, ...], fixed: int) -> None:
-    """Behind the first `fixed` operands: a scalar for each dimension of the first, or one vector (its length is not checked)."""
+    """After the first `fixed` operands: a scalar for each dimension of the first, or one vector (its length is not checked)."""
     given = len(operands) - fixed
     require(given >= 0, "T028", "operands", f"'{opcode}' takes at least {counted(fixed, 'operand')}, got {len(operands)}")
     if given == 1:
@@ -236,7 +236,7 @@ def _check_index_types(opcode: str, operands: tuple[Shape, ...], fixed: int) -> 
         require(not start.rank, "T029", f"operand {k}", f"start index must be a scalar, got {start.text_without_layout}")
 
 
-def _dynamic_slice_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_dynamic_slice(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     operand, sizes = operands[0], attributes["dynamic_slice_sizes"]
     require_array(operand, "operand 0", "dynamic-slice")
     _check_index_types("dynamic-slice", operands, 1)
@@ -253,7 +253,7 @@ def _dynamic_slice_constraints(result: Shape, operands: tuple[Shape, ...], attri
     return made_array(operand.element_type, made, "dynamic-slice")
 
 
-@op(infers=False, parse_rule=_check_dynamic_slice, constraints=_dynamic_slice_constraints)
+@op(infers=False, check_parsed=_check_dynamic_slice, verify=_verify_dynamic_slice)
 def dynamic_slice(*operands: Shape, dynamic_slice_sizes: Dims) -> Shape:
     """A slice of the first operand that starts where the other operands say, moved so that it fits.
 
@@ -266,7 +266,7 @@ def _check_dynamic_update_slice(result: Shape | None, operands: tuple[Shape, ...
     _check_start_indices("dynamic-update-slice", operands, 2)
 
 
-def _update_slice_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_update_slice(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     operand, update = array_operand(operands[0], "operand 0", "dynamic-update-slice"), array_operand(operands[1], "operand 1", "dynamic-update-slice")
     _check_index_types("dynamic-update-slice", operands, 2)
     fits = operand.rank == update.rank
@@ -280,7 +280,7 @@ def _update_slice_constraints(result: Shape, operands: tuple[Shape, ...], attrib
     return operands[0]
 
 
-@op(infers=False, parse_rule=_check_dynamic_update_slice, constraints=_update_slice_constraints, traits=(PRECISION_KEPT,))
+@op(infers=False, check_parsed=_check_dynamic_update_slice, verify=_verify_update_slice, traits=(PRECISION_KEPT,))
 def dynamic_update_slice(*operands: Shape) -> Shape:
     """The first operand with the second written over it where the other operands say, moved so that it fits.
 
@@ -292,7 +292,7 @@ def dynamic_update_slice(*operands: Shape) -> Shape:
 # Order
 
 
-def _sort_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+def _verify_sort(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     require(operands, "S013", "operands", "'sort' takes at least one operand")
     to_apply: ProgramShape = attributes["to_apply"]
     verdict = to_apply.result
@@ -312,7 +312,7 @@ def _sort_constraints(result: Shape, operands: tuple[Shape, ...], attributes: di
     require_dimension(attributes["dimensions"][0], bare(operands[0]).rank, "T076", "dimensions", "sort")
 
 
-@op(constraints=_sort_constraints, traits=(MIXED_PRECISION,))
+@op(verify=_verify_sort, traits=(MIXED_PRECISION,))
 def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_apply: Computation) -> Shape:
     """The operands, all reordered alike along one dimension so that to_apply, a comparison, holds between neighbours.
 

@@ -72,7 +72,7 @@ def triangular_solve(
     return b
 
 
-def _fft_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+def _verify_fft(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     """XLA does not compare the lengths of a complex transform, and backends fail on others."""
     lengths = attributes["fft_length"]
     inner = bare(operands[0]).dimensions[-len(lengths) :]
@@ -80,7 +80,7 @@ def _fft_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dic
     require(fits, "T055", "fft_length value", f"fft_length {list(lengths)} does not match the innermost dimensions {list(inner)}")
 
 
-@op(constraints=_fft_constraints)
+@op(verify=_verify_fft)
 def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
     """Discrete Fourier transform over the innermost dimensions, as many as fft_length has entries (one to three).
 

@@ -22,7 +22,7 @@ from hlotool.shapes.shape import Shape, array_shape, compatible
 __all__: list[str] = []
 
 
-def _rng_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+def _verify_rng(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     require(len(operands) == 2, "T059", "operands", f"'rng' takes two operands, got {len(operands)}")
     require_array(result, "shape", "rng")
     for k, operand in enumerate(operands):
@@ -34,7 +34,7 @@ def _rng_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dic
     require_kind(operands[0], "operands", f"{attributes['distribution']}", kinds, "T059")
 
 
-@op(infers=False, constraints=_rng_constraints)
+@op(infers=False, verify=_verify_rng)
 def rng(*operands: Shape, distribution: RandomDistribution) -> Shape:
     """Random numbers: rng_uniform between two bounds, or rng_normal with a mean and a standard deviation; which ones is unspecified.
 
@@ -43,7 +43,7 @@ def rng(*operands: Shape, distribution: RandomDistribution) -> Shape:
     written_shape_needed("rng")
 
 
-def _rng_bit_generator_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+def _verify_rng_bit_generator(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     # XLA also takes the bits alone.
     if not result.is_tuple:
         return
@@ -52,7 +52,7 @@ def _rng_bit_generator_constraints(result: Shape, operands: tuple[Shape, ...], a
     require(compatible(operands[0], result.elements[0]), "T060", "shape[0]", f"the state in the result is {made}, the operand is {given}")
 
 
-@op(infers=False, constraints=_rng_bit_generator_constraints)
+@op(infers=False, verify=_verify_rng_bit_generator)
 def rng_bit_generator(state: Shape, *, algorithm: RandomAlgorithm) -> Shape:
     """Random bits computed from a state by a named algorithm; gives the next state and the bits.
 
@@ -65,7 +65,7 @@ def _state(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any
     return array_shape("u64", (2,))
 
 
-@op(infers=False, constraints=_state, result_code="T061")
+@op(infers=False, verify=_state, result_code="T061")
 def rng_get_and_update_state(*, delta: Int) -> Shape:
     """The device's 128-bit random state, to which delta is added afterwards.
 

@@ -56,11 +56,11 @@ def _even_operands(result: Shape | None, operands: tuple[Shape, ...], attributes
         raise Violation("S013", "operands", f"needs an init value for each input, got {count(len(operands), 'operand')}")
 
 
-def _reduce_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+def _verify_reduce(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     _types_of_reducer(operands, attributes["to_apply"], "C022", modes)
 
 
-@op(parse_rule=_even_operands, constraints=_reduce_constraints, result_code="T093", traits=(ROUNDED,))
+@op(check_parsed=_even_operands, verify=_verify_reduce, result_code="T093", traits=(ROUNDED,))
 def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
     """Combines the elements along the named dimensions with a function, starting from an init value for each input.
 
@@ -83,7 +83,7 @@ def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
     return tuple_shape(made_array(bare(accumulator).element_type, kept, "reduce") for accumulator in to_apply.result.elements)
 
 
-def _reduce_window_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_reduce_window(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     require(operands, "S013", "operands", "'reduce-window' takes at least 2 operands, got 0")
     _even_operands(None, operands, {})
     inputs, inits = operands[: len(operands) // 2], operands[len(operands) // 2 :]
@@ -99,8 +99,8 @@ def _reduce_window_constraints(result: Shape, operands: tuple[Shape, ...], attri
 
 
 @op(
-    parse_rule=_even_operands,
-    constraints=_reduce_window_constraints,
+    check_parsed=_even_operands,
+    verify=_verify_reduce_window,
     result_code="T095",
     traits=(SHAPE_GUESSED, MIXED_PRECISION),
 )
@@ -159,7 +159,7 @@ def _map_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dic
         raise Violation("T003", "shape", f"'map' gives an array, not {result.text_without_layout}")
 
 
-def _map_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_map(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     # Whatever is written, XLA takes all dimensions; nothing written is as good as all.
     rank = max((bare(operand).rank for operand in operands), default=0)
     dimensions = attributes["dimensions"] or tuple(range(rank))
@@ -170,8 +170,8 @@ def _map_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dic
 
 @op(
     "map",
-    parse_rule=_map_rule,
-    constraints=_map_constraints,
+    check_parsed=_map_rule,
+    verify=_verify_map,
     traits=(SHAPE_GUESSED,),
     derived={"dimensions": lambda result: tuple(range(result.rank))},
 )
@@ -219,7 +219,7 @@ def _scan_carries(result: Shape | None, operands: tuple[Shape, ...], attributes:
         raise Violation("C040", "to_apply", f"the computation has {count(given, 'parameter')}, needs {len(operands)}")
 
 
-def _scan_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_scan(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     _scan_carries(result, operands, attributes)
     expanded = not modes.layout_sensitive or attributes["is_associative"]
     require(expanded, "T106", "opcode", "a scan that is not associative has become a loop before layouts are assigned", "write a while")
@@ -237,7 +237,7 @@ def _scan_constraints(result: Shape, operands: tuple[Shape, ...], attributes: di
     return _scanned(result.elements[0] if result.elements else result, "shape", dimension, num_carries, to_apply.result)
 
 
-@op(parse_rule=_scan_carries, constraints=_scan_constraints, result_code="T104", traits=(MIXED_PRECISION, SHAPE_GUESSED))
+@op(check_parsed=_scan_carries, verify=_verify_scan, result_code="T104", traits=(MIXED_PRECISION, SHAPE_GUESSED))
 def scan(
     *operands: Shape,
     dimensions: SingleDim,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
-from hlotool.opdefs.base import LAYOUT_KEPT, ROUNDED, SHAPE_GUESSED, Constraints, op, require
+from hlotool.opdefs.base import LAYOUT_KEPT, ROUNDED, SHAPE_GUESSED, Verify, op, require
 from hlotool.opdefs.constraints import require_same_element_type
 from hlotool.opdefs.inference import (
     Bound,
@@ -56,7 +56,7 @@ def _check_broadcast(result: Shape | None, operands: tuple[Shape, ...], attribut
     require(not needed, "S014", "dimensions", "'broadcast' needs attribute 'dimensions' unless its operand is a scalar")
 
 
-def _broadcast_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     operand, dimensions = operands[0], attributes["dimensions"]
     require_array(operand, "operand 0", "broadcast")
     require_array(result, "shape", "broadcast")
@@ -80,7 +80,7 @@ def _meant_dimensions(sizes: tuple[int, ...], result: tuple[int, ...]) -> str | 
     return f"did you mean dimensions={{{','.join(map(str, found))}}}?" if ordered else None
 
 
-@op(parse_rule=_check_broadcast, constraints=_broadcast_constraints, traits=(SHAPE_GUESSED,))
+@op(check_parsed=_check_broadcast, verify=_verify_broadcast, traits=(SHAPE_GUESSED,))
 def broadcast(operand: Shape, *, dimensions: Always[Dims] = ()) -> Shape:
     """The operand repeated along new dimensions; dimension k of the operand becomes dimension dimensions[k] of the result.
 
@@ -119,13 +119,13 @@ def _check_reshape(result: Shape | None, operands: tuple[Shape, ...], attributes
     _require_same_count("reshape", result, operands[0])
 
 
-def _reshape_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+def _verify_reshape(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     require_array(operands[0], "operand 0", "reshape")
     require_array(result, "shape", "reshape")
     require_same_element_type(result, operands[0], "reshape", modes, "T022")
 
 
-@op(infers=False, parse_rule=_check_reshape, constraints=_reshape_constraints)
+@op(infers=False, check_parsed=_check_reshape, verify=_verify_reshape)
 def reshape(operand: Shape, *, inferred_dimension: Int = -1) -> Shape:
     """The same elements in row-major order with other dimensions.
 
@@ -143,14 +143,14 @@ def _check_dynamic_reshape(result: Shape | None, operands: tuple[Shape, ...], at
     _require_same_count("dynamic-reshape", result, operands[0])
 
 
-def _dynamic_reshape_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+def _verify_dynamic_reshape(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     require_same_element_type(result, operands[0], "dynamic-reshape", modes, "T090")
     for k, size in enumerate(operands[1:], 1):
         fits = is_scalar(size) and size.element_type == "s32"
         require(fits, "T090", f"definition of operand {k}", f"size operand {k} must be s32[], got {size.text_without_layout}")
 
 
-@op(infers=False, parse_rule=_check_dynamic_reshape, constraints=_dynamic_reshape_constraints)
+@op(infers=False, check_parsed=_check_dynamic_reshape, verify=_verify_dynamic_reshape)
 def dynamic_reshape(*operands: Shape) -> Shape:
     """The elements of the first operand with dimensions whose actual sizes the other operands give, one scalar for each.
 
@@ -159,11 +159,11 @@ def dynamic_reshape(*operands: Shape) -> Shape:
     written_shape_needed("dynamic-reshape")
 
 
-def _bitcast_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+def _verify_bitcast(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     check_bitcast_memory(result, operands[0], modes)
 
 
-@op(infers=False, constraints=_bitcast_constraints, traits=(LAYOUT_KEPT,))
+@op(infers=False, verify=_verify_bitcast, traits=(LAYOUT_KEPT,))
 def bitcast(operand: Shape) -> Shape:
     """The operand's memory read as an array of another shape, layout or element type; no bytes move.
 
@@ -175,17 +175,17 @@ def bitcast(operand: Shape) -> Shape:
 # Order of elements
 
 
-def _keeps_element_type(opcode: str) -> Constraints:
+def _keeps_element_type(opcode: str) -> Verify:
     """The constraint of an op that moves elements and says nothing else that inference does not."""
 
-    def constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    def verify(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
         if result.is_array:
             require_same_element_type(result, operands[0], opcode, modes)
 
-    return constraints
+    return verify
 
 
-@op(constraints=_keeps_element_type("transpose"), result_code="T024")
+@op(verify=_keeps_element_type("transpose"), result_code="T024")
 def transpose(operand: Shape, *, dimensions: Dims) -> Shape:
     """The dimensions in another order: dimension k of the result is dimension dimensions[k] of the operand.
 
@@ -207,7 +207,7 @@ def transpose(operand: Shape, *, dimensions: Dims) -> Shape:
     return shape.with_layout(replace(operand.layout, minor_to_major=tuple(place[dimension] for dimension in order)))
 
 
-@op(constraints=_keeps_element_type("reverse"))
+@op(verify=_keeps_element_type("reverse"))
 def reverse(operand: Shape, *, dimensions: Dims) -> Shape:
     """The elements in opposite order along the given dimensions.
 
@@ -224,11 +224,11 @@ def _check_copy(result: Shape | None, operands: tuple[Shape, ...], attributes: d
     require(made is None or made.element_type != "opaque", "T099", "shape", "'copy' cannot copy an opaque value")
 
 
-def _copy_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+def _verify_copy(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     check_copied_memory(result, operands[0], modes)
 
 
-@op(parse_rule=_check_copy, constraints=_copy_constraints, result_code="T081", traits=(ROUNDED,))
+@op(check_parsed=_check_copy, verify=_verify_copy, result_code="T081", traits=(ROUNDED,))
 def copy(operand: Shape) -> Shape:
     """The operand, in memory of its own and possibly in another layout.
 
@@ -241,7 +241,7 @@ def copy(operand: Shape) -> Shape:
 # Parts, surroundings and sequences
 
 
-def _slice_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+def _verify_slice(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     operand, ranges = operands[0], attributes["slice"]
     require_array(operand, "operand 0", "slice")
     require_array(result, "shape", "slice")
@@ -253,13 +253,13 @@ def _slice_constraints(result: Shape, operands: tuple[Shape, ...], attributes: d
         at = f"slice[{k}]"
         require(part.start >= 0, "T026", at, f"start {part.start} of dimension {k} is negative")
         require(part.limit <= size or size == UNBOUNDED, "T026", at, f"limit {part.limit} exceeds dimension {k} of size {size}")
-        require(part.start <= part.limit, "T026", at, f"start {part.start} of dimension {k} lies behind limit {part.limit}")
+        require(part.start <= part.limit, "T026", at, f"start {part.start} of dimension {k} lies after limit {part.limit}")
         require(part.stride > 0, "T027", at, f"stride of dimension {k} must be positive, got {part.stride}")
         made.append((-(-(part.limit - part.start) // part.stride), dynamic))
     return made_array(operand.element_type, made, "slice")
 
 
-@op(infers=False, constraints=_slice_constraints)
+@op(infers=False, verify=_verify_slice)
 def slice_(operand: Shape, *, slice: SliceRanges) -> Shape:
     """In each dimension the elements from start to before limit, every stride-th.
 
@@ -273,7 +273,7 @@ def _in_int64(value: int) -> int:
     return (value - _INT64_MIN) % (1 << 64) + _INT64_MIN
 
 
-@op(constraints=_keeps_element_type("pad"))
+@op(verify=_keeps_element_type("pad"))
 def pad(operand: Shape, padding_value: Shape, *, padding: Padding) -> Shape:
     """The operand with the padding value around it and between its elements; negative amounts cut elements off.
 
@@ -341,14 +341,14 @@ def concatenate(*operands: Shape, dimensions: SingleDim) -> Shape:
 # Numbers and sizes
 
 
-def _iota_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+def _verify_iota(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     require_array(result, "shape", "iota")
     require(result.rank > 0, "T041", "shape", "iota cannot give a scalar", "write constant(0)")
     require_dimension(attributes["iota_dimension"], result.rank, "T041", "iota_dimension", "iota")
     require(kind_of(result.element_type) != "pred", "T042", "shape", "iota cannot count in pred")
 
 
-@op(infers=False, constraints=_iota_constraints)
+@op(infers=False, verify=_verify_iota)
 def iota(*, iota_dimension: Int) -> Shape:
     """Each element is its own index along one dimension.
 

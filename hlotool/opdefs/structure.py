@@ -27,7 +27,7 @@ def _one_flag_for_each_leaf(result: Shape | None, operands: tuple[Shape, ...], a
         raise Violation("P031", "parameter_replication", f"{count(len(flags), 'flag')} for {count(leaves, 'leaf buffer')}")
 
 
-@op(infers=False, parse_rule=_one_flag_for_each_leaf)
+@op(infers=False, check_parsed=_one_flag_for_each_leaf)
 def parameter(*, parameter_replication: Replication | None = None) -> Shape:
     """An input of the computation, by number.
 
@@ -54,7 +54,7 @@ def _tuple_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: d
         raise Violation("T071", "operands", f"written with {count(len(result.elements), 'element')}, has {count(len(operands), 'operand')}")
 
 
-@op("tuple", parse_rule=_tuple_rule, result_code="T071", traits=(MIXED_PRECISION, LAYOUT_KEPT))
+@op("tuple", check_parsed=_tuple_rule, result_code="T071", traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def tuple_(*operands: Shape) -> Shape:
     """Groups values into one.
 
@@ -67,7 +67,7 @@ def tuple_(*operands: Shape) -> Shape:
 _MOST_GUESSED = 64
 
 
-def _element_constraints(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+def _verify_element(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     elements, index = operands[0].elements, attributes["index"]
     if not compatible(elements[index], result):
         meant = [k for k, element in enumerate(elements[:_MOST_GUESSED]) if compatible(element, result)]
@@ -76,7 +76,7 @@ def _element_constraints(result: Shape, operands: tuple[Shape, ...], attributes:
         raise Violation("T070", "result", f"{where}element {index} of the tuple is {wanted}, written {written}", hint)
 
 
-@op(constraints=_element_constraints, result_code="T070", traits=(MIXED_PRECISION, LAYOUT_KEPT))
+@op(verify=_verify_element, result_code="T070", traits=(MIXED_PRECISION, LAYOUT_KEPT))
 def get_tuple_element(operand: Shape, *, index: Int) -> Shape:
     """One element of a tuple.
 

@@ -9,7 +9,7 @@ import re
 
 __all__ = ["first_fault"]
 
-_BLANK = re.compile(r"[ \t\r\n]*+")
+_SPACE = re.compile(r"[ \t\r\n]*+")
 _SCALAR = re.compile(
     r'"(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+"|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+|true|false|null'
 )
@@ -53,12 +53,12 @@ def first_fault(text: str) -> int:
 
 
 def _skip(text: str, at: int) -> int:
-    blank = _BLANK.match(text, at)
-    return blank.end() if blank is not None else at
+    space = _SPACE.match(text, at)
+    return space.end() if space is not None else at
 
 
 def _key(text: str, at: int, stack: list[str]) -> tuple[int, bool]:
-    """Offset of the next value, behind its key in an object, and whether key and colon are there."""
+    """Offset of the next value, after its key in an object, and whether key and colon are there."""
     if stack[-1] != "{":
         return at, True
     key = _SCALAR.match(text, at) if text.startswith('"', at) else None

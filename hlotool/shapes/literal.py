@@ -20,7 +20,7 @@ ELIDED = "{...}"
 class Literal(Record):
     """The value of a constant: an array held as `text` or as `data`, or a tuple of `elements`.
 
-    `text` is the source spelling with normalised braces, blanks and index comments (a bare `7` or `,`, which XLA fills up with zeros,
+    `text` is the source spelling with normalised braces, whitespace and index comments (a bare `7` or `,`, which XLA fills up with zeros,
     stays as it is for more than one element); `data` are the values in row-major order and
     little-endian, one byte for each element under eight bits (integers sign-extended), complex as real part, imaginary part.
     Two literals are equal when they hold the same shape and spelling or the same shape and bytes, not when they mean the same numbers.

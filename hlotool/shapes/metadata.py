@@ -105,7 +105,7 @@ class StackTables(Record):
 
     @property
     def text(self) -> str:
-        """As XLA prints it below the header: four blocks, each followed by a blank line."""
+        """As XLA prints it below the header: four blocks, each followed by a empty line."""
         blocks = [
             ["FileNames", *(f"{k} {quote(name)}" for k, name in enumerate(self.file_names, 1))],
             ["FunctionNames", *(f"{k} {quote(name)}" for k, name in enumerate(self.function_names, 1))],

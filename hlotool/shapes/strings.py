@@ -74,7 +74,7 @@ def quote(value: str) -> str:
 
 
 def raw_dict_end(text: str, start: int) -> int:
-    """Offset behind the raw dictionary that starts with the brace at `start`; -1 when it never closes.
+    """Offset after the raw dictionary that starts with the brace at `start`; -1 when it never closes.
 
     Only double-quoted strings protect braces.
     """
@@ -88,7 +88,7 @@ def raw_dict_end(text: str, start: int) -> int:
             if not depth:
                 return match.end()
         elif brace == '"':
-            # A string that never ends holds everything behind it.
+            # A string that never ends holds everything after it.
             return -1
     return -1
 

@@ -197,18 +197,18 @@ class _InstructionRules:
             # Attributes that every instruction may have are no parameters of inference.
             arguments = attributes if attributes.keys() <= names else {name: value for name, value in attributes.items() if name in names}
             expected = plan.infer(*operands, **arguments)
-        if plan.constraints is not None:
-            expected = plan.constraints(result, operands, {**plan.defaults, **attributes}, self.modes) or expected
+        if plan.verify is not None:
+            expected = plan.verify(result, operands, {**plan.defaults, **attributes}, self.modes) or expected
         return expected
 
 
 class _Plan:
     """What the engine asks an op for each time, found out once."""
 
-    __slots__ = ("constraints", "defaults", "infer", "names")
+    __slots__ = ("defaults", "infer", "names", "verify")
 
     def __init__(self, op: OpDef) -> None:
         self.infer = op.infer if (op.infers or op.shape_ignored) and SHAPE_GUESSED not in op.traits else None
-        self.constraints = op.constraints
+        self.verify = op.verify
         self.names = op.attributes.keys()
         self.defaults = {name: spec.default for name, spec in op.attributes.items() if spec.default is not REQUIRED}

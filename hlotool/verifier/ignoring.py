@@ -55,7 +55,7 @@ def _with_marks(source: Source, check: Check) -> tuple[str, Counter[str]]:
 
 
 def _edits(source: Source, module: Module, found: Iterable[Diagnostic]) -> Iterator[Edit]:
-    """A mark behind each line with findings, or further codes for the mark that is there."""
+    """A mark after each line with findings, or further codes for the mark that is there."""
     codes: dict[int, list[str]] = {}
     for d in found:
         if d.code not in codes.setdefault(d.line, []):

@@ -62,7 +62,7 @@ S047 Control characters, non-UTF-8 bytes, CRLF or trailing white space; XLA acce
 S048 A name has characters outside [A-Za-z0-9_.-] or does not start with a letter or underscore (2x3 and 1a are also bad).
 T001 Operands of an elementwise op have different dimensions.
 T002 Operands of an elementwise op have different element types (f32 with bf16 is T085).
-T003 The written result shape differs from the shape inferred from operands and attributes. The general rule behind most T rules; print both.
+T003 The written result shape differs from the shape inferred from operands and attributes. The general rule after most T rules; print both.
 T004 Result of an elementwise op has more dimensions or larger dimensions than an operand (size 1 or scalar stretched).
 T005 Op defined for floating (and complex) types only: exponential, log, sqrt, rsqrt, cbrt, tanh, logistic, sine, cosine, tan, erf, expm1, log1p,
      floor, ceil, round, is-finite, atan2 ...
@@ -240,7 +240,7 @@ C028 sort comparator uses LE, GE or another relation that is not a strict weak o
 C029 map computation: one scalar parameter per operand of its element type, scalar result.
 C030 all-reduce / reduce-scatter computation is not a binary scalar function of the operand type.
 C031 The reducer of a collective is not one of add, multiply, minimum, maximum, and, or (xor) of its two parameters; most backends reject it or fall
-     to a slow path.
+     to a grammar path.
 C032 Reducer of reduce/reduce-window/scan is not commutative and associative; the order is unspecified.
 C033 The init value is not the identity of the reducer (it may be applied several times or dropped).
 C034 call with is_composite=true: composite.name missing or empty, composite.version not a non-negative integer, composite.attributes empty.

@@ -22,9 +22,8 @@ from hlotool.codes import CODE_NAMES, severity_of
 from hlotool.errors import Diagnostic, Edit, Fix, Source, nearest
 from hlotool.ir.model import Instruction, Module
 from hlotool.text.locate.instruction import locate
-from hlotool.text.parse.lexer import skip_blanks
-from hlotool.text.source.comments import comment_spans
 from hlotool.text.source.places import parse_place
+from hlotool.text.source.trivia import comment_spans, skip_trivia
 from hlotool.verifier.selection import Selection, SelectionError, codes_of
 
 __all__ = ["ATTRIBUTE", "Mark", "apply_suppressions", "marks_of", "unused_suppression"]
@@ -165,7 +164,7 @@ def marks_of(module: Module, source: Source) -> list[Mark]:
         if mark.verb == "ignore":
             mark.covers = lines.around(mark.start)
         elif mark.verb == "ignore-next":
-            mark.covers = lines.around(skip_blanks(source.text, mark.comment[1]))
+            mark.covers = lines.around(skip_trivia(source.text, mark.comment[1]))
         elif mark.verb == "ignore-file":
             mark.covers = (0, len(source.text) + 1)
         elif mark.verb == "off":
@@ -201,7 +200,7 @@ def _attribute_marks(module: Module, text: str) -> Iterator[Mark]:
             start, end = locate(text, x.start, x.end, place)
             words = tuple(word.strip() for word in str(written[ATTRIBUTE]).split(",") if word.strip())
             mark = Mark(ATTRIBUTE, words, start, end, (start, end))
-            mark.covers = (skip_blanks(text, x.start), x.end)
+            mark.covers = (skip_trivia(text, x.start), x.end)
             yield mark
 
 
@@ -228,7 +227,7 @@ class _Lines:
         k = bisect_right(self._starts, high) - 1
         while k >= 0 and self._instructions[k].end > low:
             x = self._instructions[k]
-            first, last = skip_blanks(text, x.start), x.end
+            first, last = skip_trivia(text, x.start), x.end
             if first < high and text[first:last].strip():
                 start, end = min(start, first), max(end, last)
             k -= 1

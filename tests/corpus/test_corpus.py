@@ -41,10 +41,10 @@ def part(number: int, *classes: str) -> list[dict[str, Any]]:
 def both(text: str) -> str | None:
     """What is wrong with reading a text that XLA reads."""
     try:
-        fused, slow = parse_source(Source(text)), parse_source(Source(text), fused=False)
+        fast, slow = parse_source(Source(text)), parse_source(Source(text), fast_path=False)
     except ParseError as error:
         return str(error)
-    return "; ".join(differences(fused, slow)[:3]) or None
+    return "; ".join(differences(fast, slow)[:3]) or None
 
 
 @pytest.mark.parametrize("number", range(PARTS))
@@ -91,7 +91,7 @@ def test_refused() -> None:
 def test_dumps(path: Path) -> None:
     text, printed = unpacked(path), unpacked(path.with_name(path.name.replace(".hlo.xz", ".printed.xz")))
     module = parse(text)
-    assert module.fused_count > 0.9 * sum(len(computation.instructions) for computation in module.computations)
+    assert module.fast_count > 0.9 * sum(len(computation.instructions) for computation in module.computations)
     assert to_text(module, XLA).strip() == printed.strip()
     lossless = to_text(module)
     assert to_text(parse(lossless)) == lossless

@@ -1,4 +1,4 @@
-"""Mangled texts: the formatter keeps module and comments, undoes blanks and orders, and a second run changes nothing.
+"""Mangled texts: the formatter keeps module and comments, undoes whitespace and orders, and a second run changes nothing.
 
 `fuzz.py --formats` does the same for hours, with texts of a corpus too; HLOTOOL_FORMATS multiplies the seeds here.
 """

@@ -41,18 +41,18 @@ def test_print_and_parse_are_inverse(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_both_paths_agree(seed: int) -> None:
     text = text_of(seed)
-    fused, slow = parse_source(Source(text)), parse_source(Source(text), fused=False)
-    assert not differences(fused, slow)
-    assert slow.fused_count == 0
+    fast, slow = parse_source(Source(text)), parse_source(Source(text), fast_path=False)
+    assert not differences(fast, slow)
+    assert slow.fast_count == 0
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_both_paths_agree_on_canonical_text(seed: int) -> None:
     text = to_text(parse(text_of(seed)))
-    fused, slow = parse_source(Source(text)), parse_source(Source(text), fused=False)
-    assert not differences(fused, slow)
+    fast, slow = parse_source(Source(text)), parse_source(Source(text), fast_path=False)
+    assert not differences(fast, slow)
     # Everything but what only newer builds of XLA read has a plain spelling.
-    assert fused.fused_count > instructions(fused) // 2
+    assert fast.fast_count > instructions(fast) // 2
 
 
 def instructions(module: Module) -> int:

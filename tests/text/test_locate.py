@@ -1,4 +1,4 @@
-"""The two ways to find a part of an instruction agree: by the expression of the fused path, and by the grammar."""
+"""The two ways to find a part of an instruction agree: by the expression of the fast path, and by the grammar."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Knows the notation only; what a folder's cases must do is decided in `conftest`.
 
 `// -----` separates cases, `// output` stands before the expected print, `// error: S002` on the line that a diagnostic must point to.
-`// error@-1: S001` points to another line, counted from its own; `:12` behind the code is the column, `~ words` must occur in the message or
+`// error@-1: S001` points to another line, counted from its own; `:12` after the code is the column, `~ words` must occur in the message or
 hint. `// modes: reshape_is_bitcast memory_budget=64` switches modes of the verifier on for the case, or gives them a number.
 `// expect: {1, 2}` is the value of the entry computation, one line for each leaf of a tuple; `// expect about:` allows for rounding.
 `// devices: replicas=2 partitions=3` says on how many devices a case runs; then `// input 0: 7` is an argument of device 0, one line for each
@@ -131,7 +131,7 @@ def case_devices(text: str) -> tuple[int, int]:
 
 
 def device_values(text: str, what: str, device: int) -> list[str]:
-    """The literals behind `// what device:`, in order."""
+    """The literals after `// what device:`, in order."""
     return [match["literal"] for match in _DEVICE_VALUE.finditer(text) if match["what"] == what and int(match["device"]) == device]
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import chain, islice
 
 from hlotool.ir.equal import differences as different
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.text.source.trivia import skip_trivia
 
 __all__ = ["differences"]
-
-_BLANK = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
 
 
 def differences(first: Module, second: Module, *, positions: bool = True, limit: int = 20) -> list[str]:
@@ -39,14 +37,9 @@ def _extents(first: Module, second: Module) -> Iterator[str]:
 
 
 def _same_extent(text: str, a: Computation | Instruction, b: Computation | Instruction) -> bool:
-    """The fused path counts the blanks and comments around an instruction to it."""
+    """The fast path counts the whitespace and comments around an instruction to it."""
     if (a.start < 0) != (b.start < 0) or (a.end < 0) != (b.end < 0):
         return False
     if a.start < 0 or (a.start, a.end) == (b.start, b.end):
         return True
-    return _skip(text, a.start) == _skip(text, b.start) and _skip(text, min(a.end, b.end)) >= max(a.end, b.end)
-
-
-def _skip(text: str, at: int) -> int:
-    match = _BLANK.match(text, at)
-    return match.end() if match else at
+    return skip_trivia(text, a.start) == skip_trivia(text, b.start) and skip_trivia(text, min(a.end, b.end)) >= max(a.end, b.end)

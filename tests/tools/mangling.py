@@ -1,4 +1,4 @@
-"""Random blanks, line breaks, comments and orders of attributes for a text, at places that the grammar finds, and what a formatter must make of it.
+"""Random whitespace, line breaks, comments and orders of attributes at places that the grammar finds, and what a formatter must make of it.
 
 The judgement does not use the formatter's own proof: comments are counted by the marks with which they were inserted.
 """
@@ -94,7 +94,7 @@ def tokens_of(text: str) -> Tokens:
     """What the grammar sees in a text that parses; literals in all their parts."""
     global _CURRENT
     _CURRENT = Tokens()
-    session = SimpleNamespace(text=text, fused=None, attribute_tokens=attribute_tokens(), previous_end=0, token_end=0)
+    session = SimpleNamespace(text=text, fast_path=None, attribute_tokens=attribute_tokens(), previous_end=0, token_end=0)
     read_pieces(session, form_of(text), _collecting)
     _CURRENT.spans.sort()
     _CURRENT.items.sort()
@@ -162,7 +162,7 @@ def _gap(gap: str, random: Random, comments: float, blanks: float, inserted: lis
 
 
 def gentle(text: str, random: Random) -> Mangled:
-    """With comments, but no other blanks."""
+    """With comments, but no other whitespace."""
     return mangled(text, random, comments=random.choice((0.01, 0.03)), blanks=0)
 
 
@@ -212,10 +212,10 @@ def fault(case: Mangled) -> str | None:
     if moved is not None:
         return moved
     if any(line != line.rstrip() for line in after.splitlines() if "<" not in line):
-        return "blanks at the end of a line"
+        return "whitespace at the end of a line"
     # An author's comments belong to other lines when line ends come between.
     if not case.comments and "//" not in case.original and _lines(after) != _lines(format_text(case.original, proved=False)):
-        return "blanks made a difference"
+        return "whitespace made a difference"
     return None
 
 
@@ -245,7 +245,7 @@ def _places(text: str) -> dict[str, Place]:
 
 
 def _moved(before: str, after: str) -> str | None:
-    """Comments between two items stay there; one inside an item may go before it if it cannot stay, or behind it with the attribute it follows."""
+    """Comments between two items stay there; one inside an item may go before it if it cannot stay, or after it with the attribute it follows."""
     places = _places(after)
     for mark, place in _places(before).items():
         found = places.get(mark)

@@ -166,7 +166,7 @@ def _shape_end(text: str, at: int) -> int:
 
 
 def _closing(text: str, at: int) -> int:
-    """The offset behind the bracket that closes the one at an offset."""
+    """The offset after the bracket that closes the one at an offset."""
     depth, quoted = 0, False
     for k in range(at, len(text)):
         if text[k] == '"' and text[k - 1] != "\\":

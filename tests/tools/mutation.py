@@ -155,9 +155,9 @@ def random_bytes(random: Random) -> bytes:
 def disagreement(text: str) -> str | None:
     """What the two paths of the parser say differently about a text; exceptions other than ParseError go through."""
     found: list[Module | HlotoolError] = []
-    for fused in (True, False):
+    for fast_path in (True, False):
         try:
-            found.append(parse_source(Source(text), fused=fused))
+            found.append(parse_source(Source(text), fast_path=fast_path))
         except ParseError as error:
             found.append(error)
     fast, slow = found
@@ -166,7 +166,7 @@ def disagreement(text: str) -> str | None:
         return f"nodes differ: {different[:3]}" if different else None
     if isinstance(fast, Module) or isinstance(slow, Module):
         refused = slow if isinstance(fast, Module) else fast
-        return f"only the {'slow' if isinstance(fast, Module) else 'fused'} path refuses: {refused}"
+        return f"only the {'grammar' if isinstance(fast, Module) else 'fast'} path refuses: {refused}"
     if fast.diagnostics[0].line != slow.diagnostics[0].line:
-        return f"first diagnostics on different lines: fused {fast.diagnostics[0]}, slow {slow.diagnostics[0]}"
+        return f"first diagnostics on different lines: fast {fast.diagnostics[0]}, grammar {slow.diagnostics[0]}"
     return None

@@ -259,7 +259,7 @@ def sort(d: Draw) -> Instance:
     styles = ["wild"] * len(types)
 
     def compared(name: str, k: int, direction: str) -> str:
-        # NaN is neither before nor behind anything in the order of floats, which is then none: results are arbitrary.
+        # NaN is neither before nor after anything in the order of floats, which is then none: results are arbitrary.
         total = NUMBERS[types[k]].kind == "float" and d.chance(0.7)
         if not total and NUMBERS[types[k]].kind == "float":
             styles[k] = "whole"

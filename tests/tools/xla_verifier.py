@@ -22,7 +22,7 @@ _RUN = (
     "10StringHashENSA_8StringEqESaIS9_EEE"
 )
 _STATUS_TEXT = "_ZN4absl12lts_202601076Status12ToStringSlowB5cxx11EmNS0_18StatusToStringModeE"
-# The default of the option shape_size is a std::function around a lambda: these two functions behind 16 bytes of nothing.
+# The default of the option shape_size is a std::function around a lambda: these two functions after 16 bytes of nothing.
 _SIZE_MANAGER = (
     "_ZNSt14_Function_base13_Base_managerIN3xla15HloVerifierOpts10shape_sizeMUlRKNS1_5ShapeEE_EE10_M_managerERSt9_Any_dataRKS9_St18_Manager_operation"
 )
@@ -83,7 +83,7 @@ class XlaVerifier:
             found = ctypes.create_string_buffer(_ROOM)
             no_function, shape_size = ctypes.create_string_buffer(32), ctypes.create_string_buffer(self._shape_size, 32)
             self._construct(found, False, False, no_function, shape_size, False)
-            # The second word points to an object that has the options behind its virtual table.
+            # The second word points to an object that has the options after its virtual table.
             options = struct.unpack_from("<Q", found, 8)[0] + 8
             for switch in switches:
                 if switch == "layouts_kept":
@@ -95,7 +95,7 @@ class XlaVerifier:
 
 
 def _held_by(wrapper: Any) -> int:
-    """The address of the C++ object that a nanobind object keeps: where the word behind its header says."""
+    """The address of the C++ object that a nanobind object keeps: where the word after its header says."""
     at = id(wrapper)
     offset = struct.unpack("<i", ctypes.string_at(at + object.__basicsize__, 4))[0]
     return int(struct.unpack("<Q", ctypes.string_at(at + offset, 8))[0])

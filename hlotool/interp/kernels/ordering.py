@@ -52,7 +52,7 @@ def _keys(comparator: Computation, rows: Sequence[Array]) -> Run:
         keys = total_order_keys(values)
     else:
         keys = values.astype(number.computed, copy=False)
-        # A NaN is neither before nor behind anything, which is no order.
+        # A NaN is neither before nor after anything, which is no order.
         if number.kind == "float" and np.isnan(keys).any():
             return None
     descends = (root.attributes["direction"] == "GT") != (first > second)

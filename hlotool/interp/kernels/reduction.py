@@ -238,7 +238,7 @@ def _long_window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequ
 
 
 def _elements_of_windows(window: WindowDimension, size: int, base: int) -> tuple[Array, Array]:
-    """Along one dimension without dilation of the window: the first element within each window, and the one behind its last."""
+    """Along one dimension without dilation of the window: the first element within each window, and the one after its last."""
     start = np.arange(size) * window.stride - window.padding_low
     # Elements lie base_dilation apart: so many begin before a place.
     low, high = (np.clip(-(-place // window.base_dilation), 0, base) for place in (start, start + window.size))

@@ -74,7 +74,7 @@ def scatter(
     vectors = index_vectors(operands[count], index_vector_dim)
     sizes, rank, batch = inputs[0].shape, inputs[0].ndim, vectors.ndim - 1
     starts = starts_of(vectors, scatter_dims_to_operand_dims, input_batching_dims, scatter_indices_batching_dims, index_vector_dim, rank)
-    # Updates with the scattered dimensions first and those of the window behind, in the operand's order.
+    # Updates with the scattered dimensions first and those of the window after, in the operand's order.
     moved = [np.moveaxis(u, update_window_dims, range(batch, u.ndim)) for u in updates]
     window = [k for k in range(rank) if k not in inserted_window_dims and k not in input_batching_dims]
     lengths = dict(zip(window, moved[0].shape[batch:], strict=True))

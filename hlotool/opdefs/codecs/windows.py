@@ -132,7 +132,7 @@ def build_dim_labels(children: list[Any]) -> ConvolutionDimensions:
 
 
 def _spelled(places: tuple[int, int, tuple[int, ...]], names: str) -> str:
-    """As XLA prints it: `?` for dimensions without a label, but none behind the last label."""
+    """As XLA prints it: `?` for dimensions without a label, but none after the last label."""
     first, second, spatial = places
     word = ["?"] * (max(first, second, *spatial) + 1)
     word[first], word[second] = names[0], names[1]

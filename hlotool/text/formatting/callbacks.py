@@ -32,7 +32,7 @@ def _rule(*names: str) -> Callable[[Handler], Handler]:
 def callback(rule: Any) -> Callable[[Children], Any]:
     """The function of a rule of the grammar, for Lark's automaton."""
     name = str(rule.alias or rule.origin.name)
-    # Axes are written with a blank in shardings and without in replica groups: their parent joins them.
+    # Axes are written with a space in shardings and without in replica groups: their parent joins them.
     if name.startswith("_") or name == "axis_list":
         return _inlined
     return partial(_HANDLERS.get(name, _joined), name)
@@ -113,7 +113,7 @@ def _nested_instruction(name: str, children: Children) -> Piece:
 
 
 def _side_by_side(name: str, pieces: list[Piece]) -> Piece:
-    """Pieces with a blank between them."""
+    """Pieces with a space between them."""
     joiner = current().joiner
     text = [pieces[0].text]
     for before, piece in itertools.pairwise(pieces):
@@ -186,11 +186,11 @@ def _anonymous_instruction(name: str, children: Children) -> None:
 
 @_rule("computation_open")
 def _computation_open(name: str, children: Children) -> None:
-    if getattr(children[0], "type", "") == "FUSED_OPEN":
+    if getattr(children[0], "type", "") == "FAST_OPEN":
         return
     made = _side_by_side(name, flat(children))
     writer = current().writer
-    writer.item(made.start, made.end, made.text, blank=writer.blank_before_computation)
+    writer.item(made.start, made.end, made.text, empty_lines=writer.empty_before_computation)
     writer.open()
 
 

@@ -1,16 +1,19 @@
-"""What stands between two items: comments and blank lines, made even; and text that must stay as it is.
+"""What stands between two items: comments and empty lines, made even; and text that must stay as it is.
 
 It reads the source and returns text; which items there are is the writer's business.
 """
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from hlotool.text.formatting.kept import KeptText
-from hlotool.text.formatting.pieces import COMMENT
+from hlotool.text.source.trivia import COMMENT
 
 __all__ = ["Gap", "read_gap"]
+
+_COMMENT = re.compile(COMMENT)
 
 
 class _Remark(NamedTuple):
@@ -22,7 +25,7 @@ class _Remark(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """The remarks of a gap, and the number of line ends behind the last."""
+    """The remarks of a gap, and the number of line ends after the last."""
 
     remarks: list[_Remark]
     lines: int
@@ -35,15 +38,15 @@ class Gap(NamedTuple):
         last = self.remarks[-1]
         return last.is_kept or (last.lines > 0 and not last.text.startswith("//"))
 
-    def text(self, newline: str, indent: str, *, at_start: bool, blank_first: int | None, blank_last: int | None) -> str:
+    def text(self, newline: str, indent: str, *, at_start: bool, empty_first: int | None, empty_last: int | None) -> str:
         """The remarks on their lines, and the line end before what follows.
 
-        `blank_first` and `blank_last` are the numbers of empty lines before the first line and before what follows the gap; None
+        `empty_first` and `empty_last` are the numbers of empty lines before the first line and before what follows the gap; None
         keeps one where there is one.
         """
         out: list[str] = []
         fresh = at_start
-        wish = blank_first
+        wish = empty_first
         for lines, text, is_kept in self.remarks:
             if not lines and not fresh:
                 out.append(text if is_kept else f" {text}")
@@ -57,16 +60,16 @@ class Gap(NamedTuple):
         if self.joins_next:
             out.append("" if self.remarks[-1].is_kept else " ")
         elif not fresh:
-            out.append(_line_end(newline, self.lines, blank_last if wish is None or blank_last == 0 else wish))
+            out.append(_line_end(newline, self.lines, empty_last if wish is None or empty_last == 0 else wish))
         return "".join(out)
 
 
-def _line_end(newline: str, lines: int, blank: int | None) -> str:
-    return newline * (1 + (int(lines > 1) if blank is None else blank))
+def _line_end(newline: str, lines: int, empty: int | None) -> str:
+    return newline * (1 + (int(lines > 1) if empty is None else empty))
 
 
 def read_gap(source: str, start: int, end: int, kept: KeptText, hoisted: list[str]) -> Gap:
-    """The gap source[start:end]; `hoisted` comments are added behind its own, each on a line."""
+    """The gap source[start:end]; `hoisted` comments are added after its own, each on a line."""
     remarks: list[_Remark] = []
     # What stands first in a text begins a line.
     lines = int(start == 0)
@@ -79,7 +82,7 @@ def read_gap(source: str, start: int, end: int, kept: KeptText, hoisted: list[st
             lines = int(bare is not text)
             continue
         at = low
-        for match in COMMENT.finditer(source, low, high):
+        for match in _COMMENT.finditer(source, low, high):
             remarks.append(_Remark(lines + source.count("\n", at, match.start()), match[0].rstrip(), False))
             lines, at = 0, match.end()
         lines += source.count("\n", at, high)

@@ -13,7 +13,7 @@ _MARK = re.compile(
 
 
 class KeptText:
-    """Ranges of whole lines, sorted and apart, as offsets; an item is kept when it touches one, and so are the blanks around it.
+    """Ranges of whole lines, sorted and apart, as offsets; an item is kept when it touches one, and so is the whitespace around it.
 
     >>> kept = KeptText([(10, 20)])
     >>> kept.touches(15, 30), kept.touches(20, 30), kept.cuts(5, 25)

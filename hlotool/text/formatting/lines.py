@@ -1,4 +1,4 @@
-"""Formats whole lines spelled as XLA spells them, by the same expressions as the fused path of the parser reads them.
+"""Formats whole lines spelled as XLA spells them, by the same expressions as the fast path of the parser reads them.
 
 A line that is formatted already costs one match and a few look-ups, and runs of such lines are copied together. What the expressions do not
 recognise is left to the grammar.
@@ -62,7 +62,7 @@ class FormattedLines(RunReader):
             return False
         end = match.end(2) if match[2] else match.end(1)
         tables = self.patterns.tables.match(text, match.end())
-        # Comments behind the header keep their place only if the grammar's way sees them.
+        # Comments after the header keep their place only if the grammar's way sees them.
         if tables is None or "/" in text[end : match.end()]:
             self._header = (f"HloModule {match[1]}{attributes}", start, None, end, end)
         else:
@@ -93,7 +93,7 @@ class FormattedLines(RunReader):
             if opening is None:
                 return end, False
             brace = text.rindex("{", 0, header.end()) + 1
-            writer.item(start, brace, opening, blank=writer.blank_before_computation)
+            writer.item(start, brace, opening, empty_lines=writer.empty_before_computation)
             writer.open()
             end = self._run(text, header.end())
             closing = close(text, self._skip(text, end))
@@ -129,7 +129,7 @@ class FormattedLines(RunReader):
     # ---- instructions -------------------------------------------------------------------------------------------------
 
     def _run(self, text: str, position: int) -> int:
-        """Writes instructions line by line; returns the offset behind the last that it could read, its line end not included."""
+        """Writes instructions line by line; returns the offset after the last that it could read, its line end not included."""
         match, heads, writer, newline = self.patterns.line.match, self.heads, self.writer, self.writer.newline
         is_plain, numbered, configs = self.patterns.operand_names.fullmatch, self.operand_marks, self.path.configs
         ending = "\r" if newline == "\r\n" else ""
@@ -145,7 +145,7 @@ class FormattedLines(RunReader):
                 if line is None:
                     break
                 region = self._copied(region, end)
-            blanks, root, percent, name, head, references, others, attribute_text, metadata, config, trailing = line.groups()
+            space, root, percent, name, head, references, others, attribute_text, metadata, config, trailing = line.groups()
             start = line.end(1)
             try:
                 formatted_head, opcode, attributes, _ = heads[head]
@@ -164,7 +164,7 @@ class FormattedLines(RunReader):
             if kept is not None and kept.touches(start, stop):
                 region = self._copied(region, end)
                 writer.item(start, stop, "")
-            elif changed or blanks != indent or self._too_long(stop - line.start()):
+            elif changed or space != indent or self._too_long(stop - line.start()):
                 region = self._copied(region, end)
                 opening = f"(%{operands})" if references is not None else f"({operands})"
                 tail = (f", metadata={metadata}" if metadata is not None else "") + (f", backend_config={config}" if config is not None else "")

@@ -1,4 +1,4 @@
-"""Formatted literals: XLA's braces and blanks around the author's numbers."""
+"""Formatted literals: XLA's braces and spaces around the author's numbers."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from hlotool.shapes.shape import Shape
 from hlotool.text.formatting.pieces import INDEX_MARK, Joiner
 from hlotool.text.literals.parse import parse_literal
 from hlotool.text.literals.print import literal_text
+from hlotool.text.source.trivia import COMMENT
 
 __all__ = ["formatted_literal"]
 
 # Loose literals differ from printed ones in these only.
 _UNIMPORTANT = re.compile(r"[\s,]++|/\*i[0-9]++=[0-9]++\*/")
 _ROW_MARK = re.compile(r"/\*i[0-9]++=[0-9]++\*/ ?")
-_PART = re.compile(r"//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/|[{}(),]|[^\s{}(),/]++")
+_PART = re.compile(rf"{COMMENT}|[{{}}(),]|[^\s{{}}(),/]++")
 
 
 def formatted_literal(shape: Shape | None, text: str, joiner: Joiner, start: int) -> str:
     """The literal as XLA lays it out, if that keeps all that is written; with comments inside, or numbers that XLA would replace, only
-    its blanks are made even. Line comments leave the literal, and do not count."""
+    its spaces are made even. Line comments leave the literal, and do not count."""
     if "//" in text:
         text = _PART.sub(lambda part: _left(part, joiner, start), text)
     if shape is not None:

@@ -1,4 +1,4 @@
-"""Formatted parts of a text and how they are joined: blanks by the table of spacing, comments kept at their place.
+"""Formatted parts of a text and how they are joined: spaces by the table of spacing, comments kept at their place.
 
 It knows rules by name only; what a whole line looks like is decided in `callbacks` and `writer`.
 """
@@ -12,10 +12,11 @@ from typing import Any
 
 from hlotool.text.formatting.spacing import CLOSERS, OPENERS, SPACING, TIGHT
 from hlotool.text.source.marks import MARK_INTERVAL
+from hlotool.text.source.trivia import COMMENT
 
-__all__ = ["COMMENT", "INDEX_MARK", "Joiner", "Piece", "flat"]
+__all__ = ["INDEX_MARK", "Joiner", "Piece", "flat"]
 
-COMMENT = re.compile(r"//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/")
+_COMMENT = re.compile(COMMENT)
 INDEX_MARK = re.compile(r"/\*i(?:ndex)?[0-9]*=[0-9]+\*/")
 """What XLA numbers lists and literals with: made anew, not kept."""
 
@@ -62,7 +63,7 @@ class Joiner:
         if "/" not in gap:
             return ""
         found = []
-        for match in COMMENT.finditer(gap):
+        for match in _COMMENT.finditer(gap):
             comment = match[0]
             if comment.startswith("//"):
                 self.hoisted.append((start + match.start(), comment.rstrip()))

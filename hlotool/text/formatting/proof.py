@@ -12,9 +12,9 @@ from hlotool.errors import InternalError, Source
 from hlotool.ir.equal import differences
 from hlotool.ir.model import Module
 from hlotool.text.formatting.pieces import INDEX_MARK
-from hlotool.text.parse.fast_path import FusedPath
+from hlotool.text.parse.fast_path import FastPath
 from hlotool.text.parse.parser import read_source
-from hlotool.text.source.comments import comment_spans
+from hlotool.text.source.trivia import comment_spans
 
 __all__ = ["check", "refuse"]
 
@@ -44,7 +44,7 @@ def _characters(text: str) -> dict[str, int]:
     return {character: bare.count(character) for character in set(bare)}
 
 
-def check(before: Source, module: Module, after: str, again: Callable[[str, FusedPath], str]) -> None:
+def check(before: Source, module: Module, after: str, again: Callable[[str, FastPath], str]) -> None:
     """Raises InternalError unless `after` may take the place of `before`, whose module is given; `again` is the formatter."""
     if after == before.text:
         return
@@ -61,7 +61,7 @@ def check(before: Source, module: Module, after: str, again: Callable[[str, Fuse
         refuse(before.filename, f"formatting would change the comments: {changed[:80]}")
     # Not everything that is written is part of a module: the parameters of a signature are not, nor are percent signs.
     if _characters(before.text) != _characters(after):
-        refuse(before.filename, "formatting would change more than blanks and commas")
+        refuse(before.filename, "formatting would change more than whitespace and commas")
     assert path is not None
     if again(after, path) != after:
         refuse(before.filename, "formatting twice would give another text")

@@ -9,7 +9,7 @@ from hlotool.shapes.shape import Shape
 from hlotool.text.formatting.literals import formatted_literal
 from hlotool.text.formatting.pieces import Joiner
 from hlotool.text.formatting.writer import Writer
-from hlotool.text.parse.fast_path import FusedPath
+from hlotool.text.parse.fast_path import FastPath
 from hlotool.text.parse.lexer import ACTIVE
 from hlotool.text.parse.line_reader import NoLines
 from hlotool.text.parse.segments import Stop
@@ -23,7 +23,7 @@ class FormatSession(LexerSession):
 
     __slots__ = ("joiner", "path", "writer")
 
-    def __init__(self, joiner: Joiner, writer: Writer, path: FusedPath) -> None:
+    def __init__(self, joiner: Joiner, writer: Writer, path: FastPath) -> None:
         super().__init__(NoLines(), joiner.source)
         self.joiner = joiner
         self.writer = writer

@@ -1,6 +1,6 @@
-"""Blanks between the parts of each grammar rule, as XLA prints them: the one table of the formatter's style.
+"""Spaces between the parts of each grammar rule, as XLA prints them: the one table of the formatter's style.
 
-Rules that are not listed have no blanks. Comments and line breaks are not decided here.
+Rules that are not listed have no spaces. Comments and line breaks are not decided here.
 """
 
 from __future__ import annotations

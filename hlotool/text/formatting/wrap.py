@@ -1,17 +1,18 @@
-"""Breaks long lines for people: behind commas, between attributes before between operands, never inside strings, comments and raw values."""
+"""Breaks long lines for people: after commas, between attributes before between operands, never inside strings, comments and raw values."""
 
 from __future__ import annotations
 
 import re
 
-from hlotool.text.parse.lexer import raw_value_end, skip_blanks
+from hlotool.text.parse.lexer import raw_value_end
 from hlotool.text.parse.session import attribute_tokens
+from hlotool.text.source.trivia import BLOCK_COMMENT, skip_trivia
 
 __all__ = ["wrapped"]
 
 _STEP = "    "
 _PART = re.compile(
-    r"(?P<solid>\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'|/\*(?:[^*]++|\*(?!/))*+\*/)"
+    rf"(?P<solid>\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'|{BLOCK_COMMENT})"
     r"|(?P<open>[{(\[])|(?P<close>[})\]])|(?P<comma>, )(?:(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*+)=)?+|(?P<rest>[^\"'/{}()\[\],]++|.)",
     re.DOTALL,
 )
@@ -34,7 +35,7 @@ def wrapped(text: str, indent: str, width: int, newline: str) -> str:
         return text
     lines, start, before = [], 0, indent
     first = 0
-    # Comments behind the last attribute do not count: they might as well stand behind the instruction.
+    # Comments after the last attribute do not count: they might as well stand after the instruction.
     while len(before) + end - start > width and first < len(breaks):
         room = start + width - len(before)
         last = first
@@ -50,7 +51,7 @@ def wrapped(text: str, indent: str, width: int, newline: str) -> str:
 
 
 def _breaks(text: str) -> tuple[list[tuple[int, int]], int]:
-    """Offsets of the commas behind which a line may end, each with the number of brackets around it; and where the last token ends."""
+    """Offsets of the commas after which a line may end, each with the number of brackets around it; and where the last token ends."""
     found, depth, at, end = [], 0, 0, 0
     kinds = attribute_tokens()
     while (part := _PART.match(text, at)) is not None:
@@ -65,5 +66,5 @@ def _breaks(text: str) -> tuple[list[tuple[int, int]], int]:
             found.append((part.start(), depth))
             name = part["name"]
             if name and depth == 0 and kinds.get(name, "KEY_BACKEND_CONFIG") in _RAW:
-                end = at = raw_value_end(text, skip_blanks(text, at))
+                end = at = raw_value_end(text, skip_trivia(text, at))
     return found, end

@@ -1,7 +1,7 @@
-"""Puts formatted items under one another: indentation, blank lines, and the comments between items.
+"""Puts formatted items under one another: indentation, empty lines, and the comments between items.
 
 An item is what stands on lines of its own: the header, a computation's opening line, an instruction, a closing brace. The writer takes them in
-the order of the source; what stands between two of them can only be blanks and comments.
+the order of the source; what stands between two of them can only be whitespace and comments.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from hlotool.text.formatting.gaps import read_gap
 from hlotool.text.formatting.kept import KeptText
 from hlotool.text.formatting.pieces import Joiner
 from hlotool.text.formatting.wrap import wrapped
+from hlotool.text.source.trivia import BLOCK_COMMENT
 
 __all__ = ["Writer"]
 
 INDENT = "  "
 # Up to the first line end that is the formatter's to write: comments and strings keep theirs.
-_FIRST_LINE = re.compile(r"(?:[^\n\"'/]++|\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'|/\*(?:[^*]++|\*(?!/))*+\*/|//[^\n]*+|[\"'/])*+\n", re.DOTALL)
+_FIRST_LINE = re.compile(rf"(?:[^\n\"'/]++|\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'|{BLOCK_COMMENT}|//[^\n]*+|[\"'/])*+\n", re.DOTALL)
 
 
 class _Block:
@@ -32,7 +33,7 @@ class _Block:
         self.parts: list[str] = []
         # Comments of the enclosing instruction, while a computation inside it is written.
         self.hoisted: list[tuple[int, str]] = []
-        # Whether nothing stands behind the opening brace, or before the first item, yet.
+        # Whether nothing stands after the opening brace, or before the first item, yet.
         self.is_fresh = True
         # Whether the item written last is the tables of stack frames.
         self.has_tables = False
@@ -56,13 +57,13 @@ class Writer:
 
     # ---- items --------------------------------------------------------------------------------------------------------
 
-    def item(self, start: int, end: int, text: str, *, blank: int = 0) -> None:
-        """Writes source[start:end] as `text`, on its own line behind what precedes it, after at least `blank` empty lines."""
+    def item(self, start: int, end: int, text: str, *, empty_lines: int = 0) -> None:
+        """Writes source[start:end] as `text`, on its own line after what precedes it, after at least `empty_lines` empty lines."""
         block = self.block
         keep = bool(self.kept) and self.kept.touches(start, end)
         if keep:
             self.joiner.hoisted = []
-        joins = self.separate(start, end, blank=blank)
+        joins = self.separate(start, end, empty_lines=empty_lines)
         indent = INDENT * block.level
         if keep:
             text = self.source[start:end]
@@ -73,30 +74,30 @@ class Writer:
 
     def tables(self, start: int, end: int, text: str) -> None:
         """Writes the tables of stack frames."""
-        self.item(start, end, text, blank=1)
+        self.item(start, end, text, empty_lines=1)
         self.block.has_tables = True
 
-    def separate(self, start: int, end: int, *, blank: int = 0, closes: bool = False) -> bool:
+    def separate(self, start: int, end: int, *, empty_lines: int = 0, closes: bool = False) -> bool:
         """Writes what stands before the item source[start:end]; whether the item goes on the line of a comment."""
         block, hoisted = self.block, self.joiner.take_hoisted(end)
         was_fresh, block.is_fresh = block.is_fresh, False
         source, last = self.source, block.last
-        blank_first = 0 if was_fresh else blank or None
+        empty_first = 0 if was_fresh else empty_lines or None
         if not hoisted and not self.kept:
             gap = source[last:start]
             if not gap or gap.isspace():
                 if block.parts:
-                    blanks = blank_first if blank_first is not None else int(not closes and gap.count("\n") > 1)
-                    block.parts.append(self.newline * (1 + blanks))
+                    count = empty_first if empty_first is not None else int(not closes and gap.count("\n") > 1)
+                    block.parts.append(self.newline * (1 + count))
                 return False
         found = read_gap(source, last, start, self.kept, hoisted)
         indent = INDENT * (block.level + closes)
-        block.parts.append(found.text(self.newline, indent, at_start=not block.parts, blank_first=blank_first, blank_last=0 if closes else None))
+        block.parts.append(found.text(self.newline, indent, at_start=not block.parts, empty_first=empty_first, empty_last=0 if closes else None))
         return found.joins_next
 
     @property
-    def blank_before_computation(self) -> int:
-        """XLA leaves an empty line between computations, and two behind the tables of stack frames."""
+    def empty_before_computation(self) -> int:
+        """XLA leaves an empty line between computations, and two after the tables of stack frames."""
         return 1 + self.block.has_tables
 
     def open(self) -> None:
@@ -133,12 +134,12 @@ class Writer:
     # ---- the end ------------------------------------------------------------------------------------------------------
 
     def finish(self) -> str:
-        """Everything, with what stands behind the last item; the empty line with which XLA's files end may stay."""
+        """Everything, with what stands after the last item; the empty line with which XLA's files end may stay."""
         block, end = self.block, len(self.source)
         found = read_gap(self.source, block.last, end, self.kept, [])
         if found.remarks and found.remarks[-1].is_kept and not found.lines:
-            block.parts.append(found.text(self.newline, "", at_start=not block.parts, blank_first=None, blank_last=None))
+            block.parts.append(found.text(self.newline, "", at_start=not block.parts, empty_first=None, empty_last=None))
             return "".join(block.parts)
         closed = found._replace(lines=max(1, found.lines))
-        block.parts.append(closed.text(self.newline, "", at_start=not block.parts, blank_first=None, blank_last=None))
+        block.parts.append(closed.text(self.newline, "", at_start=not block.parts, empty_first=None, empty_last=None))
         return "".join(block.parts)

@@ -1,4 +1,4 @@
-"""Reads the text of literals: checks it as XLA's parser does and normalises its braces, blanks and index comments.
+"""Reads the text of literals: checks it as XLA's parser does and normalises its braces, whitespace and index comments.
 
 Elements keep the author's spelling; turning them into numbers for use is `text.literals.data`'s work.
 """
@@ -21,7 +21,7 @@ from hlotool.text.literals.floats import DOUBLE_QUIET, payload_mask, representab
 __all__ = ["INDEX_COMMENT", "brace_frame", "int64_value", "literal_shape", "parse_literal"]
 
 # The tokens of the grammar that matter here; every pattern below is built from them.
-BLANK = r"[ \t\r\n]"
+SPACE = r"[ \t\r\n]"
 COMMENT = r"//[^\r\n]*+|/\*[\s\S]*?\*/"
 EXPONENT = r"[eE][+-]?+[0-9]++"
 # A point may come first only after a minus.
@@ -39,8 +39,8 @@ _TOKENS = (
     rf"(?P<int>{INT})|(?P<decimal>{DECIMAL})|(?P<open>\{{)|(?P<close>\}})|(?P<nan>{NAN})|(?P<inf>{INF})|(?P<bool>{BOOL})"
     rf"|(?P<left>\()|(?P<right>\))|(?P<comma>,)|(?P<dots>\.\.\.)|(?P<comment>{COMMENT})|(?P<end>\Z)|(?P<other>[\s\S])"
 )
-_TOKEN = re.compile(rf"{BLANK}*+(?:{_TOKENS})")
-_TOKEN_IN_BRACES = re.compile(rf"(?:{BLANK}|,)*+(?:{_TOKENS})")
+_TOKEN = re.compile(rf"{SPACE}*+(?:{_TOKENS})")
+_TOKEN_IN_BRACES = re.compile(rf"(?:{SPACE}|,)*+(?:{_TOKENS})")
 _KIND = _TOKEN.groupindex
 _INT, _DECIMAL, _OPEN, _CLOSE, _NAN, _INF, _BOOL = (_KIND[name] for name in ("int", "decimal", "open", "close", "nan", "inf", "bool"))
 _LEFT, _RIGHT, _COMMA, _DOTS, _COMMENT, _END = (_KIND[name] for name in ("left", "right", "comma", "dots", "comment", "end"))
@@ -196,8 +196,8 @@ def brace_frame(sizes: Iterable[int], element: str) -> str:
     opening, closing = "{" + pad, pad + "}"
     for depth in range(rank - 2, -1, -1):
         if depth < rank - 2:
-            blank = " " if sizes[depth + 1] > 0 else ""
-            opening, closing = ("{ ", " }") if rank <= 3 else (f"{{ /*i{depth}=%d*/{blank}", " }")
+            space = " " if sizes[depth + 1] > 0 else ""
+            opening, closing = ("{ ", " }") if rank <= 3 else (f"{{ /*i{depth}=%d*/{space}", " }")
         if "%d" in opening:
             inside = ", ".join([opening % index + inside + closing for index in range(sizes[depth])])
         else:
@@ -258,7 +258,7 @@ def _is_canonical_in_range(plan: _Plan, bare: str) -> bool:
 
 
 def _next(text: str, position: int) -> re.Match[str]:
-    """The token at `position`, past blanks and comments."""
+    """The token at `position`, past whitespace and comments."""
     while True:
         match = _TOKEN.match(text, position)
         assert match is not None  # the last alternatives match anything

@@ -1,6 +1,6 @@
 """What a text says beside what a module holds: marks ROOT and ENTRY, percent signs, signatures, attributes that XLA forgets.
 
-Asked by rules about spelling. Comments and strings deceive none of these, since blanks and pieces are those of the lexer and the grammar.
+Asked by rules about spelling. Comments and strings deceive none of these, since whitespace and pieces are those of the lexer and the grammar.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from hlotool.ir.model import Computation, Instruction
 from hlotool.text.locate.instruction import Piece, locate, piece_maker
 from hlotool.text.parse.builder import ModuleBuilder
 from hlotool.text.parse.driver import read_pieces
-from hlotool.text.parse.lexer import skip_blanks
 from hlotool.text.parse.session import Session
 from hlotool.text.source.places import Place
+from hlotool.text.source.trivia import skip_trivia
 
 __all__ = ["has_attribute", "has_percent_sign", "is_marked_entry", "is_marked_root", "is_written", "signature_parameters"]
 
@@ -32,12 +32,12 @@ def is_written(text: str, computation: Computation) -> bool:
     >>> [is_written(text, computation) for computation in parse(text).computations]
     [False, True]
     """
-    # An inline body starts behind its brace.
+    # An inline body starts after its brace.
     return computation.start >= 0 and text[computation.start - 1 : computation.start] != "{"
 
 
 def _has_mark(text: str, start: int, mark: str) -> bool:
-    found = _MARK.match(text, skip_blanks(text, start))
+    found = _MARK.match(text, skip_trivia(text, start))
     return found is not None and found[0] == mark
 
 
@@ -72,10 +72,10 @@ def has_percent_sign(text: str, x: Instruction) -> bool | None:
     """
     if x.start < 0:
         return None
-    at = skip_blanks(text, x.start)
+    at = skip_trivia(text, x.start)
     mark = _MARK.match(text, at)
     if mark is not None:
-        at = skip_blanks(text, mark.end())
+        at = skip_trivia(text, mark.end())
     with_sign = text.startswith("%", at)
     return with_sign if text.startswith(x.name, at + with_sign) else None
 

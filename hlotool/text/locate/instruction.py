@@ -19,10 +19,10 @@ from hlotool.text.parse.driver import read_pieces
 from hlotool.text.parse.patterns import patterns
 from hlotool.text.parse.session import Session
 from hlotool.text.source.places import Place
+from hlotool.text.source.trivia import skip_trivia
 
 __all__ = ["Piece", "locate", "locate_in_header", "piece_maker"]
 
-_BETWEEN = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
 _FIRST_WORD = re.compile(r"[A-Za-z0-9_.%\-]++")
 # What is longer is a constant that nobody reads to its end; reading it again would take seconds.
 _LONGEST = 500_000
@@ -86,7 +86,7 @@ def _pieces(text: str) -> Piece | None:
 
 
 def locate(text: str, start: int, end: int, place: Place) -> tuple[int, int]:
-    """Start and end of a part of the instruction that stands at text[start:end], which may begin with blanks and comments.
+    """Start and end of a part of the instruction that stands at text[start:end], which may begin with whitespace and comments.
 
     A part that the text leaves out stands at the opcode, and what cannot be found at the instruction's first word.
 
@@ -99,8 +99,7 @@ def locate(text: str, start: int, end: int, place: Place) -> tuple[int, int]:
     quick = _quick(text, start, end, place)
     if quick is not None:
         return quick
-    blank = _BETWEEN.match(text, start)
-    first = blank.end() if blank is not None else start
+    first = skip_trivia(text, start)
     whole = _pieces(text[first:end]) if end - first <= _LONGEST else None
     if whole is None:
         word = _FIRST_WORD.match(text, first)
@@ -110,7 +109,7 @@ def locate(text: str, start: int, end: int, place: Place) -> tuple[int, int]:
 
 
 def _quick(text: str, start: int, end: int, place: Place) -> tuple[int, int] | None:
-    """The span in a line as XLA writes it, by the expression that the fused path reads it with; None where that says too little.
+    """The span in a line as XLA writes it, by the expression that the fast path reads it with; None where that says too little.
 
     Twenty times faster than reading with the grammar, which counts when there are thousands of diagnostics.
     """

@@ -82,9 +82,9 @@ def annotate(called: Computation, attributes: AttributeSet, metadata: str | None
         return
     called.printed_span = None
     # Written back to the text, these would be copied once more when it is read, and in a chain reach further than they did.
-    authored = root.attributes.authored or (root.attributes, root.metadata_text, root.backend_config)
+    written = root.attributes.written or (root.attributes, root.metadata_text, root.backend_config)
     root.attributes = AttributeSet({**root.attributes, **copied}, root.called, root.control_predecessors)
-    root.attributes.authored = authored
+    root.attributes.written = written
     root.metadata_text = metadata or root.metadata_text
     root.backend_config = backend_config or root.backend_config
 

@@ -1,6 +1,6 @@
 """Builds a module while its text is parsed: scopes, names, computations and diagnostics.
 
-Both paths of the parser call it, the slow one from Lark's callbacks and the fused one from its line loop; it never looks at tokens'
+Both paths of the parser call it, the grammar path from Lark's callbacks and the fast path from its line loop; it never looks at tokens'
 spelling. Instructions themselves are checked in `text.parse.instructions`.
 """
 
@@ -87,7 +87,7 @@ class ModuleBuilder:
         self.entry_position = -1
         self.single_instruction = False
         self.has_origins = False
-        # Violations propagate instead of being collected while a segment is parsed for the fused path.
+        # Violations propagate instead of being collected while a segment is parsed for the fast path.
         self.in_segment = False
 
     # ---- diagnostics --------------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class ModuleBuilder:
         self.report("S023", scope.result_position, message, f"change the signature's result to {found}")
 
     def text_start(self, start: int) -> int:
-        """`start` moved over blanks: a fused instruction begins with the indentation of its line."""
+        """`start` moved over whitespace: an instruction of the fast path begins with the indentation of its line."""
         text = self.source.text
         while start < len(text) and text[start] in " \t\r\n":
             start += 1

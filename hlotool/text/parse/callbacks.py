@@ -240,7 +240,7 @@ def _instruction(children: Children) -> Instruction | None:
         builder.report("S008", start, f"computation '{builder.scope.computation.name}' has a second ROOT", notes=(f"the first is at {first}",))
         root = None
     instruction = add_instruction(builder, reference.name, reference.position, parts, start, session.previous_end)
-    if session.fused is not None and reference.name in session.fused.reserved:
+    if session.fast_path is not None and reference.name in session.fast_path.reserved:
         builder.scope.odd_names = True
     if root is not None:
         builder.scope.root_position = start
@@ -276,7 +276,7 @@ def _signature(children: Children) -> Any:
 @_rule("computation_open")
 def _computation_open(children: Children) -> _Mark:
     builder = _current().builder
-    if getattr(children[0], "type", "") == "FUSED_OPEN":
+    if getattr(children[0], "type", "") == "FAST_OPEN":
         return OPENED
     entry = children.pop(0) if getattr(children[0], "type", "") == "ENTRY" else None
     reference: Reference = children[0]
@@ -319,7 +319,7 @@ def _module_header(children: Children) -> None:
     builder = _current().builder
     if isinstance(children[-1], StackTables):
         builder.module.stack_tables_text = children.pop().text
-    if children[0].type == "FUSED_HEADER":
+    if children[0].type == "FAST_HEADER":
         return
     _, reference, *rest = children
     builder.set_header(reference.name, [(a.position, a.name, a.value) for a in rest])

@@ -65,7 +65,7 @@ def _feed(interactive: Any) -> Any:
     for token in thread.lex(state):
         state.feed_token(token)
     end = Token("$END", "", len(thread.state.text.text), 1, 1)
-    # The end comes behind the last token, as each token comes behind the one before: what ends here, ends there.
+    # The end comes after the last token, as each token comes after the one before: what ends here, ends there.
     ACTIVE.session.previous_end = ACTIVE.session.token_end
     return state.feed_token(end, True)
 
@@ -110,7 +110,7 @@ def parse_with_recovery(session: Session, rule: str, max_errors: int) -> None:
             except UnexpectedInput as error:
                 accepts = frozenset(interactive.accepts())
                 _settle(state)
-                body = _last_state(state, state.parse_conf.states, "FUSED_RUN")
+                body = _last_state(state, state.parse_conf.states, "FAST_RUN")
                 position = _report(session, error, accepts, in_body=body >= 0, begins=body == len(state.state_stack) - 1)
                 if session.builder.computations and body < 0 and session.text.startswith("HloModule", position):
                     # Another module: whatever is wrong with that has nothing to do with this one.
@@ -172,7 +172,7 @@ _RESUME = re.compile(
 )
 # The name that an instruction would have, however wrong it is.
 _NAMED = re.compile(r"[ \t]*(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=")
-# Codes for what is missing or wrong behind a word, which is shown then: a module without a name, a key without a proper value, half a name.
+# Codes for what is missing or wrong after a word, which is shown then: a module without a name, a key without a proper value, half a name.
 _ABOUT_WORD_BEFORE = frozenset({"M019", "M023", "S017", "S042", "S048"})
 _LONGEST_WORD = 200
 _WORD_BEFORE = re.compile(r"(?:[a-z_]+=[ \t]*\{[ \t]*%?(?=[A-Za-z0-9_.\-]+[ \t]*\Z))?[A-Za-z0-9_.\-]+=?\s*\Z")
@@ -181,7 +181,7 @@ _TOKEN_START = re.compile(r"[A-Za-z0-9_%{}()\[\],=:*+~?\"'-]|<=|\.\.\.")
 
 def _settle(state: Any) -> None:
     """Finishes what is complete before the fault: an instruction or computation is not wrong because of what follows it."""
-    for kind in ("FUSED_RUN", "FUSED_COMPUTATIONS"):
+    for kind in ("FAST_RUN", "FAST_COMPUTATIONS"):
         if would_shift(state, kind):
             state.feed_token(Token(kind, ""))
             state.state_stack.pop()
@@ -212,12 +212,12 @@ def _recover(session: Session, state: Any, thread: Any, position: int, resumed: 
     """Moves parser and lexer to the next line that can start something; -1 when there is none."""
     text, states = session.text, state.parse_conf.states
     builder = session.builder
-    inside = _last_state(state, states, "FUSED_RUN")
+    inside = _last_state(state, states, "FAST_RUN")
     while len(builder.scopes) > 1 and inside >= 0 and _is_inline_here(text, builder.scope.computation.start, position):
         # A body that begins within a broken line ends with it: the next lines belong to the body around it.
         builder.scopes.pop()
         opened = max(index for index, value in enumerate(state.value_stack[:inside]) if value is OPENED)
-        inside = _last_state(state, states, "FUSED_RUN", opened + 1)
+        inside = _last_state(state, states, "FAST_RUN", opened + 1)
     line_start = text.rfind("\n", 0, position) + 1
     line = _RESUME.match(text, line_start) if line_start > resumed else None
     if line and line["header"]:
@@ -233,10 +233,10 @@ def _recover(session: Session, state: Any, thread: Any, position: int, resumed: 
     match = _RESUME.search(text, start)
     if match is None:
         return -1
-    target = inside if inside >= 0 and not match["header"] else _last_state(state, states, "FUSED_COMPUTATIONS")
+    target = inside if inside >= 0 and not match["header"] else _last_state(state, states, "FAST_COMPUTATIONS")
     if target < 0 or (target != inside and not match["header"]):
         match = next((m for m in _RESUME.finditer(text, start) if m["header"]), None)
-        target = _last_state(state, states, "FUSED_COMPUTATIONS")
+        target = _last_state(state, states, "FAST_COMPUTATIONS")
         if match is None or target < 0:
             return -1
     del state.state_stack[target + 1 :]

@@ -74,7 +74,7 @@ _FIELDS = {
 _LONGEST_KEY = 200
 _FRONTEND_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*(?<!backend_config)=[ \t]*\Z")
 _MODULE_WORD = re.compile(r"(?<![A-Za-z0-9_.\-])HloModule\s*\Z")
-# What could be the beginning of a body behind an attribute that calls one, or a list of names.
+# What could be the beginning of a body after an attribute that calls one, or a list of names.
 _LISTED_NAME = re.compile(r"(?P<key>[a-z_]+)=[ \t]*\{[ \t]*(?P<name>%?[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*\Z")
 _WORD = re.compile(r"%?[A-Za-z_][A-Za-z0-9_.\-]*=?|-?[0-9][0-9A-Za-z_.+\-]*|\"(?:[^\"\\\n]++|\\.)*+\"?|->|<=|\.\.\.|.", re.DOTALL)
 # The word before a fault, and whether an equals sign follows it.
@@ -86,7 +86,7 @@ _PUNCTUATION = frozenset("{}()[],:=#%\"'/")
 def _word_for(terminal: str) -> str | None:
     if terminal in _WORDS:
         return _WORDS[terminal]
-    if terminal.startswith(("FUSED_", "WHITESPACE", "COMMENT")):
+    if terminal.startswith(("FAST_", "WHITESPACE", "COMMENT")):
         return None
     if terminal.startswith("KEY_OF_"):
         return f"a {terminal.removeprefix('KEY_OF_').lower().replace('_', ' ')} field"
@@ -139,7 +139,7 @@ def _is_attribute(word: str) -> bool:
 
 
 def _is_defined(text: str, end: int) -> bool:
-    """Whether an equals sign follows, as behind the name of an instruction."""
+    """Whether an equals sign follows, as after the name of an instruction."""
     return text[end : end + _NEAR].lstrip(" \t").startswith("=")
 
 
@@ -162,7 +162,7 @@ def _special(text: str, position: int, seen: str, accepts: frozenset[str]) -> tu
     if _MODULE_WORD.search(text, max(0, position - _LONGEST_KEY), position) and "IDENT" in accepts:
         return "M019", "name the module: HloModule name"
     if "EQUAL" not in accepts and "ROOT" in accepts and seen.endswith("="):
-        return "S001", f"write a blank before '=': {word} = ..."
+        return "S001", f"write a space before '=': {word} = ..."
     if accepts == {"$END"} or ("$END" in accepts and "ENTRY" in accepts):
         return "S034", None
     if "ELEMENT_TYPE" in accepts and "OPCODE" in accepts and text.startswith("[", position + len(seen)):

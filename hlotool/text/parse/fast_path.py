@@ -1,4 +1,4 @@
-"""The fused path: builds runs of whole lines spelled as XLA spells them, without a token for each word.
+"""The fast path: builds runs of whole lines spelled as XLA spells them, without a token for each word.
 
 It never decides that a text is wrong: whatever it cannot read it leaves to the ordinary lexer, which goes on at that line.
 """
@@ -26,7 +26,7 @@ from hlotool.text.parse.segments import Segments, Stop
 from hlotool.text.parse.session import Session
 from hlotool.text.source.marks import MARK_INTERVAL, marked_operands
 
-__all__ = ["FusedPath"]
+__all__ = ["FastPath"]
 
 # What a head (shape and opcode) needs beyond the common work.
 _PLAIN, _PARAMETER, _CONSTANT, _CHECKED = range(4)
@@ -36,8 +36,8 @@ _SLOW = frozenset({"async-start", "async-update", "async-done", "send-done", "re
 Head = tuple[Shape | None, OpDef, int, Memo[str, AttributeSet], int, bool]
 
 
-class FusedPath(RunReader):
-    """The fused path over one text; `count` says how many instructions it built."""
+class FastPath(RunReader):
+    """The fast path over one text; `count` says how many instructions it built."""
 
     def __init__(self, builder: ModuleBuilder) -> None:
         super().__init__()
@@ -140,7 +140,7 @@ class FusedPath(RunReader):
             if shape is None:
                 raise Stop
             return shape, op, 0, memo, _PARAMETER if opcode == "parameter" else _CONSTANT, text == f"{shape.text} {opcode}"
-        checked = shape is None or op.shape_ignored or op.parse_rule is not None or (op.variadic and bool(op.operands))
+        checked = shape is None or op.shape_ignored or op.check_parsed is not None or (op.variadic and bool(op.operands))
         as_printed = shape is not None and not op.shape_ignored and text == f"{shape.text} {opcode}"
         return shape, op, op.arity, memo, _CHECKED if checked else _PLAIN, as_printed
 

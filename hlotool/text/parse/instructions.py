@@ -1,6 +1,6 @@
 """Makes one instruction from its parsed parts: resolves, checks, infers; the only place where XLA's parse-time rules are applied.
 
-The fused path calls the same functions for every distinct text that it meets.
+The fast path calls the same functions for every distinct text that it meets.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _program_shape = attrgetter("program_shape")
 
 
 class Reference:
-    """An operand that names an instruction, perhaps with a shape in front and a `#` path behind."""
+    """An operand that names an instruction, perhaps with a shape in front and a `#` path after."""
 
     __slots__ = ("name", "path", "position", "shape")
 
@@ -81,7 +81,7 @@ def _referenced(builder: ModuleBuilder, reference: Reference) -> Instruction:
     name = reference.name
     if not (builder.single_instruction and len(builder.scopes) == 1) or (name is not None and name in builder.scope.names):
         if name is None:
-            raise Violation("S001", reference.position, "expected an operand's name behind its shape")
+            raise Violation("S001", reference.position, "expected an operand's name after its shape")
         return builder.instruction(name, reference.position)
     if reference.shape is None:
         message = f"'{name}' has no shape: the operands of a single instruction need one each"
@@ -118,8 +118,8 @@ def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction
     if op.variadic and len(operands) < len(op.operands):
         least = f"{len(op.operands)} operand" + "s" * (len(op.operands) != 1)
         raise Violation("S013", "operands", f"'{op.name}' takes at least {least}, found {len(operands)}")
-    if op.parse_rule is not None:
-        shape = op.parse_rule(shape, operand_shapes, attributes) or shape
+    if op.check_parsed is not None:
+        shape = op.check_parsed(shape, operand_shapes, attributes) or shape
     if shape is not None and not op.shape_ignored:
         return shape
     if shape is None and not op.infers:
@@ -166,7 +166,7 @@ def _is_known(builder: ModuleBuilder, violation: Violation) -> bool:
     return any(d.code == violation.code and d.message == violation.message and d.computation == here for d in builder.diagnostics)
 
 
-# From an instruction's name to what stands behind the equals sign.
+# From an instruction's name to what stands after the equals sign.
 _TO_SHAPE = re.compile(r"[^=\n]*=[ \t]*")
 
 

@@ -1,7 +1,7 @@
 """The lexer that feeds Lark's automaton: contextual, plus the tokens that no context-free terminal can describe.
 
-Where the parser accepts a FUSED_ token and the fused path recognises what follows, one token announces a run of whole lines; once the
-parser has taken it (and so has finished everything before), the fused path builds those lines and the ordinary lexer goes on behind them.
+Where the parser accepts a FAST_ token and the fast path recognises what follows, one token announces a run of whole lines; once the
+parser has taken it (and so has finished everything before), the fast path builds those lines and the ordinary lexer goes on after them.
 Building itself is not done here.
 """
 
@@ -20,8 +20,9 @@ from hlotool.shapes.strings import raw_dict_end
 from hlotool.text.parse.grammar import Grammar
 from hlotool.text.parse.line_reader import LineReader
 from hlotool.text.parse.session import LexerSession
+from hlotool.text.source.trivia import COMMENT, skip_trivia
 
-__all__ = ["ACTIVE", "HloLexer", "entry_start", "raw_value_end", "shape_before", "skip_blanks", "would_shift"]
+__all__ = ["ACTIVE", "HloLexer", "entry_start", "raw_value_end", "shape_before", "would_shift"]
 
 
 class Active(threading.local):
@@ -32,15 +33,12 @@ class Active(threading.local):
 
 ACTIVE = Active()
 
-_RUNS = frozenset({"FUSED_COMPUTATIONS", "FUSED_RUN"})
-_SPECIAL = frozenset({"FUSED_HEADER", "FUSED_COMPUTATIONS", "FUSED_RUN", "LITERAL_TEXT", "RAW_DICT", "RAW_VALUE"})
+_RUNS = frozenset({"FAST_COMPUTATIONS", "FAST_RUN"})
+_SPECIAL = frozenset({"FAST_HEADER", "FAST_COMPUTATIONS", "FAST_RUN", "LITERAL_TEXT", "RAW_DICT", "RAW_VALUE"})
 # One element or one brace level of a literal, with comments; tuples and complex numbers two levels deep. Checked by the literal parser.
-_LITERAL = re.compile(r"(?:[^()/\"]++|\((?:[^()/\"]++|\([^()\"]*+\)|/[^()\"]*?)*+\)|/\*(?:[^*]++|\*(?!/))*+\*/|//[^\r\n]*+)++(?=\))")
+_LITERAL = re.compile(rf"(?:[^()/\"]++|\((?:[^()/\"]++|\([^()\"]*+\)|/[^()\"]*?)*+\)|{COMMENT})++(?=\))")
 # The value of an unknown attribute: balanced brackets and quoted strings up to the next comma, bracket or line end.
-_RAW_PIECE = re.compile(
-    r'"(?:[^"\\]++|\\.)*+"|(?P<comment>//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)|(?:[^\s{}()\[\],"/]++|/(?![/*]))++|[{(\[]|[})\]]|,|\s+|["/]', re.DOTALL
-)
-_BLANK = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
+_RAW_PIECE = re.compile(rf'"(?:[^"\\]++|\\.)*+"|(?P<comment>{COMMENT})|(?:[^\s{{}}()\[\],"/]++|/(?![/*]))++|[{{(\[]|[}})\]]|,|\s+|["/]', re.DOTALL)
 
 
 class HloLexer(Lexer):
@@ -64,13 +62,13 @@ class HloLexer(Lexer):
             position = parser_state.position
             special = self.special.get(position)
             if special is not None:
-                if session.fused is not None and (kind := self._announced(session.fused, text, counter.char_pos, special, parser_state)):
+                if session.fast_path is not None and (kind := self._announced(session.fast_path, text, counter.char_pos, special, parser_state)):
                     yield self._take(lexer_state, session, kind, counter.char_pos, counter.char_pos)
-                    counter.char_pos, reopened = session.fused.consume(kind, text, counter.char_pos)
-                    # A message about what is missing behind these lines points to their end, not to the blanks behind it.
-                    session.token_end = _before_blanks(text, counter.char_pos)
+                    counter.char_pos, reopened = session.fast_path.consume(kind, text, counter.char_pos)
+                    # A message about what is missing after these lines points to their end, not to the whitespace after it.
+                    session.token_end = _before_whitespace(text, counter.char_pos)
                     if reopened:
-                        opening = self._take(lexer_state, session, "FUSED_OPEN", counter.char_pos, counter.char_pos)
+                        opening = self._take(lexer_state, session, "FAST_OPEN", counter.char_pos, counter.char_pos)
                         session.token_end = session.previous_end
                         yield opening
                     continue
@@ -88,17 +86,17 @@ class HloLexer(Lexer):
             session.previous_end, session.token_end = session.token_end, counter.char_pos
             yield token
 
-    def _announced(self, fused: LineReader, text: str, position: int, special: frozenset[str], parser_state: Any) -> str | None:
-        """The FUSED_ token that comes here, if the parser takes it: merged LALR states list more lookaheads than there can be."""
+    def _announced(self, fast_path: LineReader, text: str, position: int, special: frozenset[str], parser_state: Any) -> str | None:
+        """The FAST_ token that comes here, if the parser takes it: merged LALR states list more lookaheads than there can be."""
         if len(special & _RUNS) > 1:
             special = frozenset(name for name in special if would_shift(parser_state, name))
-        kind = fused.announce(text, position, special)
+        kind = fast_path.announce(text, position, special)
         return kind if kind is not None and would_shift(parser_state, kind) else None
 
     def _next(self, lexer_state: LexerState, position: int) -> Token | None:
         """The next token that this parser state takes, None at the end of the text; raises UnexpectedCharacters."""
         counter, text = lexer_state.line_ctr, lexer_state.text.text
-        start = skip_blanks(text, counter.char_pos)
+        start = skip_trivia(text, counter.char_pos)
         candidates = self.candidates.get(position)
         if candidates is None:
             candidates = self.candidates[position] = self._candidates(position)
@@ -125,7 +123,7 @@ class HloLexer(Lexer):
         return found
 
     def _take(self, lexer_state: LexerState, session: LexerSession, kind: str, start: int, end: int) -> Token:
-        """A token over text[start:end], with the lexer moved behind it."""
+        """A token over text[start:end], with the lexer moved after it."""
         counter = lexer_state.line_ctr
         token = Token(kind, lexer_state.text.text[start:end], start, 1, start + 1)
         token.end_pos = counter.char_pos = end
@@ -137,10 +135,10 @@ class HloLexer(Lexer):
         """A token of free text, where the parser would shift one: a state may also accept it as a lookahead that cannot come."""
         actions = parser_state.parse_conf.states[parser_state.position]
         kind = next((name for name in _FREE_FORM if name in special and actions[name][0] is Shift), None)
-        if kind is None or (kind == "LITERAL_TEXT" and session.fused is None):
+        if kind is None or (kind == "LITERAL_TEXT" and session.fast_path is None):
             return None
         text = lexer_state.text.text
-        start = skip_blanks(text, lexer_state.line_ctr.char_pos)
+        start = skip_trivia(text, lexer_state.line_ctr.char_pos)
         end = _FREE_FORM[kind](text, start)
         return self._take(lexer_state, session, kind, start, end) if end > start else None
 
@@ -164,21 +162,15 @@ def would_shift(parser_state: Any, name: str) -> bool:
         pushed.append(states[pushed[-1] if pushed else stack[kept - 1]][rule.origin.name][1])
 
 
-def skip_blanks(text: str, start: int) -> int:
-    """Offset of the first token at or behind `start`: past blanks and comments."""
-    match = _BLANK.match(text, start)
-    return match.end() if match else start
-
-
-def _before_blanks(text: str, end: int) -> int:
-    """`end` moved back over blanks."""
+def _before_whitespace(text: str, end: int) -> int:
+    """`end` moved back over whitespace."""
     while end > 0 and text[end - 1] in " \t\r\n":
         end -= 1
     return end
 
 
 def raw_value_end(text: str, start: int) -> int:
-    """Offset behind a value of unknown form: up to a comma, a closing bracket, a blank or a comment outside brackets."""
+    """Offset after a value of unknown form: up to a comma, a closing bracket, a space or a comment outside brackets."""
     depth, end = 0, start
     for match in _RAW_PIECE.finditer(text, start):
         piece = match[0]
@@ -226,7 +218,7 @@ def shape_before(text: str, at: int) -> int:
 
 
 def entry_start(text: str, at: int, number: int) -> int:
-    """Offset of an entry of the first list in braces behind `at`; `at` itself where there is none.
+    """Offset of an entry of the first list in braces after `at`; `at` itself where there is none.
 
     >>> entry_start("constraints={f32[2,3]{1,0}, f32[4]{0}}", 0, 1)
     28
@@ -236,7 +228,7 @@ def entry_start(text: str, at: int, number: int) -> int:
         depth += (text[k] in "{[(") - (text[k] in "}])")
         if depth == 1 and text[k] in "{,":
             if not number:
-                return skip_blanks(text, k + 1)
+                return skip_trivia(text, k + 1)
             number -= 1
         elif not depth and text[k] == "}":
             break

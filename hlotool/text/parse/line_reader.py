@@ -15,11 +15,11 @@ class LineReader(ABC):
 
     @abstractmethod
     def announce(self, text: str, position: int, accepted: frozenset[str]) -> str | None:
-        """The FUSED_ token to give to the parser here, None when the ordinary lexer shall go on."""
+        """The FAST_ token to give to the parser here, None when the ordinary lexer shall go on."""
 
     @abstractmethod
     def consume(self, kind: str, text: str, position: int) -> tuple[int, bool]:
-        """Takes what was announced; returns the offset behind it and whether a computation was left open there."""
+        """Takes what was announced; returns the offset after it and whether a computation was left open there."""
 
 
 class NoLines(LineReader):

@@ -15,8 +15,9 @@ from hlotool.ir.names import unique_names
 from hlotool.shapes.shape import ProgramShape, with_default_order
 from hlotool.text.parse.builder import MAX_DIAGNOSTICS, ModuleBuilder
 from hlotool.text.parse.driver import parse_with_recovery
-from hlotool.text.parse.fast_path import FusedPath
+from hlotool.text.parse.fast_path import FastPath
 from hlotool.text.parse.session import Session
+from hlotool.text.source.trivia import TRIVIA
 
 __all__ = [
     "Part",
@@ -32,10 +33,9 @@ __all__ = [
     "read_source",
 ]
 
-_BLANK = r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
 # As XLA decides: the first token is HloModule or ENTRY, or the second one is a brace.
-_MODULE = re.compile(rf"{_BLANK}HloModule(?![A-Za-z0-9_.\-:=])")
-_HEADERLESS = re.compile(rf"{_BLANK}(?:ENTRY(?![A-Za-z0-9_.\-:=])|%?[A-Za-z_][A-Za-z0-9_.\-]*+:?{_BLANK}\{{)")
+_MODULE = re.compile(rf"{TRIVIA}HloModule(?![A-Za-z0-9_.\-:=])")
+_HEADERLESS = re.compile(rf"{TRIVIA}(?:ENTRY(?![A-Za-z0-9_.\-:=])|%?[A-Za-z_][A-Za-z0-9_.\-]*+:?{TRIVIA}\{{)")
 _SEPARATOR = re.compile(r"^// -----[^\n]*(?:\n|\Z)", re.MULTILINE)
 # Half a character, which no encoding has; other surrogates stand for bytes that are not UTF-8.
 _LONE_SURROGATE = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")
@@ -91,7 +91,7 @@ def parse_each(text: str | bytes, filename: str = "<string>", *, strict: bool = 
 
 
 class Part(NamedTuple):
-    """One module of a text of several, or what separates two: a line `// -----`, or blanks beside one."""
+    """One module of a text of several, or what separates two: a line `// -----`, or whitespace beside one."""
 
     source: Source
     start: int
@@ -115,15 +115,15 @@ def parts_of(whole: str, filename: str) -> list[Part]:
     return parts
 
 
-def parse_source(source: Source, *, strict: bool = True, fused: bool = True) -> Module:
-    """As `parse`; `fused=False` forces every byte through Lark's own lexer and automaton."""
-    return read_source(source, strict=strict, fused=fused)[0]
+def parse_source(source: Source, *, strict: bool = True, fast_path: bool = True) -> Module:
+    """As `parse`; `fast_path=False` forces every byte through Lark's own lexer and automaton."""
+    return read_source(source, strict=strict, fast_path=fast_path)[0]
 
 
-def read_source(source: Source, *, strict: bool = True, fused: bool = True) -> tuple[Module, FusedPath | None]:
-    """As `parse_source`, with the fused path that was taken and all that it remembers of the text's pieces."""
+def read_source(source: Source, *, strict: bool = True, fast_path: bool = True) -> tuple[Module, FastPath | None]:
+    """As `parse_source`, with the fast path that was taken and all that it remembers of the text's pieces."""
     builder = ModuleBuilder(source, strict=strict)
-    path = FusedPath(builder) if fused else None
+    path = FastPath(builder) if fast_path else None
     session = Session(builder, path, source.text)
     if path is not None:
         path.attach(session)
@@ -134,9 +134,9 @@ def read_source(source: Source, *, strict: bool = True, fused: bool = True) -> t
         else:
             parse_with_recovery(session, form, MAX_DIAGNOSTICS)
         module = builder.finish(len(source.text))
-    _check_recovery_modules(builder, fused=fused)
+    _check_recovery_modules(builder, fast_path=fast_path)
     builder.diagnostics.sort(key=lambda d: (d.line, d.column))
-    module.fused_count = path.count if path is not None else 0
+    module.fast_count = path.count if path is not None else 0
     if strict and builder.has_errors:
         raise ParseError([d for d in builder.diagnostics if d.severity == "error"])
     return module, path
@@ -149,13 +149,13 @@ def form_of(text: str) -> str:
     return "headerless" if _HEADERLESS.match(text) else "single_instruction"
 
 
-def _check_recovery_modules(builder: ModuleBuilder, *, fused: bool) -> None:
+def _check_recovery_modules(builder: ModuleBuilder, *, fast_path: bool) -> None:
     """The modules quoted in an origin recovery table must read too: they are printed by the rules of modules."""
     for row in builder.module.attributes.get("origin_recovery_table", ()):
         if row.module is None:
             continue
         try:
-            parse_source(Source(row.module), fused=fused)
+            parse_source(Source(row.module), fast_path=fast_path)
         except ParseError as error:
             first = error.diagnostics[0]
             message = f"the recovery module of {row.new.name or 'a row'}: line {first.line}: {first.message}"
@@ -199,7 +199,7 @@ def decoded(text: str | bytes) -> str:
         text = _LONE_SURROGATE.sub(_bytes_of_surrogate, text)
     text = text.removeprefix("\ufeff")
     if _LOG_PREFIX.match(text):
-        # Blanks in their place, so that columns stay those of the file.
+        # Spaces in their place, so that columns stay those of the file.
         text = _LOG_PREFIX.sub(lambda match: " " * len(match[0]), text)
     return text
 

@@ -1,4 +1,4 @@
-"""Regular expressions of the fused path, composed from the grammar's terminals.
+"""Regular expressions of the fast path, composed from the grammar's terminals.
 
 They recognise the spelling that XLA itself writes, one line at a time. Coarse pieces (a shape, a list of values) only find extents: what
 they find is then read by the grammar's start rules, once for each distinct text. All are flat and possessive, so that a line which does
@@ -11,22 +11,22 @@ import re
 from functools import cached_property, lru_cache
 
 from hlotool.text.parse.driver import the_parser
+from hlotool.text.source.trivia import TRIVIA
 
 __all__ = ["Patterns", "patterns"]
 
-_BLANK = r"[ \t\r]*+"
+_SPACE = r"[ \t\r]*+"
 _COMMENT = r"(?://[^\r\n]*+)?+"
-_BETWEEN = r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
 # A line ends an instruction unless the next token is the comma of a further attribute.
-_NO_COMMA = rf"(?:\n|\Z)(?!{_BETWEEN},)"
-_LINE_END = rf"{_BLANK}{_COMMENT}\r?+{_NO_COMMA}"
+_NO_COMMA = rf"(?:\n|\Z)(?!{TRIVIA},)"
+_LINE_END = rf"{_SPACE}{_COMMENT}\r?+{_NO_COMMA}"
 # What may follow a value: the next attribute or the end of the line.
 _NEXT = r"(?:, [A-Za-z_][A-Za-z0-9_.\-]*+=|[ \t\r]*+(?://[^\n]*+)?+(?:\n|\Z))"
 _STRING = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'
 _ARRAY = r"[a-z][a-z0-9]*+\[[^\[\]{}()\s\"]*+\](?:\{[^{}\s\"]*+\})?+"
 # The shape before an opcode: a tuple ends where its parenthesis stands before ` opcode(`.
 _HEAD = rf"(?:(?:{_ARRAY}|\((?:[^)\n]++|\)(?! [a-z][a-z0-9\-]*+\())*+\)) )?+[a-z][a-z0-9\-]*+"
-# A shape among others: tuples two levels deep; deeper ones go the slow path.
+# A shape among others: tuples two levels deep; deeper ones go the grammar path.
 _PARENTHESES = r"\((?:[^()\n]++|\((?:[^()\n]++|\((?:[^()\n]++|\([^()\n]*+\))*+\))*+\))*+\)"
 _SHAPE = rf"(?:{_ARRAY}|{_PARENTHESES})"
 _VALUE = (
@@ -53,7 +53,7 @@ _METADATA_FIELDS = {
     "scheduling_name": r"\"[A-Za-z0-9_.\-]++\"",
     "stack_frame_id": _POSITIVE,
 }
-# XLA's order, one blank between fields.
+# XLA's order, one space between fields.
 _METADATA = r"\{(?:" + "".join(rf"(?:{name}={value}(?: (?!\}})|(?=\}})))?+" for name, value in _METADATA_FIELDS.items()) + r")(?<!\{)\}"
 
 _LOCATION_FIELDS = ("file_name_id", "function_name_id", "line", "end_line", "column", "end_column")
@@ -66,7 +66,7 @@ _TABLES = (
 
 
 # What any dump needs; the others are compiled when they are first used.
-_NEEDED = "blank header line computation parameter close attribute simple_name integer integers plain_array shape_piece entry_layout".split()
+_NEEDED = "space header line computation parameter close attribute simple_name integer integers plain_array shape_piece entry_layout".split()
 
 
 class Patterns:
@@ -78,21 +78,21 @@ class Patterns:
         self._word = self._grammar.pattern("PERCENT_NAME").replace("%", "", 1)
         self._key = self._grammar.pattern("ATTRIBUTE")
         attributes = rf"((?:, (?!metadata=|backend_config=){self._key}{_VALUE})*+)"
-        self._tail = rf"{attributes}(?:, metadata=({_METADATA}))?+(?:, backend_config=(\{{[^\n]*\}}|{_STRING}))?+({_BLANK}{_COMMENT}\r?+){_NO_COMMA}"
+        self._tail = rf"{attributes}(?:, metadata=({_METADATA}))?+(?:, backend_config=(\{{[^\n]*\}}|{_STRING}))?+({_SPACE}{_COMMENT}\r?+){_NO_COMMA}"
         for name in _NEEDED:
             getattr(self, name)
 
     @cached_property
     def line(self) -> re.Pattern[str]:
-        """A whole instruction: indentation, root, percent sign, name, head, operands behind a percent sign, else operands of any form, attributes,
+        """A whole instruction: indentation, root, percent sign, name, head, operands after a percent sign, else operands of any form, attributes,
         metadata, backend configuration, what trails."""
         # A slash begins a comment, which may hold a parenthesis; only the marks that XLA writes are read here.
         others = rf"(?:[^)/\n]++|\)(?!{_NEXT})|/\*i[a-z]*+[0-9]*+=[0-9]++\*/)*+"
-        return re.compile(rf"({_BLANK})(ROOT )?+(%?+)((?!__){self._word}) = ({_HEAD})\((?:%([^()\n]*+)(?=\))|({others}))\){self._tail}")
+        return re.compile(rf"({_SPACE})(ROOT )?+(%?+)((?!__){self._word}) = ({_HEAD})\((?:%([^()\n]*+)(?=\))|({others}))\){self._tail}")
 
     @cached_property
-    def blank(self) -> re.Pattern[str]:
-        return re.compile(_BETWEEN)
+    def space(self) -> re.Pattern[str]:
+        return re.compile(TRIVIA)
 
     @cached_property
     def index_mark(self) -> re.Pattern[str]:
@@ -111,11 +111,11 @@ class Patterns:
 
     @cached_property
     def computation(self) -> re.Pattern[str]:
-        return re.compile(rf"(ENTRY )?+(%?+)({self._word})(?: \(([^\n]*?)\) -> ({_SHAPE}))?+ \{{{_BLANK}\n")
+        return re.compile(rf"(ENTRY )?+(%?+)({self._word})(?: \(([^\n]*?)\) -> ({_SHAPE}))?+ \{{{_SPACE}\n")
 
     @cached_property
     def close(self) -> re.Pattern[str]:
-        return re.compile(rf"{_BLANK}\}}(?:, execution_thread=\"([^\"\\\n]*+)\")?+{_LINE_END}")
+        return re.compile(rf"{_SPACE}\}}(?:, execution_thread=\"([^\"\\\n]*+)\")?+{_LINE_END}")
 
     @cached_property
     def parameter(self) -> re.Pattern[str]:

@@ -1,6 +1,6 @@
 """Reading runs of lines by regular expressions: where they may begin, and what is left to the grammar.
 
-The parser's fused path and the formatter of lines do this; what they make of the lines is theirs to say.
+The parser's fast path and the formatter of lines do this; what they make of the lines is theirs to say.
 """
 
 from __future__ import annotations
@@ -29,35 +29,35 @@ class RunReader(LineReader):
 
     @abstractmethod
     def _take_header(self) -> int:
-        """Takes the header that was read last; the offset behind it."""
+        """Takes the header that was read last; the offset after it."""
 
     @abstractmethod
     def _computations(self, text: str, position: int) -> tuple[int, bool]:
-        """Takes computations; the offset behind them, and whether the last was left open there."""
+        """Takes computations; the offset after them, and whether the last was left open there."""
 
     @abstractmethod
     def _run(self, text: str, position: int) -> int:
-        """Takes instructions; the offset behind the last, `position` when there was none."""
+        """Takes instructions; the offset after the last, `position` when there was none."""
 
     def announce(self, text: str, position: int, accepted: frozenset[str]) -> str | None:
-        if "FUSED_HEADER" in accepted:
-            return "FUSED_HEADER" if self._read_header(text, position) else None
+        if "FAST_HEADER" in accepted:
+            return "FAST_HEADER" if self._read_header(text, position) else None
         start = self._skip(text, position)
         if start and "\n" not in text[position:start]:
             # A line regex tried at every word of one endless line would take quadratic time.
             return None
-        if "FUSED_COMPUTATIONS" in accepted:
+        if "FAST_COMPUTATIONS" in accepted:
             if start != self._failed_computation and self.patterns.computation.match(text, start):
-                return "FUSED_COMPUTATIONS"
-        elif "FUSED_RUN" in accepted and start != self._failed_run and self.patterns.line.match(text, start):
-            return "FUSED_RUN"
+                return "FAST_COMPUTATIONS"
+        elif "FAST_RUN" in accepted and start != self._failed_run and self.patterns.line.match(text, start):
+            return "FAST_RUN"
         return None
 
     def consume(self, kind: str, text: str, position: int) -> tuple[int, bool]:
-        if kind == "FUSED_HEADER":
+        if kind == "FAST_HEADER":
             return self._take_header(), False
         start = self._skip(text, position)
-        if kind == "FUSED_COMPUTATIONS":
+        if kind == "FAST_COMPUTATIONS":
             end, still_open = self._computations(text, start)
             if end == start:
                 self._failed_computation = start
@@ -68,5 +68,5 @@ class RunReader(LineReader):
         return end, False
 
     def _skip(self, text: str, position: int) -> int:
-        match = self.patterns.blank.match(text, position)
+        match = self.patterns.space.match(text, position)
         return match.end() if match else position

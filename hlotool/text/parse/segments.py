@@ -29,7 +29,7 @@ __all__ = ["Segments", "Stop"]
 
 
 class Stop(Exception):
-    """The fused path cannot read this; the slow path decides."""
+    """The fast path cannot read this; the grammar path decides."""
 
 
 class Segments:

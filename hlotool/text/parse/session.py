@@ -43,10 +43,10 @@ _TOKEN_OF_RULE = _TokenOfRule(
 class LexerSession:
     """What the lexer needs to know of a text that is being read, whatever for."""
 
-    __slots__ = ("attribute_tokens", "fused", "previous_end", "text", "token_end")
+    __slots__ = ("attribute_tokens", "fast_path", "previous_end", "text", "token_end")
 
-    def __init__(self, fused: LineReader | None, text: str) -> None:
-        self.fused = fused
+    def __init__(self, fast_path: LineReader | None, text: str) -> None:
+        self.fast_path = fast_path
         self.text = text
         self.attribute_tokens = attribute_tokens()
         self.token_end = 0
@@ -58,6 +58,6 @@ class Session(LexerSession):
 
     __slots__ = ("builder",)
 
-    def __init__(self, builder: ModuleBuilder, fused: LineReader | None, text: str) -> None:
-        super().__init__(fused, text)
+    def __init__(self, builder: ModuleBuilder, fast_path: LineReader | None, text: str) -> None:
+        super().__init__(fast_path, text)
         self.builder = builder

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from hlotool.ir.model import AttributeSet, Computation, Instruction, Module, as_authored
+from hlotool.ir.model import AttributeSet, Computation, Instruction, Module, as_written
 from hlotool.opdefs.base import AttributeSpec, OpDef
 from hlotool.opdefs.codecs.base import Style
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
@@ -103,7 +103,7 @@ class InstructionWriter:
             return None
         called = x.called[0]
         if self.options.lossless:
-            return as_authored(called.root) if called in self.module.hidden else None
+            return as_written(called.root) if called in self.module.hidden else None
         return called.root if is_wrapper(called) else None
 
     def operands(self, x: Instruction) -> str:
@@ -307,7 +307,7 @@ def is_wrapper(computation: Computation) -> bool:
 
 
 def typed_literal_text(literal: Literal) -> str:
-    """The lossless form of `literal=`: each array behind its shape."""
+    """The lossless form of `literal=`: each array after its shape."""
     if not literal.shape.is_tuple:
         return f"{literal.shape.text} {literal_text(literal)}"
     out: list[str] = []

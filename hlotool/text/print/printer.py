@@ -8,7 +8,7 @@ from typing import Any
 
 from hlotool.collection import no_garbage_collection
 from hlotool.errors import HlotoolError, Source
-from hlotool.ir.model import Computation, Instruction, Module, as_authored
+from hlotool.ir.model import Computation, Instruction, Module, as_written
 from hlotool.ir.names import unique_names
 from hlotool.ir.walk import computation_post_order, fusion_computations, print_order
 from hlotool.memo import Memo
@@ -112,7 +112,7 @@ class ModulePrinter:
     def copied_body(self, computation: Computation) -> str | None:
         """The source of a computation's instructions if this is how they are printed, None if they must be written.
 
-        The fused path has vouched for all but the attributes; those are compared here, once for each distinct text.
+        The fast path has vouched for all but the attributes; those are compared here, once for each distinct text.
         """
         span, source = computation.printed_span, self.module.source
         if span is None or source is None:
@@ -220,7 +220,7 @@ class ModulePrinter:
         options, writer = self.options, self.writer
         indent = "  " * level
         if options.lossless:
-            order, root = _as_authored(computation)
+            order, root = _as_written(computation)
         else:
             order, root = print_order(self.module, computation, self.fused), computation.root
         outer = writer.canonical
@@ -280,9 +280,9 @@ class _Plan:
             self.rows.append((spec.name, None if spec.default is REQUIRED else spec.default, spec.always, called, write, {}))
 
 
-def _as_authored(computation: Computation) -> tuple[list[Instruction], Instruction]:
+def _as_written(computation: Computation) -> tuple[list[Instruction], Instruction]:
     """Instructions and root as the text gave them: XLA annotates the roots of asynchronous computations anew."""
-    root = as_authored(computation.root)
+    root = as_written(computation.root)
     if root is computation.root:
         return computation.instructions, root
     return [root if x is computation.root else x for x in computation.instructions], root
@@ -311,7 +311,7 @@ def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
     copied = printer.copied_body(computation)
     if copied is not None:
         append(copied)
-    instructions, root = _as_authored(computation) if copied is None else ([], root)
+    instructions, root = _as_written(computation) if copied is None else ([], root)
     for x in instructions:
         op, operands, attributes, shape = x.op, x.operands, x.attributes, x.shape
         if op in special:

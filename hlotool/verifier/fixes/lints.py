@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlotool.errors import Edit
-from hlotool.text.parse.lexer import skip_blanks
-from hlotool.text.source.comments import comment_spans
+from hlotool.text.source.trivia import comment_spans, skip_trivia
 from hlotool.verifier.fixing import Faulty, fixer
 
 __all__: list[str] = []
@@ -33,7 +32,7 @@ def dead_computation(faulty: Faulty) -> Iterator[Edit]:
 
 def _removed(text: str, start: int, end: int) -> Iterator[Edit]:
     """Whole lines, unless something else stands on them, or a comment."""
-    start = skip_blanks(text, start)
+    start = skip_trivia(text, start)
     first = text.rfind("\n", 0, start) + 1
     if text[first:start].strip():
         return
@@ -41,7 +40,7 @@ def _removed(text: str, start: int, end: int) -> Iterator[Edit]:
         end += 1
     is_line = end == len(text) or text[end - 1] == "\n"
     if is_line and next(comment_spans(text[first:end]), None) is None:
-        # A blank line before and one behind would become two.
+        # A empty line before and one after would become two.
         while text.startswith("\n", end) and (first == 0 or text.endswith("\n\n", 0, first)):
             end += 1
         yield Edit(first, end, "")

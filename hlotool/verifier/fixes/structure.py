@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from hlotool.errors import Edit
-from hlotool.text.parse.lexer import skip_blanks
+from hlotool.text.source.trivia import skip_trivia
 from hlotool.verifier.fixing import Faulty, fixer
 
 __all__: list[str] = []
@@ -23,7 +23,7 @@ def missing_root(faulty: Faulty) -> Iterator[Edit]:
     """Make the last instruction the root."""
     computation = faulty.computation
     if computation is not None and computation.instructions and computation.instructions[-1].start >= 0:
-        at = skip_blanks(faulty.source.text, computation.instructions[-1].start)
+        at = skip_trivia(faulty.source.text, computation.instructions[-1].start)
         if not faulty.source.text.startswith("ROOT ", at):
             yield Edit(at, at, "ROOT ")
 
@@ -33,7 +33,7 @@ def no_entry(faulty: Faulty) -> Iterator[Edit]:
     """Make the last computation the entry."""
     computations = faulty.module.computations
     if computations and computations[-1].start >= 0:
-        at = skip_blanks(faulty.source.text, computations[-1].start)
+        at = skip_trivia(faulty.source.text, computations[-1].start)
         if not faulty.source.text.startswith("ENTRY", at):
             yield Edit(at, at, "ENTRY ")
 
@@ -43,7 +43,7 @@ def operand_annotation(faulty: Faulty) -> Iterator[Edit]:
     """Annotate the operand with its shape."""
     text, at = faulty.source.text, faulty.offset
     end = _shape_end(text, at)
-    name = re.compile(r"%?+([A-Za-z0-9_.\-]++)").match(text, skip_blanks(text, end))
+    name = re.compile(r"%?+([A-Za-z0-9_.\-]++)").match(text, skip_trivia(text, end))
     computation = faulty.computation
     defined = next((x for x in computation.instructions if name is not None and x.name == name[1]), None) if computation is not None else None
     if defined is not None and at < end:
@@ -54,7 +54,7 @@ def operand_annotation(faulty: Faulty) -> Iterator[Edit]:
 def signature_result(faulty: Faulty) -> Iterator[Edit]:
     """Write the root's shape into the signature."""
     computation, text = faulty.computation, faulty.source.text
-    start = skip_blanks(text, faulty.offset)
+    start = skip_trivia(text, faulty.offset)
     end = _shape_end(text, start)
     if computation is not None and computation.root is not None and end > start:
         yield Edit(start, end, computation.root.shape.text_without_layout)
@@ -66,8 +66,8 @@ def signature_parameters(faulty: Faulty) -> Iterator[Edit]:
     computation, text = faulty.computation, faulty.source.text
     if computation is None or computation.start < 0:
         return
-    start = skip_blanks(text, computation.start)
-    opening = _OPENING.match(text, skip_blanks(text, start + len("ENTRY")) if text.startswith("ENTRY", start) else start)
+    start = skip_trivia(text, computation.start)
+    opening = _OPENING.match(text, skip_trivia(text, start + len("ENTRY")) if text.startswith("ENTRY", start) else start)
     if opening is None:
         return
     end = _closing(text, opening.end() - 1)
@@ -78,7 +78,7 @@ def signature_parameters(faulty: Faulty) -> Iterator[Edit]:
 
 
 def _shape_end(text: str, start: int) -> int:
-    """Offset behind the shape at `start`; `start` itself when none is there."""
+    """Offset after the shape at `start`; `start` itself when none is there."""
     if text.startswith("(", start):
         return max(start, _closing(text, start))
     array = _ARRAY.match(text, start)
@@ -86,7 +86,7 @@ def _shape_end(text: str, start: int) -> int:
 
 
 def _closing(text: str, start: int) -> int:
-    """Offset behind the parenthesis that closes the one at `start`, -1 when none does."""
+    """Offset after the parenthesis that closes the one at `start`, -1 when none does."""
     depth = 0
     for k in range(start, len(text)):
         if text[k] == "(":

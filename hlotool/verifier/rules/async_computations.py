@@ -70,7 +70,7 @@ def _threads(facts: Facts, computation: Computation, x: Instruction) -> Iterator
 
 
 def _written_thread(facts: Facts, called: Computation) -> str | None:
-    """The thread that stands behind a computation's closing brace; XLA's reader puts the start's in its place.
+    """The thread that stands after a computation's closing brace; XLA's reader puts the start's in its place.
 
     A text that leaves it out is not at fault: compilers' own tests do so.
     """

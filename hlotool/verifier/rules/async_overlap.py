@@ -12,7 +12,7 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# What could be moved is looked for among this many instructions behind a done.
+# What could be moved is looked for among this many instructions after a done.
 _FORESIGHT = 100
 
 
@@ -45,7 +45,7 @@ def _idle(facts: Facts, computation: Computation, span: Span) -> Finding:
 
 
 def _independent(computation: Computation, span: Span) -> Instruction | None:
-    """An instruction close behind a done that takes time and does not need its result."""
+    """An instruction close after a done that takes time and does not need its result."""
     dependent = {span.done}
     for x in computation.instructions[span.last + 1 : span.last + 1 + _FORESIGHT]:
         if not dependent.isdisjoint(x.operands) or not dependent.isdisjoint(x.control_predecessors):

@@ -122,7 +122,7 @@ def elements_of_tuples(facts: Facts) -> Iterator[Finding]:
 def layout_round_trips(facts: Facts) -> Iterator[Finding]:
     """A layout is changed once.
 
-    Checks: a copy to another layout behind a transpose, or behind another copy that changed the layout.
+    Checks: a copy to another layout after a transpose, or after another copy that changed the layout.
     Why: each moves all bytes; the first could have written them in the right order.
     Bad: `copy(a)` to {1,0} with `a = f32[2,3]{0,1} copy(p)` of f32[2,3]{1,0}
     Good: p

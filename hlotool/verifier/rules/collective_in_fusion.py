@@ -22,7 +22,7 @@ def collective_in_fusion(facts: Facts) -> Iterator[Finding]:
     Checks: no collective, transfer or custom call with side effects in the body of a fusion.
     Why: a fusion becomes one kernel, which cannot wait for other devices or the host.
     Bad: an all-reduce in a computation that `fusion(p), calls=f` names
-    Good: the all-reduce behind the fusion
+    Good: the all-reduce after the fusion
     """
     bodies = {called for called, calls in facts.callers.items() if any(x.op.name == "fusion" for _, x in calls)}
     for computation, x in facts.instructions_of(*_COMMUNICATING, "custom-call"):

@@ -47,7 +47,7 @@ def _already_said(x: Instruction, predecessor: Instruction, places: dict[Instruc
     seen: set[Instruction] = set()
     while pending and len(seen) < _MOST_STEPS:
         y = pending.pop()
-        # Nothing depends on what stands behind it.
+        # Nothing depends on what stands after it.
         if y in seen or places.get(y, 0) <= earliest:
             continue
         seen.add(y)

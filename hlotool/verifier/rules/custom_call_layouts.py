@@ -18,7 +18,7 @@ def custom_call_layouts(facts: Facts) -> Iterator[Finding]:
 
     Checks: where `operand_layout_constraints` are given and operands or result have layouts, each constraint and the result has one (scalars
     need none). In a text without layouts XLA's tests hold constraints without them for valid.
-    Why: the function behind the call reads and writes memory in exactly these layouts.
+    Why: the function after the call reads and writes memory in exactly these layouts.
     Bad: `custom-call(a), custom_call_target="t", operand_layout_constraints={f32[4]}`
     Good: `custom-call(a), custom_call_target="t", operand_layout_constraints={f32[4]{0}}`
     """

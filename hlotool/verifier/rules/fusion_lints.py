@@ -1,4 +1,4 @@
-"""W041, W042 and W044: what fusion and rematerialisation left behind."""
+"""W041, W042 and W044: what fusion and rematerialisation left after."""
 
 from __future__ import annotations
 

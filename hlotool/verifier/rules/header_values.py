@@ -42,7 +42,7 @@ def header_values(facts: Facts) -> Iterator[Finding]:
     late = next((b for a, b in pairwise(written) if _ORDER[a] > _ORDER[b]), None)
     if late is not None:
         before = next(name for name in written if _ORDER[name] > _ORDER[late])
-        yield Finding("M024", None, None, late, f"'{late}' stands behind '{before}'", "XLA prints it in front; the formatter puts it there")
+        yield Finding("M024", None, None, late, f"'{late}' stands after '{before}'", "XLA prints it in front; the formatter puts it there")
     if not module.is_scheduled and module.source is not None and _COMPILED in module.source.filename:
         yield Finding("M026", None, None, 0, f"the file is called {_COMPILED}, but the module is not scheduled", "reports on memory are guesses")
 

@@ -15,7 +15,7 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 _ALIAS, _DONOR = "input_output_alias", "buffer_donor"
-# The entry of a pair in text that says its kind, behind the output's index, the parameter's number and its index.
+# The entry of a pair in text that says its kind, after the output's index, the parameter's number and its index.
 _KIND = 3
 
 Buffer = tuple[int, Index]

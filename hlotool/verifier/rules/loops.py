@@ -104,7 +104,7 @@ def unused_state(facts: Facts) -> Iterator[Finding]:
     """A loop carries only what it reads or changes.
 
     Checks: elements of the state that the body passes on unchanged and that neither body nor condition reads.
-    Why: the value before the loop is the value behind it; carrying it costs memory and hides that.
+    Why: the value before the loop is the value after it; carrying it costs memory and hides that.
     Bad: `tuple(j, u)` with `u = f32[4] get-tuple-element(t), index=1` and no other user of u
     Good: a state without it
     """

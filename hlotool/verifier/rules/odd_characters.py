@@ -12,7 +12,7 @@ __all__: list[str] = []
 
 _KINDS = {
     "a line ends with CRLF": re.compile(r"\r\n"),
-    "a line ends with blanks": re.compile(r"(?<![ \t])[ \t]++(?=\r?\n|\Z)"),
+    "a line ends with whitespace": re.compile(r"(?<![ \t])[ \t]++(?=\r?\n|\Z)"),
     "there is a tab": re.compile(r"\t"),
     "there is a control character": re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)"),
     "there is a byte that is not UTF-8": re.compile(r"[\udc80-\udcff]"),
@@ -23,7 +23,7 @@ _KINDS = {
 def odd_characters(facts: Facts) -> Iterator[Finding]:
     """Lines hold printable characters and end with a line feed.
 
-    Checks: no CRLF, tabs, blanks at the ends of lines, control characters or bytes that are not UTF-8; each kind is reported once.
+    Checks: no CRLF, tabs, whitespace at the ends of lines, control characters or bytes that are not UTF-8; each kind is reported once.
     Why: XLA takes most of them, but comparing, searching and editing the file does not.
     Bad: a line that ends with a carriage return
     Good: what hlotool fmt writes

@@ -25,7 +25,7 @@ def reducers(facts: Facts) -> Iterator[Finding]:
     one operation, is associative (C032); an init value that is a constant is the identity of the operation (C033).
     Why: backends combine in any order, in parallel, and may apply the init value several times or not at all.
     Bad: `reduce(a, one), to_apply=add` with `one = f32[] constant(1)`
-    Good: `reduce(a, zero), to_apply=add`, and an add behind it
+    Good: `reduce(a, zero), to_apply=add`, and an add after it
     """
     for computation, x in facts.instructions_of(*_COLLECTIVES):
         called: Computation = x.attributes["to_apply"]

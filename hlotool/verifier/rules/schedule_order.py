@@ -38,7 +38,7 @@ def schedule_order(facts: Facts) -> Iterator[Finding]:
 
 
 def _is_in_order(computation: Computation) -> bool:
-    """Whether each instruction is there once, behind what it depends on; asked of every scheduled module, so it does no more than that."""
+    """Whether each instruction is there once, after what it depends on; asked of every scheduled module, so it does no more than that."""
     seen: set[Instruction] = set()
     has, add = seen.issuperset, seen.add
     for x in computation.instructions:

@@ -115,7 +115,7 @@ class _Order:
             return None
         first = pending[0]
         if x.op.name in _COLLECTIVES:
-            return f"'{x.op.name}' stands between '{first.name}' and its {_other(first)}", f"move it behind the {_other(first)}"
+            return f"'{x.op.name}' stands between '{first.name}' and its {_other(first)}", f"move it after the {_other(first)}"
         if first.op.name != x.op.name:
             return None if _match(x, pending) is not None else (f"no pending {_other(x)} has the pairs of '{x.name}'", None)
         fault = _fault(tuple(pair for y in (*pending, x) for pair in pairs_of(y)))

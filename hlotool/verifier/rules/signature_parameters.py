@@ -52,7 +52,7 @@ def _differences(computation: Computation, parameters: list[Instruction], announ
     for k, ((at, name, shape), parameter) in enumerate(zip(announced, parameters, strict=True)):
         if name != parameter.name:
             message = f"the signature calls parameter {k} '{name}', the instruction is '{parameter.name}'"
-        elif _without_blanks(shape) not in (_without_blanks(parameter.shape.text_without_layout), _without_blanks(parameter.shape.text)):
+        elif _without_whitespace(shape) not in (_without_whitespace(parameter.shape.text_without_layout), _without_whitespace(parameter.shape.text)):
             message = f"the signature says that parameter {k} is {shape}, instruction '{parameter.name}' is {parameter.shape.text_without_layout}"
         else:
             continue
@@ -60,5 +60,5 @@ def _differences(computation: Computation, parameters: list[Instruction], announ
         return
 
 
-def _without_blanks(text: str) -> str:
+def _without_whitespace(text: str) -> str:
     return "".join(text.split())

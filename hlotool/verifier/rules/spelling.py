@@ -33,17 +33,17 @@ def spelling(facts: Facts) -> Iterator[Finding]:
         return
     for computation in facts.module.computations:
         root = computation.root
-        behind = sum(x.start > root.start for x in computation.instructions) if root is not computation.instructions[-1] else 0
-        if behind and is_marked_root(source.text, root):
-            verb = "follows" if behind == 1 else "follow"
-            yield Finding("S043", computation, root, "instruction", f"{count(behind, 'instruction')} {verb} ROOT", "write ROOT last")
+        after = sum(x.start > root.start for x in computation.instructions) if root is not computation.instructions[-1] else 0
+        if after and is_marked_root(source.text, root):
+            verb = "follows" if after == 1 else "follow"
+            yield Finding("S043", computation, root, "instruction", f"{count(after, 'instruction')} {verb} ROOT", "write ROOT last")
 
 
 @module_rule("S044", stage="lint")
 def behind_entry(facts: Facts) -> Iterator[Finding]:
     """The entry computation comes last.
 
-    Checks: no computation stands behind the one that is marked ENTRY.
+    Checks: no computation stands after the one that is marked ENTRY.
     Why: computations are defined before they are called, so nothing can reach it.
     Bad: `f { ... }` below `ENTRY main { ... }`
     Good: `f` above it, and a call of it
@@ -53,7 +53,7 @@ def behind_entry(facts: Facts) -> Iterator[Finding]:
         return
     for computation in facts.module.computations:
         if computation.start > entry.end and is_written(source.text, computation):
-            message = f"computation '{computation.name}' is behind ENTRY and cannot be reached"
+            message = f"computation '{computation.name}' is after ENTRY and cannot be reached"
             yield Finding("S044", computation, None, computation.start, message, "move it up and call it, or remove it")
 
 

@@ -15,7 +15,7 @@ __all__: list[str] = []
 _CODES = {"send": "A020", "recv": "A021", "recv-done": "A021"}
 _GIVES = {"send": "(data, u32[], token[])", "recv": "(data, u32[], token[])", "recv-done": "(data, token[])"}
 _SHAPE = Place("shape")
-# Layouts, comments and blanks, which nobody compares here.
+# Layouts, comments and whitespace, which nobody compares here.
 _ASIDE = re.compile(r"/\*.*?\*/|//[^\n]*|\{[^{}]*\}|\s+", re.DOTALL)
 
 

@@ -34,13 +34,13 @@ def compare_findings(found: Iterable[Diagnostic], wanted: list[Expected]) -> Non
 def parsed(text: str, filename: str = "<string>") -> Module:
     """The module, by both paths of the parser, which must agree."""
     try:
-        fused = parse_source(Source(text, filename))
+        fast = parse_source(Source(text, filename))
     except ParseError as error:
         raise Mismatch(f"does not parse: {'; '.join(map(str, error.diagnostics))}") from None
-    found = differences(fused, parse_source(Source(text), fused=False))
+    found = differences(fast, parse_source(Source(text), fast_path=False))
     if found:
-        raise Mismatch(f"fused and slow path differ: {found[:3]}")
-    return fused
+        raise Mismatch(f"fast and grammar path differ: {found[:3]}")
+    return fast
 
 
 def same(wanted: str, found: str, what: str) -> None:

@@ -45,7 +45,7 @@ def formatted_well(path: Path, case: Case) -> None:
     wanted = case.text if case.output is None else case.output
     same(wanted, found, "the formatted text differs")
     if wanted != found:
-        raise Mismatch("only blanks at the end differ")
+        raise Mismatch("only whitespace at the end differ")
     before, after = (parse_all(text, strict=False) for text in (case.text, found))
     for a, b in zip(before, after, strict=True):
         for difference in differences(a, b):

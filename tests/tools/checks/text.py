@@ -47,23 +47,23 @@ def printed_like_xla(path: Path, case: Case) -> None:
     module = parsed(read_bytes_as_text(path))
     same(wanted, to_text(module, XLA_WITH_CONSTANTS), "the print differs from XLA's")
     _lossless(module)
-    if parsed(wanted).fused_count == 0:
-        raise Mismatch("the fused path read nothing of XLA's print")
+    if parsed(wanted).fast_count == 0:
+        raise Mismatch("the fast path read nothing of XLA's print")
 
 
 def _faults(text: str) -> list[Diagnostic]:
     """What is wrong with a text, which both paths of the parser must refuse on the same line."""
     found = []
-    for fused in (False, True):
+    for fast_path in (False, True):
         try:
-            parse_source(Source(text), fused=fused)
+            parse_source(Source(text), fast_path=fast_path)
         except ParseError as error:
             found.append(error.diagnostics)
         else:
-            raise Mismatch(f"was accepted by the {'fused' if fused else 'slow'} path")
+            raise Mismatch(f"was accepted by the {'fast' if fast_path else 'grammar'} path")
     slow, fast = found
     if [(d.line, d.code) for d in slow] != [(d.line, d.code) for d in fast]:
-        raise Mismatch(f"the paths report different things:\n  slow  {list(map(str, slow))}\n  fused {list(map(str, fast))}")
+        raise Mismatch(f"the paths report different things:\n  grammar {list(map(str, slow))}\n  fast    {list(map(str, fast))}")
     return fast
 
 

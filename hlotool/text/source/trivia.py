@@ -1,6 +1,6 @@
-"""Comments of a text, told apart from what only looks like one inside strings and raw dictionaries.
+"""Trivia: the whitespace and comments between tokens, as regular expressions, and the comments of a whole text.
 
-What they mean is not decided here; the parser has a rule of its own for them.
+Comments are told apart from what only looks like one inside strings and raw dictionaries. The grammar says the same in its own notation.
 """
 
 from __future__ import annotations
@@ -10,15 +10,32 @@ from collections.abc import Iterator
 
 from hlotool.shapes.strings import raw_dict_end
 
-__all__ = ["comment_spans"]
+__all__ = ["BLOCK_COMMENT", "COMMENT", "LINE_COMMENT", "TRIVIA", "comment_spans", "skip_trivia"]
 
-_SOLID = r"(?P<comment>//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)|\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'"
-_COMMENT = re.compile(r"//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/")
+LINE_COMMENT = r"//[^\r\n]*+"
+BLOCK_COMMENT = r"/\*(?:[^*]++|\*(?!/))*+\*/"
+COMMENT = rf"(?:{LINE_COMMENT}|{BLOCK_COMMENT})"
+TRIVIA = rf"(?:[ \t\r\n]++|{COMMENT})*+"
+"""Any amount of whitespace and comments; never fails, since it also matches nothing."""
+
+_TRIVIA = re.compile(TRIVIA)
+_SOLID = rf"(?P<comment>{COMMENT})|\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'"
+_COMMENT = re.compile(COMMENT)
 _TOKEN = re.compile(rf"{_SOLID}|(?P<list>\bfrontend_attributes=)|(?P<raw>\bbackend_config=)", re.DOTALL)
 # In the braces of frontend attributes, whose values may be dictionaries that nobody reads.
 _ENTRY = re.compile(rf"{_SOLID}|(?P<open>\{{)|(?P<end>\}})|(?P<raw>[A-Za-z_][A-Za-z0-9_.\-]*+=)", re.DOTALL)
 # What may stand between a name and its value, and the brace of the value.
-_VALUE = re.compile(r"(?P<gap>(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+)(?P<brace>\{)?+")
+_VALUE = re.compile(rf"(?P<gap>{TRIVIA})(?P<brace>\{{)?+")
+
+
+def skip_trivia(text: str, start: int) -> int:
+    """Offset of the first token at or after `start`.
+
+    >>> skip_trivia("  // one\\n/* two */ x", 0)
+    19
+    """
+    match = _TRIVIA.match(text, start)
+    return match.end() if match else start
 
 
 def comment_spans(text: str) -> Iterator[tuple[int, int]]:

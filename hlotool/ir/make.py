@@ -44,7 +44,7 @@ def inferred_shape(op: OpDef, operands: Sequence[Shape], attributes: Mapping[str
     >>> inferred_shape(definition("transpose"), [array_shape("f32", (2, 3))], {"dimensions": (1, 0)}).text_without_layout
     'f32[3,2]'
     """
-    if not op.infers:
+    if not (op.infers or op.shape_ignored):
         raise Violation("S037", "shape", f"the result shape of '{op.name}' cannot be inferred", f"write it before '{op.name}'")
     arguments = {name: seen_by_ops(attributes[name], _program_shape) for name in op.attributes if name in attributes}
     return op.infer(*operands, **arguments)
@@ -56,8 +56,6 @@ def attribute_set(op: OpDef, values: Mapping[str, Any]) -> AttributeSet:
     >>> attribute_set(definition("get-tuple-element"), {"index": 0})
     {'index': 0}
     """
-    if not values and not op.required:
-        return NO_ATTRIBUTES
     for name in values:
         if name not in op.attributes and name not in COMMON_ATTRIBUTES:
             meant = nearest(name, [*op.attributes, *COMMON_ATTRIBUTES])
@@ -65,7 +63,9 @@ def attribute_set(op: OpDef, values: Mapping[str, Any]) -> AttributeSet:
     missing = [name for name in op.required if name not in values]
     if missing:
         raise EditError(f"'{op.name}' needs the attribute '{missing[0]}'")
-    return AttributeSet(values)
+    if not values:
+        return NO_ATTRIBUTES
+    return values if isinstance(values, AttributeSet) else AttributeSet(values)
 
 
 def make_instruction(
@@ -91,7 +91,7 @@ def make_instruction(
     op = definition(opcode)
     if op.arity >= 0 and len(operands) != op.arity:
         raise EditError(f"'{op.name}' takes {op.arity} operand{'' if op.arity == 1 else 's'}, got {len(operands)}")
-    values = attributes if isinstance(attributes, AttributeSet) else attribute_set(op, attributes)
+    values = attribute_set(op, attributes)
     if shape is None and isinstance(immediate, Literal):
         shape = immediate.shape
     if shape is None:

@@ -22,7 +22,7 @@ from mangling import (
 
 from hlotool.errors import InternalError
 from hlotool.ir.model import Module
-from hlotool.text.formatting import formatter, proof
+from hlotool.text.formatting import equivalence, formatter
 from hlotool.text.formatting.formatter import format_text
 from hlotool.text.parse.line_reader import NoLines
 from hlotool.text.parse.parser import parse
@@ -42,9 +42,9 @@ def test_mangled_texts(batch: int) -> None:
 @pytest.mark.parametrize("seed", range(20 * MANY))
 def test_lines_and_grammar_format_alike(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     case = random_case(seed, 5)
-    text = format_text(case.text, proved=False)
-    monkeypatch.setattr(formatter, "FormattedLines", lambda session, callback: NoLines())
-    assert format_text(case.text, proved=False) == text
+    text = format_text(case.text, checked=False)
+    monkeypatch.setattr(formatter, "LineFormatter", lambda session, callback: NoLines())
+    assert format_text(case.text, checked=False) == text
 
 
 @pytest.mark.parametrize("seed", range(20 * MANY))
@@ -69,7 +69,7 @@ def test_tokens_are_those_of_the_text() -> None:
     assert " ".join(words) == 'HloModule m ENTRY e { ROOT p = f32 [ 2 ] { 0 } parameter ( 0 ) , metadata= { op_name= "a b" } }'
 
 
-# ---- the proof --------------------------------------------------------------------------------------------------------
+# ---- the equivalence --------------------------------------------------------------------------------------------------------
 
 
 TEXT = """HloModule m, is_scheduled=true
@@ -176,4 +176,4 @@ def test_the_proof_refuses_random_losses(monkeypatch: pytest.MonkeyPatch, seed: 
         refused += 1
     monkeypatch.setattr(formatter, "_formatted", honest)
     assert refused
-    assert proof.comments_of(after)
+    assert equivalence.comment_counts(after)

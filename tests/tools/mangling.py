@@ -199,11 +199,11 @@ def _module(text: str) -> Module:
 
 def fault(case: Mangled) -> str | None:
     """What is wrong with the formatted text of a mangled one."""
-    after = format_text(case.text, proved=False)
+    after = format_text(case.text, checked=False)
     difference = next(differences(_module(case.original), _module(after)), None)
     if difference is not None:
         return f"another module: {difference}"
-    if format_text(after, proved=False) != after:
+    if format_text(after, checked=False) != after:
         return "no fixed point"
     for comment in case.comments:
         if after.count(comment) != 1:
@@ -214,7 +214,7 @@ def fault(case: Mangled) -> str | None:
     if any(line != line.rstrip() for line in after.splitlines() if "<" not in line):
         return "whitespace at the end of a line"
     # An author's comments belong to other lines when line ends come between.
-    if not case.comments and "//" not in case.original and _lines(after) != _lines(format_text(case.original, proved=False)):
+    if not case.comments and "//" not in case.original and _lines(after) != _lines(format_text(case.original, checked=False)):
         return "whitespace made a difference"
     return None
 
@@ -258,12 +258,12 @@ def _moved(before: str, after: str) -> str | None:
 def width_fault(text: str, width: int) -> str | None:
     """What is wrong with a formatted text that is broken into lines of `width` characters."""
     style = FormatStyle(width=width)
-    wrapped = format_text(text, style, proved=False)
+    wrapped = format_text(text, style, checked=False)
     difference = next(differences(_module(text), _module(wrapped)), None)
     if difference is not None:
         return f"another module: {difference}"
-    if format_text(wrapped, style, proved=False) != wrapped:
+    if format_text(wrapped, style, checked=False) != wrapped:
         return "wrapping is no fixed point"
-    if format_text(wrapped, proved=False) != format_text(text, proved=False):
+    if format_text(wrapped, checked=False) != format_text(text, checked=False):
         return "wrapping cannot be undone"
     return None

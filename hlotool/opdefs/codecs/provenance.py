@@ -10,7 +10,7 @@ from hlotool.opdefs.codecs.base import CODECS, Style, builds, codec
 from hlotool.opdefs.codecs.scalars import float_text, integer, string
 from hlotool.shapes.metadata import FileLocation, Metadata, StackFrame, StackTables
 from hlotool.shapes.strings import is_raw_dict, quote
-from hlotool.shapes.values import Domain, Origin, OriginLeaf, Statistics
+from hlotool.shapes.values import DomainMetadata, Origin, OriginLeaf, StatisticsViz
 
 __all__ = ["origin_text"]
 
@@ -128,11 +128,11 @@ def build_statistic(children: list[Any]) -> tuple[str, float]:
 
 
 @builds("statistics")
-def build_statistics(children: list[Any]) -> Statistics:
-    return Statistics(integer(children[1]), tuple(children[2:])) if children else Statistics()
+def build_statistics(children: list[Any]) -> StatisticsViz:
+    return StatisticsViz(integer(children[1]), tuple(children[2:])) if children else StatisticsViz()
 
 
-def _write_statistics(value: Statistics, style: Style) -> str:
+def _write_statistics(value: StatisticsViz, style: Style) -> str:
     numbers = "".join(f",{name}={float_text(number, style).removesuffix('.0')}" for name, number in value.values)
     return f"{{visualizing_index={value.visualizing_index}{numbers}}}"
 
@@ -211,7 +211,7 @@ def build_domain_field(children: list[Any]) -> tuple[Any, Any]:
 
 
 @builds("domain")
-def build_domain(children: list[Any]) -> Domain:
+def build_domain(children: list[Any]) -> DomainMetadata:
     brace, *fields = children
     values = _unique(fields, "domain")
     missing = [name for name in ("kind", "entry", "exit") if name not in values]
@@ -219,10 +219,10 @@ def build_domain(children: list[Any]) -> Domain:
         raise Violation("S014", brace.start_pos, f"'{missing[0]}' is missing in this domain")
     if values["kind"] != "sharding":
         raise Violation("S018", brace.start_pos, f'the kind of a domain is "sharding", not {quote(values["kind"])}')
-    return Domain(**values)
+    return DomainMetadata(**values)
 
 
-def _write_domain(value: Domain, style: Style) -> str:
+def _write_domain(value: DomainMetadata, style: Style) -> str:
     write = CODECS["Sharding"].write
     return f'{{kind="{value.kind}", entry={write(value.entry, style)}, exit={write(value.exit, style)}}}'
 

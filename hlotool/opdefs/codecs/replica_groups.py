@@ -56,7 +56,7 @@ def write_replica_groups(value: ReplicaGroups, style: Style) -> str:
     With `full_replica_groups`, groups that cannot be written out raise Violation P030: too many ids, or as many ids as do not fill the groups.
     """
     if style.full_replica_groups:
-        return value.written_out().text
+        return value.as_lists().text
     if style.without_subaxes:
         value = value.without_subaxes()
     return value.text if style.exact else value.spell(exact=False)

@@ -1,4 +1,4 @@
-"""Codecs of numerical options and of memory aliasing: result accuracy, sparsity, aliases, donors, entry layouts, recovery and debug tables."""
+"""Codecs of result accuracy, sparsity, aliases, buffer donors, entry layouts, and tables of origins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hlotool.shapes.values import (
 
 __all__: list[str] = []
 
-_MOST_ULPS = 2.0**63
+_ULPS_LIMIT = 2.0**63
 _MODES = ("default", "highest")
 
 
@@ -41,8 +41,8 @@ def build_result_accuracy(children: list[Any]) -> ResultAccuracy:
     for key, number in children[1:]:
         bounds[str(key)] = number
     ulps = bounds["ulps="]
-    if not -_MOST_ULPS <= ulps < _MOST_ULPS:
-        raise Violation("S017", children[0].start_pos, f"ulps must be a number of 64 bits, not {ulps:g}")
+    if not -_ULPS_LIMIT <= ulps < _ULPS_LIMIT:
+        raise Violation("S017", children[0].start_pos, f"ulps must fit in 64 bits, got {ulps:g}")
     return ResultAccuracy("default", (bounds["atol="], bounds["rtol="], int(ulps)))
 
 
@@ -163,7 +163,7 @@ def _write_recovery_table(value: tuple[Recovery, ...], style: Style) -> str:
 
 
 def escape_lines(text: str) -> str:
-    """Backslashes and double quotes escaped, line ends kept, as XLA writes a module inside a module."""
+    """Escapes backslashes and double quotes but keeps line ends, as XLA does for the text of a module in a table."""
     return "\n".join(escape(line).replace("\\'", "'") for line in text.split("\n"))
 
 

@@ -1,4 +1,4 @@
-"""Codecs of what tools write beside an instruction: metadata, frontend attributes, backend configuration, statistics, origins, domains."""
+"""Codecs of annotations: metadata, stack frames, frontend attributes, backend configurations, statistics, origins and domains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["origin_text"]
 # ---- metadata and stack tables ----------------------------------------------------------------------------------------
 
 
-# XLA refuses numbers outside its enum ProfileType.
+# The number of values of XLA's enum ProfileType; XLA refuses other numbers.
 _PROFILE_TYPES = 4
 
 
@@ -28,7 +28,7 @@ def build_metadata_field(children: list[Any]) -> tuple[Any, Any]:
     if isinstance(value, tuple):
         unknown = [kind for kind in value if not 0 <= kind < _PROFILE_TYPES]
         if unknown:
-            raise Violation("S018", key.start_pos, f"a profile type is 0 to {_PROFILE_TYPES - 1}, not {unknown[0]}")
+            raise Violation("S018", key.start_pos, f"a profile type must be between 0 and {_PROFILE_TYPES - 1}, got {unknown[0]}")
         return key, value
     return key, string(value) if value.type == "STRING" else integer(value, bits=32)
 
@@ -39,6 +39,7 @@ def build_metadata(children: list[Any]) -> Metadata:
 
 
 def _unique(fields: list[tuple[Any, Any]], where: str) -> dict[str, Any]:
+    """The fields by name; Violation if one occurs twice."""
     values: dict[str, Any] = {}
     for key, value in fields:
         name = key[:-1]
@@ -58,18 +59,18 @@ def build_table_field(children: list[Any]) -> tuple[Any, int]:
     return children[0], integer(children[1], bits=32)
 
 
-def _row(children: list[Any], kind: type, wanted: tuple[str, ...]) -> Any:
+def _row(children: list[Any], kind: type, required: tuple[str, ...]) -> Any:
     values = _unique(children[1:], "a stack table")
-    missing = [name for name in wanted if name not in values]
+    missing = [name for name in required if name not in values]
     if missing:
-        raise Violation("S014", children[0].start_pos, f"'{missing[0]}' is missing in this row")
+        raise Violation("S014", children[0].start_pos, f"'{missing[0]}' is missing from this row")
     return kind(**values)
 
 
 @builds("file_location")
 def build_file_location(children: list[Any]) -> FileLocation:
-    wanted = ("file_name_id", "function_name_id", "line", "end_line", "column", "end_column")
-    location: FileLocation = _row(children, FileLocation, wanted)
+    required = ("file_name_id", "function_name_id", "line", "end_line", "column", "end_column")
+    location: FileLocation = _row(children, FileLocation, required)
     return location
 
 
@@ -171,14 +172,18 @@ def build_synthetic_origin(children: list[Any]) -> Origin:
 
 
 def leaf_text(leaf: OriginLeaf) -> str:
-    """`{"name" {1,0}}`; XLA does not escape the name."""
+    """The text `{"name" {1,0}}`. As in XLA, the name is not escaped."""
     if leaf.name is None:
         return "{}"
     return f'{{"{leaf.name}"' + (f" {{{','.join(map(str, leaf.index))}}}" if leaf.index else "") + "}"
 
 
 def origin_text(tree: object) -> str:
-    """The tree with its parentheses: `({"p"}, {"q" {1,0}})`."""
+    """The text of a tree, with its parentheses: `({"p"}, {"q" {1,0}})`.
+
+    >>> origin_text((OriginLeaf("p"), OriginLeaf("q", (1, 0))))
+    '({"p"}, {"q" {1,0}})'
+    """
     out: list[str] = []
     stack: list[object] = [tree]
     while stack:
@@ -216,9 +221,9 @@ def build_domain(children: list[Any]) -> DomainMetadata:
     values = _unique(fields, "domain")
     missing = [name for name in ("kind", "entry", "exit") if name not in values]
     if missing:
-        raise Violation("S014", brace.start_pos, f"'{missing[0]}' is missing in this domain")
+        raise Violation("S014", brace.start_pos, f"'{missing[0]}' is missing from this domain")
     if values["kind"] != "sharding":
-        raise Violation("S018", brace.start_pos, f'the kind of a domain is "sharding", not {quote(values["kind"])}')
+        raise Violation("S018", brace.start_pos, f'the kind of a domain must be "sharding", got {quote(values["kind"])}')
     return DomainMetadata(**values)
 
 

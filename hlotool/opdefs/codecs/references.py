@@ -1,6 +1,6 @@
-"""Codecs of attributes that name computations, instructions or typed literals.
+"""Codecs of attributes that refer to computations, instructions or typed literals.
 
-The text floor builds these values, because they refer to a module's parts; the printer hands their names to the writers here.
+`text.parse` builds these values, since they need the module; the printer passes names to the writers here.
 """
 
 from __future__ import annotations

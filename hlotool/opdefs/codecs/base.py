@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from hlotool.record import Record
 
-__all__ = ["BUILDERS", "CODECS", "Codec", "Style", "builds", "codec"]
+__all__ = ["BUILDERS", "CODECS", "Codec", "WriteStyle", "builds", "codec"]
 
 Builder = TypeVar("Builder", bound=Callable[[list[Any]], Any])
 
@@ -22,7 +22,7 @@ A builder raises Violation with the `start_pos` of the offending token as `at`.
 """
 
 
-class Style(Record):
+class WriteStyle(Record):
     """How values are written; the fields correspond to XLA's print options.
 
     With `exact`, numbers are written so that they read back bit for bit; XLA itself writes only six digits of some of them.
@@ -46,7 +46,7 @@ class Codec(Record):
 
     kind: str
     rule: str
-    write: Callable[[Any, Style], str]
+    write: Callable[[Any, WriteStyle], str]
     convert: Callable[[Any], Any] | None = None
 
 
@@ -67,7 +67,7 @@ def builds(*rules: str) -> Callable[[Builder], Builder]:
     return wrap
 
 
-def codec(kind: str, rule: str, write: Callable[[Any, Style], str], convert: Callable[[Any], Any] | None = None) -> None:
+def codec(kind: str, rule: str, write: Callable[[Any, WriteStyle], str], convert: Callable[[Any], Any] | None = None) -> None:
     """Adds a codec to CODECS. Raises ValueError if the kind has one already."""
     if kind in CODECS:
         raise ValueError(f"kind {kind} has two codecs")

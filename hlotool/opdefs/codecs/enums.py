@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hlotool.errors import Violation, nearest
-from hlotool.opdefs.codecs.base import Style, codec
+from hlotool.opdefs.codecs.base import WriteStyle, codec
 from hlotool.record import Record
 
 __all__ = ["ENUMS", "EnumKind"]
@@ -50,11 +50,11 @@ def _choose(token: Any, kind: EnumKind) -> str:
     raise Violation("S018", token.start_pos, f"'{token[:60]}' is not one of {allowed}", f"did you mean '{suggestion}'?" if suggestion else None)
 
 
-def _write_precisions(value: tuple[str, ...], style: Style) -> str:
+def _write_precisions(value: tuple[str, ...], style: WriteStyle) -> str:
     return "{" + ",".join(value) + "}"
 
 
-def _write_word(value: str, style: Style) -> str:
+def _write_word(value: str, style: WriteStyle) -> str:
     return value
 
 

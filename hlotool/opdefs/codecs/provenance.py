@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.codecs.base import CODECS, Style, builds, codec
+from hlotool.opdefs.codecs.base import CODECS, WriteStyle, builds, codec
 from hlotool.opdefs.codecs.scalars import float_text, integer, string
 from hlotool.shapes.metadata import FileLocation, Metadata, StackFrame, StackTables
 from hlotool.shapes.strings import is_raw_dict, quote
@@ -107,11 +107,11 @@ def build_frontend_attributes(children: list[Any]) -> dict[str, str]:
     return dict(children)
 
 
-def _write_frontend_attributes(value: dict[str, str], style: Style) -> str:
+def _write_frontend_attributes(value: dict[str, str], style: WriteStyle) -> str:
     return "{" + ",".join(f"{key}={_write_raw(value[key], style)}" for key in sorted(value)) + "}"
 
 
-def _write_raw(value: str, style: Style) -> str:
+def _write_raw(value: str, style: WriteStyle) -> str:
     return value if is_raw_dict(value) else quote(value)
 
 
@@ -133,7 +133,7 @@ def build_statistics(children: list[Any]) -> StatisticsViz:
     return StatisticsViz(integer(children[1]), tuple(children[2:])) if children else StatisticsViz()
 
 
-def _write_statistics(value: StatisticsViz, style: Style) -> str:
+def _write_statistics(value: StatisticsViz, style: WriteStyle) -> str:
     numbers = "".join(f",{name}={float_text(number, style).removesuffix('.0')}" for name, number in value.values)
     return f"{{visualizing_index={value.visualizing_index}{numbers}}}"
 
@@ -202,7 +202,7 @@ def origin_text(tree: object) -> str:
     return "".join(out)
 
 
-def _write_origin(value: Origin, style: Style) -> str:
+def _write_origin(value: Origin, style: WriteStyle) -> str:
     return "{[synthetic_call]}" if value.synthetic else "{" + origin_text(value.tree) + "}"
 
 
@@ -227,12 +227,12 @@ def build_domain(children: list[Any]) -> DomainMetadata:
     return DomainMetadata(**values)
 
 
-def _write_domain(value: DomainMetadata, style: Style) -> str:
+def _write_domain(value: DomainMetadata, style: WriteStyle) -> str:
     write = CODECS["Sharding"].write
     return f'{{kind="{value.kind}", entry={write(value.entry, style)}, exit={write(value.exit, style)}}}'
 
 
-def _write_metadata(value: Metadata, style: Style) -> str:
+def _write_metadata(value: Metadata, style: WriteStyle) -> str:
     if style.metadata_only_op_name:
         return Metadata(op_name=value.op_name).text
     return value.text

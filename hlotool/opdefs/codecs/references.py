@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from hlotool.opdefs.codecs.base import Style, codec
+from hlotool.opdefs.codecs.base import WriteStyle, codec
 
 __all__: list[str] = []
 
 
-def _write_name(value: str, style: Style) -> str:
+def _write_name(value: str, style: WriteStyle) -> str:
     return value
 
 
-def _write_names(value: tuple[str, ...], style: Style) -> str:
+def _write_names(value: tuple[str, ...], style: WriteStyle) -> str:
     return "{" + ", ".join(value) + "}"
 
 
-def _write_literal(value: Any, style: Style) -> str:
+def _write_literal(value: Any, style: WriteStyle) -> str:
     return str(value)
 
 

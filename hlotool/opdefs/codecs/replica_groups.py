@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.codecs.base import Style, builds, codec
+from hlotool.opdefs.codecs.base import WriteStyle, builds, codec
 from hlotool.opdefs.codecs.sharding import (
     WrittenDevices,
     axis_numbers,
@@ -50,7 +50,7 @@ def _mesh_replica_groups(children: list[Any]) -> ReplicaGroups:
     return ReplicaGroups(mesh=mesh, axes=tuple(ref for ref, _ in axes))
 
 
-def write_replica_groups(value: ReplicaGroups, style: Style) -> str:
+def write_replica_groups(value: ReplicaGroups, style: WriteStyle) -> str:
     """The text of the groups, without `replica_groups=`.
 
     With `full_replica_groups` as lists; raises Violation P030 if there are too many ids or if they do not fill the groups.

@@ -7,7 +7,7 @@ import struct
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.codecs.base import Style, builds, codec
+from hlotool.opdefs.codecs.base import WriteStyle, builds, codec
 from hlotool.shapes.shape import Shape, join_elements
 from hlotool.shapes.strings import quote, unquote
 
@@ -64,7 +64,7 @@ def string(token: Any) -> str:
         raise Violation("S001", token.start_pos, f"invalid string: {error}", "write a backslash as two backslashes") from None
 
 
-def float_text(value: float, style: Style) -> str:
+def float_text(value: float, style: WriteStyle) -> str:
     """A number with six digits, as XLA writes it, or in exact style with enough digits to read back the same number."""
     if math.isnan(value):
         return "-nan" if math.copysign(1, value) < 0 else "nan"
@@ -131,31 +131,31 @@ def build_shapes(children: list[Any]) -> tuple[Shape, ...]:
     return tuple(children)
 
 
-def _write_bool(value: bool, style: Style) -> str:
+def _write_bool(value: bool, style: WriteStyle) -> str:
     return "true" if value else "false"
 
 
-def _write_bools(value: tuple[bool, ...], style: Style) -> str:
+def _write_bools(value: tuple[bool, ...], style: WriteStyle) -> str:
     return "{" + ",".join("true" if x else "false" for x in value) + "}"
 
 
-def _write_int(value: int, style: Style) -> str:
+def _write_int(value: int, style: WriteStyle) -> str:
     return str(value)
 
 
-def _write_ints(value: tuple[int, ...], style: Style) -> str:
+def _write_ints(value: tuple[int, ...], style: WriteStyle) -> str:
     return braces(value)
 
 
-def _write_int_lists(value: tuple[tuple[int, ...], ...], style: Style) -> str:
+def _write_int_lists(value: tuple[tuple[int, ...], ...], style: WriteStyle) -> str:
     return "{" + ",".join(map(braces, value)) + "}"
 
 
-def _write_string(value: str, style: Style) -> str:
+def _write_string(value: str, style: WriteStyle) -> str:
     return quote(value)
 
 
-def _write_shapes(value: tuple[Shape, ...], style: Style) -> str:
+def _write_shapes(value: tuple[Shape, ...], style: WriteStyle) -> str:
     return "{" + ", ".join(shape.text for shape in value) + "}"
 
 
@@ -169,7 +169,7 @@ def _to_float32(value: float) -> float:
         raise Violation("S017", "", f"{value:g} is out of range for a 32-bit float") from None
 
 
-def _write_number(value: float, style: Style) -> str:
+def _write_number(value: float, style: WriteStyle) -> str:
     if style.exact and value == value and abs(value) != math.inf:
         # The shortest decimal that rounds to the same float.
         return next(text for digits in range(6, 10) if _to_float32(float(text := f"{value:.{digits}g}")) == value)

@@ -11,7 +11,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from hlotool.errors import Violation
-from hlotool.opdefs.codecs.base import Style, builds, codec
+from hlotool.opdefs.codecs.base import WriteStyle, builds, codec
 from hlotool.opdefs.codecs.scalars import integer, integers, string
 from hlotool.record import replace
 from hlotool.shapes.sharding import (
@@ -420,7 +420,7 @@ def _checked(
     return NamedSharding(mesh, dimension_shardings, replicated, unreduced, manual, reduction if unreduced else "")
 
 
-def write_sharding(value: Sharding, style: Style) -> str:
+def write_sharding(value: Sharding, style: WriteStyle) -> str:
     """The text of the sharding, without `sharding=`."""
     if style.exact and style.metadata:
         return value.text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.codecs.base import Style, builds, codec
+from hlotool.opdefs.codecs.base import WriteStyle, builds, codec
 from hlotool.opdefs.codecs.scalars import integer_at, integers, sizes
 from hlotool.shapes.values import (
     ConvolutionDimensions,
@@ -58,7 +58,7 @@ def build_window(children: list[Any]) -> tuple[WindowDimension, ...]:
     )
 
 
-def _write_window(value: tuple[WindowDimension, ...], style: Style) -> str:
+def _write_window(value: tuple[WindowDimension, ...], style: WriteStyle) -> str:
     parts = []
 
     def add(key: str, texts: list[str], default: str) -> None:
@@ -84,7 +84,7 @@ def build_padding(children: list[Any]) -> tuple[PaddingDimension, ...]:
     return padding
 
 
-def _write_padding(value: tuple[PaddingDimension, ...], style: Style) -> str:
+def _write_padding(value: tuple[PaddingDimension, ...], style: WriteStyle) -> str:
     interior = any(d.interior for d in value)
     return "x".join(f"{d.low}_{d.high}" + (f"_{d.interior}" if interior else "") for d in value)
 
@@ -102,7 +102,7 @@ def build_slice_ranges(children: list[Any]) -> tuple[SliceRange, ...]:
     return tuple(children)
 
 
-def _write_slice_ranges(value: tuple[SliceRange, ...], style: Style) -> str:
+def _write_slice_ranges(value: tuple[SliceRange, ...], style: WriteStyle) -> str:
     strides = any(r.stride != 1 for r in value)
     return "{" + ", ".join(f"[{r.start}:{r.limit}" + (f":{r.stride}]" if strides else "]") for r in value) + "}"
 

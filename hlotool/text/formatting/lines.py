@@ -11,7 +11,7 @@ from typing import Any
 from lark.exceptions import UnexpectedInput
 
 from hlotool.memo import Memo
-from hlotool.opdefs.codecs.base import CODECS, Style
+from hlotool.opdefs.codecs.base import CODECS, WriteStyle
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import OPS
@@ -29,8 +29,8 @@ __all__ = ["LineFormatter"]
 
 _CONSTANT, _PARAMETER = "constant", "parameter"
 # Kinds of values that refer to parts of the module, which a codec cannot write by itself.
-_NAMES = frozenset({"Computation", "Computations", "Names"})
-_STYLE = Style()
+_NAMES = frozenset({"Computation", "Computations", "ContinuedComputation", "Names"})
+_STYLE = WriteStyle()
 
 
 class LineFormatter(RunReader):

@@ -1,4 +1,4 @@
-"""The order in which XLA prints the attributes of an instruction, whatever order they are written in."""
+"""The order in which XLA prints the attributes of an instruction."""
 
 from __future__ import annotations
 

@@ -14,7 +14,6 @@ from hlotool.errors import HlotoolError
 TEXT = (
     "f { x = f32[] parameter(0) ROOT n = f32[] negate(x) } ENTRY e { p = f32[] parameter(0) c = f32[] call(p), to_apply=f ROOT s = f32[] add(c, p) }"
 )
-)
 
 
 TEXTS = [text for text in texts_of_cases(Path(__file__).parents[1]) if 0 < len(text) < 3000]

@@ -8,14 +8,13 @@ from math import inf
 from hlotool.analysis.constants import uniform_value
 from hlotool.analysis.sizes import elements_of
 from hlotool.ir.model import Instruction
-from hlotool.opdefs.elementwise import ELEMENTWISE
+from hlotool.opdefs.traits import FOLDABLE
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-_FOLDABLE = ELEMENTWISE | frozenset("reduce slice transpose concatenate pad dot reverse".split())
 _MOST_FOLDED = 1 << 24
 _TWICE = frozenset({"not", "negate"})
 _IDEMPOTENT = frozenset({"maximum", "minimum", "and", "or"})
@@ -105,7 +104,7 @@ def foldable(facts: Facts) -> Iterator[Finding]:
     Bad: `add(a, b)` with two constants
     Good: the sum as a constant
     """
-    for computation, x in facts.instructions_of(*sorted(_FOLDABLE)):
+    for computation, x in facts.instructions_with(FOLDABLE):
         literals = [operand.literal for operand in x.operands]
         if literals and all(literal is not None and not literal.elided for literal in literals) and elements_of(x.shape) <= _MOST_FOLDED:
             yield Finding("W021", computation, x, "opcode", "all operands are constants: the value is known")

@@ -29,12 +29,13 @@ class Algebra(Record):
     """What an opcode of two operands does with certain elements.
 
     `identity` as second operand gives back the first one; `absorbing` as first operand is the result whatever the second one is. Where the
-    opcode is COMMUTATIVE, either may be the other operand. `on_pred` is the opcode that computes the same of pred, and whose algebra
-    holds there.
+    opcode is COMMUTATIVE, either may be the other operand. `of_itself` is the result for two equal operands. `on_pred` is the opcode that
+    computes the same of pred, and whose algebra holds there.
     """
 
     identity: Element = _none
     absorbing: Element = _none
+    of_itself: Element = _none
     on_pred: str | None = None
 
 

@@ -156,6 +156,16 @@ class OpDef:
         return _STARTS.get(self.name)
 
     @property
+    def is_asynchronous(self) -> bool:
+        """Whether it begins, continues or ends work that goes on beside other instructions.
+
+        >>> from hlotool.opdefs.table import OPS
+        >>> [name for name in ("copy", "copy-start", "copy-done", "async-update", "recv") if OPS[name].is_asynchronous]
+        ['copy-start', 'copy-done', 'async-update', 'recv']
+        """
+        return self.done_of is not None or self.update_of is not None or self.name in _DONES
+
+    @property
     def is_pure(self) -> bool:
         """Whether it does nothing but compute a value that its operands and attributes determine; what it calls may do more.
 
@@ -163,7 +173,7 @@ class OpDef:
         >>> [name for name in ("add", "rng", "all-reduce", "custom-call", "while") if OPS[name].is_pure]
         ['add', 'while']
         """
-        return self.effect_if is None and self.traits.isdisjoint(_IMPURE)
+        return self.effect_if is None and not self.is_asynchronous and self.traits.isdisjoint(_IMPURE)
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

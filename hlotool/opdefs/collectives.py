@@ -40,7 +40,6 @@ from hlotool.opdefs.traits import (
     DEVICE_ID,
     EFFECT,
     FREE,
-    MAY_BE_UNUSED,
     MIXED_PRECISION,
     MOVES,
     ORDER_KEPT,
@@ -123,7 +122,7 @@ def _verify_all_gather(result: Shape, operands: tuple[Shape, ...], attributes: d
 @op(
     infers=False,
     verify=_verify_all_gather,
-    traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT, UNIFORM_GROUPS, COMBINABLE, MOVES, MAY_BE_UNUSED),
+    traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT, UNIFORM_GROUPS, COMBINABLE, MOVES),
     effect_if="constrain_layout",
 )
 def all_gather(
@@ -200,7 +199,7 @@ def _check_reducer(operands: tuple[Shape, ...], to_apply: ProgramShape) -> None:
     infers=False,
     check_parsed=_global_ids_need_channel,
     verify=_reduced_alike("all-reduce"),
-    traits=(MIXED_PRECISION, ROUNDED, COLLECTIVE, ORDER_KEPT, COMBINABLE, MAY_BE_UNUSED),
+    traits=(MIXED_PRECISION, ROUNDED, COLLECTIVE, ORDER_KEPT, COMBINABLE),
     effect_if="constrain_layout",
 )
 def all_reduce(
@@ -263,7 +262,7 @@ def _verify_reduce_scatter(result: Shape, operands: tuple[Shape, ...], attribute
     infers=False,
     check_parsed=_global_ids_need_channel,
     verify=_verify_reduce_scatter,
-    traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT, UNIFORM_GROUPS, COMBINABLE, MAY_BE_UNUSED),
+    traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT, UNIFORM_GROUPS, COMBINABLE),
     effect_if="constrain_layout",
 )
 def reduce_scatter(
@@ -301,7 +300,7 @@ def _verify_all_to_all(result: Shape, operands: tuple[Shape, ...], attributes: d
 @op(
     infers=False,
     verify=_verify_all_to_all,
-    traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT, UNIFORM_GROUPS, MOVES, MAY_BE_UNUSED),
+    traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT, UNIFORM_GROUPS, MOVES),
     effect_if="constrain_layout",
 )
 def all_to_all(
@@ -337,7 +336,7 @@ def _verify_ragged(result: Shape, operands: tuple[Shape, ...], attributes: dict[
     return operands[1]
 
 
-@op(infers=False, verify=_verify_ragged, traits=(COLLECTIVE, ORDER_KEPT, MAY_BE_UNUSED))
+@op(infers=False, verify=_verify_ragged, traits=(COLLECTIVE, ORDER_KEPT))
 def ragged_all_to_all(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -361,7 +360,7 @@ def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: di
     return data[0]
 
 
-@op(infers=False, verify=_verify_broadcast, result_code="T105", traits=(MIXED_PRECISION, COLLECTIVE, MAY_BE_UNUSED))
+@op(infers=False, verify=_verify_broadcast, result_code="T105", traits=(MIXED_PRECISION, COLLECTIVE, EFFECT))
 def collective_broadcast(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -414,7 +413,7 @@ def _verify_permute(result: Shape, operands: tuple[Shape, ...], attributes: dict
     check_parsed=_permute_rule,
     verify=_verify_permute,
     result_code="T105",
-    traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT, MAY_BE_UNUSED),
+    traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT),
 )
 def collective_permute(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
     """Sends the operand from each source to its target; a device that is nobody's target gets zeros.

@@ -22,7 +22,6 @@ from hlotool.opdefs.traits import (
     HOST_QUEUE,
     IDENTITY,
     LAYOUT_KEPT,
-    MAY_BE_UNUSED,
     MIXED_PRECISION,
     NONDETERMINISTIC,
     ORDER_KEPT,
@@ -60,7 +59,7 @@ def _tokens_at(*places: int) -> Verify:
     return verify
 
 
-@op(shape_ignored=True, verify=_tokens_at(), traits=(STRUCTURAL, FREE, MAY_BE_UNUSED))
+@op(shape_ignored=True, verify=_tokens_at(), traits=(STRUCTURAL, FREE))
 def after_all(*operands: Shape) -> Shape:
     """A token that comes after all its operands.
 
@@ -69,7 +68,7 @@ def after_all(*operands: Shape) -> Shape:
     return TOKEN
 
 
-@op(shape_ignored=True, verify=_tokens_at(1), traits=(MIXED_PRECISION, FREE, VIEW, IDENTITY, ORDER_KEPT, MAY_BE_UNUSED))
+@op(shape_ignored=True, verify=_tokens_at(1), traits=(MIXED_PRECISION, FREE, VIEW, IDENTITY, ORDER_KEPT))
 def add_dependency(operand: Shape, token: Shape) -> Shape:
     """The operand itself, not before the token.
 
@@ -82,7 +81,7 @@ def _in_flight(buffer: Shape, at: str, opcode: str) -> Shape:
     return made_tuple((buffer, array_shape("u32"), TOKEN), at, opcode)
 
 
-@op(infers=False, shape_ignored=True, result_code="A020", traits=(MIXED_PRECISION, EFFECT, TRANSFER, MAY_BE_UNUSED), operands_at=0)
+@op(infers=False, shape_ignored=True, result_code="A020", traits=(MIXED_PRECISION, EFFECT, TRANSFER), operands_at=0)
 def send(operand: Shape, token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Begins to send the operand over a channel; the result holds the buffer, a context and a token.
 
@@ -91,7 +90,7 @@ def send(operand: Shape, token: Shape, *, channel_id: Int | None = None, is_host
     return _in_flight(operand, "operand 0", "send")
 
 
-@op(infers=False, shape_ignored=True, traits=(EFFECT, COMMUNICATES, MAY_BE_UNUSED), done_of="send")
+@op(infers=False, shape_ignored=True, traits=(EFFECT, COMMUNICATES), done_of="send")
 def send_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Waits for a send.
 
@@ -114,7 +113,7 @@ def _verify_recv(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
     return _recv_rule(result, operands, attributes)
 
 
-@op(infers=False, check_parsed=_recv_rule, verify=_verify_recv, result_code="A021", traits=(EFFECT, NONDETERMINISTIC, TRANSFER, MAY_BE_UNUSED))
+@op(infers=False, check_parsed=_recv_rule, verify=_verify_recv, result_code="A021", traits=(EFFECT, NONDETERMINISTIC, TRANSFER))
 def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Begins to receive from a channel; the result holds the buffer, a context and a token.
 
@@ -123,7 +122,7 @@ def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool 
     written_shape_needed("recv")
 
 
-@op(infers=False, shape_ignored=True, result_code="A021", traits=(EFFECT, NONDETERMINISTIC, COMMUNICATES, MAY_BE_UNUSED), done_of="recv", gives=0)
+@op(infers=False, shape_ignored=True, result_code="A021", traits=(EFFECT, NONDETERMINISTIC, COMMUNICATES), done_of="recv", gives=0)
 def recv_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Waits for a recv and gives what was received.
 
@@ -143,7 +142,7 @@ def _infeed_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: 
     return made_tuple((result.elements[0], TOKEN), "shape", "infeed")
 
 
-@op(infers=False, check_parsed=_infeed_rule, verify=_tokens_at(0), result_code="T079", traits=(EFFECT, NONDETERMINISTIC, HOST_QUEUE, MAY_BE_UNUSED))
+@op(infers=False, check_parsed=_infeed_rule, verify=_tokens_at(0), result_code="T079", traits=(EFFECT, NONDETERMINISTIC, HOST_QUEUE))
 def infeed(token: Shape, *, infeed_config: Text = "") -> Shape:
     """Takes an item from the queue that the host fills.
 
@@ -166,7 +165,7 @@ def _verify_outfeed(result: Shape, operands: tuple[Shape, ...], attributes: dict
     infers=False,
     shape_ignored=True,
     verify=_verify_outfeed,
-    traits=(MIXED_PRECISION, EFFECT, HOST_QUEUE, MAY_BE_UNUSED),
+    traits=(MIXED_PRECISION, EFFECT, HOST_QUEUE),
     operand_defaults={"outfeed_shape": lambda operands: operands[0]},
 )
 def outfeed(operand: Shape, token: Shape, *, outfeed_shape: Always[ShapeValue | None] = None, outfeed_config: Text = "") -> Shape:
@@ -187,7 +186,7 @@ def _verify_copy_start(result: Shape, operands: tuple[Shape, ...], attributes: d
     return tuple_shape((operands[0], operands[0], array_shape("u32")))
 
 
-@op(infers=False, verify=_verify_copy_start, result_code="A018", traits=(MIXED_PRECISION, EFFECT), start_of="copy", operands_at=1)
+@op(infers=False, verify=_verify_copy_start, result_code="A018", traits=(MIXED_PRECISION,), start_of="copy", operands_at=1)
 def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = None) -> Shape:
     """Begins to copy the operand, usually to another memory space; the result holds destination, source and a context.
 
@@ -215,7 +214,7 @@ def _verify_copy_done(result: Shape, operands: tuple[Shape, ...], attributes: di
     return destination
 
 
-@op(infers=False, verify=_verify_copy_done, result_code="A019", traits=(MIXED_PRECISION, EFFECT), done_of="copy-start", gives=0)
+@op(infers=False, verify=_verify_copy_done, result_code="A019", traits=(MIXED_PRECISION,), done_of="copy-start", gives=0)
 def copy_done(operand: Shape) -> Shape:
     """Waits for a copy and gives the destination.
 
@@ -237,7 +236,7 @@ def opt_barrier(operand: Shape) -> Shape:
     written_shape_needed("opt-barrier")
 
 
-@op("domain", result_code="T081", traits=(MIXED_PRECISION, EFFECT, FREE, VIEW, IDENTITY, MAY_BE_UNUSED))
+@op("domain", result_code="T081", traits=(MIXED_PRECISION, FREE, VIEW, IDENTITY))
 def domain(operand: Shape, *, domain: Domain) -> Shape:
     """The operand itself, at the border between two shardings.
 

@@ -42,12 +42,10 @@ from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import (
     ANY_SIGNATURE,
     CONTROL_FLOW,
-    EFFECT,
     EXPENSIVE,
     FORWARDS,
     HOLDS_BUFFERS,
     LAYOUT_KEPT,
-    MAY_BE_UNUSED,
     MIXED_PRECISION,
     RETURNS,
     RUNS_COMPUTATIONS,
@@ -325,7 +323,7 @@ def _verify_custom_call(result: Shape, operands: tuple[Shape, ...], attributes: 
     infers=False,
     check_parsed=_custom_call_rule,
     verify=_verify_custom_call,
-    traits=(MIXED_PRECISION, LAYOUT_KEPT, HOLDS_BUFFERS, SAME_THREAD_ON_REQUEST, EXPENSIVE, MAY_BE_UNUSED),
+    traits=(MIXED_PRECISION, LAYOUT_KEPT, HOLDS_BUFFERS, SAME_THREAD_ON_REQUEST, EXPENSIVE),
     effect_if="custom_call_has_side_effect",
 )
 def custom_call(
@@ -391,7 +389,7 @@ def _is_beginning(part: Shape, whole: Shape, modes: VerifyModes) -> bool:
     infers=False,
     check_parsed=_async_start_rule,
     verify=_verify_async_start,
-    traits=(MIXED_PRECISION, EFFECT, RUNS_COMPUTATIONS, FORWARDS, HOLDS_BUFFERS),
+    traits=(MIXED_PRECISION, RUNS_COMPUTATIONS, FORWARDS, HOLDS_BUFFERS),
     operands_at=0,
 )
 def async_start(*operands: Shape, async_execution_thread: Text = "main", output_to_operand_aliasing: OutputAliases = (), calls: Computation) -> Shape:
@@ -407,7 +405,7 @@ def _async_update_rule(result: Shape | None, operands: tuple[Shape, ...], attrib
         raise Violation("A032", "result", f"result {result.text} is not the operand's shape {operands[0].text}")
 
 
-@op(infers=False, check_parsed=_async_update_rule, traits=(EFFECT, VIEW, FORWARDS, HOLDS_BUFFERS), update_of="async-start")
+@op(infers=False, check_parsed=_async_update_rule, traits=(VIEW, FORWARDS, HOLDS_BUFFERS), update_of="async-start")
 def async_update(previous: Shape, *, async_execution_thread: Text | None = None, calls: Computation | None = None) -> Shape:
     """Marks progress of an asynchronous operation; the attributes only repeat what the async-start says.
 
@@ -424,7 +422,7 @@ def _verify_async_done(result: Shape, operands: tuple[Shape, ...], attributes: d
     infers=False,
     verify=_verify_async_done,
     result_code="A006",
-    traits=(MIXED_PRECISION, LAYOUT_KEPT, EFFECT, FORWARDS, HOLDS_BUFFERS),
+    traits=(MIXED_PRECISION, LAYOUT_KEPT, FORWARDS, HOLDS_BUFFERS),
     done_of="async-start",
     gives=1,
 )

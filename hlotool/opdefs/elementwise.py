@@ -191,10 +191,18 @@ BINARY: tuple[BinaryRow, ...] = (
     BinaryRow("atan2", _FLOAT_OR_COMPLEX, "Angle of the point with lhs as its y and rhs as its x coordinate."),
     BinaryRow("divide", _NUMERIC, "Quotient; integers truncate toward zero.", algebra=Algebra(value(1, 1.0))),
     BinaryRow(
-        "maximum", _ANY, "The larger of both; NaN if either is NaN.", traits=(*_CHOICE, MOVES), algebra=Algebra(least, _greatest_integer, "or")
+        "maximum",
+        _ANY,
+        "The larger of both; NaN if either is NaN.",
+        traits=(*_CHOICE, MOVES),
+        algebra=Algebra(least, _greatest_integer, on_pred="or"),
     ),
     BinaryRow(
-        "minimum", _ANY, "The smaller of both; NaN if either is NaN.", traits=(*_CHOICE, MOVES), algebra=Algebra(greatest, _least_integer, "and")
+        "minimum",
+        _ANY,
+        "The smaller of both; NaN if either is NaN.",
+        traits=(*_CHOICE, MOVES),
+        algebra=Algebra(greatest, _least_integer, on_pred="and"),
     ),
     BinaryRow("mulhi", _ANY, "The upper half of the product of two integers.", traits=(COMMUTATIVE,), algebra=Algebra(absorbing=zero)),
     BinaryRow(
@@ -202,7 +210,7 @@ BINARY: tuple[BinaryRow, ...] = (
         _ANY,
         "Product; integers wrap, pred is a logical and.",
         traits=(COMMUTATIVE, ASSOCIATIVE),
-        algebra=Algebra(value(1, 1.0), zero, "and"),
+        algebra=Algebra(value(1, 1.0), zero, on_pred="and"),
     ),
     BinaryRow("or", _LOGICAL, "Disjunction: logical for pred, of every bit for integers.", traits=_CHOICE, algebra=Algebra(zero, ones)),
     BinaryRow("power", _NUMERIC, "lhs to the power of rhs.", algebra=Algebra(value(1, 1.0))),
@@ -224,9 +232,13 @@ BINARY: tuple[BinaryRow, ...] = (
     BinaryRow(
         "shift-right-logical", _NUMERIC, "lhs shifted right by rhs bits, filled with zeros.", strict_kinds=_INTEGRAL, algebra=Algebra(zero, zero)
     ),
-    BinaryRow("subtract", _NUMERIC, "Difference; integers wrap.", algebra=Algebra(value(0, 0.0))),
+    BinaryRow("subtract", _NUMERIC, "Difference; integers wrap.", algebra=Algebra(value(0, 0.0), of_itself=zero)),
     BinaryRow(
-        "xor", _LOGICAL, "Exclusive or: logical for pred, of every bit for integers.", traits=(COMMUTATIVE, ASSOCIATIVE), algebra=Algebra(zero)
+        "xor",
+        _LOGICAL,
+        "Exclusive or: logical for pred, of every bit for integers.",
+        traits=(COMMUTATIVE, ASSOCIATIVE),
+        algebra=Algebra(zero, of_itself=zero),
     ),
 )
 """One row for each opcode whose definition differs from the others' by this row only.

@@ -32,7 +32,6 @@ __all__ = [
     "IDENTITY",
     "INVOLUTION",
     "LAYOUT_KEPT",
-    "MAY_BE_UNUSED",
     "MIXED_PRECISION",
     "MOVES",
     "NONDETERMINISTIC",
@@ -78,8 +77,8 @@ HOLDS_BUFFERS = "holds-buffers"
 # ---- what an instruction does beyond computing its value --------------------------------------------------------------
 
 EFFECT = "effect"
-"""Does more than compute a value, whatever its attributes are: XLA's HasSideEffect, with all starts and dones. Never dropped, repeated or
-shared. What has an effect only where an attribute says so names that attribute in `OpDef.effect_if`."""
+"""Does more than compute a value, whatever its attributes are: XLA's HasSideEffect. What has an effect only where an attribute says so names
+that attribute in `OpDef.effect_if`; what begins or ends asynchronous work is known by `OpDef.is_asynchronous`."""
 NONDETERMINISTIC = "nondeterministic"
 """Gives another value each time it runs, even with the same operands."""
 COMMUNICATES = "communicates"
@@ -90,8 +89,6 @@ TRANSFER = "transfer"
 """Begins to move data through a channel, from one device to another or between a device and its host."""
 HOST_QUEUE = "host-queue"
 """Takes from or puts into a queue between the host and the device."""
-MAY_BE_UNUSED = "may-be-unused"
-"""XLA accepts it without users in the body of a fusion."""
 
 # ---- what an instruction costs --------------------------------------------------------------------------------------
 

@@ -174,6 +174,10 @@ class BinaryRow(Record):
 _CHOICE = (COMMUTATIVE, ASSOCIATIVE, IDEMPOTENT)
 
 
+def _zero_of_integers(row: ElementType) -> Number | None:
+    return 0 if row.is_integral else None
+
+
 def _greatest_integer(row: ElementType) -> Number | None:
     """What no maximum exceeds; of floats there is nothing, since the maximum of inf and NaN is NaN."""
     return greatest(row) if row.kind != "float" else None
@@ -204,7 +208,7 @@ BINARY: tuple[BinaryRow, ...] = (
         traits=(*_CHOICE, MOVES),
         algebra=Algebra(greatest, _least_integer, on_pred="and"),
     ),
-    BinaryRow("mulhi", _ANY, "The upper half of the product of two integers.", traits=(COMMUTATIVE,), algebra=Algebra(absorbing=zero)),
+    BinaryRow("mulhi", _ANY, "The upper half of the product of two integers.", traits=(COMMUTATIVE,), algebra=Algebra(absorbing=_zero_of_integers)),
     BinaryRow(
         "multiply",
         _ANY,

@@ -5,9 +5,9 @@ What value an instruction has, constant or not, is known by `analysis.simplify`.
 
 from __future__ import annotations
 
+from hlotool.literals.data import element_tokens
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.literal import Literal
-from hlotool.text.literals.data import element_tokens
 
 __all__ = ["number_of", "uniform_spelling"]
 

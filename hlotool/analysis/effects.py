@@ -29,7 +29,7 @@ def computations_with_effects(module: Module) -> set[Computation]:
             doubtful = may_have.get(x.op)
             if doubtful is None:
                 doubtful = may_have[x.op] = EFFECT in x.op.traits or x.op.effect_if is not None or x.op.is_asynchronous
-            if (doubtful or x.attributes.called) and has_effect(x, with_effects):
+            if (doubtful or x.op.calls) and has_effect(x, with_effects):
                 with_effects.add(computation)
                 break
     return with_effects

@@ -13,15 +13,15 @@ from math import copysign, isnan, prod
 
 from hlotool.analysis.constants import uniform_spelling
 from hlotool.ir.model import Computation, Instruction
+from hlotool.literals.data import decode
+from hlotool.literals.floats import decode_floats, encode_floats
 from hlotool.opdefs.algebra import NO_ALGEBRA, Number
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, FREE, IDEMPOTENT, INVOLUTION, REARRANGES
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
-from hlotool.shapes.literal import Literal
+from hlotool.shapes.literal import Literal, element_bytes
 from hlotool.shapes.shape import array_shape
-from hlotool.text.literals.data import decode, element_bytes
-from hlotool.text.literals.floats import decode_floats, encode_floats
 
 __all__ = [
     "absorbing_of",

@@ -17,7 +17,19 @@ from hlotool.opdefs.traits import COMMUNICATES, EFFECT, NONDETERMINISTIC, with_i
 from hlotool.record import Record
 from hlotool.shapes.shape import Shape
 
-__all__ = ["OPS", "REQUIRED", "AttributeSpec", "OpDef", "Verify", "op", "require", "unknown_op"]
+__all__ = [
+    "CALLED_KINDS",
+    "CONTINUED",
+    "OPS",
+    "REQUIRED",
+    "AttributeSpec",
+    "OpDef",
+    "Verify",
+    "definition_of",
+    "op",
+    "require",
+    "unknown_op",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 OperandDefault = Callable[[tuple[Shape, ...]], Any]
@@ -32,6 +44,16 @@ def require(holds: object, code: str, at: str, message: str, hint: str | None = 
     """Raises Violation unless `holds`; `at` names an attribute, "operand 1", "operands", "shape" or "opcode"."""
     if not holds:
         raise Violation(code, at, message, hint)
+
+
+CONTINUED = "ContinuedComputation"
+"""Kind of the attribute of an async-update or async-done that refers to the computation of its start."""
+
+CALLED_KINDS = frozenset({"Computation", "Computations", CONTINUED})
+"""Kinds of attribute whose values are called computations."""
+
+# XLA stores a while's body before its condition, against the order of printing.
+_STORED_FIRST = "body"
 
 
 class AttributeSpec(Record):
@@ -60,6 +82,7 @@ class OpDef:
     `start_of` is the opcode that does at once what this one begins; `done_of` the one whose end this one waits for, `update_of` the one that
     it continues. `done` and `start` are these two relations read from the other side.
     `gives` is the element of the operand's shape that a done gives, and `operands_at` the element of a start's shape that its operands are.
+    `calls` names the attributes that hold called computations, in the order in which XLA stores these.
     `kernel` computes its values: None until the interpreter, which alone fills and reads it, is imported.
     """
 
@@ -67,6 +90,7 @@ class OpDef:
         "algebra",
         "arity",
         "attributes",
+        "calls",
         "check_parsed",
         "derived",
         "doc",
@@ -134,6 +158,8 @@ class OpDef:
         self.kernel: Any = None
         self.arity = -1 if self.variadic else len(self.operands)
         self.required = tuple(spec.name for spec in self.attributes.values() if spec.default is REQUIRED)
+        calls = [spec.name for spec in self.attributes.values() if spec.kind in CALLED_KINDS]
+        self.calls = tuple(sorted(calls, key=lambda name: name != _STORED_FIRST))
 
     @property
     def done(self) -> str | None:
@@ -177,6 +203,16 @@ class OpDef:
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are the definition itself, which every process has; kernels and rules are found by its identity."""
+        return definition_of, (self.name,)
+
+    def __copy__(self) -> OpDef:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OpDef:
+        return self
 
 
 _IMPURE = frozenset({EFFECT, NONDETERMINISTIC, COMMUNICATES})
@@ -262,6 +298,15 @@ def _read_signature(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool
         kind = annotation.removeprefix("Always[").removesuffix("]") if always else annotation
         attributes[parameter] = AttributeSpec(parameter, kind.removesuffix(" | None"), defaults.get(parameter, REQUIRED), always)
     return names[:positional], bool(code.co_flags & 0x04), attributes
+
+
+def definition_of(name: str) -> OpDef:
+    """The definition of an opcode, that of an unknown one where the table has none.
+
+    >>> definition_of("zork")
+    <op zork>
+    """
+    return OPS.get(name) or unknown_op(name)
 
 
 def unknown_op(name: str) -> OpDef:

@@ -12,10 +12,11 @@ from hlotool.codes import severity_of
 from hlotool.collection import no_garbage_collection
 from hlotool.errors import Diagnostic, Violation
 from hlotool.ir.model import AttributeSet, Instruction, Module, seen_by_ops
-from hlotool.opdefs.base import REQUIRED, SHAPE_GUESSED, OpDef
+from hlotool.opdefs.base import REQUIRED, OpDef
 from hlotool.opdefs.constraints import check_precision, check_result
 from hlotool.opdefs.layouts import check_kept_layout
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.opdefs.traits import SHAPE_GUESSED
 from hlotool.record import replace
 from hlotool.shapes.shape import Shape
 from hlotool.verifier.facts import Facts

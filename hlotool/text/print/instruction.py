@@ -12,6 +12,7 @@ from hlotool.opdefs.base import CALLED_KINDS, CONTINUED, AttributeSpec, OpDef
 from hlotool.opdefs.codecs.base import WriteStyle
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.table import CODECS, OPS
+from hlotool.opdefs.traits import CONTROL_FLOW
 from hlotool.record import replace
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.metadata import Metadata, decode_metadata
@@ -179,7 +180,7 @@ class InstructionWriter:
         computations = value if isinstance(value, tuple) else (value,)
         if mode == "off":
             return None
-        if mode == "full" or (mode == "non_sequential" and op.name not in ("while", "call", "conditional")):
+        if mode == "full" or (mode == "non_sequential" and CONTROL_FLOW not in op.traits):
             bodies = ",\n".join(self.body(c, level + 1) for c in computations)
             return "\n" + bodies if kind == "Computation" else "{\n" + bodies + "\n" + "  " * (level + 1) + "}"
         texts = [self.computation_name(c) for c in computations]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hlotool.opdefs.elementwise import ELEMENTWISE
+from hlotool.opdefs.traits import ELEMENTWISE
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
@@ -30,8 +30,8 @@ def fusions(facts: Facts) -> Iterator[Finding]:
     for computation in dict.fromkeys(computation for computation, _ in fused):
         users = facts.users(computation)
         for x in computation.instructions if computation not in bodies else ():
-            if x.op.name in ELEMENTWISE and x.shape.dimensions:
-                before = next((y for y in x.operands if y.op.name in ELEMENTWISE and y.shape.dimensions and len(users[y]) == 1), None)
+            if ELEMENTWISE in x.op.traits and x.shape.dimensions:
+                before = next((y for y in x.operands if ELEMENTWISE in y.op.traits and y.shape.dimensions and len(users[y]) == 1), None)
                 if before is not None:
                     message = f"'{before.name}' and '{x.name}' are elementwise and not fused"
                     yield Finding("W041", computation, x, "opcode", message)

@@ -13,24 +13,21 @@ from pathlib import Path
 from sys import modules
 
 from hlotool.cli.explain import op_markdown, rule_markdown
-from hlotool.codes import CODE_NAMES
+from hlotool.codes import CODE_NAMES, FAMILIES
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
-from hlotool.verifier.explanations import FAMILIES, explain_op, explain_rule
+from hlotool.verifier.explanations import explain_op, explain_rule
 
 __all__ = ["pages", "stale", "write"]
 
 _PACKAGE = Path(__file__).parent
 _ROOT = _PACKAGE.parent
 _MADE = "<!-- Made by `python -m hlotool.dev docs`; edit the code that it is made of. -->\n"
-_FILES = {
-    "S": "structure", "T": "types", "L": "layouts", "C": "calls", "A": "async", "P": "parallelism", "M": "module", "R": "running", "W": "warnings",
-}  # fmt: skip
 _CODE = re.compile(r"\"([STLCAPMRW]\d{3})\"")
 _SEPARATOR = "// -----\n"
 _EXPECTED = re.compile(r"[ \t]*// error(@[+-]\d+)?: ([A-Z]\d{3}(?:, [A-Z]\d{3})*)[^\n]*")
 # These name codes without finding anything.
-_TABLES = ("codes.py", "summaries.py", "presets.py", "selection.py", "fixing.py", "explanations.py")
+_TABLES = ("codes.py", "presets.py", "selection.py", "fixing.py", "explanations.py")
 # Longer examples show little.
 _MOST_LINES = 24
 
@@ -68,14 +65,14 @@ def _rule_pages() -> Iterator[tuple[str, str]]:
     checked = _checked_codes()
     index = [_MADE, "# Rules\n", "What `hlotool verify` reports, by the letter of the codes. `hlotool explain CODE` says the same on a terminal.\n"]
     index.append("| codes | | rules |\n|---|---|---|")
-    for letter, what in FAMILIES.items():
+    for letter, (title, page) in FAMILIES.items():
         codes = [code for code in CODE_NAMES if code[0] == letter]
-        index.append(f"| {letter} | [{what}]({_FILES[letter]}.md) | {len(codes)} |")
-        parts = [f"{_MADE}\n# {letter}: {what}\n"]
+        index.append(f"| {letter} | [{title}]({page}.md) | {len(codes)} |")
+        parts = [f"{_MADE}\n# {letter}: {title}\n"]
         for code in codes:
             note = "" if code in checked or letter == "R" else "\nNot checked yet.\n"
             parts.append(rule_markdown(explain_rule(code), note + _example(code)))
-        yield f"docs/rules/{_FILES[letter]}.md", "\n".join(parts)
+        yield f"docs/rules/{page}.md", "\n".join(parts)
     yield "docs/rules/README.md", "\n".join(index) + "\n"
 
 

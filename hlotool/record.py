@@ -7,18 +7,25 @@ command line more than reading a small module.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import Field
 from operator import attrgetter
 from typing import Any, ClassVar, TypeVar, dataclass_transform
+
+from hlotool.options import METADATA, Option
 
 __all__ = ["Record", "replace"]
 
 
 @dataclass_transform(frozen_default=True)
 class _RecordType(type):
-    """Makes slots of the annotated fields; names with a leading underscore are caches, which no constructor takes."""
+    """Makes slots of the annotated fields; names with a leading underscore are caches, which no constructor takes.
+
+    A default may be an `option`, which then stands in `_options`.
+    """
 
     _fields: tuple[str, ...]
     _defaults: dict[str, Any]
+    _options: dict[str, Option]
     _values: attrgetter[Any]
     _setters: tuple[Callable[[Any, Any], None], ...]
     _rest: tuple[tuple[Any, ...] | None, ...]
@@ -27,15 +34,19 @@ class _RecordType(type):
         annotations = [field for field, kind in namespace.get("__annotations__", {}).items() if not str(kind).startswith("ClassVar")]
         defaults = {field: namespace.pop(field) for field in annotations if field in namespace}
         namespace["__slots__"] = tuple(annotations)
-        made = super().__new__(mcs, name, bases, namespace)
-        made._fields = tuple(field for field in annotations if not field.startswith("_"))
-        made._defaults = defaults
+        cls = super().__new__(mcs, name, bases, namespace)
+        cls._options = {}
+        for field, default in defaults.items():
+            if isinstance(default, Field):
+                defaults[field], cls._options[field] = default.default, default.metadata[METADATA]
+        cls._fields = tuple(field for field in annotations if not field.startswith("_"))
+        cls._defaults = defaults
         caches = tuple(field for field in annotations if field.startswith("_"))
-        made._setters = tuple(made.__dict__[field].__set__ for field in made._fields + caches)
-        made._rest = tuple(_defaults_after(made._fields[given:], caches, defaults) for given in range(len(made._fields) + 1))
-        if made._fields:
-            made._values = attrgetter(*made._fields)
-        return made
+        cls._setters = tuple(cls.__dict__[field].__set__ for field in cls._fields + caches)
+        cls._rest = tuple(_defaults_after(cls._fields[count:], caches, defaults) for count in range(len(cls._fields) + 1))
+        if cls._fields:
+            cls._values = attrgetter(*cls._fields)
+        return cls
 
 
 def _defaults_after(fields: tuple[str, ...], caches: tuple[str, ...], defaults: dict[str, Any]) -> tuple[Any, ...] | None:

@@ -13,8 +13,9 @@ import hlotool
 PACKAGE = Path(hlotool.__file__).parent
 # Floor by package or module; what stands on the same floor does not see each other.
 FLOORS = {
-    "collection": 0, "memo": 0, "record": 0, "codes": 1, "errors": 1, "shapes": 2, "opdefs": 3, "ir": 4, "text": 5, "analysis": 6, "verifier": 7,
-    "builder": 8, "interp": 9, "optimizer": 10, "differ": 11, "lsp": 12, "workspace": 13, "cli": 14, "dev_docs": 15, "dev": 16, "__main__": 15,
+    "collection": 0, "memo": 0, "options": 0, "record": 1, "codes": 1, "errors": 1, "shapes": 2, "opdefs": 3, "ir": 4, "text": 5, "analysis": 6,
+    "verifier": 7, "builder": 8, "interp": 9, "optimizer": 10, "differ": 11, "workspace": 12, "lsp": 13, "cli": 14, "dev_docs": 15, "dev": 16,
+    "__main__": 15,
 }  # fmt: skip
 # The rooms of `text`, from the ground up; print and locate do not see each other.
 ROOMS = {"source": 0, "literals": 1, "parse": 2, "print": 3, "locate": 3, "formatting": 4}

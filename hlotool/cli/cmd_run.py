@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
-from hlotool.cli.inputs import Outcome, files_or_stdin, read_input
+from hlotool.cli.inputs import Outcome, files_or_stdin
 from hlotool.cli.options import color_option, stdin_filename_option
+from hlotool.workspace.reading import read_input
 
 __all__ = ["command"]
 

@@ -17,8 +17,9 @@ from typing import NamedTuple, TextIO
 
 from hlotool.cli.output import visible
 from hlotool.errors import Diagnostic
+from hlotool.workspace.findings import Finding
 
-__all__ = ["FORMATS", "Finding", "Render", "Style", "render_to_stderr", "style_for", "wants_color"]
+__all__ = ["FORMATS", "Render", "Style", "render_to_stderr", "style_for", "wants_color"]
 
 _BOLD, _RED, _YELLOW, _BLUE, _GREEN, _END = "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[34m", "\x1b[32m", "\x1b[0m"
 _COLORS = {"error": _RED, "warning": _YELLOW, "info": _BLUE}
@@ -26,15 +27,6 @@ _CUT = "..."
 _WORD = re.compile(r"[%A-Za-z0-9_.\-]++")
 _LEAST_WIDTH = 40
 _WIDTH_WITHOUT_TERMINAL = 120
-
-
-class Finding(NamedTuple):
-    """A diagnostic and the line of the source that it points into; `alike` says how many more there are that are not shown."""
-
-    diagnostic: Diagnostic
-    line: str
-    is_entry: bool = False
-    alike: str | None = None
 
 
 class Style(NamedTuple):
@@ -45,7 +37,7 @@ class Style(NamedTuple):
 
 
 def wants_color(choice: str, stream: TextIO | None) -> bool:
-    """Whether to colour what goes to `stream`: as told, else when it is a terminal and the environment does not object."""
+    """Whether to color what goes to `stream`: as told, else when it is a terminal and the environment does not object."""
     if choice != "auto":
         return choice == "always"
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hlotool.cli.output import visible
-from hlotool.cli.render import Finding, Style
+from hlotool.cli.render import Style
 from hlotool.errors import Diagnostic
+from hlotool.workspace.findings import Finding
 
 __all__ = ["fingerprint", "github", "gitlab", "json_array", "json_lines", "null", "rdjson", "record_of"]
 

@@ -14,10 +14,11 @@ from xml.sax.saxutils import escape, quoteattr
 
 import hlotool
 from hlotool.cli.output import visible
-from hlotool.cli.render import Finding, Style
+from hlotool.cli.render import Style
 from hlotool.cli.render_records import fingerprint
 from hlotool.codes import CODE_NAMES, severity_of
 from hlotool.errors import Diagnostic, Edit
+from hlotool.workspace.findings import Finding
 
 __all__ = ["junit", "markdown", "sarif"]
 

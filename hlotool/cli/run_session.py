@@ -17,7 +17,7 @@ import click
 
 import hlotool
 from hlotool.cli.inputs import Outcome
-from hlotool.cli.output import complain, replace_file, write_out
+from hlotool.cli.output import complain, write_out
 from hlotool.cli.render import render_to_stderr, style_for
 from hlotool.cli.run_deadline import Deadline
 from hlotool.cli.run_progress import RunProgress, is_wanted
@@ -26,13 +26,15 @@ from hlotool.errors import EvaluationError, HlotoolError, ParseError, Source
 from hlotool.interp import files, report
 from hlotool.interp.comparison import Comparison, compare_values, expected_leaves
 from hlotool.interp.custom_calls import load_handler
-from hlotool.interp.memory import estimate, machine_memory, parse_size, too_much_memory
+from hlotool.interp.memory import estimate, machine_memory, too_much_memory
 from hlotool.interp.observers import Observer
 from hlotool.interp.profiling import Profile
 from hlotool.interp.tracing import NonfiniteWatch, Tracer, TraceRow
 from hlotool.interp.values import leaves
+from hlotool.options import parse_size
 from hlotool.shapes.shape import tuple_shape
 from hlotool.text.source.files import read_text
+from hlotool.workspace.writing import replace_file
 
 __all__ = ["Session"]
 

@@ -18,10 +18,21 @@ from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.shapes.shape import ProgramShape, Shape
 
-__all__ = ["Facts"]
+__all__ = ["Facts", "is_optimized"]
 
 # What the computations that these call do are steps of the program.
 _CONTROL_FLOW = frozenset({"call", "while", "conditional"})
+
+
+def is_optimized(module: Module, modes: VerifyModes) -> bool:
+    """Whether a module comes from after optimization: as the mode `stage` says, else if it is scheduled.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> module = parse("ENTRY e { ROOT p = s32[] parameter(0) }")
+    >>> is_optimized(module, VerifyModes()), is_optimized(module, VerifyModes(stage="after-opt"))
+    (False, True)
+    """
+    return module.is_scheduled if modes.stage == "auto" else modes.stage == "after-opt"
 
 
 class Facts:

@@ -30,7 +30,7 @@ def test_version_imports_little():
     imported = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stderr
     modules = {line.rpartition("|")[2].strip() for line in imported.splitlines()}
     assert "click" in modules
-    assert not modules & {"lark", "numpy", "rich", "importlib.metadata", "hlotool.text", "hlotool.cli.inputs"}
+    assert not modules & {"lark", "numpy", "rich", "importlib.metadata", "hlotool.text", "hlotool.cli.inputs", "hlotool.workspace"}
 
 
 def test_help_lists_every_command(cli):
@@ -131,7 +131,7 @@ def test_a_bug_in_one_file_stops_no_other(monkeypatch, capfdbinary, good, tmp_pa
 
 
 def test_a_bug_shows_its_traceback_on_demand(monkeypatch, capfdbinary, good):
-    monkeypatch.setattr("hlotool.cli.checking.check_text", lambda *arguments, **options: 1 // 0)
+    monkeypatch.setattr("hlotool.workspace.checking.check_text", lambda *arguments, **options: 1 // 0)
     monkeypatch.setenv("HLOTOOL_DEBUG", "1")
     assert cli_main.run(["verify", str(good)]) == 3
     assert b"Traceback" in capfdbinary.readouterr().err

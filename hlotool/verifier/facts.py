@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import cached_property
 
 from hlotool.analysis.callgraph import Call, callers, reachable
 from hlotool.analysis.effects import computations_with_effects, has_effect
 from hlotool.analysis.users import users
 from hlotool.analysis.value_numbers import ComputationClasses
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.memo import cached_property
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.shapes.shape import ProgramShape, Shape

@@ -5,6 +5,7 @@ Names are resolved on first use, so that importing the package costs nothing and
 
 from __future__ import annotations
 
+from _thread import RLock
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,7 @@ _HOMES = {
     "VerifyModes": "hlotool.opdefs.modes",
     "verify": "hlotool.verifier.engine",
 }
+_IMPORTING = RLock()
 __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604
 
 
@@ -59,7 +61,9 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'hlotool' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
+    # One thread at a time: where several import parts of a package at once, Python lets them see modules that are half made.
+    with _IMPORTING:
+        value = getattr(import_module(home), name)
     globals()[name] = value
     return value
 

@@ -11,11 +11,11 @@ from hlotool.shapes.shape import ProgramShape, Shape
 from hlotool.shapes.values import (
     AliasPair,
     ConvolutionDimensions,
+    DomainMetadata,
     PaddingDimension,
     SliceRange,
     WindowDimension,
 )
-from hlotool.shapes.values import Domain as DomainValue
 from hlotool.shapes.values import ResultAccuracy as ResultAccuracyValue
 from hlotool.shapes.values import SparsityConfig as SparsityConfigValue
 
@@ -63,6 +63,8 @@ DimLabels = ConvolutionDimensions
 SliceRanges = tuple[SliceRange, ...]
 Computation = ProgramShape
 """A called computation; the definition sees its parameter and result shapes only."""
+ContinuedComputation = ProgramShape
+"""The computation of the asynchronous operation that an instruction continues; it need not be written, and is never printed."""
 Computations = tuple[ProgramShape, ...]
 ShapeValue = Shape
 Shapes = tuple[Shape, ...]
@@ -71,4 +73,4 @@ ResultAccuracy = ResultAccuracyValue
 SparsityConfig = SparsityConfigValue
 TypedLiteral = object
 OutputAliases = tuple[AliasPair, ...]
-Domain = DomainValue
+Domain = DomainMetadata

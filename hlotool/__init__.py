@@ -66,10 +66,10 @@ def __getattr__(name: str) -> Any:
     # One thread at a time: where several import parts of a package at once, Python lets them see modules that are half made.
     with _IMPORTING:
         value = getattr(import_module(home), name)
+        if name == "parse":
+            # With the parser and not at the first print: what is parsed is printed, and all calls shall take the same time.
+            import_module(_HOMES["to_text"])
     globals()[name] = value
-    if name == "parse":
-        # With the parser and not at the first print: what is parsed is printed, and all calls shall take the same time.
-        import_module(_HOMES["to_text"])
     return value
 
 

@@ -82,6 +82,16 @@ def queues():
     return value == hlotool.Token() and queues.outfeed[0].tolist() == VALUES
 
 
+def rewritten():
+    module = hlotool.parse("ENTRY e { p = f32[4] parameter(0) a = f32[4] negate(p) ROOT b = f32[4] negate(a) }")
+    p, a, b = module.entry.instructions
+    with hlotool.Rewriter(module) as rewriter:
+        rewriter.replace_all_uses(b, p)
+        rewriter.erase(b)
+        rewriter.erase(a)
+    return module.entry.instructions == [p]
+
+
 def replicas():
     first, second = hlotool.evaluate_replicas(hlotool.parse(REDUCE), [[VALUES], [VALUES]])
     return first.tolist() == second.tolist() == [2.0, 4.0, 6.0, 8.0]
@@ -101,6 +111,7 @@ USES = {
     "HostQueues": queues,
     "ParseError": lambda: fails(hlotool.ParseError, hlotool.parse, "ENTRY e { ROOT x = f32[] nonsense() }"),
     "PrintOptions": lambda: "%" not in hlotool.to_text(hlotool.parse(TEXT), hlotool.PrintOptions.short_parsable()),
+    "Rewriter": rewritten,
     "RunOptions": lambda: hlotool.evaluate(hlotool.parse(TEXT), [VALUES], options=hlotool.RunOptions(seed=1)).shape == (4,),
     "Token": queues,
     "VerifyModes": lambda: hlotool.verify(hlotool.parse(TEXT), hlotool.VerifyModes(layout_sensitive=True)) == [],

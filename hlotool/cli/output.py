@@ -35,6 +35,8 @@ def visible(text: str) -> str:
 
 def write_out(text: str) -> None:
     """Writes to standard output: UTF-8 whatever the locale, bytes that were no UTF-8 in the source as they were."""
+    if not text:
+        return
     if sys.stdout is None:
         raise OutputError(2, "standard output is closed")
     try:

@@ -38,8 +38,8 @@ def fingerprint(d: Diagnostic) -> str:
     >>> fingerprint(Diagnostic("T003", "result-shape", "error", "m", line=1)) == fingerprint(Diagnostic("T003", "result-shape", "error", "m", line=9))
     True
     """
-    said = "\0".join((d.filename, d.code, d.computation or "", d.instruction or "", d.message))
-    return hashlib.sha256(said.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    identity = "\0".join((d.filename, d.code, d.computation or "", d.instruction or "", d.message))
+    return hashlib.sha256(identity.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 def _dumps(value: Any) -> str:

@@ -143,3 +143,32 @@ def test_a_bug_outside_files(monkeypatch, capfdbinary, good):
     err = capfdbinary.readouterr().err
     assert err.startswith(b"hlotool: internal error: ZeroDivisionError")
     assert err.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("fmt",), 0),
+        (("fmt", "--check"), 0),
+        (("verify", "-o", os.devnull), 0),
+        (("verify",), 2),
+        (("print", "-o", os.devnull), 0),
+        (("verify", "--no-such-option"), 2),
+        (("--no-such-option",), 2),
+        (("fmt", "--config", "no-such-file.toml"), 2),
+    ],
+)
+def test_without_streams(good, arguments, code):
+    """As under pythonw: nothing can be said, and the exit code still tells how it went; where the output is the purpose, that is a failure."""
+    script = "import sys, os; sys.stdin = sys.stdout = sys.stderr = None; from hlotool.cli.main import run; os._exit(run(sys.argv[1:]))"
+    command = [sys.executable, "-c", script, *arguments, str(good)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    result = subprocess.run(command, capture_output=True, env=environment, timeout=60, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (code, b"", b"")
+
+
+def test_broken_input_without_streams(bad):
+    script = "import sys, os; sys.stdin = sys.stdout = sys.stderr = None; from hlotool.cli.main import run; os._exit(run(sys.argv[1:]))"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    result = subprocess.run([sys.executable, "-c", script, "fmt", str(bad)], env=environment, timeout=60, check=False)
+    assert result.returncode == 2

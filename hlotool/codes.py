@@ -36,7 +36,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "S009": ("no-entry", "warning", "No computation is marked ENTRY; XLA takes the last one in the file."),
     "S010": ("multiple-entry", "error", "More than one ENTRY computation."),
     "S011": ("empty-computation", "error", "A computation has no instruction, so no root."),
-    "S012": ("unknown-opcode", "error", "The opcode is not known. Suggest the nearest; recognise op names of StableHLO/MHLO and of old HLO."),
+    "S012": ("unknown-opcode", "error", "The opcode is not known. Suggest the nearest; recognize op names of StableHLO/MHLO and of old HLO."),
     "S013": ("wrong-operand-count", "error", "Operand count differs from the arity of the opcode."),
     "S014": ("missing-attribute", "error", ("A required attribute is absent (e.g. dimensions of transpose, direction of compare, index of "
         "get-tuple-element).")),
@@ -235,7 +235,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "L016": ("update-from-host", "error", "dynamic-update-slice on a host buffer gives a device result."),
     "L017": ("fast-memory-transition", "error", ("copy, dynamic-slice or dynamic-update-slice moves data between memory space S(1) and another "
         "one. Error only where layout_sensitive=True was asked for explicitly, never under auto: real TPU modules do it. (The same caution holds "
-        "for L008, L015 and L016 on post-optimisation modules.)")),
+        "for L008, L015 and L016 on post-optimization modules.)")),
     "L018": ("host-memory-forbidden", "error", "Any S(5) layout when the target has no host memory space."),
     "L019": ("custom-call-layouts", "error", "A layout-constrained custom-call has a result or operand_layout_constraints entry without layout."),
     "L020": ("custom-call-constraints", "error", ("operand_layout_constraints: count differs from the operands, or a shape is not compatible with "
@@ -434,7 +434,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "no text case.")),
     "M025": ("dynamic-parameter-binding", "error", ("Dynamic parameter binding of the proto names a missing parameter, index or dimension. "
         "Rejected by XLA: only on protos / API objects. jaxlib 0.10.2: no text case.")),
-    "M026": ("schedule-flag-missing", "on-demand", ("The file name or neighbours say after_optimizations, yet the header lacks is_scheduled=true; "
+    "M026": ("schedule-flag-missing", "on-demand", ("The file name or neighbors say after_optimizations, yet the header lacks is_scheduled=true; "
         "liveness reports are then guesses.")),
     "R001": ("not-runnable", "error", "The module, or an instruction of it, is something that the interpreter cannot run."),
     "R002": ("wrong-arguments", "error", "The arguments do not fit the parameters of the entry computation in number, shape or type."),

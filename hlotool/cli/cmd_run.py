@@ -12,7 +12,6 @@ import click
 
 from hlotool.cli.inputs import Outcome, files_or_stdin
 from hlotool.cli.options import color_option, stdin_filename_option
-from hlotool.cli.run_request import RunRequest
 from hlotool.workspace.reading import read_input
 
 __all__ = ["command"]
@@ -123,18 +122,18 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @click.option("-q", "--quiet", is_flag=True, help="Show no results and no remarks; errors and findings only.")
 @stdin_filename_option
 def command(file: str | None, stdin_filename: str, **options: Any) -> None:
-    request = RunRequest(**options)
     (path,) = files_or_stdin((file,) if file is not None else ())
     # OpenBLAS's own threads spin: beside other work, as on a build machine, they cost more than they bring.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     outcome = Outcome()
     with outcome.file(path):
         # NumPy comes with the interpreter, for this command only, and not for its --help.
+        from hlotool.cli.run_request import RunRequest  # noqa: PLC0415
         from hlotool.cli.run_session import Session  # noqa: PLC0415
         from hlotool.interp.allocation import keep_freed_memory  # noqa: PLC0415
 
         keep_freed_memory()
-        session = Session(request, outcome)
+        session = Session(RunRequest(**options), outcome)
         name, text = read_input(path, stdin_filename)
         session.run(name, text)
     outcome.finish()

@@ -19,7 +19,7 @@ from hlotool.opdefs.traits import IDENTITY, STRIDED, STRUCTURAL, VIEW
 from hlotool.shapes.memory import format_bytes
 from hlotool.shapes.shape import Shape
 
-__all__ = ["Estimate", "estimate", "machine_memory", "parse_size", "too_much_memory"]
+__all__ = ["Estimate", "estimate", "machine_memory", "too_much_memory"]
 
 _VIEWS = frozenset({VIEW, STRIDED, IDENTITY, STRUCTURAL})
 """Traits of opcodes whose values take no memory of their own: other views of an operand's."""
@@ -33,20 +33,6 @@ class Estimate:
     def __init__(self, size: int, at: Instruction | None) -> None:
         self.bytes = size
         self.at = at
-
-
-def parse_size(text: str) -> int:
-    """The bytes that a text like `500M`, `2GiB` or `1000000` means; raises ValueError.
-
-    >>> parse_size("2GiB"), parse_size("1.5k")
-    (2147483648, 1536)
-    """
-    number = text.strip().lower().removesuffix("b").removesuffix("i")
-    power = "kmgtp".find(number[-1:]) + 1 if number[-1:] else 0
-    size = float(number[:-1] if power else number) * 1024**power
-    if not 0 < size < 2**63:
-        raise ValueError(text)
-    return int(size)
 
 
 def machine_memory() -> int | None:

@@ -7,19 +7,30 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from functools import cached_property
 
 from hlotool.analysis.callgraph import Call, callers, reachable
 from hlotool.analysis.effects import computations_with_effects, has_effect
 from hlotool.analysis.users import users
 from hlotool.analysis.value_numbers import ComputationClasses
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.memo import cached_property
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import CONTROL_FLOW
 from hlotool.shapes.shape import ProgramShape, Shape
 
-__all__ = ["Facts"]
+__all__ = ["Facts", "is_optimized"]
+
+
+def is_optimized(module: Module, modes: VerifyModes) -> bool:
+    """Whether a module comes from after optimization: as the mode `stage` says, else if it is scheduled.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> module = parse("ENTRY e { ROOT p = s32[] parameter(0) }")
+    >>> is_optimized(module, VerifyModes()), is_optimized(module, VerifyModes(stage="after-opt"))
+    (False, True)
+    """
+    return module.is_scheduled if modes.stage == "auto" else modes.stage == "after-opt"
 
 
 class Facts:

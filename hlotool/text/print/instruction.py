@@ -60,14 +60,19 @@ class InstructionWriter:
         )
         # Names in canonical form, `tmp_0`; they hold for one computation at a time.
         self.canonical: dict[Instruction, str] = {}
+        # Instructions that are written where they are used, as another one and a suffix; also for one computation at a time.
+        self.compacted: dict[Instruction, tuple[Instruction, str]] = {}
 
     # ---- names and shapes ---------------------------------------------------------------------------------------------
 
     def name(self, x: Instruction) -> str:
+        suffix = ""
+        if x in self.compacted:
+            x, suffix = self.compacted[x]
         if x in self.canonical:
-            return self.canonical[x]
+            return self.canonical[x] + suffix
         name = self.names[x]
-        return self.percent + (name if self.options.print_ids else name.partition(".")[0])
+        return self.percent + (name if self.options.print_ids else name.partition(".")[0]) + suffix
 
     def computation_name(self, computation: Computation) -> str:
         return self.percent + self.computation_names[computation]

@@ -20,11 +20,13 @@ def fusions(facts: Facts) -> Iterator[Finding]:
     """Optimized modules are fused, within limits.
 
     Checks: in modules with fusions, elementwise operations on arrays outside of them that feed another one and nothing else (W041);
-    fusions with more than 64 operands (W042).
+    fusions with more than 64 operands (W042). Not before optimization, where the mode `stage` says so.
     Why: each instruction outside a fusion writes its result to memory; kernels have limited registers and arguments.
     Bad: `b = f32[4096] exponential(a)` and `c = f32[4096] negate(b)` beside fusions
     Good: both in one fusion
     """
+    if facts.modes.stage == "before-opt":
+        return
     fused = facts.instructions_of("fusion")
     bodies = facts.bodies
     for computation in dict.fromkeys(computation for computation, _ in fused):

@@ -51,11 +51,14 @@ def late_shardings(facts: Facts) -> Iterator[Finding]:
     """A partitioned module has no shardings left.
 
     Checks: where a collective with a channel shows that the module is partitioned: shardings and partitioning custom calls, those of the
-    entry computation's parameters and root apart; each computation is reported once.
+    entry computation's parameters and root apart; each computation is reported once. Not before optimization, where the mode `stage` says so:
+    there an author has written collectives for a part of the program.
     Why: nobody will read them; perhaps the partitioner has skipped that part.
     Bad: `negate(p), sharding={devices=[2]0,1}` beside `all-reduce(a), channel_id=1`
     Good: negate(p)
     """
+    if facts.modes.stage == "before-opt":
+        return
     if not any(x.attributes.get("channel_id") is not None for _, x in facts.instructions_with(COLLECTIVE)):
         return
     entry = facts.module.entry

@@ -1,0 +1,507 @@
+"""Takes one thing at a time away from the code and asks whether some test notices.
+
+Run it as `python tests/tools/mutate.py analysis ir.equal`, or without names for everything; `--sample 100 --seed 7` tries a random part.
+
+In `analysis`, `ir`, `shapes` and the bound programs of the interpreter, things are statements, conditions, operands of `and` and `or`, elements
+of tuples, sets and dictionaries, and results; in op definitions and rules of the verifier they are checks; `traits` are the facts of the op
+table. What goes unnoticed is printed as `module:line: what was taken away`, unless `equivalent_mutations.txt` names it with the reason.
+
+A first run of the tests finds out which of them reach which lines. Each mutation is then made in a process of its own, forked from one that
+has run no test yet, so that nothing that a mutated function has left behind in a cache outlives it.
+"""
+
+from __future__ import annotations
+
+import __future__
+
+import argparse
+import ast
+import gc
+import mmap
+import os
+import pickle
+import pkgutil
+import resource
+import signal
+import struct
+import sys
+import tempfile
+import time
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from random import Random
+from types import CodeType, FunctionType
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+from code_mutations import Function, Mutation, checks_of, function_mutations, outermost_functions, table_mutations
+from reached import LINES, REACHED, Finder, tree_of
+
+HERE = Path(__file__).parents[1]
+EQUIVALENTS = Path(__file__).with_name("equivalent_mutations.txt")
+
+TARGETS: dict[str, str] = {
+    "hlotool.analysis": "lines",
+    "hlotool.ir": "lines",
+    "hlotool.shapes": "lines",
+    "hlotool.interp.program": "lines",
+    "hlotool.interp.binding": "lines",
+    "hlotool.opdefs.traits": "lines",
+    "hlotool.opdefs": "checks",
+    "hlotool.verifier.rules": "checks",
+}
+"""What is taken away in which modules; the first that fits counts."""
+
+TESTS = ("tests/verify", "tests/text", "tests/ops", "tests/devices", "tests/interp", "tests/analysis", "tests/ir", "tests/shapes", "tests/cli", "hlotool")
+SLOW_TEST = 0.5
+"""Seconds after which a test is too slow to be run for every mutation."""
+
+Table = dict[str, Any]
+
+
+def kind_of(module: str) -> str:
+    """How a module is mutated, "entry" when it is not."""
+    return next((kind for name, kind in TARGETS.items() if module == name or module.startswith(f"{name}.")), "entry")
+
+
+class Baseline:
+    """What the tests do while nothing is taken away: seconds of each, and which reach a line, by its number."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[int, float] = {}
+        self.failed: list[int] = []
+        self.reaching: dict[int, array[int]] = {}
+
+    def merge(self, other: Baseline) -> None:
+        self.seconds.update(other.seconds)
+        self.failed += other.failed
+        for number, tests in other.reaching.items():
+            self.reaching.setdefault(number, array("H")).extend(tests)
+
+    def usable(self, test: int) -> bool:
+        return self.seconds[test] <= SLOW_TEST and test not in self.failed
+
+
+class Mutator:
+    """A pytest plugin that has the tests judge mutations instead of running them once."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.failed = False
+        self.items: list[pytest.Item] = []
+        self.baseline = Baseline()
+        self.unnoticed: list[str] = []
+        self.unreached: list[str] = []
+        self.equivalents = read_equivalents()
+        self.killers: dict[str, dict[int, None]] = defaultdict(dict)
+        self.exit_code = 2
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self.items = session.items
+        # Made before processes are forked, so that they do not each make one.
+        session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+        warm_up()
+        gc.collect()
+        gc.freeze()
+        start = time.monotonic()
+        self._find_baseline()
+        say(f"{len(self.items)} tests, {len(self.baseline.failed)} of them fail as it is, {time.monotonic() - start:.0f} s")
+        for test in self.baseline.failed:
+            say(f"  fails before anything is taken away: {self.items[test].nodeid}")
+        mutations = self._mutations()
+        self._judge(mutations, start)
+        self._report(len(mutations), start)
+        return True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.failed |= report.failed
+
+    def _passes(self, test: int) -> bool:
+        """Whether a test passes; it is run with its fixtures."""
+        self.failed = False
+        for report in runtestprotocol(self.items[test], log=False, nextitem=None):
+            self.failed |= report.failed
+        return not self.failed
+
+    # ---- as it is ---------------------------------------------------------------------------------------------------
+
+    def _find_baseline(self) -> None:
+        jobs, readers = self.options.jobs, []
+        for job in range(jobs):
+            path = Path(tempfile.gettempdir()) / f"mutate-{os.getpid()}-{job}"
+            if not (child := os.fork()):
+                path.write_bytes(pickle.dumps(self._run_all(range(job, len(self.items), jobs))))
+                os._exit(0)
+            readers.append((child, path))
+        for child, path in readers:
+            os.waitpid(child, 0)
+            self.baseline.merge(pickle.loads(path.read_bytes()))
+            path.unlink()
+
+    def _run_all(self, tests: Sequence[int]) -> Baseline:
+        baseline = Baseline()
+        for test in tests:
+            REACHED.clear()
+            start = time.process_time()
+            if not self._passes(test):
+                baseline.failed.append(test)
+            baseline.seconds[test] = time.process_time() - start
+            for number in REACHED:
+                baseline.reaching.setdefault(number, array("H")).append(test)
+        return baseline
+
+    # ---- what is taken away --------------------------------------------------------------------------------------------
+
+    def _mutations(self) -> list[tuple[Mutation, Callable[[], None], list[int]]]:
+        """Mutations with what makes them and the tests that might notice."""
+        chosen = [name for name in sorted(sys.modules) if name.startswith("hlotool.") and kind_of(name) != "entry" and self._is_chosen(name)]
+        functions = loaded_functions()
+        mentions = self._mentions()
+        result: list[tuple[Mutation, Callable[[], None], list[int]]] = []
+        for module in chosen:
+            tree = tree_of(module)
+            kind = kind_of(module)
+            for owner, classes, function in outermost_functions(tree):
+                if self._is_chosen(f"{module}.{owner}") or self._is_chosen(module):
+                    places = checks_of(module, owner, function) if kind == "checks" else function_mutations(module, owner, function)
+                    for mutation in places:
+                        tests = self.baseline.reaching.get(LINES.get((module, mutation.statement), -1), ())
+                        result.append((mutation, Swap(mutation, classes, function, functions), list(tests)))
+            if kind == "lines":
+                for mutation in table_mutations(module, tree):
+                    result.append((mutation, Rebind(mutation, tree), sorted(mentions(mutation.owner))))
+        if self._is_chosen("hlotool.traits"):
+            result += self._trait_mutations()
+        result = [entry for entry in result if entry[0].key not in self.equivalents]
+        if self.options.sample and self.options.sample < len(result):
+            result = Random(self.options.seed).sample(result, self.options.sample)
+        return result
+
+    def _is_chosen(self, name: str) -> bool:
+        wanted = [f"hlotool.{word}" for word in self.options.only]
+        return not wanted or any(name == word or name.startswith(f"{word}.") for word in wanted)
+
+    def _mentions(self) -> Callable[[str], set[int]]:
+        """The tests that reach a function in which a constant is mentioned, or one that is made of it."""
+        lines: dict[str, set[int]] = defaultdict(set)
+        derived: dict[str, set[str]] = defaultdict(set)
+        for module in [name for name in sys.modules if name.startswith("hlotool.")]:
+            if sys.modules[module].__file__ is None:
+                continue
+            tree = tree_of(module)
+            for _, _, function in outermost_functions(tree):
+                for name in _names(function):
+                    lines[name].add(LINES.get((module, function.lineno), -1))
+            for statement in tree.body:
+                if isinstance(statement, ast.Assign | ast.AnnAssign):
+                    target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+                    for name in _names(statement):
+                        derived[name].add(ast.unparse(target))
+
+        def tests(name: str) -> set[int]:
+            names, stack = {name}, [name]
+            while stack:
+                fresh = derived[stack.pop()] - names
+                names |= fresh
+                stack += fresh
+            return {test for known in names for line in lines[known] for test in self.baseline.reaching.get(line, ())}
+
+        return tests
+
+    def _trait_mutations(self) -> Iterator[tuple[Mutation, Callable[[], None], list[int]]]:
+        from hlotool.opdefs.table import OPS
+
+        others = [k for k, item in enumerate(self.items) if not hasattr(item, "case") and not item.nodeid.startswith(("tests/cli", "tests/text"))]
+        for opcode, definition in sorted(OPS.items()):
+            cases = [k for k, item in enumerate(self.items) if opcode in getattr(getattr(item, "case", None), "text", "")]
+            for trait in sorted(map(str, definition.traits)):
+                mutation = Mutation("traits", opcode, 0, 0, f"trait `{trait}` removed", [])
+                yield mutation, WithoutTrait(opcode, trait), cases + others
+
+    # ---- who notices ---------------------------------------------------------------------------------------------------
+
+    def _judge(self, mutations: list[tuple[Mutation, Callable[[], None], list[int]]], start: float) -> None:
+        shared = mmap.mmap(-1, 4 * self.options.jobs)
+        running: dict[int, tuple[int, Mutation, int]] = {}
+        free = list(range(self.options.jobs))
+        waiting = mutations[::-1]
+        judged = 0
+        while waiting or running:
+            while waiting and free:
+                mutation, change, reaching = waiting.pop()
+                tests = self._in_order(mutation, reaching)
+                if not tests:
+                    self.unreached.append(mutation.place)
+                    continue
+                slot = free.pop()
+                if not (child := os.fork()):
+                    os._exit(self._try(change, tests, shared, slot))
+                running[child] = slot, mutation, len(tests)
+            if not running:
+                break
+            child, status = os.wait()
+            slot, mutation, count = running.pop(child)
+            free.append(slot)
+            test = struct.unpack_from("I", shared, 4 * slot)[0]
+            if status == 0:
+                self.unnoticed.append(f"{mutation.place} ({count} tests)")
+                say(f"unnoticed {self.unnoticed[-1]}")
+            elif os.waitstatus_to_exitcode(status) == _CANNOT:
+                say(f"cannot be tried: {mutation.place}")
+            else:
+                known = self.killers[mutation.owner]
+                known.pop(test, None)
+                known[test] = None
+            judged += 1
+            if judged % 250 == 0:
+                say(f"... {judged} of {len(mutations)}, {len(self.unnoticed)} unnoticed, {time.monotonic() - start:.0f} s")
+            if self.options.minutes and time.monotonic() - start > 60 * self.options.minutes and waiting:
+                say(f"stopped after {self.options.minutes} minutes, {len(waiting)} not tried")
+                waiting = []
+
+    def _in_order(self, mutation: Mutation, reaching: list[int]) -> list[int]:
+        """Tests that noticed something about the same function come first, then quick ones, up to so many seconds."""
+        recent = {test: -k for k, test in enumerate(self.killers[mutation.owner])}
+        usable = [test for test in reaching if self.baseline.usable(test)] or [test for test in reaching if test not in self.baseline.failed]
+        usable.sort(key=lambda test: (recent.get(test, 1), self.baseline.seconds[test]))
+        seconds, count = 0.0, 0
+        for test in usable:
+            seconds += self.baseline.seconds[test]
+            if seconds > self.options.seconds and count:
+                break
+            count += 1
+        return usable[:count]
+
+    def _try(self, change: Callable[[], None], tests: list[int], shared: mmap.mmap, slot: int) -> int:
+        """The end of a process: _NOTICED when a test fails under the mutation. A test that does not end is killed with its process."""
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        struct.pack_into("I", shared, 4 * slot, tests[0])
+        try:
+            change()
+        except CannotMutate:
+            return _CANNOT
+        except Exception:
+            return _NOTICED
+        for test in tests:
+            struct.pack_into("I", shared, 4 * slot, test)
+            signal.setitimer(signal.ITIMER_PROF, 2 + 10 * self.baseline.seconds[test])
+            try:
+                passes = self._passes(test)
+            except BaseException:
+                return _NOTICED
+            if not passes:
+                return _NOTICED
+        return 0
+
+    def _report(self, tried: int, start: float) -> None:
+        if self.unreached:
+            print("\nno test reaches:", *self.unreached, sep="\n  ", file=sys.__stdout__)
+        if self.unnoticed:
+            print("\nnobody notices:", *self.unnoticed, sep="\n  ", file=sys.__stdout__)
+        say(f"{tried} mutations, {len(self.unreached)} reached by no test, {len(self.unnoticed)} unnoticed, {time.monotonic() - start:.0f} s")
+        self.exit_code = 1 if self.unreached or self.unnoticed else 0
+
+
+_NOTICED, _CANNOT = 1, 3
+_MEMORY = 6 << 30
+
+
+class CannotMutate(Exception):
+    """A mutation that leaves nothing that can be put in place."""
+
+
+class Swap:
+    """Gives the functions made of a definition the code of the mutated one."""
+
+    def __init__(self, mutation: Mutation, classes: list[str], function: Function, functions: dict[str, list[FunctionType]]) -> None:
+        self.mutation = mutation
+        self.classes = classes
+        self.function = function
+        self.functions = functions
+
+    def __call__(self) -> None:
+        names = _names(self.function)
+        is_generator = _is_generator(self.function)
+        with self.mutation.applied():
+            code = self._compiled(is_generator=is_generator, has_cell=not names.isdisjoint({"super", "__class__"}))
+        by_place = {(inner.co_qualname, inner.co_firstlineno): inner for inner in nested_codes(code)}
+        swapped = 0
+        for function in self.functions.get(self.mutation.module, ()):
+            new = by_place.get((function.__code__.co_qualname, function.__code__.co_firstlineno))
+            if new is not None and len(new.co_freevars) == len(function.__code__.co_freevars):
+                function.__code__ = new
+                swapped += 1
+        if not swapped:
+            raise CannotMutate
+
+    def _compiled(self, *, is_generator: bool, has_cell: bool) -> CodeType:
+        """The code of the function alone, within its classes; a generator and a closure stay one whatever was deleted."""
+        keep = ast.parse("if False:\n    yield" if is_generator else "pass").body
+        body = self.function.body
+        cell = ast.parse("__class__" if has_cell else "pass").body
+        self.function.body = [*body, *keep, *cell]
+        node: ast.stmt = self.function
+        for name in reversed(self.classes):
+            node = ast.ClassDef(name, [], [], [node], [], lineno=1, col_offset=0)
+        try:
+            tree = ast.fix_missing_locations(ast.Module([node], []))
+            return compile(tree, "<mutated>", "exec", __future__.annotations.compiler_flag, dont_inherit=True)
+        finally:
+            self.function.body = body
+
+
+class Rebind:
+    """Makes the constants of a module anew, with one that is mutated, and puts those that differ in place of the old ones."""
+
+    def __init__(self, mutation: Mutation, tree: ast.Module) -> None:
+        self.mutation = mutation
+        self.tree = tree
+
+    def __call__(self) -> None:
+        with self.mutation.applied():
+            code = compile(ast.fix_missing_locations(self.tree), "<mutated>", "exec", dont_inherit=True)
+        rebind(self.mutation.module, code)
+        for module in [name for name in sorted(sys.modules) if kind_of(name) == "lines" and name != self.mutation.module]:
+            rebind(module, compile(tree_of(module), "<again>", "exec", dont_inherit=True))
+
+
+class WithoutTrait:
+    """Removes a trait from an opcode, and makes anew what modules have made of the traits."""
+
+    def __init__(self, opcode: str, trait: str) -> None:
+        self.opcode = opcode
+        self.trait = trait
+
+    def __call__(self) -> None:
+        from hlotool.opdefs.table import OPS
+
+        definition = OPS[self.opcode]
+        definition.traits = type(definition.traits)(trait for trait in definition.traits if str(trait) != self.trait)
+        for module in [name for name in sorted(sys.modules) if kind_of(name) == "lines"]:
+            rebind(module, compile(tree_of(module), "<again>", "exec", dont_inherit=True))
+
+
+def rebind(module: str, code: CodeType) -> None:
+    """Runs a module's code once more, aside, and takes over the plain values that are different."""
+    old = vars(sys.modules[module])
+    new: Table = {"__name__": module, "__file__": old.get("__file__")}
+    exec(code, new)
+    for name, value in list(old.items()):
+        if name.startswith("__") or name not in new or not is_plain(value) or not is_plain(new[name]):
+            continue
+        if isinstance(value, dict):
+            for key in [key for key in value if key not in new[name]]:
+                del value[key]
+            changed = {key: element for key, element in new[name].items() if is_plain(element) and value[key] != element}
+            value.update(changed)
+        elif value != new[name]:
+            for other in [vars(known) for key, known in sys.modules.items() if key.startswith("hlotool")]:
+                for alias in [alias for alias, held in other.items() if held is value and (alias == name or other is old)]:
+                    if other is not old or alias == name:
+                        other[alias] = new[name]
+
+
+def is_plain(value: object) -> bool:
+    """Whether a constant is made of collections, texts and numbers, whose copies are as good."""
+    if isinstance(value, tuple | list | set | frozenset):
+        return all(map(is_plain, value))
+    return isinstance(value, str | int | float | bytes | dict | type(None)) or type(value).__name__ == "Pattern"
+
+
+def nested_codes(code: CodeType) -> Iterator[CodeType]:
+    """A code object and all that are defined in it."""
+    stack = [code]
+    while stack:
+        code = stack.pop()
+        yield code
+        stack += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+
+
+def loaded_functions() -> dict[str, list[FunctionType]]:
+    """The functions of hlotool by module, as they were defined."""
+    functions: dict[str, list[FunctionType]] = defaultdict(list)
+    # Frozen objects are not listed.
+    gc.unfreeze()
+    for thing in gc.get_objects():
+        if isinstance(thing, FunctionType) and (thing.__module__ or "").startswith("hlotool."):
+            functions[thing.__globals__["__name__"]].append(thing)
+    gc.freeze()
+    return functions
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} | {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+
+
+def _is_generator(function: Function) -> bool:
+    stack: list[ast.AST] = list(function.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(node, ast.FunctionDef | ast.Lambda):
+            stack += ast.iter_child_nodes(node)
+    return False
+
+
+def read_equivalents() -> set[str]:
+    """The mutations that change nothing that anybody could notice; lines of comment give the reasons."""
+    lines = EQUIVALENTS.read_text(encoding="utf-8").splitlines() if EQUIVALENTS.exists() else []
+    return {line for line in lines if line and not line.startswith("#")}
+
+
+def warm_up() -> None:
+    """Has the parse tables read and the kernels imported once, not in every process."""
+    import hlotool
+
+    module = hlotool.parse("HloModule m ENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }")
+    list(hlotool.verify(module))
+    hlotool.to_text(module)
+    import numpy as np
+
+    hlotool.evaluate(module, [np.zeros(2, np.float32)])
+
+
+def say(message: str) -> None:
+    """Pytest captures what is printed."""
+    print(message, file=sys.__stdout__, flush=True)
+
+
+def import_everything() -> None:
+    import hlotool
+
+    for found in pkgutil.walk_packages(hlotool.__path__, "hlotool."):
+        if not found.name.endswith("__main__"):
+            import_module(found.name)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("only", nargs="*", help="modules, packages or functions without `hlotool.`; `traits` for those of the op table")
+    parser.add_argument("--sample", type=int, default=0, help="how many mutations, drawn at random; all without it")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample")
+    parser.add_argument("--minutes", type=float, default=0, help="stop after so long")
+    parser.add_argument("--seconds", type=float, default=20, help="of tests for each mutation at most")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
+    parser.add_argument("--tests", nargs="+", default=list(TESTS), help="where tests are collected")
+    options = parser.parse_args(arguments)
+    sys.meta_path.insert(0, Finder(kind_of))
+    sys.path.insert(0, str(HERE.parent))
+    import_everything()
+    mutator = Mutator(options)
+    paths = [str(HERE.parent / path) for path in options.tests if (HERE.parent / path).exists()] + [str(path) for path in sorted(HERE.glob("test_*.py"))]
+    addopts = "addopts=--doctest-modules --import-mode=importlib"
+    plain = ["-o", addopts, "-p", "no:cacheprovider", "-p", "no:terminal", "--capture=sys", "-k", "not test_time and not test_guides"]
+    with tempfile.TemporaryDirectory() as folder:
+        status = pytest.main([*plain, "--basetemp", f"{folder}/tests", "--rootdir", str(HERE.parent), *paths], plugins=[mutator])
+    return mutator.exit_code if status == 0 else int(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -146,7 +146,11 @@ def _statement_edits(holder: ast.AST, name: str, body: list[ast.stmt], index: in
     if isinstance(statement, ast.Return):
         if statement.value is None:
             yield statement.lineno, "deleted `return`", [(holder, name, _replaced(body, index, ast.Pass()))]
-        elif not (isinstance(statement.value, ast.Constant) and statement.value.value is None):
+        elif isinstance(statement.value, ast.Constant) and not statement.value.value:
+            # None is as false as False; what matters is that it returns.
+            if body[index + 1 :] or not isinstance(holder, Function):
+                yield statement.lineno, f"deleted `{_short(statement)}`", [(holder, name, _replaced(body, index, ast.Pass()))]
+        else:
             yield statement.lineno, f"`{_short(statement)}` gives None", [(statement, "value", _NONE)]
             if isinstance(statement.value, ast.Call) and statement.value.args and not isinstance(statement.value.args[0], ast.Starred):
                 what = f"`{_short(statement)}` gives `{_short(statement.value.args[0])}`"

@@ -12,11 +12,10 @@ has run no test yet, so that nothing that a mutated function has left behind in 
 
 from __future__ import annotations
 
-import __future__
-
 import argparse
 import ast
 import gc
+import hashlib
 import mmap
 import os
 import pickle
@@ -56,7 +55,18 @@ TARGETS: dict[str, str] = {
 }
 """What is taken away in which modules; the first that fits counts."""
 
-TESTS = ("tests/verify", "tests/text", "tests/ops", "tests/devices", "tests/interp", "tests/analysis", "tests/ir", "tests/shapes", "tests/cli", "hlotool")
+TESTS = (
+    "tests/verify",
+    "tests/text",
+    "tests/ops",
+    "tests/devices",
+    "tests/interp",
+    "tests/analysis",
+    "tests/ir",
+    "tests/shapes",
+    "tests/cli",
+    "hlotool",
+)
 SLOW_TEST = 0.5
 """Seconds after which a test is too slow to be run for every mutation."""
 
@@ -69,21 +79,28 @@ def kind_of(module: str) -> str:
 
 
 class Baseline:
-    """What the tests do while nothing is taken away: seconds of each, and which reach a line, by its number."""
+    """What the tests do while nothing is taken away: seconds of each, whether it fails, and which lines it reaches, by their numbers."""
 
     def __init__(self) -> None:
-        self.seconds: dict[int, float] = {}
-        self.failed: list[int] = []
-        self.reaching: dict[int, array[int]] = {}
+        self.results: dict[str, tuple[float, bool, array[int]]] = {}
 
-    def merge(self, other: Baseline) -> None:
-        self.seconds.update(other.seconds)
-        self.failed += other.failed
-        for number, tests in other.reaching.items():
-            self.reaching.setdefault(number, array("H")).extend(tests)
+    def usable(self, test: str) -> bool:
+        seconds, failed, _ = self.results[test]
+        return seconds <= SLOW_TEST and not failed
 
-    def usable(self, test: int) -> bool:
-        return self.seconds[test] <= SLOW_TEST and test not in self.failed
+    def seconds(self, test: str) -> float:
+        return self.results[test][0]
+
+    def failures(self) -> list[str]:
+        return [test for test, (_, failed, _) in self.results.items() if failed]
+
+    def reaching(self) -> dict[int, list[str]]:
+        """The tests that reach each line."""
+        tests: dict[int, list[str]] = defaultdict(list)
+        for test, (_, _, numbers) in self.results.items():
+            for number in numbers:
+                tests[number].append(test)
+        return tests
 
 
 class Mutator:
@@ -92,17 +109,18 @@ class Mutator:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         self.failed = False
-        self.items: list[pytest.Item] = []
+        self.items: dict[str, pytest.Item] = {}
         self.baseline = Baseline()
+        self.reaching: dict[int, list[str]] = {}
         self.unnoticed: list[str] = []
         self.unreached: list[str] = []
         self.equivalents = read_equivalents()
-        self.killers: dict[str, dict[int, None]] = defaultdict(dict)
+        self.killers: dict[str, dict[str, None]] = defaultdict(dict)
         self.exit_code = 2
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        self.items = session.items
+        self.items = {item.nodeid: item for item in session.items}
         # Made before processes are forked, so that they do not each make one.
         session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
         warm_up()
@@ -110,9 +128,10 @@ class Mutator:
         gc.freeze()
         start = time.monotonic()
         self._find_baseline()
-        say(f"{len(self.items)} tests, {len(self.baseline.failed)} of them fail as it is, {time.monotonic() - start:.0f} s")
-        for test in self.baseline.failed:
-            say(f"  fails before anything is taken away: {self.items[test].nodeid}")
+        self.reaching = self.baseline.reaching()
+        say(f"{len(self.items)} tests, {time.monotonic() - start:.0f} s")
+        for test in self.baseline.failures():
+            say(f"  fails before anything is taken away: {test}")
         mutations = self._mutations()
         self._judge(mutations, start)
         self._report(len(mutations), start)
@@ -121,7 +140,7 @@ class Mutator:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.failed |= report.failed
 
-    def _passes(self, test: int) -> bool:
+    def _passes(self, test: str) -> bool:
         """Whether a test passes; it is run with its fixtures."""
         self.failed = False
         for report in runtestprotocol(self.items[test], log=False, nextitem=None):
@@ -131,38 +150,47 @@ class Mutator:
     # ---- as it is ---------------------------------------------------------------------------------------------------
 
     def _find_baseline(self) -> None:
-        jobs, readers = self.options.jobs, []
-        for job in range(jobs):
+        """Runs all tests, in processes; those whose file and all of whose code are as they were may be known already."""
+        cache: Path | None = self.options.cache
+        code = digest(HERE.parent / "hlotool", "*.py")
+        files = {path: digest(path, "") for path in {item.path for item in self.items.values()}}
+        stamps = {test: files[item.path] for test, item in self.items.items()}
+        known: dict[str, dict[str, Any]] = pickle.loads(cache.read_bytes()) if cache and cache.exists() else {}
+        old = known.get(code, {})
+        results = {test: old[test, stamp] for test, stamp in stamps.items() if (test, stamp) in old}
+        missing = [test for test in self.items if test not in results]
+        readers = []
+        for job in range(self.options.jobs):
             path = Path(tempfile.gettempdir()) / f"mutate-{os.getpid()}-{job}"
             if not (child := os.fork()):
-                path.write_bytes(pickle.dumps(self._run_all(range(job, len(self.items), jobs))))
+                path.write_bytes(pickle.dumps(self._run_all(missing[job :: self.options.jobs])))
                 os._exit(0)
             readers.append((child, path))
         for child, path in readers:
             os.waitpid(child, 0)
-            self.baseline.merge(pickle.loads(path.read_bytes()))
+            results.update(pickle.loads(path.read_bytes()))
             path.unlink()
+        self.baseline.results = results
+        if cache:
+            cache.write_bytes(pickle.dumps({code: {(test, stamps[test]): result for test, result in results.items()}}))
 
-    def _run_all(self, tests: Sequence[int]) -> Baseline:
-        baseline = Baseline()
+    def _run_all(self, tests: Sequence[str]) -> dict[str, tuple[float, bool, array[int]]]:
+        results = {}
         for test in tests:
             REACHED.clear()
             start = time.process_time()
-            if not self._passes(test):
-                baseline.failed.append(test)
-            baseline.seconds[test] = time.process_time() - start
-            for number in REACHED:
-                baseline.reaching.setdefault(number, array("H")).append(test)
-        return baseline
+            failed = not self._passes(test)
+            results[test] = time.process_time() - start, failed, array("I", REACHED)
+        return results
 
     # ---- what is taken away --------------------------------------------------------------------------------------------
 
-    def _mutations(self) -> list[tuple[Mutation, Callable[[], None], list[int]]]:
+    def _mutations(self) -> list[Candidate]:
         """Mutations with what makes them and the tests that might notice."""
         chosen = [name for name in sorted(sys.modules) if name.startswith("hlotool.") and kind_of(name) != "entry" and self._is_chosen(name)]
         functions = loaded_functions()
         mentions = self._mentions()
-        result: list[tuple[Mutation, Callable[[], None], list[int]]] = []
+        result: list[Candidate] = []
         for module in chosen:
             tree = tree_of(module)
             kind = kind_of(module)
@@ -170,7 +198,7 @@ class Mutator:
                 if self._is_chosen(f"{module}.{owner}") or self._is_chosen(module):
                     places = checks_of(module, owner, function) if kind == "checks" else function_mutations(module, owner, function)
                     for mutation in places:
-                        tests = self.baseline.reaching.get(LINES.get((module, mutation.statement), -1), ())
+                        tests = self.reaching.get(LINES.get((module, mutation.statement), -1), ())
                         result.append((mutation, Swap(mutation, classes, function, functions), list(tests)))
             if kind == "lines":
                 for mutation in table_mutations(module, tree):
@@ -186,7 +214,7 @@ class Mutator:
         wanted = [f"hlotool.{word}" for word in self.options.only]
         return not wanted or any(name == word or name.startswith(f"{word}.") for word in wanted)
 
-    def _mentions(self) -> Callable[[str], set[int]]:
+    def _mentions(self) -> Callable[[str], set[str]]:
         """The tests that reach a function in which a constant is mentioned, or one that is made of it."""
         lines: dict[str, set[int]] = defaultdict(set)
         derived: dict[str, set[str]] = defaultdict(set)
@@ -203,31 +231,31 @@ class Mutator:
                     for name in _names(statement):
                         derived[name].add(ast.unparse(target))
 
-        def tests(name: str) -> set[int]:
+        def tests(name: str) -> set[str]:
             names, stack = {name}, [name]
             while stack:
                 fresh = derived[stack.pop()] - names
                 names |= fresh
                 stack += fresh
-            return {test for known in names for line in lines[known] for test in self.baseline.reaching.get(line, ())}
+            return {test for known in names for line in lines[known] for test in self.reaching.get(line, ())}
 
         return tests
 
-    def _trait_mutations(self) -> Iterator[tuple[Mutation, Callable[[], None], list[int]]]:
+    def _trait_mutations(self) -> Iterator[Candidate]:
         from hlotool.opdefs.table import OPS
 
-        others = [k for k, item in enumerate(self.items) if not hasattr(item, "case") and not item.nodeid.startswith(("tests/cli", "tests/text"))]
+        others = [test for test, item in self.items.items() if not hasattr(item, "case") and not test.startswith(("tests/cli", "tests/text"))]
         for opcode, definition in sorted(OPS.items()):
-            cases = [k for k, item in enumerate(self.items) if opcode in getattr(getattr(item, "case", None), "text", "")]
+            cases = [test for test, item in self.items.items() if opcode in getattr(getattr(item, "case", None), "text", "")]
             for trait in sorted(map(str, definition.traits)):
                 mutation = Mutation("traits", opcode, 0, 0, f"trait `{trait}` removed", [])
                 yield mutation, WithoutTrait(opcode, trait), cases + others
 
     # ---- who notices ---------------------------------------------------------------------------------------------------
 
-    def _judge(self, mutations: list[tuple[Mutation, Callable[[], None], list[int]]], start: float) -> None:
+    def _judge(self, mutations: list[Candidate], start: float) -> None:
         shared = mmap.mmap(-1, 4 * self.options.jobs)
-        running: dict[int, tuple[int, Mutation, int]] = {}
+        running: dict[int, tuple[int, Mutation, list[str]]] = {}
         free = list(range(self.options.jobs))
         waiting = mutations[::-1]
         judged = 0
@@ -241,15 +269,15 @@ class Mutator:
                 slot = free.pop()
                 if not (child := os.fork()):
                     os._exit(self._try(change, tests, shared, slot))
-                running[child] = slot, mutation, len(tests)
+                running[child] = slot, mutation, tests
             if not running:
                 break
             child, status = os.wait()
-            slot, mutation, count = running.pop(child)
+            slot, mutation, tests = running.pop(child)
             free.append(slot)
-            test = struct.unpack_from("I", shared, 4 * slot)[0]
+            test = tests[struct.unpack_from("I", shared, 4 * slot)[0]]
             if status == 0:
-                self.unnoticed.append(f"{mutation.place} ({count} tests)")
+                self.unnoticed.append(f"{mutation.place} ({len(tests)} tests)")
                 say(f"unnoticed {self.unnoticed[-1]}")
             elif os.waitstatus_to_exitcode(status) == _CANNOT:
                 say(f"cannot be tried: {mutation.place}")
@@ -264,33 +292,33 @@ class Mutator:
                 say(f"stopped after {self.options.minutes} minutes, {len(waiting)} not tried")
                 waiting = []
 
-    def _in_order(self, mutation: Mutation, reaching: list[int]) -> list[int]:
+    def _in_order(self, mutation: Mutation, reaching: list[str]) -> list[str]:
         """Tests that noticed something about the same function come first, then quick ones, up to so many seconds."""
         recent = {test: -k for k, test in enumerate(self.killers[mutation.owner])}
-        usable = [test for test in reaching if self.baseline.usable(test)] or [test for test in reaching if test not in self.baseline.failed]
-        usable.sort(key=lambda test: (recent.get(test, 1), self.baseline.seconds[test]))
+        usable = [test for test in reaching if self.baseline.usable(test)] or reaching
+        usable.sort(key=lambda test: (recent.get(test, 1), self.baseline.seconds(test)))
         seconds, count = 0.0, 0
         for test in usable:
-            seconds += self.baseline.seconds[test]
+            seconds += self.baseline.seconds(test)
             if seconds > self.options.seconds and count:
                 break
             count += 1
         return usable[:count]
 
-    def _try(self, change: Callable[[], None], tests: list[int], shared: mmap.mmap, slot: int) -> int:
+    def _try(self, change: Callable[[], None], tests: list[str], shared: mmap.mmap, slot: int) -> int:
         """The end of a process: _NOTICED when a test fails under the mutation. A test that does not end is killed with its process."""
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
-        struct.pack_into("I", shared, 4 * slot, tests[0])
+        struct.pack_into("I", shared, 4 * slot, 0)
         try:
             change()
         except CannotMutate:
             return _CANNOT
         except Exception:
             return _NOTICED
-        for test in tests:
-            struct.pack_into("I", shared, 4 * slot, test)
-            signal.setitimer(signal.ITIMER_PROF, 2 + 10 * self.baseline.seconds[test])
+        for number, test in enumerate(tests):
+            struct.pack_into("I", shared, 4 * slot, number)
+            signal.setitimer(signal.ITIMER_PROF, 2 + 10 * self.baseline.seconds(test))
             try:
                 passes = self._passes(test)
             except BaseException:
@@ -307,6 +335,11 @@ class Mutator:
         say(f"{tried} mutations, {len(self.unreached)} reached by no test, {len(self.unnoticed)} unnoticed, {time.monotonic() - start:.0f} s")
         self.exit_code = 1 if self.unreached or self.unnoticed else 0
 
+
+_ANNOTATIONS = vars(import_module("__future__"))["annotations"].compiler_flag
+
+Candidate = tuple[Mutation, Callable[[], None], list[str]]
+"""A mutation, what makes it, and the tests that might notice."""
 
 _NOTICED, _CANNOT = 1, 3
 _MEMORY = 6 << 30
@@ -351,7 +384,7 @@ class Swap:
             node = ast.ClassDef(name, [], [], [node], [], lineno=1, col_offset=0)
         try:
             tree = ast.fix_missing_locations(ast.Module([node], []))
-            return compile(tree, "<mutated>", "exec", __future__.annotations.compiler_flag, dont_inherit=True)
+            return compile(tree, "<mutated>", "exec", _ANNOTATIONS, dont_inherit=True)
         finally:
             self.function.body = body
 
@@ -436,7 +469,9 @@ def loaded_functions() -> dict[str, list[FunctionType]]:
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} | {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} | {
+        part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)
+    }
 
 
 def _is_generator(function: Function) -> bool:
@@ -454,6 +489,12 @@ def read_equivalents() -> set[str]:
     """The mutations that change nothing that anybody could notice; lines of comment give the reasons."""
     lines = EQUIVALENTS.read_text(encoding="utf-8").splitlines() if EQUIVALENTS.exists() else []
     return {line for line in lines if line and not line.startswith("#")}
+
+
+def digest(folder: Path, pattern: str) -> str:
+    """A number for the contents of a file, or of files below a folder."""
+    paths = sorted(folder.rglob(pattern)) if folder.is_dir() else [folder]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
 
 def warm_up() -> None:
@@ -489,13 +530,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=0, help="stop after so long")
     parser.add_argument("--seconds", type=float, default=20, help="of tests for each mutation at most")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
+    parser.add_argument("--cache", type=Path, help="a file that keeps what the first run found out")
     parser.add_argument("--tests", nargs="+", default=list(TESTS), help="where tests are collected")
     options = parser.parse_args(arguments)
     sys.meta_path.insert(0, Finder(kind_of))
     sys.path.insert(0, str(HERE.parent))
     import_everything()
     mutator = Mutator(options)
-    paths = [str(HERE.parent / path) for path in options.tests if (HERE.parent / path).exists()] + [str(path) for path in sorted(HERE.glob("test_*.py"))]
+    paths = [str(HERE.parent / path) for path in options.tests if (HERE.parent / path).exists()] + [
+        str(path) for path in sorted(HERE.glob("test_*.py"))
+    ]
     addopts = "addopts=--doctest-modules --import-mode=importlib"
     plain = ["-o", addopts, "-p", "no:cacheprovider", "-p", "no:terminal", "--capture=sys", "-k", "not test_time and not test_guides"]
     with tempfile.TemporaryDirectory() as folder:

@@ -33,7 +33,7 @@ def tree_of(module: str) -> ast.Module:
 
 
 class _Noting(ast.NodeTransformer):
-    """Puts a note before each statement in a function ("lines"), at each check that has something to say ("checks"), or at its beginning ("entry")."""
+    """Puts a note before each statement of functions ("lines"), where a check has something to say ("checks"), or at their beginning ("entry")."""
 
     def __init__(self, module: str, detail: str) -> None:
         self.module = module

@@ -111,9 +111,10 @@ def _is_checking_function(name: str) -> bool:
 
 def table_mutations(module: str, tree: ast.Module) -> Iterator[Mutation]:
     """Elements left out of the constants of a module; `owner` is the constant's name."""
-    for statement in tree.body:
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target] if isinstance(statement, ast.AnnAssign) else []
-        if not targets or not isinstance(targets[0], ast.Name) or targets[0].id.startswith("__"):
+    for statement in [part for part in tree.body if isinstance(part, ast.Assign | ast.AnnAssign)]:
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        is_type = isinstance(statement.value, ast.Subscript)
+        if is_type or not isinstance(targets[0], ast.Name) or targets[0].id.startswith("__"):
             continue
         nodes = [statement, *(node for node in _own_expressions(statement) if not isinstance(node, ast.Lambda))]
         for node in nodes:

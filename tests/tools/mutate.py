@@ -187,7 +187,7 @@ class Mutator:
 
     def _mutations(self) -> list[Candidate]:
         """Mutations with what makes them and the tests that might notice."""
-        chosen = [name for name in sorted(sys.modules) if name.startswith("hlotool.") and kind_of(name) != "entry" and self._is_chosen(name)]
+        chosen = [name for name in sorted(sys.modules) if kind_of(name) != "entry" and self._is_chosen(name, parts=True)]
         functions = loaded_functions()
         mentions = self._mentions()
         result: list[Candidate] = []
@@ -195,24 +195,26 @@ class Mutator:
             tree = tree_of(module)
             kind = kind_of(module)
             for owner, classes, function in outermost_functions(tree):
-                if self._is_chosen(f"{module}.{owner}") or self._is_chosen(module):
+                if self._is_chosen(f"{module}.{owner}"):
                     places = checks_of(module, owner, function) if kind == "checks" else function_mutations(module, owner, function)
                     for mutation in places:
                         tests = self.reaching.get(LINES.get((module, mutation.statement), -1), ())
                         result.append((mutation, Swap(mutation, classes, function, functions), list(tests)))
             if kind == "lines":
                 for mutation in table_mutations(module, tree):
-                    result.append((mutation, Rebind(mutation, tree), sorted(mentions(mutation.owner))))
+                    if self._is_chosen(f"{module}.{mutation.owner}"):
+                        result.append((mutation, Rebind(mutation, tree), sorted(mentions(mutation.owner))))
         if self._is_chosen("hlotool.traits"):
             result += self._trait_mutations()
         result = [entry for entry in result if entry[0].key not in self.equivalents]
-        if self.options.sample and self.options.sample < len(result):
-            result = Random(self.options.seed).sample(result, self.options.sample)
+        if self.options.sample:
+            result = Random(self.options.seed).sample(result, min(self.options.sample, len(result)))
         return result
 
-    def _is_chosen(self, name: str) -> bool:
+    def _is_chosen(self, name: str, *, parts: bool = False) -> bool:
+        """Whether a function, a constant or a module is asked for; with `parts`, whether something in it is."""
         wanted = [f"hlotool.{word}" for word in self.options.only]
-        return not wanted or any(name == word or name.startswith(f"{word}.") for word in wanted)
+        return not wanted or any(f"{name}.".startswith(f"{word}.") or (parts and word.startswith(f"{name}.")) for word in wanted)
 
     def _mentions(self) -> Callable[[str], set[str]]:
         """The tests that reach a function in which a constant is mentioned, or one that is made of it."""
@@ -525,7 +527,7 @@ def import_everything() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("only", nargs="*", help="modules, packages or functions without `hlotool.`; `traits` for those of the op table")
-    parser.add_argument("--sample", type=int, default=0, help="how many mutations, drawn at random; all without it")
+    parser.add_argument("--sample", type=int, default=0, help="how many mutations, drawn at random; all of them in order without it")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--minutes", type=float, default=0, help="stop after so long")
     parser.add_argument("--seconds", type=float, default=20, help="of tests for each mutation at most")

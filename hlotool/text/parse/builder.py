@@ -11,7 +11,7 @@ from typing import Any
 
 from hlotool.codes import CODE_NAMES
 from hlotool.errors import Diagnostic, Source, Violation, nearest
-from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
+from hlotool.ir.model import Computation, Instruction, Module, set_field
 from hlotool.ir.names import free_name
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS
@@ -316,5 +316,5 @@ def _spread_origins(module: Module) -> None:
             index = x.attributes["index"]
             source = x.operands[0].operands[index] if 0 <= index < len(x.operands[0].operands) else None
             if source is not None and "origin" in source.attributes:
-                computation.printed_span = None
-                x.attributes = AttributeSet({**x.attributes, "origin": source.attributes["origin"]}, x.called, x.control_predecessors)
+                module.notes.spans.pop(computation, None)
+                set_field(x, "attributes", x.attributes.changed({"origin": source.attributes["origin"]}))

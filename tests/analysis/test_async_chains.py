@@ -35,8 +35,10 @@ def reached(text: str, start: str = "s") -> list[str]:
         (f"t = (f32[4], {FLYING}) tuple(p, s) g = {FLYING} get-tuple-element(t), index=1 ROOT d = {FLYING} copy(g)", ["s", "t", "g", "d"]),
         (f"t = (f32[4], {FLYING}) tuple(p, s) ROOT g = f32[4] get-tuple-element(t), index=0", ["s", "t"]),
         (
-            f"t = (f32[4], {FLYING}) tuple(p, s) o = (f32[4], {FLYING}) opt-barrier(t) g = {FLYING} get-tuple-element(o), index=1 "
-            f"h = f32[4] get-tuple-element(o), index=0 ROOT d = {FLYING} copy(g)",
+            (
+                f"t = (f32[4], {FLYING}) tuple(p, s) o = (f32[4], {FLYING}) opt-barrier(t) g = {FLYING} get-tuple-element(o), index=1 "
+                f"h = f32[4] get-tuple-element(o), index=0 ROOT d = {FLYING} copy(g)"
+            ),
             ["s", "t", "o", "g", "d"],
         ),
         # From every place where it stands.
@@ -46,8 +48,10 @@ def reached(text: str, start: str = "s") -> list[str]:
         ),
         # Out of tuples within tuples.
         (
-            f"t = ({FLYING}) tuple(s) v = (({FLYING}), f32[4]) tuple(t, p) g = ({FLYING}) get-tuple-element(v), index=0 "
-            f"h = {FLYING} get-tuple-element(g), index=0 ROOT d = {FLYING} copy(h)",
+            (
+                f"t = ({FLYING}) tuple(s) v = (({FLYING}), f32[4]) tuple(t, p) g = ({FLYING}) get-tuple-element(v), index=0 "
+                f"h = {FLYING} get-tuple-element(g), index=0 ROOT d = {FLYING} copy(h)"
+            ),
             ["s", "t", "v", "g", "h", "d"],
         ),
         # What takes the value ends the way; its users have something else.

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
 
-from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
+from hlotool.ir.model import Computation, Instruction, Module
 
 __all__ = ["differences"]
 
@@ -117,7 +117,7 @@ class _Comparison:
             elif isinstance(a, Instruction):
                 if a.name != b.name:
                     yield f"{at}: {a!r} and {b!r}"
-            elif isinstance(a, AttributeSet | dict):
+            elif isinstance(a, dict):
                 if a.keys() != b.keys():
                     yield f"{at}: {sorted(a)} and {sorted(b)}"
                 else:

@@ -14,12 +14,16 @@ REDUCERS = (
 FRAMES = """HloModule m
 FileNames
 1 "{}"
+
 FunctionNames
 1 "f"
+
 FileLocations
 {} {{file_name_id=1 function_name_id=1 line=1 end_line=1 column=1 end_column=1}}
+
 StackFrames
 1 {{file_location_id=1 parent_frame_id=1}}
+
 """
 WRAPPED = "async_wrapped { async_param = f32[2] parameter(0) ROOT negate = f32[2] negate(async_param) } "
 ENTRY = " ENTRY e { ROOT p = f32[] parameter(0) }"

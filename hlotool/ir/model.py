@@ -6,9 +6,12 @@ The parser and `ir.make` create them; changes go through `ir.edit.Rewriter`, whi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any, NoReturn, Self
 
 from hlotool.errors import Diagnostic, Source
+from hlotool.ir.clone import clone_computation, clone_instruction, clone_module, module_of, set_field, state_of
+from hlotool.ir.node import Node
 from hlotool.ir.notes import SourceNotes
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
@@ -21,7 +24,7 @@ from hlotool.shapes.metadata import (
 )
 from hlotool.shapes.shape import ProgramShape, Shape
 
-__all__ = ["NO_ATTRIBUTES", "AttributeSet", "Computation", "Instruction", "InstructionFields", "Module", "seen_by_ops"]
+__all__ = ["NO_ATTRIBUTES", "AttributeSet", "Computation", "Instruction", "InstructionFields", "Module", "seen_by_ops", "set_field"]
 
 
 class AttributeSet(dict[str, Any]):
@@ -62,7 +65,7 @@ class AttributeSet(dict[str, Any]):
 NO_ATTRIBUTES = AttributeSet({})
 
 
-class InstructionFields:
+class InstructionFields(Node):
     """The fields of an instruction. What creates many instructions makes objects of this class and turns them into Instructions.
 
     Assigning a field of an Instruction runs Python code, which its construction must not pay for.
@@ -121,6 +124,15 @@ class Instruction(InstructionFields):
         set_field(self, "start", -1)
         set_field(self, "end", -1)
 
+    def __copy__(self) -> Instruction:
+        return clone_instruction(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Instruction:
+        return clone_instruction(self)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an instruction cannot be pickled by itself; pickle its module")
+
     @property
     def opcode(self) -> str:
         return self.op.name
@@ -166,15 +178,18 @@ class Instruction(InstructionFields):
         """The decoded `metadata={...}`; decoded anew at each call, since few ever ask."""
         return None if self.metadata_text is None else decode_metadata(self.metadata_text)
 
+    def users(self, computation: Computation) -> tuple[Instruction, ...]:
+        """The instructions of the computation that take this one as an operand, in textual order.
+
+        Looks at the whole computation; `analysis.users.users` answers for all its instructions at once, a Rewriter for a module.
+        """
+        return tuple([x for x in computation.instructions if self in x.operands])
+
     def __repr__(self) -> str:
         return f"<{self.name} = {self.shape} {self.op.name}>"
 
 
-set_field = object.__setattr__
-"""Sets a field of an instruction and leaves its place in the source as it is; for the parser and the Rewriter."""
-
-
-class Computation:
+class Computation(Node):
     """A named list of instructions in textual order, which is the schedule when the module is scheduled."""
 
     __slots__ = ("end", "execution_thread", "instructions", "name", "root", "start")
@@ -186,6 +201,41 @@ class Computation:
         self.execution_thread = "main"
         self.start = start
         self.end = -1
+
+    def __getitem__(self, name: str) -> Instruction:
+        """The instruction of that name. Raises KeyError when there is none.
+
+        >>> from hlotool.text.parse.parser import parse
+        >>> parse("ENTRY e { ROOT p = f32[2] parameter(0) }").entry["p"]
+        <p = f32[2]{0} parameter>
+        """
+        for x in self.instructions:
+            if x.name == name:
+                return x
+        raise KeyError(f"no instruction named '{name}' in computation '{self.name}'")
+
+    def __contains__(self, x: object) -> bool:
+        """Whether an instruction, or one of that name, is in the computation."""
+        return any(other is x or other.name == x for other in self.instructions)
+
+    def __iter__(self) -> Iterator[Instruction]:
+        return iter(self.instructions)
+
+    def __len__(self) -> int:
+        return len(self.instructions)
+
+    def __bool__(self) -> bool:
+        """A computation is something, however many instructions it has."""
+        return True
+
+    def __copy__(self) -> Computation:
+        return clone_computation(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Computation:
+        return clone_computation(self)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a computation cannot be pickled by itself; pickle its module")
 
     @property
     def parameters(self) -> list[Instruction]:
@@ -229,6 +279,15 @@ class Module:
         self.hidden: set[Computation] = set()
         self.notes = SourceNotes()
 
+    def __copy__(self) -> Module:
+        return clone_module(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Module:
+        return clone_module(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return module_of, (state_of(self),)
+
     @property
     def is_scheduled(self) -> bool:
         return bool(self.attributes.get("is_scheduled", False))
@@ -245,10 +304,28 @@ class Module:
             return self.attributes.get(name, spec.default)
         raise AttributeError(f"a module has no attribute {name!r}")
 
+    def computation(self, name: str) -> Computation:
+        """The computation of that name. Raises KeyError when there is none.
+
+        >>> from hlotool.text.parse.parser import parse
+        >>> parse("ENTRY e { ROOT p = f32[2] parameter(0) }").computation("e")
+        <computation e with 1 instructions>
+        """
+        for computation in self.computations:
+            if computation.name == name:
+                return computation
+        raise KeyError(f"no computation named '{name}' in module '{self.name}'")
+
     def all_instructions(self) -> Iterator[Instruction]:
         """Every instruction of every computation, in textual order."""
         for computation in self.computations:
             yield from computation.instructions
+
+    def __str__(self) -> str:
+        """The text of the module, as `hlotool.to_text` prints it."""
+        # The printer stands on a floor above; the table of public names finds it.
+        text: str = import_module("hlotool").to_text(self)
+        return text
 
     def __repr__(self) -> str:
         return f"<module {self.name} with {len(self.computations)} computations>"

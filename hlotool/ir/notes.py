@@ -5,6 +5,7 @@ Printing and messages are faster and better with it, and right without. A Rewrit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from hlotool.record import Record
@@ -73,21 +74,22 @@ class SourceNotes:
         entry = self._written.get(x)
         return entry[0] if entry is not None and entry[1].are_of(x) else None
 
-    def copied(self, computations: dict[Any, Computation], instructions: dict[Any, Instruction], attributes: dict[int, AttributeSet]) -> SourceNotes:
-        """The notes for a copy of the module, given the copy of each part; attributes by the identity of the original."""
-        copy = SourceNotes()
-        copy.fast_count = self.fast_count
+    def mapped(self, node: Callable[[Any], Any], attributes: Callable[[Any], Any]) -> SourceNotes:
+        """The notes for a copy of the module, given the copy of each node and attribute set; those without one are left out."""
+        notes = SourceNotes()
+        notes.fast_count = self.fast_count
         for computation, span in self.spans.items():
-            if computation in computations and span.root in instructions:
-                copy.spans[computations[computation]] = PrintedSpan(span.start, span.end, instructions[span.root], span.count)
-        for number, (original, text) in self._spellings.items():
-            copied = attributes.get(number, original)
-            copy._spellings[id(copied)] = copied, text
+            if node(computation) is not None:
+                notes.spans[node(computation)] = PrintedSpan(span.start, span.end, node(span.root), span.count)
+        for original, text in self._spellings.values():
+            copy = attributes(original)
+            if copy is not None:
+                notes._spellings[id(copy)] = copy, text
         for x, pair in self._written.items():
-            if x in instructions:
-                first, second = (Annotations(attributes.get(id(a.attributes), a.attributes), a.metadata_text, a.backend_config) for a in pair)
-                copy._written[instructions[x]] = first, second
+            if node(x) is not None:
+                first, second = (Annotations(attributes(a.attributes), a.metadata_text, a.backend_config) for a in pair)
+                notes._written[node(x)] = first, second
         for x, origin in self.origin_of.items():
-            if x in instructions:
-                copy.origin_of[instructions[x]] = instructions.get(origin, origin)
-        return copy
+            if node(x) is not None and node(origin) is not None:
+                notes.origin_of[node(x)] = node(origin)
+        return notes

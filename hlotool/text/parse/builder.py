@@ -11,6 +11,7 @@ from typing import Any
 
 from hlotool.codes import CODE_NAMES
 from hlotool.errors import Diagnostic, Source, Violation, nearest
+from hlotool.ir.make import make_instruction
 from hlotool.ir.model import Computation, Instruction, Module, set_field
 from hlotool.ir.names import free_name
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
@@ -282,7 +283,8 @@ class ModuleBuilder:
         if not module.computations:
             if not self.has_errors:
                 self.report("S001", position, "expected a computation, found the end of the text")
-            return module
+            # A tolerant parse gives a module that can be walked and printed, whatever the text.
+            module.computations.append(_empty_computation())
         if module.entry is None:
             module.entry = module.computations[-1]
         if not module.name:
@@ -305,6 +307,14 @@ class ModuleBuilder:
                 self.report("M004", position, f"input_output_alias names output {{{index}}}, the result is {result}")
             elif pair.number < 0:
                 self.report("M005", position, f"input_output_alias names parameter {pair.number}")
+
+
+def _empty_computation() -> Computation:
+    """What stands for the entry where the text has none that can be read: it takes nothing and gives nothing."""
+    computation = Computation("main")
+    computation.root = make_instruction("nothing", "tuple")
+    computation.instructions = [computation.root]
+    return computation
 
 
 def _spread_origins(module: Module) -> None:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.ir.model import AttributeSet, Computation, Instruction, seen_by_ops, set_field
+from hlotool.ir.make import inferred_shape
+from hlotool.ir.model import AttributeSet, Computation, Instruction, set_field
 from hlotool.ir.names import free_name, is_legal_name
 from hlotool.ir.notes import Annotations
 from hlotool.opdefs.base import OpDef, unknown_op
@@ -30,8 +30,6 @@ from hlotool.text.parse.lexer import entry_start, shape_before
 from hlotool.text.source.places import parse_place
 
 __all__ = ["InstructionParts", "Reference", "add_instruction", "checked_shape", "literal_at"]
-
-_program_shape = attrgetter("program_shape")
 
 
 class Reference:
@@ -123,10 +121,7 @@ def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction
         shape = op.check_parsed(shape, operand_shapes, attributes) or shape
     if shape is not None and not op.shape_ignored:
         return shape
-    if shape is None and not op.infers:
-        raise Violation("S037", "shape", f"the result shape of '{op.name}' cannot be inferred", f"write it before '{op.name}'")
-    arguments = {name: seen_by_ops(attributes[name], _program_shape) for name in op.attributes if name in attributes}
-    return op.infer(*operand_shapes, **arguments)
+    return inferred_shape(op, operand_shapes, attributes)
 
 
 # ---- one instruction --------------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def inferred_shape(op: OpDef, operands: Sequence[Shape], attributes: Mapping[str
     >>> inferred_shape(definition("transpose"), [array_shape("f32", (2, 3))], {"dimensions": (1, 0)}).text_without_layout
     'f32[3,2]'
     """
-    if not op.infers:
+    if not (op.infers or op.shape_ignored):
         raise Violation("S037", "shape", f"the result shape of '{op.name}' cannot be inferred", f"write it before '{op.name}'")
     arguments = {name: seen_by_ops(attributes[name], _program_shape) for name in op.attributes if name in attributes}
     return op.infer(*operands, **arguments)

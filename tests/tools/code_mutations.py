@@ -18,6 +18,8 @@ Edit = tuple[ast.AST, str, object]
 
 _DELETED = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Raise, ast.Continue, ast.Break, ast.Delete, ast.For)
 _NOT_READ = frozenset({"annotation", "targets", "target", "optional_vars", "decorator_list", "returns"})
+# Without them a value is of another type, but the same.
+_COPIES = frozenset({"tuple", "list", "int", "bool"})
 _TRUE, _FALSE, _NONE = ast.Constant(True), ast.Constant(False), ast.Constant(None)
 
 
@@ -153,9 +155,11 @@ def _statement_edits(holder: ast.AST, name: str, body: list[ast.stmt], index: in
                 yield statement.lineno, f"deleted `{_short(statement)}`", [(holder, name, _replaced(body, index, ast.Pass()))]
         else:
             yield statement.lineno, f"`{_short(statement)}` gives None", [(statement, "value", _NONE)]
-            if isinstance(statement.value, ast.Call) and statement.value.args and not isinstance(statement.value.args[0], ast.Starred):
-                what = f"`{_short(statement)}` gives `{_short(statement.value.args[0])}`"
-                yield statement.lineno, what, [(statement, "value", statement.value.args[0])]
+            call = statement.value
+            is_copy = isinstance(call, ast.Call) and ast.unparse(call.func) in _COPIES
+            if isinstance(call, ast.Call) and call.args and not is_copy and not isinstance(call.args[0], ast.Starred):
+                what = f"`{_short(statement)}` gives `{_short(call.args[0])}`"
+                yield statement.lineno, what, [(statement, "value", call.args[0])]
     for node in [statement, *_own_expressions(statement)]:
         for child_field, child in _expression_children(node):
             for what, edits in _expression_edits(node, child_field, child):

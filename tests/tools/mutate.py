@@ -205,7 +205,7 @@ class Mutator:
                     if self._is_chosen(f"{module}.{mutation.owner}"):
                         result.append((mutation, Rebind(mutation, tree), sorted(mentions(mutation.owner))))
         if self._is_chosen("hlotool.traits"):
-            result += self._trait_mutations()
+            result += self._fact_mutations()
         result = [entry for entry in result if entry[0].key not in self.equivalents]
         if self.options.sample:
             result = Random(self.options.seed).sample(result, min(self.options.sample, len(result)))
@@ -243,15 +243,25 @@ class Mutator:
 
         return tests
 
-    def _trait_mutations(self) -> Iterator[Candidate]:
+    def _fact_mutations(self) -> Iterator[Candidate]:
+        """Each trait, relation and element of algebra of each opcode; a trait that follows from others goes alone."""
         from hlotool.opdefs.table import OPS
+        from hlotool.record import replace
 
         others = [test for test, item in self.items.items() if not hasattr(item, "case") and not test.startswith(("tests/cli", "tests/text"))]
         for opcode, definition in sorted(OPS.items()):
             cases = [test for test, item in self.items.items() if opcode in getattr(getattr(item, "case", None), "text", "")]
-            for trait in sorted(map(str, definition.traits)):
-                mutation = Mutation("traits", opcode, 0, 0, f"trait `{trait}` removed", [])
-                yield mutation, WithoutTrait(opcode, trait), cases + others
+            facts: list[tuple[str, str, object]] = [
+                (f"trait `{trait}` removed", "traits", definition.traits - {trait}) for trait in sorted(definition.traits)
+            ]
+            facts += [(f"`{slot}` removed", slot, None) for slot in _RELATIONS if getattr(definition, slot) is not None]
+            nothing = type(definition.algebra)()
+            for name in type(nothing).__annotations__:
+                if getattr(definition.algebra, name) != getattr(nothing, name):
+                    less = replace(definition.algebra, **{name: getattr(nothing, name)})
+                    facts.append((f"`{name}` of its algebra removed", "algebra", less))
+            for what, slot, value in facts:
+                yield Mutation("traits", opcode, 0, 0, what, []), WithoutFact(opcode, slot, value), cases + others
 
     # ---- who notices ---------------------------------------------------------------------------------------------------
 
@@ -406,20 +416,27 @@ class Rebind:
             rebind(module, compile(tree_of(module), "<again>", "exec", dont_inherit=True))
 
 
-class WithoutTrait:
-    """Removes a trait from an opcode, and makes anew what modules have made of the traits."""
+class WithoutFact:
+    """Takes a trait or a relation from an opcode, and makes anew what modules have made of them."""
 
-    def __init__(self, opcode: str, trait: str) -> None:
+    def __init__(self, opcode: str, slot: str, value: object) -> None:
         self.opcode = opcode
-        self.trait = trait
+        self.slot = slot
+        self.value = value
 
     def __call__(self) -> None:
-        from hlotool.opdefs.table import OPS
+        from hlotool.opdefs import base
 
-        definition = OPS[self.opcode]
-        definition.traits = type(definition.traits)(trait for trait in definition.traits if str(trait) != self.trait)
+        definition = base.OPS[self.opcode]
+        reverse = vars(base).get(_REVERSED.get(self.slot, ""), {})
+        reverse.pop(getattr(definition, self.slot), None)
+        setattr(definition, self.slot, self.value)
         for module in [name for name in sorted(sys.modules) if kind_of(name) == "lines"]:
             rebind(module, compile(tree_of(module), "<again>", "exec", dont_inherit=True))
+
+
+_RELATIONS = ("effect_if", "start_of", "done_of", "update_of", "gives", "operands_at")
+_REVERSED = {"start_of": "_STARTS", "done_of": "_DONES"}
 
 
 def rebind(module: str, code: CodeType) -> None:

@@ -84,6 +84,24 @@ def test_into_calls_and_out_of_them():
     assert sorted(reached(text)) == ["b", "c", "d", "l", "s"]
 
 
+def test_not_out_of_a_call_that_gives_something_else():
+    callee = f"f {{ b = {FLYING} parameter(0) c = {FLYING} copy(b) ROOT r = f32[4] get-tuple-element(c), index=1 }} "
+    assert reached(f"{callee}ENTRY e {{ {START} ROOT l = f32[4] call(s), to_apply=f }}") == ["s", "b", "c"]
+
+
+def test_not_into_a_fusion():
+    callee = f"f {{ a = f32[4] parameter(0) b = {FLYING} parameter(1) ROOT r = f32[4] negate(a) }} "
+    assert reached(f"{callee}ENTRY e {{ {START} ROOT l = f32[4] fusion(p, s), kind=kLoop, calls=f }}") == ["s"]
+
+
+def test_a_body_without_parameters_that_starts_something():
+    body = f"body {{ c = f32[4] constant({{1, 2, 3, 4}}) ROOT s = {FLYING} abs-start(c) }} "
+    assert reached(f"{body}{CONDITION}ENTRY e {{ q = {FLYING} parameter(0) ROOT l = {FLYING} while(q), condition=condition, body=body }}") == [
+        "s",
+        "l",
+    ]
+
+
 def test_into_the_branch_that_takes_it():
     one = f"one {{ a = {FLYING} parameter(0) ROOT b = {FLYING} copy(a) }} two {{ c = {FLYING} parameter(0) ROOT g = {FLYING} copy(c) }} "
     text = f"{one}ENTRY e {{ {START} i = s32[] parameter(1) q = {FLYING} parameter(2) "

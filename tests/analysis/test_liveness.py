@@ -139,6 +139,23 @@ CASES = {
         ),
         (104, "n", "p=32 x=32 n=32 q=8", 0),
     ),
+    "a fusion that is a scatter overwrites its operand": (
+        (
+            f"{ADD} f {{ a = f32[8] parameter(0) x = s32[1] parameter(1) z = f32[1] parameter(2) "
+            "ROOT s = f32[8] scatter(a, x, z), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, "
+            "index_vector_dim=1, to_apply=add } ENTRY e { p = f32[8] parameter(0) x = s32[1] parameter(1) z = f32[1] parameter(2) "
+            "a = f32[8] abs(p) ROOT n = f32[8] fusion(a, x, z), kind=kLoop, calls=f }"
+        ),
+        (72, "a", "p=32 a=32 x=4 z=4", 0),
+    ),
+    "a result that is passed on lives as long as its operand": (
+        (
+            "f { a = f32[8] parameter(0) ROOT b = f32[8] copy(a) } g { a = f32[8] parameter(0) ROOT t = (f32[8]) tuple(a) } "
+            "ENTRY e { p = f32[8] parameter(0) x = f32[8] abs(p) c = (f32[8]) call(x), to_apply=g d = f32[16] concatenate(p, p), dimensions={0} "
+            "h = f32[8] get-tuple-element(c), index=0 ROOT n = f32[8] add(h, p) }"
+        ),
+        (128, "d", "d=64 p=32 x=32", 0),
+    ),
     "a custom call overwrites what it says": (
         (
             "ENTRY e { p = f32[8] parameter(0) q = f32[4] parameter(1) x = f32[8] abs(p) y = f32[4] abs(q) t = ((f32[4]), f32[8]) "

@@ -79,6 +79,11 @@ class Rewriter(InstructionEdits):
             origins[x] = origins.get(original, original)
         return self.add_computation(copy)
 
+    def set_entry(self, computation: Computation) -> None:
+        """Makes a computation the one that the module runs; the header follows its parameters and result."""
+        self.module.entry = computation
+        self._touch(computation)
+
     def erase_computation(self, computation: Computation) -> None:
         """Takes a computation out of the module. Raises EditError when it is the entry or is called."""
         callers = self.callers(computation)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.record import replace
 from hlotool.shapes.shape import ProgramShape, Shape, compatible, subshape
 
 __all__ = ["fitted_header", "header_without_parameter"]
 
-# Lists with one entry for each parameter, and what they are where all parameters share one entry.
+# A list with one entry for each parameter, or one for all of them.
 _BY_PARAMETER = "allow_spmd_sharding_propagation_to_parameters"
 _ALIASES = "input_output_alias"
 _DONORS = "buffer_donor"
@@ -36,7 +37,8 @@ def header_without_parameter(attributes: Mapping[str, Any], number: int) -> dict
     if len(header.get(_BY_PARAMETER, ())) > 1:
         flags = header[_BY_PARAMETER]
         header[_BY_PARAMETER] = (*flags[:number], *flags[number + 1 :])
-    return header
+    # What says no more than the default is not printed, so it would not be read back.
+    return {name: value for name, value in header.items() if value == attributes[name] or value != MODULE_ATTRIBUTES[name].default}
 
 
 def fitted_header(attributes: Mapping[str, Any], entry: ProgramShape) -> tuple[dict[str, Any], list[str]]:

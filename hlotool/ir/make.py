@@ -56,8 +56,6 @@ def attribute_set(op: OpDef, values: Mapping[str, Any]) -> AttributeSet:
     >>> attribute_set(definition("get-tuple-element"), {"index": 0})
     {'index': 0}
     """
-    if not values and not op.required:
-        return NO_ATTRIBUTES
     for name in values:
         if name not in op.attributes and name not in COMMON_ATTRIBUTES:
             meant = nearest(name, [*op.attributes, *COMMON_ATTRIBUTES])
@@ -65,7 +63,9 @@ def attribute_set(op: OpDef, values: Mapping[str, Any]) -> AttributeSet:
     missing = [name for name in op.required if name not in values]
     if missing:
         raise EditError(f"'{op.name}' needs the attribute '{missing[0]}'")
-    return AttributeSet(values)
+    if not values:
+        return NO_ATTRIBUTES
+    return values if isinstance(values, AttributeSet) else AttributeSet(values)
 
 
 def make_instruction(
@@ -91,7 +91,7 @@ def make_instruction(
     op = definition(opcode)
     if op.arity >= 0 and len(operands) != op.arity:
         raise EditError(f"'{op.name}' takes {op.arity} operand{'' if op.arity == 1 else 's'}, got {len(operands)}")
-    values = attributes if isinstance(attributes, AttributeSet) else attribute_set(op, attributes)
+    values = attribute_set(op, attributes)
     if shape is None and isinstance(immediate, Literal):
         shape = immediate.shape
     if shape is None:

@@ -1,1 +1,1 @@
-"""Literals: their text to values, values to bytes, bytes to text, with XLA's rounding."""
+"""Parses, decodes and prints literals, with XLA's rounding."""

@@ -1,7 +1,4 @@
-"""Turns literals into bytes and bytes into literals, with XLA's rounding, wrapping and treatment of NaNs.
-
-Works on leaves only and knows neither XLA's print nor NumPy.
-"""
+"""Converts array literals to bytes and back, with XLA's rounding, wrapping and treatment of NaNs."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from hlotool.errors import HlotoolError
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 from hlotool.shapes.literal import Literal, element_bytes
 from hlotool.text.literals.floats import (
-    DOUBLE_QUIET,
+    QUIET_PAYLOAD,
     encode_floats,
     nan_code,
     pack_numbers,
@@ -24,25 +21,27 @@ from hlotool.text.literals.parse import INDEX_COMMENT, int64_value
 __all__ = ["PART_TYPES", "decode", "element_tokens"]
 
 PART_TYPES = {"c64": "f32", "c128": "f64"}
-"""Type of the real and imaginary parts of the complex types."""
+"""The type of the real and the imaginary part of each complex type."""
 
-# In normalised text every number, word and NaN stands between these characters; the parts of complex numbers come out one by one.
+# One number, word or NaN of normalized text; a complex number gives two matches.
 _ELEMENT = re.compile(r"[^ {},()]++(?:\(0x[0-9a-fA-F]++\))?+")
-# Integers that float() reads differently from XLA: -0, and those that wrap.
+# Integers that float() may read differently from XLA: -0, which is +0.0 in XLA, and those that wrap.
 _ODD_INTEGER = re.compile(r"-0+(?![0-9.eE])|[0-9]{19}")
 
 
 def element_tokens(literal: Literal) -> list[str]:
-    """The spellings of all elements of an array literal with text, in row-major order; complex numbers give two each.
+    """The text of every element of an array literal that has text, in row-major order; complex numbers give two tokens each.
 
-    XLA takes a bare `7` or `,` for an array of many elements; the list is then shorter than the array, and the rest are zeros.
+    The list is shorter than the array for a bare `7` or `,`, which XLA completes with zeros.
     """
     text = literal.text if literal.shape.rank <= 3 else INDEX_COMMENT.sub("", literal.text)
     return _ELEMENT.findall(text)
 
 
 def decode(literal: Literal) -> bytes:
-    """The values of an array literal, in the form that `literal_from_bytes` takes.
+    """The values of an array literal as bytes, in the format of `literal_from_bytes`.
+
+    Raises ValueError for a tuple, and HlotoolError if the values are elided.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> decode(Literal(array_shape("f32", (2,)), "{1, -0.0}")).hex()
@@ -56,13 +55,13 @@ def decode(literal: Literal) -> bytes:
         raise HlotoolError(f"the values of an elided constant of shape {literal.shape.text_without_layout} are not known")
     element = ELEMENT_TYPES[literal.shape.element_type]
     data = _encoded(element, element_tokens(literal))
-    # Only a value without braces leaves elements open.
+    # Only a literal without braces may have fewer elements than its shape.
     return data if literal.text[0] == "{" else data.ljust(literal.element_count * element_bytes(element), b"\0")
 
 
 def _encoded(element: ElementType, tokens: list[str]) -> bytes:
     if element.kind == "pred":
-        return bytes([known if (known := _PRED.get(token)) is not None else int64_value(token) != 0 for token in tokens])
+        return bytes([value if (value := _PRED.get(token)) is not None else int64_value(token) != 0 for token in tokens])
     if element.is_integral:
         return _integers(element, tokens)
     return _complexes(element, tokens) if element.kind == "complex" else _floats(element.name, tokens)
@@ -79,13 +78,13 @@ def _integers(element: ElementType, tokens: list[str]) -> bytes:
     try:
         return pack_numbers(code, map(int, tokens))
     except (OverflowError, ValueError):
-        # Numbers from 2^63 on wrap, those with thousands of leading zeros are too long for int(), and u64 takes negative ones.
+        # Numbers from 2^63 on wrap, u64 accepts negative numbers, and int() refuses thousands of leading zeros.
         mask = 0xFFFF_FFFF_FFFF_FFFF if element.name == "u64" else -1
         return pack_numbers(code, [(int64_value(token) or 0) & mask for token in tokens])
 
 
 def _numbers(tokens: list[str]) -> list[float]:
-    """The doubles that XLA's lexer makes of the tokens; NaNs without their payload."""
+    """The tokens as doubles, as in XLA's lexer; NaNs without their payloads."""
     joined = " ".join(tokens)
     if "nan" not in joined and not _ODD_INTEGER.search(joined):
         return list(map(float, tokens))
@@ -101,46 +100,47 @@ def _numbers(tokens: list[str]) -> list[float]:
 
 
 def _payload(token: str) -> int:
-    """The payload of a NaN token, as the double that XLA's lexer makes of it holds it."""
-    return int(token[token.index("x") + 1 : -1], 16) if "(" in token else DOUBLE_QUIET
+    """The payload of a NaN token in the double to which XLA's lexer converts it."""
+    return int(token[token.index("x") + 1 : -1], 16) if "(" in token else QUIET_PAYLOAD
 
 
 def _floats(name: str, tokens: list[str]) -> bytes:
     data = encode_floats(name, _numbers(tokens))
     if not payload_mask(name):
         return data
-    patterns = {k: _nan_pattern(name, token) for k, token in enumerate(tokens) if "nan" in token}
-    return _patched(data, patterns, element_bytes(ELEMENT_TYPES[name]))
+    nan_bits = {k: _nan_bits(name, token) for k, token in enumerate(tokens) if "nan" in token}
+    return _with_bits(data, nan_bits, element_bytes(ELEMENT_TYPES[name]))
 
 
-def _nan_pattern(name: str, token: str) -> int:
+def _nan_bits(name: str, token: str) -> int:
     payload = _payload(token)
-    return nan_code(name, token[0] == "-", None if payload == DOUBLE_QUIET else payload)
+    return nan_code(name, token[0] == "-", None if payload == QUIET_PAYLOAD else payload)
 
 
-def _patched(data: bytes, patterns: dict[int, int], size: int) -> bytes:
-    if not patterns:
+def _with_bits(data: bytes, bits: dict[int, int], size: int) -> bytes:
+    """`data` with other bits in some elements, given by their numbers; `size` is the number of bytes of an element."""
+    if not bits:
         return data
-    patched = bytearray(data)
-    for k, pattern in patterns.items():
-        patched[k * size : (k + 1) * size] = pattern.to_bytes(size, "little")
-    return bytes(patched)
+    result = bytearray(data)
+    for k, value in bits.items():
+        result[k * size : (k + 1) * size] = value.to_bytes(size, "little")
+    return bytes(result)
 
 
 def _complexes(element: ElementType, tokens: Sequence[str]) -> bytes:
-    """Real and imaginary parts; where the real part is a NaN, XLA stores the same NaN as the imaginary part."""
+    """Encodes pairs of real and imaginary parts. If the real part is a NaN, XLA stores the same NaN as the imaginary part."""
     part = PART_TYPES[element.name]
     numbers = _numbers(list(tokens))
-    patterns: dict[int, int] = {}
+    nan_bits: dict[int, int] = {}
     for k in range(0, len(tokens), 2):
         if isnan(numbers[k]):
-            patterns[k] = patterns[k + 1] = _nan_pattern(part, tokens[k])
+            nan_bits[k] = nan_bits[k + 1] = _nan_bits(part, tokens[k])
         elif isnan(numbers[k + 1]):
-            patterns[k + 1] = _converted_nan(part, tokens[k + 1])
-    return _patched(encode_floats(part, numbers), patterns, element_bytes(ELEMENT_TYPES[part]))
+            nan_bits[k + 1] = _converted_nan_bits(part, tokens[k + 1])
+    return _with_bits(encode_floats(part, numbers), nan_bits, element_bytes(ELEMENT_TYPES[part]))
 
 
-def _converted_nan(name: str, token: str) -> int:
-    """An imaginary NaN is converted as the processor does it: its payload's upper bits, made quiet."""
+def _converted_nan_bits(name: str, token: str) -> int:
+    """The bits of an imaginary NaN, converted as a processor does: the upper bits of the payload, as a quiet NaN."""
     payload = _payload(token)
     return nan_code(name, token[0] == "-", payload if name == "f64" else payload >> 29 | 1 << 22)

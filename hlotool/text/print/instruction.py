@@ -8,7 +8,7 @@ from typing import Any
 
 from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
 from hlotool.opdefs.base import CALLED_KINDS, CONTINUED, AttributeSpec, OpDef
-from hlotool.opdefs.codecs.base import Style
+from hlotool.opdefs.codecs.base import WriteStyle
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.table import CODECS, OPS
 from hlotool.record import replace
@@ -49,7 +49,7 @@ class InstructionWriter:
         self.frames = frames
         self.body = body
         self.percent = "%" if options.print_percent else ""
-        self.style = Style(
+        self.style = WriteStyle(
             exact=options.lossless,
             percent=options.print_percent,
             metadata=options.print_metadata,

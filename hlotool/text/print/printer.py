@@ -13,7 +13,7 @@ from hlotool.ir.names import unique_names
 from hlotool.ir.walk import computation_post_order, fusion_computations, print_order
 from hlotool.memo import Memo
 from hlotool.opdefs.base import CALLED_KINDS, CONTINUED, REQUIRED, OpDef
-from hlotool.opdefs.codecs.base import Style
+from hlotool.opdefs.codecs.base import WriteStyle
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS, OPS
 from hlotool.shapes.shape import ProgramShape, Shape, with_default_order
@@ -275,7 +275,7 @@ class _Plan:
     __slots__ = ("rows",)
 
     def __init__(self, op: OpDef) -> None:
-        self.rows: list[tuple[str, Any, bool, str, Callable[[Any, Style], str], dict[int, str]]] = []
+        self.rows: list[tuple[str, Any, bool, str, Callable[[Any, WriteStyle], str], dict[int, str]]] = []
         for spec in op.attributes.values():
             if spec.name == "result_accuracy" or spec.kind == CONTINUED:
                 continue

@@ -58,7 +58,8 @@ def _called_post_order(root: Computation) -> list[Computation]:
                 break
         else:
             stack.pop()
-            if computation is not root or stack:
+            # The root itself is at the bottom of the stack.
+            if stack:
                 order.append(computation)
     return order
 

@@ -4,6 +4,8 @@ import pytest
 
 from hlotool.analysis.aliasing import producer_of
 from hlotool.analysis.sizes import bytes_of, elements_of, padded_bytes_of
+from hlotool.shapes.layout import Layout
+from hlotool.shapes.shape import TOKEN, Shape, buffer_shape
 from hlotool.text.parse.parser import parse
 
 
@@ -54,11 +56,24 @@ def test_padded_bytes(text, padded):
     assert padded_bytes_of(shape(text)) == padded
 
 
-def test_a_layout_of_another_rank_pads_nothing():
-    from hlotool.shapes.layout import Layout
-    from hlotool.shapes.shape import array_shape
+@pytest.mark.parametrize(
+    ("layout", "padded"),
+    [
+        (Layout((0,), tiles=((8, 128),)), 60),
+        (None, 60),
+        # No tile has size 0 or less; what a program has built is counted as far as it makes sense.
+        (Layout((1, 0), tiles=((0, 8),)), 96),
+        (Layout((1, 0), tiles=((4,),)), 96),
+    ],
+)
+def test_layouts_of_programs(layout, padded):
+    assert padded_bytes_of(Shape("f32", (3, 5), layout=layout)) == padded
 
-    assert padded_bytes_of(array_shape("f32", (3, 5), layout=Layout((0,), tiles=((8, 128),)))) == 60
+
+def test_what_is_no_array_takes_nothing():
+    for other in (buffer_shape(Shape("f32", (3,))), TOKEN):
+        assert (elements_of(other), bytes_of(other)) == (0, 0)
+    assert bytes_of(Shape("f32", (3,))) == 12
 
 
 def test_who_makes_a_part_of_the_result():

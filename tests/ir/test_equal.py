@@ -12,6 +12,7 @@ REDUCERS = (
     "sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) } "
 )
 FRAMES = """HloModule m
+
 FileNames
 1 "{}"
 
@@ -224,7 +225,7 @@ def test_equal_modules_do_not_differ(text):
     ("first", "second"),
     [
         # Row numbers of the tables below the header mean nothing beyond them.
-        (FRAMES.format("a.py", 1) + ENTRY, FRAMES.format("a.py", 7) + ENTRY),
+        (FRAMES.format("a.py", 1) + ENTRY.lstrip(), FRAMES.format("a.py", 7) + ENTRY.lstrip()),
         (BATCH_NORM.format("0.5"), BATCH_NORM.format("0.50")),
         # NaN is not equal to itself.
         (BATCH_NORM.format("nan"), BATCH_NORM.format("-nan")),

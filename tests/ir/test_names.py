@@ -2,7 +2,7 @@
 
 import pytest
 
-from hlotool.ir.names import free_name, is_legal_name, unique_names
+from hlotool.ir.names import NameTable, _Uniquifier, free_name, is_legal_name, unique_names
 from hlotool.text.parse.parser import parse
 
 
@@ -75,3 +75,21 @@ def test_computations_are_named_by_themselves_and_one_of_them_first():
 def test_computations_with_illegal_names_are_renamed():
     module = parse("%f32 { ROOT a = f32[] parameter(0) } %__g { ROOT a.1 = f32[] parameter(0) } ENTRY e { ROOT b = f32[] parameter(0) }")
     assert list(unique_names(module)[1].values()) == ["f32_", "a_g", "e"]
+
+
+def test_a_table_of_names():
+    table = NameTable(["a"])
+    assert [table.take("a"), table.take("a"), table.take("b"), table.take("b")] == ["a.1", "a.2", "b", "b.1"]
+    table.add("c")
+    assert "c" in table
+    assert table.take("c") == "c.1"
+    table.release("c.1")
+    assert "c.1" not in table
+    assert table.take("c") == "c.1"
+
+
+def test_numbers_are_handed_out_where_the_last_search_ended():
+    names, used = _Uniquifier(), Counted()
+    names._used["a"] = used
+    assert len({names.take("a") for _ in range(300)}) == 300
+    assert used.asked < 4 * 300

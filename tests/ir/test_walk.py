@@ -20,6 +20,10 @@ def names(things) -> list[str]:
         ("a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(b, a)", ["b", "a", "c"]),
         ("a = f32[] parameter(0) b = f32[] abs(a) c = f32[] abs(a) ROOT d = f32[] add(c, b)", ["a", "c", "b", "d"]),
         ("a = f32[] parameter(0) b = f32[] abs(a) ROOT c = f32[] negate(a)", ["a", "b", "c"]),
+        (
+            "a = f32[] parameter(0) b = f32[] abs(a) p = f32[] parameter(1) c = f32[] negate(p), control-predecessors={b} ROOT d = f32[] abs(b)",
+            ["a", "b", "p", "c", "d"],
+        ),
         # Control predecessors before operands.
         ("a = f32[] parameter(0) b = f32[] abs(a) p = f32[] parameter(1) ROOT c = f32[] negate(p), control-predecessors={b}", ["a", "b", "p", "c"]),
         (

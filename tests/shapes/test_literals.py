@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from hlotool.shapes.dtype import ARRAY_TYPES, ELEMENT_TYPES
-from hlotool.shapes.json_text import first_fault
+from hlotool.shapes.json_text import json_error_offset
 from hlotool.shapes.literal import Literal, tuple_literal
 from hlotool.shapes.shape import array_shape, tuple_shape
 from hlotool.shapes.strings import escape, is_raw_dict, quote, raw_dict_end, unescape, unquote
@@ -145,7 +145,7 @@ def test_ends_of_raw_dictionaries(text, end):
     ],
 )
 def test_where_a_text_stops_being_json(text, fault):
-    assert first_fault(text) == fault
+    assert json_error_offset(text) == fault
 
 
 def test_json_is_what_the_standard_library_reads():
@@ -158,4 +158,4 @@ def test_json_is_what_the_standard_library_reads():
             right = True
         except ValueError:
             right = False
-        assert (first_fault(text) == -1) is right, text
+        assert (json_error_offset(text) == -1) is right, text

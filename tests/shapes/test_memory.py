@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hlotool.shapes.layout import Layout, is_valid_layout
-from hlotool.shapes.memory import array_bytes, data_size, is_physical_reshape, readable_bytes, stored_size
+from hlotool.shapes.memory import array_bytes, data_size, format_bytes, is_physical_reshape, stored_size
 from hlotool.shapes.shape import OPAQUE, TOKEN, Shape, array_shape, tuple_shape
 from hlotool.text.parse.parser import parse
 
@@ -74,7 +74,7 @@ def test_what_has_no_known_size_counts_nothing(other):
     ],
 )
 def test_readable_sizes(count, text):
-    assert readable_bytes(count) == text
+    assert format_bytes(count) == text
 
 
 def _addresses(sizes: tuple[int, ...], order: tuple[int, ...]) -> np.ndarray:

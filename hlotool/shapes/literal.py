@@ -1,6 +1,6 @@
 """Literals: the values of constants, as text or as bytes.
 
-`text.literals` parses, prints and decodes them.
+`literals` parses, prints and decodes them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Literal(Record):
     bits (integers sign-extended), and complex numbers as real part and imaginary part.
 
     Literals are equal if they have the same shape and text, or the same shape and bytes; the numbers are not compared. `shape` is the result
-    of `text.literals.parse.literal_shape`: static except for dimensions written `?`, and without `element_size_in_bits`.
+    of `literals.parse.literal_shape`: static except for dimensions written `?`, and without `element_size_in_bits`.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> Literal(array_shape("f32", (2,)), "{1, 2.5}").elided

@@ -6,10 +6,10 @@ import itertools
 import re
 
 from hlotool.errors import Violation
+from hlotool.literals.parse import parse_literal
+from hlotool.literals.print import literal_text
 from hlotool.shapes.shape import Shape
 from hlotool.text.formatting.pieces import INDEX_MARK, Joiner
-from hlotool.text.literals.parse import parse_literal
-from hlotool.text.literals.print import literal_text
 from hlotool.text.source.trivia import COMMENT
 
 __all__ = ["formatted_literal"]

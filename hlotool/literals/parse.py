@@ -1,6 +1,6 @@
 """Parses the text of literals: checks it as XLA's parser does and normalizes its braces, whitespace and index comments.
 
-The text of elements is kept as written; `text.literals.data` converts it to numbers.
+The text of elements is kept as written; `literals.data` converts it to numbers.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from functools import cache, lru_cache
 from math import inf, isinf, prod
 
 from hlotool.errors import Violation
+from hlotool.literals.floats import QUIET_PAYLOAD, payload_mask, representable_range
 from hlotool.record import Record, replace
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 from hlotool.shapes.layout import Layout
 from hlotool.shapes.literal import ELIDED, Literal, literal_shape, tuple_literal
 from hlotool.shapes.shape import UNBOUNDED, Shape
-from hlotool.text.literals.floats import QUIET_PAYLOAD, payload_mask, representable_range
 
 __all__ = ["INDEX_COMMENT", "brace_frame", "int64_value", "parse_literal"]
 

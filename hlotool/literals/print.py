@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from hlotool.literals.data import PART_TYPES, decode
+from hlotool.literals.floats import float_digits, unpack_numbers
+from hlotool.literals.parse import INDEX_COMMENT, brace_frame
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.literal import ELIDED, Literal
-from hlotool.text.literals.data import PART_TYPES, decode
-from hlotool.text.literals.floats import float_digits, unpack_numbers
-from hlotool.text.literals.parse import INDEX_COMMENT, brace_frame
 
 __all__ = ["literal_text", "xla_literal_text"]
 

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from math import isnan
 
 from hlotool.errors import HlotoolError
-from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
-from hlotool.shapes.literal import Literal, element_bytes
-from hlotool.text.literals.floats import (
+from hlotool.literals.floats import (
     QUIET_PAYLOAD,
     encode_floats,
     nan_code,
     pack_numbers,
     payload_mask,
 )
-from hlotool.text.literals.parse import INDEX_COMMENT, int64_value
+from hlotool.literals.parse import INDEX_COMMENT, int64_value
+from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
+from hlotool.shapes.literal import Literal, element_bytes
 
-__all__ = ["PART_TYPES", "decode", "element_tokens"]
+__all__ = ["PART_TYPES", "decode", "element_tokens", "same_values"]
 
 PART_TYPES = {"c64": "f32", "c128": "f64"}
 """The type of the real and the imaginary part of each complex type."""
@@ -57,6 +57,28 @@ def decode(literal: Literal) -> bytes:
     data = _encoded(element, element_tokens(literal))
     # Only a literal without braces may have fewer elements than its shape.
     return data if literal.text[0] == "{" else data.ljust(literal.element_count * element_bytes(element), b"\0")
+
+
+def same_values(first: Literal, second: Literal) -> bool:
+    """Whether two literals are equal, or one has the spelling of the bytes that the other has.
+
+    Two spellings are compared as they are: `1.0` and `1` are the same number, but not the same text.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> shape = array_shape("s16", (2,))
+    >>> same_values(Literal(shape, "{1, 2}"), Literal(shape, data=b"\\1\\0\\2\\0"))
+    True
+    """
+    if first == second:
+        return True
+    if first.shape != second.shape:
+        return False
+    for a, b in zip(first.leaves(), second.leaves(), strict=True):
+        if a == b:
+            continue
+        if a.elided or b.elided or (a.data is None) == (b.data is None) or decode(a) != decode(b):
+            return False
+    return True
 
 
 def _encoded(element: ElementType, tokens: list[str]) -> bytes:

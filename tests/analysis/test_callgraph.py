@@ -1,6 +1,6 @@
 """Who calls whom, where computations call each other in more than one way."""
 
-from hlotool.analysis.callgraph import callers, reachable
+from hlotool.analysis.callgraph import callers, calling, reachable
 from hlotool.text.parse.parser import parse
 
 CALL = "{{ x = f32[] parameter(0) ROOT y = f32[] call(x), to_apply={} }} "
@@ -38,3 +38,8 @@ def test_each_call_counts():
         "f { ROOT x = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) a = f32[] call(p), to_apply=f ROOT b = f32[] call(a), to_apply=f }"
     )
     assert [x.name for _, x in callers(module)[module.computations[0]]] == ["a", "b"]
+
+
+def test_what_may_call_but_does_not():
+    module = parse('ENTRY e { p = f32[] parameter(0) ROOT c = f32[] custom-call(p), custom_call_target="t" }')
+    assert calling(module.entry) == []

@@ -66,7 +66,7 @@ def test_none(text):
 
 def test_what_calls_something_with_an_effect_has_one():
     text = (
-        "f { t = token[] after-all() ROOT i = (f32[], token[]) infeed(t) } g { t = token[] after-all() ROOT i = (f32[], token[]) call(), to_apply=f } "
+        "f { t = token[] after-all() ROOT i = (f32[], token[]) infeed(t) } g { ROOT i = (f32[], token[]) call(), to_apply=f } "
         "h { ROOT x = f32[] parameter(0) } ENTRY e { ROOT r = (f32[], token[]) call(), to_apply=g }"
     )
     module = parse(text)

@@ -87,3 +87,9 @@ def test_a_schedule_is_printed_as_it_is_but_for_fusions(header, expected):
     assert names(fused) == ["f"]
     assert names(print_order(module, module.computations[0], fused)) == ["q", "p", "c"]
     assert names(print_order(module, module.computations[1], fused)) == expected
+
+
+def test_a_computation_called_in_many_ways_is_walked_once():
+    twice = "level{} {{ x = f32[] parameter(0) a = f32[] call(x), to_apply=level{} ROOT b = f32[] call(a), to_apply=level{} }} "
+    module = parse(LEAF.format("level0") + "".join(twice.format(k + 1, k, k) for k in range(60)) + "ENTRY " + CALL.format("e", "level60"))
+    assert names(computation_post_order(module)) == [*(f"level{k}" for k in range(61)), "e"]

@@ -24,8 +24,21 @@ FUZZERS: tuple[tuple[str, ...], ...] = (
 )
 """Fuzzers, with as much to do as takes each of them less than a minute."""
 
-MUTATED = ("ir", "analysis", "interp.program", "interp.binding")
-"""Packages of which every mutation is noticed; a random part of them is tried."""
+MUTATED = (
+    "ir.equal",
+    "ir.names",
+    "ir.walk",
+    "analysis.aliasing",
+    "analysis.async_chains",
+    "analysis.callgraph",
+    "analysis.collectives",
+    "analysis.sizes",
+    "analysis.transfers",
+    "analysis.users",
+    "shapes.literal",
+    "shapes.tiles",
+)
+"""Modules of which every mutation is noticed; a random part of them is tried."""
 
 
 def commands(seed: int) -> Iterator[list[str]]:

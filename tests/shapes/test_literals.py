@@ -41,7 +41,7 @@ def test_equal_literals_have_equal_hashes_and_others_hardly_ever():
 def test_arrays_are_kept():
     literal, array = Literal(F32, "{1, 2}"), object()
     assert literal.array is None
-    literal.keep_array(array)
+    literal.cache_array(array)
     assert literal.array is array
 
 

@@ -51,7 +51,7 @@ def test_texts(shape, text, plain):
 
 def test_a_text_that_the_parser_knows():
     shape = array_shape("f32", (2, 3))
-    shape.keep_text("f32[2,3]{1,0}")
+    shape.cache_text("f32[2,3]{1,0}")
     assert shape.text == "f32[2,3]{1,0}"
 
 

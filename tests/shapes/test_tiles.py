@@ -109,21 +109,20 @@ def test_counts():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: TileAssignment((2, 2), iota_devices((2, 3), (1, 0))).device_ids(), "6 devices for 4 tiles"),
-        (lambda: IotaDevices((2, 2), (1, 1)).ids(), "does not transpose a list of devices"),
-        (lambda: IotaDevices((-2, -2), (1, 0)).ids(), "does not transpose a list of devices"),
-        (lambda: IotaDevices((MAX_DEVICES + 1,), (0,)).ids(), "too long to expand"),
-        (lambda: iota_devices((2, 2), (1, 2)), "(1,2) is not a permutation of the dimensions [2,2]"),
-        (lambda: iota_devices((1 << 40, 1 << 40), (0, 1)), "does not fit in 64 bits"),
-        (lambda: iota_devices((2, 4), (1, 0)).transposed((2, 2), (1, 0)), "8 devices for 4 tiles"),
-        (lambda: IotaDevices((-2, -4), (1, 0)).transposed((8, 1), (1, 0)), "8 devices for 8 tiles"),
+        (lambda: TileAssignment((2, 2), iota_devices((2, 3), (1, 0))).device_ids(), "6 devices.* 4 tiles"),
+        (lambda: IotaDevices((2, 2), (1, 1)).ids(), r"\[2,2\]T\(1,1\)"),
+        (lambda: IotaDevices((-2, -2), (1, 0)).ids(), r"\[-2,-2\]T\(1,0\)"),
+        (lambda: IotaDevices((MAX_DEVICES + 1,), (0,)).ids(), "16777217 devices"),
+        (lambda: iota_devices((2, 2), (1, 2)), r"\(1,2\).*\[2,2\]"),
+        (lambda: iota_devices((1 << 40, 1 << 40), (0, 1)), "64 bits"),
+        (lambda: iota_devices((2, 4), (1, 0)).transposed((2, 2), (1, 0)), "8 devices.* 4 tiles"),
+        (lambda: IotaDevices((-2, -4), (1, 0)).transposed((8, 1), (1, 0)), "8 devices"),
     ],
 )
 def test_what_is_no_assignment(make, words):
-    with pytest.raises(Violation) as raised:
+    with pytest.raises(Violation, match=words) as raised:
         make()
     assert raised.value.code == "P026"
-    assert words in raised.value.message
 
 
 def test_runs_of_iotas_without_devices():

@@ -40,6 +40,9 @@ MUTATED = (
 )
 """Modules of which every mutation is noticed; a random part of them is tried."""
 
+NOTICING = ("tests/analysis", "tests/ir", "tests/shapes", "tests/verify", "tests/text/accept", "hlotool")
+"""The tests that may notice; all of them together take minutes."""
+
 
 def commands(seed: int) -> Iterator[list[str]]:
     """What the fuzzers are to do, without end."""
@@ -69,6 +72,7 @@ def main() -> int:
     options = parser.parse_args()
     end = time.monotonic() + 60 * options.minutes
     mutate = [sys.executable, str(HERE / "mutate.py"), *MUTATED, "--seed", str(options.seed), "--jobs", "1", "--seconds", "5"]
+    mutate += ["--tests", *NOTICING]
     # Every mutation is drawn, in random order, until the time is up.
     mutations = start([*mutate, "--sample", "1000000", "--minutes", str(0.9 * options.minutes)])
     failed = False

@@ -116,8 +116,8 @@ class Mutator:
         for test in self.baseline.failures():
             say(f"  fails before anything is taken away: {test}")
         mutations = self._mutations()
-        self._judge(mutations, start)
-        self._report(len(mutations), start)
+        judged = self._judge(mutations, start)
+        self._report(judged, start)
         return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -253,7 +253,8 @@ class Mutator:
 
     # ---- who notices ---------------------------------------------------------------------------------------------------
 
-    def _judge(self, mutations: list[Candidate], start: float) -> None:
+    def _judge(self, mutations: list[Candidate], start: float) -> int:
+        """Tries mutations until all are done or the time is up, and gives their number."""
         shared = mmap.mmap(-1, 4 * self.options.jobs)
         running: dict[int, tuple[int, Mutation, list[str]]] = {}
         free = list(range(self.options.jobs))
@@ -291,6 +292,7 @@ class Mutator:
             if self.options.minutes and time.monotonic() - start > 60 * self.options.minutes and waiting:
                 say(f"stopped after {self.options.minutes} minutes, {len(waiting)} not tried")
                 waiting = []
+        return judged + len(self.unreached)
 
     def _in_order(self, mutation: Mutation, reaching: list[str]) -> list[str]:
         """Tests that noticed something about the same function come first, then quick ones, up to so many seconds."""

@@ -108,7 +108,7 @@ def _split(given: tuple[str, ...]) -> list[tuple[str, str]]:
 @click.option("--check-nans", is_flag=True, help="Stop at the first instruction that makes a NaN or an infinity.")
 @click.option("--profile", is_flag=True, help="Show where the time goes, by opcode and instruction, and the peak memory.")
 @click.option("--elided", type=_MODES, help="Values for constants written {...}, which are errors otherwise.")
-@click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="Give up when a loop takes more than N rounds.")
+@click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="Give up when a loop takes more than N iterations.")
 @click.option("--max-memory", metavar="SIZE", help="Do not start what needs more, such as 500M or 2GiB; this machine's memory unless given, or none.")
 @click.option("--timeout", type=_SECONDS, metavar="SECONDS", help="Give up after SECONDS.")
 @click.option("--verify/--no-verify", default=True, help="Whether to run only what is valid; the default is yes.")

@@ -96,7 +96,7 @@ def trace_json(row: TraceRow) -> dict[str, Any]:
     """The same as an object."""
     s = row.statistics
     numbers = {"min": s.least, "max": s.greatest, "mean": s.mean, "nan": s.nans, "inf": s.infinities}
-    return {"name": row.name, "computation": row.computation, "rounds": list(row.rounds), "type": row.type, **numbers}
+    return {"name": row.name, "computation": row.computation, "iterations": list(row.iterations), "type": row.type, **numbers}
 
 
 # ---- profile ----------------------------------------------------------------------------------------------------------

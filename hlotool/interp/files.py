@@ -21,7 +21,7 @@ from hlotool.interp.domains import domains
 from hlotool.interp.drawing import Domain, random_array
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.literal import filled, literal_array
-from hlotool.interp.options import ELIDED_MODES
+from hlotool.interp.options import ELIDED_FILLS
 from hlotool.interp.values import Token, Value, checked_argument, leaves, with_leaves
 from hlotool.ir.model import Module
 from hlotool.shapes.shape import Shape
@@ -92,7 +92,7 @@ class Arguments:
         number, numbers = self._place(name)
         for leaf in numbers:
             shape = self.shapes[number][leaf]
-            if text in ELIDED_MODES:
+            if text in ELIDED_FILLS:
                 self._put(number, leaf, filled(shape, text, 0, number) if shape.is_array else Token())
             elif len(numbers) > 1:
                 raise ArgumentError(f"'{name}' is a tuple; give its elements one by one: {name}.0=...")
@@ -191,7 +191,7 @@ def _read_literal(name: str, shape: Shape, text: str) -> Array:
     try:
         literal = parse_literal(shape, text)
     except Violation as violation:
-        hint = f"; a file needs the ending .npy, other values are {', '.join(ELIDED_MODES)}"
+        hint = f"; a file needs the ending .npy, other values are {', '.join(ELIDED_FILLS)}"
         raise ArgumentError(f"'{name}' takes {shape.text_without_layout}, and '{text[:40]}' is no such literal: {violation.message}{hint}") from None
     if literal.elided:
         raise ArgumentError(f"'{name}' is given as {{...}}, which leaves its values out")

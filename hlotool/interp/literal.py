@@ -46,8 +46,8 @@ def literal_array(literal: Literal) -> Array:
 def _array(literal: Literal, options: RunOptions, stream: int) -> Array:
     if not literal.elided:
         return literal_array(literal)
-    assert options.elided is not None, "elided constants are refused before a run"
-    return filled(literal.shape, options.elided, options.seed, stream)
+    assert options.elided_fill is not None, "elided constants are refused before a run"
+    return filled(literal.shape, options.elided_fill, options.seed, stream)
 
 
 def filled(shape: Shape, mode: str, seed: int = 0, stream: int = 0) -> Array:

@@ -14,7 +14,7 @@ from hlotool.errors import Violation
 from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES, Array, NumberType
 from hlotool.shapes.shape import UNBOUNDED, Shape
 
-__all__ = ["Token", "Value", "checked_argument", "leaves", "owned", "with_leaves", "zeros"]
+__all__ = ["Token", "Value", "checked_argument", "leaves", "owned", "owns_memory", "with_leaves", "zeros"]
 
 Value: TypeAlias = Any
 """An Array (rank 0 for scalars), a tuple of values, or a Token."""
@@ -82,7 +82,7 @@ def zeros(shape: Shape) -> Value:
 
 
 def owns_memory(value: Value) -> bool:
-    """Whether a value is an array that may be written and is no view of another; a constant or an argument may still be one.
+    """Whether a value is a writable array with memory of its own; others may still hold it, or views of it.
 
     >>> owns_memory(np.zeros(2)), owns_memory(np.zeros(2)[1:])
     (True, False)

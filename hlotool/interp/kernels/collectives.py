@@ -356,11 +356,11 @@ def collective_permute_start(
 # ---- ids --------------------------------------------------------------------------------------------------------------
 
 
-@kernel("replica-id", lanes="same")
+@kernel("replica-id", batch="same")
 def replica_id(*, device: Device) -> Array:
     return np.array(device.replica, np.uint32)
 
 
-@kernel("partition-id", lanes="same")
+@kernel("partition-id", batch="same")
 def partition_id(*, device: Device) -> Array:
     return np.array(device.partition, np.uint32)

@@ -17,12 +17,12 @@ from hlotool.shapes.shape import Shape
 __all__: list[str] = []
 
 
-@kernel("after-all", lanes="same")
+@kernel("after-all", batch="same")
 def after_all(*operands: Value) -> Value:
     return Token()
 
 
-@kernel("add-dependency", lanes="same")
+@kernel("add-dependency", batch="same")
 def add_dependency(operand: Value, token: Value) -> Value:
     return operand
 
@@ -38,7 +38,7 @@ def copy_done(operand: Value) -> Value:
     return operand[0]
 
 
-kernel("opt-barrier", "domain", lanes="same")(unchanged)
+kernel("opt-barrier", "domain", batch="same")(unchanged)
 
 # ---- the host ---------------------------------------------------------------------------------------------------------
 

@@ -82,22 +82,22 @@ def _saturated(values: Array, number: NumberType) -> Array:
     return limited.astype(number.held, copy=False)
 
 
-@kernel("convert", lanes="same")
+@kernel("convert", batch="same")
 def convert(operand: Array, *, result: Shape) -> Array:
     return converted(operand, NUMBERS[result.element_type])
 
 
-def _same_width_of_lanes(operand: Array, *, result: Shape) -> Array:
+def _same_width_batch(operand: Array, *, result: Shape) -> Array:
     # Scalars stay scalars only in a type of the same width. They have no order in memory, so a bitcast is the same.
     return from_patterns(patterns(operand), NUMBERS[result.element_type])
 
 
-@kernel("bitcast-convert", lanes=_same_width_of_lanes)
+@kernel("bitcast-convert", batch=_same_width_batch)
 def bitcast_convert(operand: Array, *, result: Shape) -> Array:
     return with_element_bits(operand, NUMBERS[result.element_type])
 
 
-@kernel("bitcast", lanes=_same_width_of_lanes)
+@kernel("bitcast", batch=_same_width_batch)
 def bitcast(operand: Array, *, result: Shape, operand_shapes: tuple[Shape, ...]) -> Array:
     """The elements in the order in which they lie in memory, read in the order in which the result lies in memory."""
     flat: Array = operand.transpose(_memory_order(operand_shapes[0])).reshape(-1)
@@ -120,7 +120,7 @@ def _memory_order(shape: Shape) -> list[int]:
     return list(reversed(order)) if len(order) == shape.rank else list(range(shape.rank))
 
 
-@kernel("reduce-precision", lanes="same")
+@kernel("reduce-precision", batch="same")
 def reduce_precision(operand: Array, *, exponent_bits: Int32, mantissa_bits: Int32) -> Array:
     """Floats with so many bits of exponent and mantissa: rounded to nearest even, infinite above the range and zero below it."""
     number = number_type(operand)
@@ -144,7 +144,7 @@ def reduce_precision(operand: Array, *, exponent_bits: Int32, mantissa_bits: Int
     return np.where(np.isnan(operand.astype(number.computed, copy=False)), operand, from_patterns(np.asarray(made), number))
 
 
-@kernel("stochastic-convert", lanes="same")
+@kernel("stochastic-convert", batch="same")
 def stochastic_convert(operand: Array, random: Array, *, result: Shape) -> Array:
     """Floats to integers, away from zero with the probability of their fraction, toward zero otherwise."""
     values = operand.astype(np.float64)

@@ -157,7 +157,7 @@ _DIRECT: dict[tuple[str, np.dtype[Any]], Function] = {}
 
 
 def _define(row: Elementwise) -> None:
-    @kernel(row.opcode, lanes="same")
+    @kernel(row.opcode, batch="same")
     def compute(*operands: Array, result: Shape) -> Array:
         return apply(row, operands, result)
 
@@ -183,7 +183,7 @@ def _as_compared(array: Array, type: str | None) -> Array:
     return total_order_keys(array) if type == "TOTALORDER" else array.astype(number_type(array).computed, copy=False)
 
 
-@kernel("compare", lanes="same")
+@kernel("compare", batch="same")
 def compare(lhs: Array, rhs: Array, *, direction: ComparisonDirection, type: ComparisonType | None) -> Array:
     """IEEE comparison of floats, unless the type is TOTALORDER; the other types say only what operands are anyway."""
     if number_type(lhs).kind == "complex" and direction not in ("EQ", "NE"):
@@ -191,13 +191,13 @@ def compare(lhs: Array, rhs: Array, *, direction: ComparisonDirection, type: Com
     return np.asarray(COMPARISONS[direction](_as_compared(lhs, type), _as_compared(rhs, type)))
 
 
-@kernel("select", lanes="same")
+@kernel("select", batch="same")
 def select(pred: Array, on_true: Array, on_false: Array, *, result: Shape) -> Array:
     held = NUMBERS[result.element_type].held
     return np.where(pred, on_true.astype(held, copy=False), on_false.astype(held, copy=False))
 
 
-@kernel("clamp", lanes="same")
+@kernel("clamp", batch="same")
 def clamp(minimum: Array, operand: Array, maximum: Array, *, result: Shape) -> Array:
     """The smaller of maximum and the larger of minimum and operand: maximum where the two cross, NaN where any is NaN."""
     larger = apply(_ROWS["maximum"], (minimum, operand), result)

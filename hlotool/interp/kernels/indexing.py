@@ -31,9 +31,9 @@ def dynamic_slice(operand: Array, *indices: Array, dynamic_slice_sizes: Dims) ->
 
 
 @kernel("dynamic-update-slice")
-def dynamic_update_slice(operand: Array, update: Array, *indices: Array, result: Shape, donated: bool) -> Array:
+def dynamic_update_slice(operand: Array, update: Array, *indices: Array, result: Shape, can_alias: bool) -> Array:
     starts = _starts(indices, update.shape, operand.shape)
-    updated = operand if donated else np.array(operand)
+    updated = operand if can_alias else np.array(operand)
     target = tuple([slice(start, start + size) for start, size in zip(starts, update.shape, strict=True)])
     updated[target] = converted(update, NUMBERS[result.element_type])
     return updated

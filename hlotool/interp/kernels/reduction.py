@@ -127,9 +127,9 @@ def _is_associative(reducer: Computation, rows: list[Array]) -> Run:
         return False
     triples = len(rows[0]) // 3
     a, b, c = ([row[k : 3 * triples : 3] for row in rows] for k in range(3))
-    lanes = a[0].shape
-    left = listed((yield Invoke(reducer, (*listed((yield Invoke(reducer, (*a, *b), lanes))), *c), lanes)))
-    right = listed((yield Invoke(reducer, (*a, *listed((yield Invoke(reducer, (*b, *c), lanes)))), lanes)))
+    batch = a[0].shape
+    left = listed((yield Invoke(reducer, (*listed((yield Invoke(reducer, (*a, *b), batch))), *c), batch)))
+    right = listed((yield Invoke(reducer, (*a, *listed((yield Invoke(reducer, (*b, *c), batch)))), batch)))
     return all(_agree(x, y) for x, y in zip(left, right, strict=True))
 
 
@@ -143,10 +143,10 @@ def _agree(x: Array, y: Array) -> bool:
 def _paired(reducer: Computation, rows: list[Array]) -> Run:
     """One row: neighbours are combined until one is left, which keeps their order."""
     while (count := len(rows[0])) > 1:
-        lanes = (count // 2, *rows[0].shape[1:])
+        batch = (count // 2, *rows[0].shape[1:])
         even = [row[0 : count - 1 : 2] for row in rows]
         odd = [row[1:count:2] for row in rows]
-        made = listed((yield Invoke(reducer, (*even, *odd), lanes)))
+        made = listed((yield Invoke(reducer, (*even, *odd), batch)))
         rows = [np.concatenate([x, row[count - count % 2 :]]) for x, row in zip(made, rows, strict=True)]
     return rows
 

@@ -19,7 +19,7 @@ __all__: list[str] = []
 # ---- as many elements or more -----------------------------------------------------------------------------------------
 
 
-@kernel("broadcast", lanes=unchanged)
+@kernel("broadcast", batch=unchanged)
 def broadcast(operand: Array, *, dimensions: Dims, result: Shape) -> Array:
     """Dimensions of the operand go where `dimensions` says, in any order."""
     if not operand.ndim:
@@ -36,7 +36,7 @@ def broadcast(operand: Array, *, dimensions: Dims, result: Shape) -> Array:
     return np.broadcast_to(operand.transpose(ascending).reshape(sizes), wanted)
 
 
-@kernel("reshape", lanes=unchanged)
+@kernel("reshape", batch=unchanged)
 def reshape(operand: Array, *, result: Shape) -> Array:
     return operand.reshape(result.dimensions)
 
@@ -87,22 +87,22 @@ def iota(*, iota_dimension: Int, result: Shape) -> Array:
 # ---- the same elements elsewhere --------------------------------------------------------------------------------------
 
 
-@kernel("transpose", lanes=unchanged)
+@kernel("transpose", batch=unchanged)
 def transpose(operand: Array, *, dimensions: Dims) -> Array:
     return operand.transpose(dimensions)
 
 
-@kernel("reverse", lanes=unchanged)
+@kernel("reverse", batch=unchanged)
 def reverse(operand: Array, *, dimensions: Dims) -> Array:
     return np.flip(operand, dimensions)
 
 
-@kernel("slice", lanes=unchanged)
+@kernel("slice", batch=unchanged)
 def slice_(operand: Array, *, slice: SliceRanges) -> Array:
     return operand[tuple([np.s_[r.start : r.limit : r.stride] for r in slice])]
 
 
-kernel("copy", lanes="same")(unchanged)
+kernel("copy", batch="same")(unchanged)
 
 # ---- sizes ------------------------------------------------------------------------------------------------------------
 

@@ -143,7 +143,7 @@ def _checked(module: Module, pairs: Iterable[tuple[Instruction, Any]], blamed: I
         try:
             values.append(checked_argument(argument, x.shape, x.name))
         except Violation as violation:
-            noun = "parameter" if x.parameter_number is not None else "operand"
+            noun = "parameter" if blamed is None else "operand"
             raise failure(module, blamed or x, violation.code, f"{noun} {violation.message}", violation.hint) from None
     return tuple(values)
 

@@ -183,8 +183,8 @@ _ELIDED_HINT = f"print the module with its large constants, or run it with elide
 
 def obstacles(module: Module, instructions: Iterable[Instruction], options: RunOptions) -> list[Diagnostic]:
     """Everything that prevents instructions from being computed, in textual order: opcodes without a kernel, elided constants."""
-    found = [(x, obstacle) for x in instructions if (obstacle := _obstacle(x, options)) is not None]
-    return sorted([diagnostic_at(module, x, *obstacle) for x, obstacle in found], key=lambda d: (d.line, d.column))
+    pairs = [(x, obstacle) for x in instructions if (obstacle := _obstacle(x, options)) is not None]
+    return sorted([diagnostic_at(module, x, *obstacle) for x, obstacle in pairs], key=lambda d: (d.line, d.column))
 
 
 def _obstacle(x: Instruction, options: RunOptions) -> tuple[str, str, str | None] | None:

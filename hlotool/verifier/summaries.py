@@ -366,7 +366,7 @@ R002 The arguments do not fit the parameters of the entry computation in number,
 R003 A constant whose value the text leaves out, as {...}, is needed for the run.
 R004 An instruction cannot be computed on the values that it meets.
 R005 The run would take more steps, memory or time than it was allowed.
-R006 An instruction makes a NaN or an infinity of finite operands, and `hlotool run --check-nans` was asked to stop there.
+R006 An instruction computes a NaN or an infinity from finite operands, and `hlotool run --check-nans` was asked to stop there.
 R007 Devices wait for each other forever, or one runs a collective more often than another.
 W001 Instruction without users, not ROOT, no side effect, not a parameter.
 W002 Parameter without users (ENTRY: info only, the signature is fixed).

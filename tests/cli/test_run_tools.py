@@ -148,11 +148,11 @@ def test_the_first_nan_is_found(cli, file_of):
     ]
 
 
-def test_infinities_count_unless_they_were_given(cli):
+def test_infinities_count_unless_an_operand_has_one(cli):
     text = "ENTRY e {{ x = f32[] parameter(0) low = f32[] constant(-inf) m = f32[] maximum(x, low) ROOT r = f32[] {}(m) }}"
     assert cli("run", "-", "--check-nans", "--input", "x=2", stdin=text.format("negate")).exit_code == 0
     result = cli("run", "-", "--check-nans", "--input", "x=200", stdin=text.format("exponential"))
-    assert "makes inf of finite operands" in result.stderr
+    assert "computes inf from finite operands" in result.stderr
     assert "'m' f32[] is 200.0" in result.stderr
 
 

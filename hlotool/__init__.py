@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hlotool.interp import Token as Token
     from hlotool.interp import evaluate as evaluate
     from hlotool.interp import evaluate_replicas as evaluate_replicas
+    from hlotool.ir.edit import Rewriter as Rewriter
     from hlotool.opdefs.modes import VerifyModes as VerifyModes
     from hlotool.text.formatting.formatter import format_text as format_text
     from hlotool.text.formatting.style import FormatStyle as FormatStyle
@@ -40,6 +41,7 @@ _HOMES = {
     "ParseError": "hlotool.errors",
     "PrintOptions": "hlotool.text.print.options",
     "HostQueues": "hlotool.interp",
+    "Rewriter": "hlotool.ir.edit",
     "RunOptions": "hlotool.interp",
     "Token": "hlotool.interp",
     "evaluate": "hlotool.interp",
@@ -61,6 +63,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'hlotool' has no attribute {name!r}")
     value = getattr(import_module(home), name)
     globals()[name] = value
+    if name == "parse":
+        # With the parser and not at the first print: what is parsed is printed, and all calls shall take the same time.
+        import_module(_HOMES["to_text"])
     return value
 
 

@@ -11,7 +11,19 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-__all__ = ["Diagnostic", "Edit", "EvaluationError", "Fix", "HlotoolError", "InternalError", "ParseError", "Source", "Violation", "nearest"]
+__all__ = [
+    "Diagnostic",
+    "Edit",
+    "EditError",
+    "EvaluationError",
+    "Fix",
+    "HlotoolError",
+    "InternalError",
+    "ParseError",
+    "Source",
+    "Violation",
+    "nearest",
+]
 
 
 class Source:
@@ -143,6 +155,12 @@ class EvaluationError(HlotoolError):
     def __init__(self, diagnostics: list[Diagnostic]) -> None:
         more = f" (and {len(diagnostics) - 1} more)" if len(diagnostics) > 1 else ""
         super().__init__(str(diagnostics[0]) + more, diagnostics)
+
+
+class EditError(HlotoolError):
+    """A change of a module that cannot be: an instruction that is still used, an unknown opcode, a name that is taken."""
+
+    exit_code = 2
 
 
 class InternalError(HlotoolError):

@@ -77,7 +77,7 @@ def test_a_shape_that_only_a_program_can_get_wrong(opcode: str, code: str) -> No
 
 
 def with_attributes(x: Instruction, **changed: object) -> None:
-    x.attributes = AttributeSet({**x.attributes, **changed}, x.attributes.called, x.attributes.control_predecessors)
+    x.attributes = AttributeSet({**x.attributes, **changed})
 
 
 def without_branches(x: Instruction) -> None:

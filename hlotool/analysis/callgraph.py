@@ -23,7 +23,7 @@ def calling(computation: Computation) -> list[Instruction]:
     >>> [x.name for x in calling(module.entry)]
     ['c']
     """
-    return [x for x in computation.instructions if x.attributes.called]
+    return [x for x in computation.instructions if x.op.calls and x.called]
 
 
 def callers(module: Module) -> dict[Computation, list[Call]]:

@@ -31,7 +31,7 @@ def computations_with_effects(module: Module) -> set[Computation]:
     # Computations are defined before they are called, so one pass in textual order is enough.
     for computation in module.computations:
         # Few can have an effect at all, and these loops run over every instruction of a module.
-        doubtful = [x for x in computation.instructions if x.op.name in _MAY_HAVE_EFFECTS or x.attributes.called]
+        doubtful = [x for x in computation.instructions if x.op.name in _MAY_HAVE_EFFECTS or x.op.calls]
         if any(has_effect(x, found) for x in doubtful):
             found.add(computation)
     return found

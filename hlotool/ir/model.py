@@ -1,14 +1,18 @@
-"""Module, Computation and Instruction: plain slotted objects that everybody reads and few may change.
+"""Module, Computation and Instruction: plain slotted objects with references to one another.
 
-Instructions are made by `text.parse.builder` (and later by the builder and rewriter packages); nothing else assigns their fields.
+The parser and `ir.make` create them; changes go through `ir.edit.Rewriter`, which keeps uses, names and order right.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any, NoReturn, Self
 
 from hlotool.errors import Diagnostic, Source
+from hlotool.ir.clone import clone_computation, clone_instruction, clone_module, module_of, set_field, state_of
+from hlotool.ir.node import Node
+from hlotool.ir.notes import SourceNotes
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.shapes.literal import Literal
@@ -20,37 +24,51 @@ from hlotool.shapes.metadata import (
 )
 from hlotool.shapes.shape import ProgramShape, Shape
 
-__all__ = ["NO_ATTRIBUTES", "AttributeSet", "Computation", "Instruction", "Module", "as_written", "seen_by_ops"]
+__all__ = ["NO_ATTRIBUTES", "AttributeSet", "Computation", "Instruction", "InstructionFields", "Module", "seen_by_ops", "set_field"]
 
 
 class AttributeSet(dict[str, Any]):
-    """The attributes of an instruction by text name, with what they refer to.
+    """The attributes of an instruction by text name: a dictionary that cannot be changed, since equal texts share one object.
 
-    Equal texts share one object, so it is never changed in place. `pending` says that the parser must still complete it for each
-    instruction; `spelling` is its source text where the fast path read it; `written` are the attributes, metadata and backend
-    configuration that the text gave, where XLA has put others in their place.
+    >>> attributes = AttributeSet({"index": 1})
+    >>> attributes["index"], attributes.get("dimensions", ())
+    (1, ())
+    >>> attributes["index"] = 2
+    Traceback (most recent call last):
+      ...
+    TypeError: attributes are immutable; use Rewriter.update(instruction, attributes={...})
     """
 
-    __slots__ = ("called", "control_predecessors", "pending", "spelling", "written")
+    __slots__ = ()
 
-    def __init__(self, values: dict[str, Any], called: tuple[Computation, ...] = (), control_predecessors: tuple[Instruction, ...] = ()) -> None:
-        super().__init__(values)
-        self.called = called
-        self.control_predecessors = control_predecessors
-        self.pending = False
-        self.spelling: str | None = None
-        self.written: tuple[AttributeSet, str | None, str | None] | None = None
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("attributes are immutable; use Rewriter.update(instruction, attributes={...})")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AttributeSet, (dict(self),)
+
+    def __copy__(self) -> AttributeSet:
+        return self
+
+    def changed(self, changes: Mapping[str, Any]) -> AttributeSet:
+        """These attributes with other values for some; None removes one.
+
+        >>> AttributeSet({"index": 1}).changed({"index": 2, "sharding": None})
+        {'index': 2}
+        """
+        values = {**self, **changes}
+        return AttributeSet({name: value for name, value in values.items() if value is not None})
 
 
 NO_ATTRIBUTES = AttributeSet({})
 
 
-class Instruction:
-    """One instruction.
+class InstructionFields(Node):
+    """The fields of an instruction. What creates many instructions makes objects of this class and turns them into Instructions.
 
-    `immediate` is the Literal of a constant and the number of a parameter, else None; `metadata_text` and `backend_config`
-    keep the canonical spelling of these two, None when absent. `start` and `end` are offsets into the module's source
-    (leading whitespace of its line included), -1 when it has none.
+    Assigning a field of an Instruction runs Python code, which its construction must not pay for.
     """
 
     __slots__ = ("attributes", "backend_config", "end", "immediate", "metadata_text", "name", "op", "operands", "shape", "start")
@@ -79,18 +97,72 @@ class Instruction:
         self.start = start
         self.end = end
 
+
+class Instruction(InstructionFields):
+    """One instruction.
+
+    `immediate` is the Literal of a constant and the number of a parameter, else None; `metadata_text` and `backend_config`
+    keep the canonical spelling of these two, None when absent. `start` and `end` are offsets into the module's source
+    (leading whitespace of its line included), -1 when it has none.
+
+    An assignment to a field takes effect, and `to_text` shows it, but nothing that depends on the field is kept right; use a Rewriter.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        fields = InstructionFields(*args, **kwargs)
+        fields.__class__ = cls
+        return fields  # type: ignore[return-value]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """The fields are set by __new__."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # An instruction that differs from its text is not copied from there.
+        set_field(self, name, value)
+        set_field(self, "start", -1)
+        set_field(self, "end", -1)
+
+    def __copy__(self) -> Instruction:
+        return clone_instruction(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Instruction:
+        return clone_instruction(self)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an instruction cannot be pickled by itself; pickle its module")
+
     @property
     def opcode(self) -> str:
         return self.op.name
 
     @property
     def called(self) -> tuple[Computation, ...]:
-        """The computations that its attributes name, in the order in which XLA stores them."""
-        return self.attributes.called
+        """The computations that its attributes name, in the order in which XLA stores them.
+
+        >>> from hlotool.text.parse.parser import parse
+        >>> module = parse("f { ROOT x = f32[] parameter(0) }  ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")
+        >>> module.entry.root.called
+        (<computation f with 1 instructions>,)
+        """
+        names = self.op.calls
+        if not names:
+            return ()
+        called: list[Computation] = []
+        for name in names:
+            value = self.attributes.get(name)
+            if isinstance(value, Computation):
+                called.append(value)
+            elif isinstance(value, tuple):
+                called.extend(value)
+        return tuple(called)
 
     @property
     def control_predecessors(self) -> tuple[Instruction, ...]:
-        return self.attributes.control_predecessors
+        """The instructions that run before this one although it does not use them."""
+        predecessors: tuple[Instruction, ...] = self.attributes.get("control-predecessors", ())
+        return predecessors
 
     @property
     def literal(self) -> Literal | None:
@@ -106,22 +178,21 @@ class Instruction:
         """The decoded `metadata={...}`; decoded anew at each call, since few ever ask."""
         return None if self.metadata_text is None else decode_metadata(self.metadata_text)
 
+    def users(self, computation: Computation) -> tuple[Instruction, ...]:
+        """The instructions of the computation that take this one as an operand, in textual order.
+
+        Looks at the whole computation; `analysis.users.users` answers for all its instructions at once, a Rewriter for a module.
+        """
+        return tuple([x for x in computation.instructions if self in x.operands])
+
     def __repr__(self) -> str:
         return f"<{self.name} = {self.shape} {self.op.name}>"
 
 
-def as_written(x: Instruction) -> Instruction:
-    """The instruction with the annotations of its text, where XLA has replaced them; itself otherwise."""
-    if x.attributes.written is None:
-        return x
-    attributes, metadata_text, backend_config = x.attributes.written
-    return Instruction(x.name, x.op, x.shape, x.operands, attributes, x.immediate, metadata_text, backend_config, x.start, x.end)
-
-
-class Computation:
+class Computation(Node):
     """A named list of instructions in textual order, which is the schedule when the module is scheduled."""
 
-    __slots__ = ("end", "execution_thread", "instructions", "name", "printed_span", "root", "start")
+    __slots__ = ("end", "execution_thread", "instructions", "name", "root", "start")
 
     def __init__(self, name: str, start: int = -1) -> None:
         self.name = name
@@ -130,8 +201,41 @@ class Computation:
         self.execution_thread = "main"
         self.start = start
         self.end = -1
-        # Where the source has all instructions as the lossless print would write them, attributes aside; whoever changes one clears it.
-        self.printed_span: tuple[int, int] | None = None
+
+    def __getitem__(self, name: str) -> Instruction:
+        """The instruction of that name. Raises KeyError when there is none.
+
+        >>> from hlotool.text.parse.parser import parse
+        >>> parse("ENTRY e { ROOT p = f32[2] parameter(0) }").entry["p"]
+        <p = f32[2]{0} parameter>
+        """
+        for x in self.instructions:
+            if x.name == name:
+                return x
+        raise KeyError(f"no instruction named '{name}' in computation '{self.name}'")
+
+    def __contains__(self, x: object) -> bool:
+        """Whether an instruction, or one of that name, is in the computation."""
+        return any(other is x or other.name == x for other in self.instructions)
+
+    def __iter__(self) -> Iterator[Instruction]:
+        return iter(self.instructions)
+
+    def __len__(self) -> int:
+        return len(self.instructions)
+
+    def __bool__(self) -> bool:
+        """A computation is something, however many instructions it has."""
+        return True
+
+    def __copy__(self) -> Computation:
+        return clone_computation(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Computation:
+        return clone_computation(self)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a computation cannot be pickled by itself; pickle its module")
 
     @property
     def parameters(self) -> list[Instruction]:
@@ -173,7 +277,16 @@ class Module:
         self.stack_tables_text: str | None = None
         self.diagnostics: list[Diagnostic] = []
         self.hidden: set[Computation] = set()
-        self.fast_count = 0
+        self.notes = SourceNotes()
+
+    def __copy__(self) -> Module:
+        return clone_module(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Module:
+        return clone_module(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return module_of, (state_of(self),)
 
     @property
     def is_scheduled(self) -> bool:
@@ -191,10 +304,28 @@ class Module:
             return self.attributes.get(name, spec.default)
         raise AttributeError(f"a module has no attribute {name!r}")
 
+    def computation(self, name: str) -> Computation:
+        """The computation of that name. Raises KeyError when there is none.
+
+        >>> from hlotool.text.parse.parser import parse
+        >>> parse("ENTRY e { ROOT p = f32[2] parameter(0) }").computation("e")
+        <computation e with 1 instructions>
+        """
+        for computation in self.computations:
+            if computation.name == name:
+                return computation
+        raise KeyError(f"no computation named '{name}' in module '{self.name}'")
+
     def all_instructions(self) -> Iterator[Instruction]:
         """Every instruction of every computation, in textual order."""
         for computation in self.computations:
             yield from computation.instructions
+
+    def __str__(self) -> str:
+        """The text of the module, as `hlotool.to_text` prints it."""
+        # The printer stands on a floor above; the table of public names finds it.
+        text: str = import_module("hlotool").to_text(self)
+        return text
 
     def __repr__(self) -> str:
         return f"<module {self.name} with {len(self.computations)} computations>"

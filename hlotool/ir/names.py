@@ -6,12 +6,12 @@ XLA numbers instructions in the whole module, computations among themselves, in 
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.shapes.dtype import ELEMENT_TYPES
 
-__all__ = ["free_name", "is_legal_name", "unique_names"]
+__all__ = ["NameTable", "free_name", "is_legal_name", "unique_names"]
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 
@@ -31,6 +31,36 @@ def free_name(name: str, taken: Container[str], counters: dict[str, int]) -> str
         free = f"{name}.{k}"
     counters[name] = k
     return free
+
+
+class NameTable:
+    """Names in use, and free ones like them.
+
+    >>> names = NameTable(["add", "add.1"])
+    >>> names.take("add"), names.take("mul")
+    ('add.2', 'mul')
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._used = set(names)
+        self._counters: dict[str, int] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._used
+
+    def take(self, name: str) -> str:
+        """The name if it is free, else it with the first free number after a dot; in use from now on."""
+        free = free_name(name, self._used, self._counters)
+        self._used.add(free)
+        return free
+
+    def add(self, name: str) -> None:
+        """Puts a name in use."""
+        self._used.add(name)
+
+    def release(self, name: str) -> None:
+        """Makes a name free again."""
+        self._used.discard(name)
 
 
 class _Uniquifier:

@@ -17,6 +17,8 @@ from hlotool.shapes.shape import Shape
 
 __all__ = [
     "ACCUMULATED",
+    "CALLED_KINDS",
+    "CONTINUED",
     "LAYOUT_KEPT",
     "MIXED_PRECISION",
     "OPS",
@@ -27,6 +29,7 @@ __all__ = [
     "AttributeSpec",
     "OpDef",
     "Verify",
+    "definition_of",
     "op",
     "require",
     "unknown_op",
@@ -60,6 +63,16 @@ def require(holds: object, code: str, at: str, message: str, hint: str | None = 
         raise Violation(code, at, message, hint)
 
 
+CONTINUED = "ContinuedComputation"
+"""Kind of the attribute of an async-update or async-done that refers to the computation of its start."""
+
+CALLED_KINDS = frozenset({"Computation", "Computations", CONTINUED})
+"""Kinds of attribute whose values are called computations."""
+
+# XLA stores a while's body before its condition, against the order of printing.
+_STORED_FIRST = "body"
+
+
 class AttributeSpec(Record):
     """One attribute of one opcode: `kind` names its codec; `always` prints it even when it equals the default."""
 
@@ -81,12 +94,14 @@ class OpDef:
     `verify(result, operand_shapes, attributes, modes)` refuses what the verifier refuses and inference lets pass; `attributes` has the
     defaults of those that are not written. It returns the shape that the result must have where that is not the inferred one.
     `result_code` is the rule that another result breaks.
+    `calls` names the attributes that hold called computations, in the order in which XLA stores these.
     `kernel` computes its values: None until the interpreter, which alone fills and reads it, is imported.
     """
 
     __slots__ = (
         "arity",
         "attributes",
+        "calls",
         "check_parsed",
         "derived",
         "doc",
@@ -134,9 +149,21 @@ class OpDef:
         self.kernel: Any = None
         self.arity = -1 if self.variadic else len(self.operands)
         self.required = tuple(spec.name for spec in self.attributes.values() if spec.default is REQUIRED)
+        calls = [spec.name for spec in self.attributes.values() if spec.kind in CALLED_KINDS]
+        self.calls = tuple(sorted(calls, key=lambda name: name != _STORED_FIRST))
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are the definition itself, which every process has; kernels and rules are found by its identity."""
+        return definition_of, (self.name,)
+
+    def __copy__(self) -> OpDef:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OpDef:
+        return self
 
 
 OPS: dict[str, OpDef] = {}
@@ -199,6 +226,15 @@ def _read_signature(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool
         kind = annotation.removeprefix("Always[").removesuffix("]") if always else annotation
         attributes[parameter] = AttributeSpec(parameter, kind.removesuffix(" | None"), defaults.get(parameter, REQUIRED), always)
     return names[:positional], bool(code.co_flags & 0x04), attributes
+
+
+def definition_of(name: str) -> OpDef:
+    """The definition of an opcode, that of an unknown one where the table has none.
+
+    >>> definition_of("zork")
+    <op zork>
+    """
+    return OPS.get(name) or unknown_op(name)
 
 
 def unknown_op(name: str) -> OpDef:

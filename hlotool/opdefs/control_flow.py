@@ -25,6 +25,7 @@ from hlotool.opdefs.kinds import (
     Bool,
     Computation,
     Computations,
+    ContinuedComputation,
     CustomCallSchedule,
     DimLabels,
     FusionKind,
@@ -375,7 +376,7 @@ def _async_update_rule(result: Shape | None, operands: tuple[Shape, ...], attrib
 
 
 @op(infers=False, check_parsed=_async_update_rule)
-def async_update(previous: Shape, *, async_execution_thread: Text | None = None, calls: Computation | None = None) -> Shape:
+def async_update(previous: Shape, *, async_execution_thread: Text | None = None, calls: ContinuedComputation | None = None) -> Shape:
     """Marks progress of an asynchronous operation; the attributes only repeat what the async-start says.
 
     u = ((f32[4]), f32[4], u32[]) async-update(((f32[4]), f32[4], u32[]) s)
@@ -388,7 +389,7 @@ def _verify_async_done(result: Shape, operands: tuple[Shape, ...], attributes: d
 
 
 @op(infers=False, verify=_verify_async_done, result_code="A006", traits=(MIXED_PRECISION, LAYOUT_KEPT))
-def async_done(previous: Shape, *, async_execution_thread: Text | None = None, calls: Computation | None = None) -> Shape:
+def async_done(previous: Shape, *, async_execution_thread: Text | None = None, calls: ContinuedComputation | None = None) -> Shape:
     """Waits for an asynchronous operation and gives its result; the attributes only repeat what the async-start says.
 
     r = f32[4] async-done(((f32[4]), f32[4], u32[]) s)

@@ -63,6 +63,8 @@ DimLabels = ConvolutionDimensions
 SliceRanges = tuple[SliceRange, ...]
 Computation = ProgramShape
 """A called computation; the definition sees its parameter and result shapes only."""
+ContinuedComputation = ProgramShape
+"""The computation of the asynchronous operation that an instruction continues; it need not be written, and is never printed."""
 Computations = tuple[ProgramShape, ...]
 ShapeValue = Shape
 Shapes = tuple[Shape, ...]

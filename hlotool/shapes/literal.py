@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import prod
 
-from hlotool.record import Record
-from hlotool.shapes.shape import Shape, tuple_shape
+from hlotool.record import Record, replace
+from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
+from hlotool.shapes.shape import UNBOUNDED, Shape, tuple_shape
 
-__all__ = ["ELIDED", "Literal", "tuple_literal"]
+__all__ = ["ELIDED", "Literal", "element_bytes", "literal_from_bytes", "literal_shape", "tuple_literal"]
 
 ELIDED = "{...}"
 """Spelling of an array whose values were left out."""
@@ -91,3 +92,40 @@ def tuple_literal(elements: Iterable[Literal]) -> Literal:
     """
     elements = tuple(elements)
     return Literal(tuple_shape(element.shape for element in elements), elements=elements)
+
+
+def literal_shape(shape: Shape) -> Shape:
+    """The shape of a constant's value: without bounds, element sizes in bits and buffers.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> literal_shape(array_shape("f32", (2,), (True,))).text
+    'f32[2]{0}'
+    """
+    if shape.element_type == "buffer":
+        return literal_shape(shape.elements[0])
+    layout = shape.layout
+    if layout is not None and (layout.element_size_in_bits or layout.dynamic_shape_metadata_prefix_bytes < 0):
+        layout = replace(layout, element_size_in_bits=0, dynamic_shape_metadata_prefix_bytes=max(layout.dynamic_shape_metadata_prefix_bytes, 0))
+    elif not shape.dynamic:
+        return shape
+    unbounded = tuple(size == UNBOUNDED for size in shape.dimensions)
+    return replace(shape, dynamic=unbounded if any(unbounded) else (), layout=layout)
+
+
+def element_bytes(element: ElementType) -> int:
+    """Size of one element in a literal's data."""
+    return max(element.bits, 8) // 8
+
+
+def literal_from_bytes(shape: Shape, data: bytes) -> Literal:
+    """The array literal with these values: row-major, little-endian, one byte for each element under eight bits.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> literal_from_bytes(array_shape("s16", (2,)), b"\1\0\2\0").element_count
+    2
+    """
+    literal = Literal(literal_shape(shape), data=bytes(data))
+    expected = literal.element_count * element_bytes(ELEMENT_TYPES[literal.shape.element_type])
+    if len(data) != expected:
+        raise ValueError(f"{shape.text_without_layout} holds {expected} bytes, not {len(data)}")
+    return literal

@@ -186,7 +186,7 @@ class _InstructionRules:
     def _expected(self, op: OpDef, result: Shape, operands: tuple[Shape, ...], written: AttributeSet) -> Shape | None:
         """The shape that inference and constraints of the op give, if any."""
         attributes: dict[str, Any] = written
-        if written.called:
+        if op.calls:
             attributes = {name: seen_by_ops(value, self.facts.program_shape) for name, value in written.items()}
         plan = self._plans.get(op)
         if plan is None:

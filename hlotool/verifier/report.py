@@ -101,6 +101,8 @@ class Reporter:
             called = x.attributes.get(place.word)
             if isinstance(called, Computation) and called.root.start >= 0:
                 x, place = called.root, _WHOLE
+        if x.start < 0 and x in self.facts.module.notes.origin_of:
+            x, place = self.facts.module.notes.origin_of[x], _WHOLE
         if x.start < 0:
             calls = self.facts.callers.get(computation, ()) if computation is not None else ()
             caller = next((caller for _, caller in calls if caller.start >= 0), None)

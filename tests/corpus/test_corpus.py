@@ -91,7 +91,7 @@ def test_refused() -> None:
 def test_dumps(path: Path) -> None:
     text, printed = unpacked(path), unpacked(path.with_name(path.name.replace(".hlo.xz", ".printed.xz")))
     module = parse(text)
-    assert module.fast_count > 0.9 * sum(len(computation.instructions) for computation in module.computations)
+    assert module.notes.fast_count > 0.9 * sum(len(computation.instructions) for computation in module.computations)
     assert to_text(module, XLA).strip() == printed.strip()
     lossless = to_text(module)
     assert to_text(parse(lossless)) == lossless

@@ -25,6 +25,7 @@ def _write_literal(value: Any, style: Style) -> str:
 
 
 codec("Computation", "called_computation", _write_name)
+codec("ContinuedComputation", "called_computation", _write_name)
 codec("Computations", "called_computations", _write_names)
 codec("Names", "names", _write_names)
 codec("TypedLiteral", "typed_literal", _write_literal)

@@ -11,8 +11,7 @@ from math import isnan
 
 from hlotool.errors import HlotoolError
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
-from hlotool.shapes.literal import Literal
-from hlotool.shapes.shape import Shape
+from hlotool.shapes.literal import Literal, element_bytes
 from hlotool.text.literals.floats import (
     DOUBLE_QUIET,
     encode_floats,
@@ -20,9 +19,9 @@ from hlotool.text.literals.floats import (
     pack_numbers,
     payload_mask,
 )
-from hlotool.text.literals.parse import INDEX_COMMENT, int64_value, literal_shape
+from hlotool.text.literals.parse import INDEX_COMMENT, int64_value
 
-__all__ = ["PART_TYPES", "decode", "element_bytes", "element_tokens", "literal_from_bytes"]
+__all__ = ["PART_TYPES", "decode", "element_tokens"]
 
 PART_TYPES = {"c64": "f32", "c128": "f64"}
 """Type of the real and imaginary parts of the complex types."""
@@ -31,25 +30,6 @@ PART_TYPES = {"c64": "f32", "c128": "f64"}
 _ELEMENT = re.compile(r"[^ {},()]++(?:\(0x[0-9a-fA-F]++\))?+")
 # Integers that float() reads differently from XLA: -0, and those that wrap.
 _ODD_INTEGER = re.compile(r"-0+(?![0-9.eE])|[0-9]{19}")
-
-
-def element_bytes(element: ElementType) -> int:
-    """Size of one element in a literal's data."""
-    return max(element.bits, 8) // 8
-
-
-def literal_from_bytes(shape: Shape, data: bytes) -> Literal:
-    """The array literal with these values: row-major, little-endian, one byte for each element under eight bits.
-
-    >>> from hlotool.shapes.shape import array_shape
-    >>> decode(literal_from_bytes(array_shape("s16", (2,)), b"\\1\\0\\2\\0"))
-    b'\\x01\\x00\\x02\\x00'
-    """
-    literal = Literal(literal_shape(shape), data=bytes(data))
-    expected = literal.element_count * element_bytes(ELEMENT_TYPES[literal.shape.element_type])
-    if len(data) != expected:
-        raise ValueError(f"{shape.text_without_layout} holds {expected} bytes, not {len(data)}")
-    return literal
 
 
 def element_tokens(literal: Literal) -> list[str]:

@@ -14,11 +14,11 @@ from hlotool.errors import Violation
 from hlotool.record import Record, replace
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 from hlotool.shapes.layout import Layout
-from hlotool.shapes.literal import ELIDED, Literal, tuple_literal
+from hlotool.shapes.literal import ELIDED, Literal, literal_shape, tuple_literal
 from hlotool.shapes.shape import UNBOUNDED, Shape
 from hlotool.text.literals.floats import DOUBLE_QUIET, payload_mask, representable_range
 
-__all__ = ["INDEX_COMMENT", "brace_frame", "int64_value", "literal_shape", "parse_literal"]
+__all__ = ["INDEX_COMMENT", "brace_frame", "int64_value", "parse_literal"]
 
 # The tokens of the grammar that matter here; every pattern below is built from them.
 SPACE = r"[ \t\r\n]"
@@ -76,24 +76,6 @@ class _Plan(Record):
 
     def layout_only(self) -> str:
         return self.frame or brace_frame(self.sizes, "(, )" if self.element.kind == "complex" else "").translate(_LAYOUT_ONLY)
-
-
-def literal_shape(shape: Shape) -> Shape:
-    """The shape of a constant's value: without bounds, element sizes in bits and buffers.
-
-    >>> from hlotool.shapes.shape import array_shape
-    >>> literal_shape(array_shape("f32", (2,), (True,))).text
-    'f32[2]{0}'
-    """
-    if shape.element_type == "buffer":
-        return literal_shape(shape.elements[0])
-    layout = shape.layout
-    if layout is not None and (layout.element_size_in_bits or layout.dynamic_shape_metadata_prefix_bytes < 0):
-        layout = replace(layout, element_size_in_bits=0, dynamic_shape_metadata_prefix_bytes=max(layout.dynamic_shape_metadata_prefix_bytes, 0))
-    elif not shape.dynamic:
-        return shape
-    unbounded = tuple(size == UNBOUNDED for size in shape.dimensions)
-    return replace(shape, dynamic=unbounded if any(unbounded) else (), layout=layout)
 
 
 @lru_cache(maxsize=4096)

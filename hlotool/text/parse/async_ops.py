@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hlotool.errors import Violation, nearest
-from hlotool.ir.model import AttributeSet, Computation, Instruction
+from hlotool.ir.model import AttributeSet, Computation, Instruction, set_field
+from hlotool.ir.notes import Annotations, SourceNotes
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.table import OPS
@@ -18,7 +17,7 @@ from hlotool.text.parse.attributes import (
 )
 from hlotool.text.parse.builder import ModuleBuilder
 
-__all__ = ["SUFFIXES", "adopt", "annotate", "follow", "sugared_op", "wrap"]
+__all__ = ["SUFFIXES", "adopt", "annotate", "follow", "set_annotations", "sugared_op", "wrap"]
 
 _NATIVE = frozenset({"all-gather", "all-reduce", "collective-permute", "copy", "recv", "send"})
 SUFFIXES = {"start": "async-start", "update": "async-update", "done": "async-done"}
@@ -62,31 +61,35 @@ def wrap(builder: ModuleBuilder, wrapped: OpDef, shape: Shape | None, attributes
     move_to_thread(called, thread)
     called.root = root
     values = {a.name: converted(start.attributes.get(a.name) or COMMON_ATTRIBUTES[a.name], a) for a in outer}
-    result = AttributeSet({**values, "calls": called}, (called,))
-    result.pending = True
-    return result, called
+    return AttributeSet({**values, "calls": called}), called
 
 
-def adopt(attributes: AttributeSet, metadata: str | None, backend_config: str | None) -> None:
+def adopt(notes: SourceNotes, attributes: AttributeSet, metadata: str | None, backend_config: str | None) -> None:
     """A start given by `calls=`: the computation runs on the start's thread, and its root takes the start's annotations."""
     called: Computation = attributes["calls"]
     move_to_thread(called, attributes.get("async_execution_thread", "main"))
-    annotate(called, attributes, metadata, backend_config)
+    annotate(notes, called, attributes, metadata, backend_config)
 
 
-def annotate(called: Computation, attributes: AttributeSet, metadata: str | None, backend_config: str | None) -> None:
+def annotate(notes: SourceNotes, called: Computation, attributes: AttributeSet, metadata: str | None, backend_config: str | None) -> None:
     """Gives the root of an asynchronous computation what a start, update or done of it is annotated with, as XLA does."""
     root = called.root
     copied = {name: attributes[name] for name in _COPIED if name in attributes}
     if not (copied or metadata or backend_config):
         return
-    called.printed_span = None
+    notes.spans.pop(called, None)
+    written = Annotations(root.attributes, root.metadata_text, root.backend_config)
+    annotated = Annotations(root.attributes.changed(copied), metadata or root.metadata_text, backend_config or root.backend_config)
+    set_annotations(root, annotated)
     # Written back to the text, these would be copied once more when it is read, and in a chain reach further than they did.
-    written = root.attributes.written or (root.attributes, root.metadata_text, root.backend_config)
-    root.attributes = AttributeSet({**root.attributes, **copied}, root.called, root.control_predecessors)
-    root.attributes.written = written
-    root.metadata_text = metadata or root.metadata_text
-    root.backend_config = backend_config or root.backend_config
+    notes.set_written(root, written, annotated)
+
+
+def set_annotations(x: Instruction, annotations: Annotations) -> None:
+    """Gives an instruction other annotations while its module is being built."""
+    set_field(x, "attributes", annotations.attributes)
+    set_field(x, "metadata_text", annotations.metadata_text)
+    set_field(x, "backend_config", annotations.backend_config)
 
 
 def move_to_thread(called: Computation, thread: str) -> None:
@@ -119,7 +122,4 @@ def follow(opcode: str, operands: list[Instruction], attributes: AttributeSet, w
     thread = attributes.get("async_execution_thread", called.execution_thread)
     if thread != called.execution_thread:
         raise Violation("S017", position, f'async_execution_thread is "{thread}", the start\'s is "{called.execution_thread}"')
-    kept: dict[str, Any] = {k: v for k, v in attributes.items() if k not in ("calls", "async_execution_thread")}
-    result = AttributeSet(kept, (called,))
-    result.pending = attributes.pending
-    return result
+    return attributes.changed({"calls": called, "async_execution_thread": None})

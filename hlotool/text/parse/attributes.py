@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hlotool.errors import Violation, nearest
-from hlotool.ir.model import AttributeSet, Computation, Instruction
+from hlotool.ir.model import AttributeSet
 from hlotool.opdefs.base import AttributeSpec, OpDef
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.table import CODECS
@@ -17,7 +17,7 @@ from hlotool.shapes.strings import is_raw_dict, quote
 from hlotool.text.parse.builder import ModuleBuilder
 from hlotool.text.parse.expectations import TO_APPLY_AND_CALLS
 
-__all__ = ["Attribute", "backend_config_text", "complete", "converted", "make_attributes", "split_annotations", "unknown_attribute"]
+__all__ = ["Attribute", "backend_config_text", "complete", "converted", "is_pending", "make_attributes", "split_annotations", "unknown_attribute"]
 
 
 class Attribute:
@@ -29,10 +29,6 @@ class Attribute:
         self.name = name
         self.value = value
         self.position = position
-
-
-# XLA stores a while's body before its condition, against the order of printing.
-_STORED_FIRST = "body"
 
 
 # Rules about attributes that only some opcodes take, or that some cannot do without.
@@ -72,10 +68,13 @@ def make_attributes(builder: ModuleBuilder, op: OpDef, attributes: Sequence[Attr
     if "operand_layout_constraints" in values:
         # XLA forgets what a custom call with constrained layouts calls.
         values.pop("called_computations", None)
-    result = AttributeSet(values, _called(op, values))
-    result.pending = not _PENDING.isdisjoint(values)
     builder.has_origins = builder.has_origins or "origin" in values
-    return result
+    return AttributeSet(values)
+
+
+def is_pending(attributes: AttributeSet) -> bool:
+    """Whether `complete` has something to do for an instruction with these attributes."""
+    return not _PENDING.isdisjoint(attributes)
 
 
 def converted(spec: AttributeSpec, attribute: Attribute) -> Any:
@@ -98,26 +97,13 @@ def unknown_attribute(op: OpDef, attribute: Attribute) -> Violation:
     return Violation(code, attribute.position, f"'{op.name}' has no attribute '{attribute.name}'", hint)
 
 
-def _called(op: OpDef, values: dict[str, Any]) -> tuple[Computation, ...]:
-    called: list[Computation] = []
-    for name in op.attributes:
-        value = values.get(name)
-        if isinstance(value, Computation):
-            called.insert(0, value) if name == _STORED_FIRST else called.append(value)
-        elif isinstance(value, tuple) and value and isinstance(value[0], Computation):
-            called.extend(value)
-    return tuple(called)
-
-
 def complete(builder: ModuleBuilder, op: OpDef, shape: Shape, attributes: AttributeSet, positions: dict[str, int]) -> AttributeSet:
     """The attributes with what depends on this instruction: resolved control predecessors, sharding expanded to its tuple."""
     changed: dict[str, Any] = {}
-    predecessors: tuple[Instruction, ...] = ()
     names = attributes.get("control-predecessors")
     if names is not None:
         # Who is named twice comes before only once.
-        predecessors = tuple({builder.instruction(name, at, "S025"): None for name, at in names})
-        changed["control-predecessors"] = predecessors
+        changed["control-predecessors"] = tuple({builder.instruction(name, at, "S025"): None for name, at in names})
     sharding = attributes.get("sharding")
     if sharding is not None:
         try:
@@ -131,7 +117,7 @@ def complete(builder: ModuleBuilder, op: OpDef, shape: Shape, attributes: Attrib
         _check_replication(op, shape, replication, positions)
     if not changed:
         return attributes
-    return AttributeSet({**attributes, **changed}, attributes.called, predecessors)
+    return AttributeSet({**attributes, **changed})
 
 
 def _check_replication(op: OpDef, shape: Shape, replication: tuple[bool, ...], positions: dict[str, int]) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 from hlotool.codes import CODE_NAMES
 from hlotool.errors import Diagnostic, Source, Violation, nearest
-from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
+from hlotool.ir.make import make_instruction
+from hlotool.ir.model import Computation, Instruction, Module, set_field
 from hlotool.ir.names import free_name
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS
@@ -282,7 +283,8 @@ class ModuleBuilder:
         if not module.computations:
             if not self.has_errors:
                 self.report("S001", position, "expected a computation, found the end of the text")
-            return module
+            # A tolerant parse gives a module that can be walked and printed, whatever the text.
+            module.computations.append(_empty_computation())
         if module.entry is None:
             module.entry = module.computations[-1]
         if not module.name:
@@ -307,6 +309,14 @@ class ModuleBuilder:
                 self.report("M005", position, f"input_output_alias names parameter {pair.number}")
 
 
+def _empty_computation() -> Computation:
+    """What stands for the entry where the text has none that can be read: it takes nothing and gives nothing."""
+    computation = Computation("main")
+    computation.root = make_instruction("nothing", "tuple")
+    computation.instructions = [computation.root]
+    return computation
+
+
 def _spread_origins(module: Module) -> None:
     """As XLA does while it parses: an element taken out of a tuple instruction has the origin of what was put in."""
     for computation in module.computations:
@@ -316,5 +326,5 @@ def _spread_origins(module: Module) -> None:
             index = x.attributes["index"]
             source = x.operands[0].operands[index] if 0 <= index < len(x.operands[0].operands) else None
             if source is not None and "origin" in source.attributes:
-                computation.printed_span = None
-                x.attributes = AttributeSet({**x.attributes, "origin": source.attributes["origin"]}, x.called, x.control_predecessors)
+                module.notes.spans.pop(computation, None)
+                set_field(x, "attributes", x.attributes.changed({"origin": source.attributes["origin"]}))

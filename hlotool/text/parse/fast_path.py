@@ -6,10 +6,11 @@ It never decides that a text is wrong: whatever it cannot read it leaves to the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from hlotool.errors import Violation
-from hlotool.ir.model import AttributeSet, Instruction
+from hlotool.ir.model import AttributeSet, Instruction, InstructionFields
+from hlotool.ir.notes import PrintedSpan
 from hlotool.memo import Memo
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
@@ -18,7 +19,7 @@ from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import Shape, compatible
 from hlotool.shapes.strings import is_raw_dict, unquote
 from hlotool.text.literals.parse import parse_literal
-from hlotool.text.parse.attributes import backend_config_text, complete
+from hlotool.text.parse.attributes import backend_config_text, complete, is_pending
 from hlotool.text.parse.builder import ModuleBuilder, Scope
 from hlotool.text.parse.instructions import checked_shape
 from hlotool.text.parse.runs import RunReader
@@ -32,8 +33,8 @@ __all__ = ["FastPath"]
 _PLAIN, _PARAMETER, _CONSTANT, _CHECKED = range(4)
 # Opcodes that look at more of their operands than their shapes.
 _SLOW = frozenset({"async-start", "async-update", "async-done", "send-done", "recv-done"})
-# Shape, opcode, arity, attribute sets by text, further work, whether the text is spelled as it is printed.
-Head = tuple[Shape | None, OpDef, int, Memo[str, AttributeSet], int, bool]
+# Shape, opcode, arity, attribute sets by text and whether `complete` must see them, further work, whether the text is spelled as it is printed.
+Head = tuple[Shape | None, OpDef, int, Memo[str, tuple[AttributeSet, bool]], int, bool]
 
 
 class FastPath(RunReader):
@@ -45,7 +46,7 @@ class FastPath(RunReader):
         self.count = 0
         self.segments: Segments = None  # type: ignore[assignment]  # set by `attach`
         self.heads: Memo[str, Head] = Memo(self._head)
-        self.attribute_memos: dict[str, Memo[str, AttributeSet]] = {}
+        self.attribute_memos: dict[str, Memo[str, tuple[AttributeSet, bool]]] = {}
         self.literals: dict[tuple[str, str], Literal] = {}
         self.numbers: Memo[str, int] = Memo(self._number)
         self.checked: dict[tuple[Any, ...], Shape] = {}
@@ -135,7 +136,7 @@ class FastPath(RunReader):
         shape = self.segments.shapes[shape_text] if shape_text else None
         memo = self.attribute_memos.get(opcode)
         if memo is None:
-            memo = self.attribute_memos[opcode] = Memo(lambda text: self.segments.attributes(op, text))
+            memo = self.attribute_memos[opcode] = Memo(lambda text: self._attributes(op, text))
         if opcode in ("parameter", "constant"):
             if shape is None:
                 raise Stop
@@ -144,6 +145,10 @@ class FastPath(RunReader):
         as_printed = shape is not None and not op.shape_ignored and text == f"{shape.text} {opcode}"
         return shape, op, op.arity, memo, _CHECKED if checked else _PLAIN, as_printed
 
+    def _attributes(self, op: OpDef, text: str) -> tuple[AttributeSet, bool]:
+        attributes = self.segments.attributes(op, text)
+        return attributes, is_pending(attributes)
+
     def _run(self, text: str, position: int) -> int:
         """Builds instructions line by line and returns the offset of the first line that it cannot read."""
         # Local names and no helper calls on the common way, because this loop is where a parse spends its time.
@@ -151,6 +156,7 @@ class FastPath(RunReader):
         match, heads, configs = self.patterns.line.match, self.heads, self.configs
         names, reserved, odd_names, computation = scope.names, self.reserved, scope.odd_names, scope.computation
         append, get, unmark = computation.instructions.append, names.__getitem__, self.patterns.index_mark.sub
+        make, sealed = cast("type[Instruction]", InstructionFields), Instruction
         started, first = len(computation.instructions), position
         # Whether all lines so far are spelled as the printer would spell them.
         as_printed = not started
@@ -166,7 +172,7 @@ class FastPath(RunReader):
             immediate = None
             try:
                 shape, op, arity, memo, work, head_as_printed = heads[head]
-                attributes = memo[attribute_text]
+                attributes, is_pending = memo[attribute_text]
                 if references is None:
                     operands, shape, immediate, spelled = self._unreferenced(work, head, others, shape, scope)
                     as_printed = as_printed and spelled
@@ -181,17 +187,16 @@ class FastPath(RunReader):
                     shape = self._checked(head, attribute_text, shape, op, operands, attributes)
                 if name in names or name in reserved or (odd_names and not percent) or (arity != len(operands) and arity >= 0):
                     break
-                if attributes.pending:
+                if is_pending:
                     attributes = complete(self.builder, op, shape, attributes, {})  # type: ignore[arg-type]
                 if config is not None:
                     written, config = config, configs[config]
                     as_printed = as_printed and written == config
             except (KeyError, Stop, Violation, ValueError):
                 break
-            end = line.end()
-            if as_printed and not (head_as_printed and percent and not trailing and indent == "  "):
-                as_printed = False
-            instruction = Instruction(name, op, shape, operands, attributes, immediate, metadata, config, position, end)  # type: ignore[arg-type]
+            as_printed = as_printed and head_as_printed and indent == "  " and bool(percent) and not trailing
+            instruction = make(name, op, shape, operands, attributes, immediate, metadata, config, position, line.end())
+            instruction.__class__ = sealed
             if root:
                 if scope.root_position >= 0:
                     break
@@ -200,10 +205,18 @@ class FastPath(RunReader):
                 scope.numbers[immediate] = instruction
             names[name] = instruction
             append(instruction)
-            position = end
+            position = instruction.end
         self.count += len(computation.instructions) - started
-        computation.printed_span = (first, position) if as_printed and scope.root_position >= 0 else None
+        self._note_span(scope, first, position if as_printed else -1)
         return position
+
+    def _note_span(self, scope: Scope, start: int, end: int) -> None:
+        """Notes that a computation is spelled as it is printed from `start` to `end`, or that it is not where `end` is -1."""
+        computation, spans = scope.computation, self.builder.module.notes.spans
+        if end >= 0 and scope.root_position >= 0:
+            spans[computation] = PrintedSpan(start, end, computation.root, len(computation.instructions))
+        else:
+            spans.pop(computation, None)
 
     def _operands(self, text: str, scope: Scope) -> tuple[Instruction, ...]:
         """Operands that are spelled bare or carry their shapes."""

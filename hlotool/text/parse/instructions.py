@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.ir.model import AttributeSet, Computation, Instruction, seen_by_ops
+from hlotool.ir.make import inferred_shape
+from hlotool.ir.model import AttributeSet, Computation, Instruction, set_field
 from hlotool.ir.names import free_name, is_legal_name
+from hlotool.ir.notes import Annotations
 from hlotool.opdefs.base import OpDef, unknown_op
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.shape import Shape, compatible
 from hlotool.text.literals.parse import parse_literal
-from hlotool.text.parse.async_ops import adopt, annotate, follow, sugared_op, wrap
+from hlotool.text.parse.async_ops import adopt, annotate, follow, set_annotations, sugared_op, wrap
 from hlotool.text.parse.attributes import (
     Attribute,
     complete,
@@ -29,8 +30,6 @@ from hlotool.text.parse.lexer import entry_start, shape_before
 from hlotool.text.source.places import parse_place
 
 __all__ = ["InstructionParts", "Reference", "add_instruction", "checked_shape", "literal_at"]
-
-_program_shape = attrgetter("program_shape")
 
 
 class Reference:
@@ -122,10 +121,7 @@ def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction
         shape = op.check_parsed(shape, operand_shapes, attributes) or shape
     if shape is not None and not op.shape_ignored:
         return shape
-    if shape is None and not op.infers:
-        raise Violation("S037", "shape", f"the result shape of '{op.name}' cannot be inferred", f"write it before '{op.name}'")
-    arguments = {name: seen_by_ops(attributes[name], _program_shape) for name in op.attributes if name in attributes}
-    return op.infer(*operand_shapes, **arguments)
+    return inferred_shape(op, operand_shapes, attributes)
 
 
 # ---- one instruction --------------------------------------------------------------------------------------------------
@@ -218,10 +214,10 @@ def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int
     else:
         attributes = make_attributes(builder, op, rest, parts.position)
         if op.name == "async-start":
-            adopt(attributes, metadata, backend_config)
+            adopt(builder.module.notes, attributes, metadata, backend_config)
         elif op.name in ("async-update", "async-done"):
             attributes = follow(parts.opcode, operands, attributes, wrapped, parts.position)
-            annotate(attributes.called[0], attributes, metadata, backend_config)
+            annotate(builder.module.notes, attributes["calls"], attributes, metadata, backend_config)
         elif op.name in _CHANNEL_DONES:
             _check_channel(op, operands[0], attributes)
     immediate: Any = _parameter_number(builder, parts) if op.name == "parameter" else None
@@ -267,9 +263,9 @@ def _check_channel(op: OpDef, before: Instruction, attributes: AttributeSet) -> 
 def _keep_hidden(builder: ModuleBuilder, hidden: Computation, parts: InstructionParts, metadata: str | None, backend_config: str | None) -> None:
     """Enters the computation that a sugared start made into the module."""
     root = hidden.root
-    root.shape = checked_shape(root.op, root.shape, root.operands, root.attributes)
-    root.attributes = complete(builder, root.op, root.shape, root.attributes, {})
-    root.metadata_text, root.backend_config = metadata, backend_config
+    shape = checked_shape(root.op, root.shape, root.operands, root.attributes)
+    set_field(root, "shape", shape)
+    set_annotations(root, Annotations(complete(builder, root.op, shape, root.attributes, {}), metadata, backend_config))
     builder.module.computations.append(hidden)
     builder.module.hidden.add(hidden)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from hlotool.collection import no_garbage_collection
 from hlotool.errors import ParseError, Source
-from hlotool.ir.model import Module
+from hlotool.ir.model import Module, set_field
 from hlotool.ir.names import unique_names
 from hlotool.shapes.shape import ProgramShape, with_default_order
 from hlotool.text.parse.builder import MAX_DIAGNOSTICS, ModuleBuilder
@@ -136,7 +136,7 @@ def read_source(source: Source, *, strict: bool = True, fast_path: bool = True) 
         module = builder.finish(len(source.text))
     _check_recovery_modules(builder, fast_path=fast_path)
     builder.diagnostics.sort(key=lambda d: (d.line, d.column))
-    module.fast_count = path.count if path is not None else 0
+    module.notes.fast_count = path.count if path is not None else 0
     if strict and builder.has_errors:
         raise ParseError([d for d in builder.diagnostics if d.severity == "error"])
     return module, path
@@ -185,7 +185,7 @@ def _name_entry_first(module: Module) -> None:
     for computation in module.computations:
         computation.name = computation_names[computation]
         for x in computation.instructions:
-            x.name = names[x]
+            set_field(x, "name", names[x])
     shape = entry.program_shape
     layout = ProgramShape(tuple(with_default_order(p) for p in shape.parameters), with_default_order(shape.result))
     module.attributes["entry_computation_layout"] = layout

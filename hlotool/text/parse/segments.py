@@ -169,7 +169,7 @@ class Segments:
                 raise Stop
             found.append(Attribute(name, self.value(CODECS[spec.kind].rule, match[2]), 0))
         attributes = make_attributes(self.builder, op, found, 0)
-        attributes.spelling = text
+        self.builder.module.notes.set_spelling(attributes, text)
         return attributes
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from hlotool.ir.model import AttributeSet, Computation, Instruction, Module, as_written
-from hlotool.opdefs.base import AttributeSpec, OpDef
+from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
+from hlotool.opdefs.base import CALLED_KINDS, CONTINUED, AttributeSpec, OpDef
 from hlotool.opdefs.codecs.base import Style
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.table import CODECS, OPS
@@ -20,9 +20,8 @@ from hlotool.text.literals.print import literal_text, xla_literal_text
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.stack_frames import FRAME_ID, RenumberedFrames, innermost_location
 
-__all__ = ["CALLED_KINDS", "FORGOTTEN_KINDS", "InstructionWriter", "is_wrapper", "typed_literal_text"]
+__all__ = ["FORGOTTEN_KINDS", "InstructionWriter", "as_written", "is_wrapper", "typed_literal_text"]
 
-CALLED_KINDS = frozenset({"Computation", "Computations"})
 # XLA reads these and forgets them; without a written mode it may refuse to read its own print.
 FORGOTTEN_KINDS = frozenset({"CollectiveMode", "IgnoredDims"})
 _BETWEEN = ("sharding", "frontend_attributes", "control-predecessors", "statistics")
@@ -103,7 +102,7 @@ class InstructionWriter:
             return None
         called = x.called[0]
         if self.options.lossless:
-            return as_written(called.root) if called in self.module.hidden else None
+            return as_written(self.module, called.root) if called in self.module.hidden else None
         return called.root if is_wrapper(called) else None
 
     def operands(self, x: Instruction) -> str:
@@ -143,7 +142,7 @@ class InstructionWriter:
         parts = []
         for name, spec in op.attributes.items():
             forgotten = spec.kind in FORGOTTEN_KINDS and not self.options.lossless
-            if name == "result_accuracy" or forgotten or (spec.kind in CALLED_KINDS and skip_called):
+            if name == "result_accuracy" or spec.kind == CONTINUED or forgotten or (spec.kind in CALLED_KINDS and skip_called):
                 continue
             text = self._attribute(op, x, name, spec, level)
             if text is not None:
@@ -298,6 +297,16 @@ class InstructionWriter:
             except (ValueError, RecursionError):
                 return text
         return text
+
+
+def as_written(module: Module, x: Instruction) -> Instruction:
+    """The instruction with the annotations of its text, where XLA has replaced them; itself otherwise."""
+    written = module.notes.written(x)
+    if written is None:
+        return x
+    return Instruction(
+        x.name, x.op, x.shape, x.operands, written.attributes, x.immediate, written.metadata_text, written.backend_config, x.start, x.end
+    )
 
 
 def is_wrapper(computation: Computation) -> bool:

@@ -8,11 +8,11 @@ from typing import Any
 
 from hlotool.collection import no_garbage_collection
 from hlotool.errors import HlotoolError, Source
-from hlotool.ir.model import Computation, Instruction, Module, as_written
+from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.names import unique_names
 from hlotool.ir.walk import computation_post_order, fusion_computations, print_order
 from hlotool.memo import Memo
-from hlotool.opdefs.base import REQUIRED, OpDef
+from hlotool.opdefs.base import CALLED_KINDS, CONTINUED, REQUIRED, OpDef
 from hlotool.opdefs.codecs.base import Style
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS, OPS
@@ -20,7 +20,7 @@ from hlotool.shapes.shape import ProgramShape, Shape, with_default_order
 from hlotool.shapes.values import Raw, Recovery
 from hlotool.text.literals.print import literal_text
 from hlotool.text.parse.parser import parse_source
-from hlotool.text.print.instruction import CALLED_KINDS, InstructionWriter, is_wrapper, typed_literal_text
+from hlotool.text.print.instruction import InstructionWriter, as_written, is_wrapper, typed_literal_text
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.stack_frames import RenumberedFrames
 from hlotool.text.source.marks import MARK_INTERVAL, marked_operands
@@ -114,25 +114,29 @@ class ModulePrinter:
 
         The fast path has vouched for all but the attributes; those are compared here, once for each distinct text.
         """
-        span, source = computation.printed_span, self.module.source
-        if span is None or source is None:
+        span, source = self.module.notes.spans.get(computation), self.module.source
+        if span is None or source is None or span.root is not computation.root or span.count != len(computation.instructions):
             return None
-        known = self.as_printed
+        known, last = self.as_printed, -1
         for x in computation.instructions:
+            # Ascending offsets: nobody has changed, moved or replaced an instruction since it was read.
+            if x.start <= last:
+                return None
+            last = x.start
             key = id(x.attributes)
             verdict = known.get(key)
             if verdict is None:
                 verdict = known[key] = self._attributes_as_printed(x)
             if not verdict:
                 return None
-        return source.text[span[0] : span[1]]
+        return source.text[span.start : span.end]
 
     def _attributes_as_printed(self, x: Instruction) -> bool:
         op, attributes = x.op, x.attributes
         # What depends on operands or result is printed only if it is written, or always.
         if op.derived or any(name in attributes or op.attributes[name].always for name in op.operand_defaults):
             return False
-        return attributes.spelling == self.plain_attributes(x)
+        return self.module.notes.spelling(attributes) == self.plain_attributes(x)
 
     def plain_attributes(self, x: Instruction) -> str:
         """Everything between operands and metadata, for the lossless print."""
@@ -220,7 +224,7 @@ class ModulePrinter:
         options, writer = self.options, self.writer
         indent = "  " * level
         if options.lossless:
-            order, root = _as_written(computation)
+            order, root = _as_written(self.module, computation)
         else:
             order, root = print_order(self.module, computation, self.fused), computation.root
         outer = writer.canonical
@@ -273,16 +277,16 @@ class _Plan:
     def __init__(self, op: OpDef) -> None:
         self.rows: list[tuple[str, Any, bool, str, Callable[[Any, Style], str], dict[int, str]]] = []
         for spec in op.attributes.values():
-            if spec.name == "result_accuracy":
+            if spec.name == "result_accuracy" or spec.kind == CONTINUED:
                 continue
             write = (lambda value, style: typed_literal_text(value)) if spec.kind == "TypedLiteral" else CODECS[spec.kind].write
             called = spec.kind if spec.kind in CALLED_KINDS else ""
             self.rows.append((spec.name, None if spec.default is REQUIRED else spec.default, spec.always, called, write, {}))
 
 
-def _as_written(computation: Computation) -> tuple[list[Instruction], Instruction]:
+def _as_written(module: Module, computation: Computation) -> tuple[list[Instruction], Instruction]:
     """Instructions and root as the text gave them: XLA annotates the roots of asynchronous computations anew."""
-    root = as_written(computation.root)
+    root = as_written(module, computation.root)
     if root is computation.root:
         return computation.instructions, root
     return [root if x is computation.root else x for x in computation.instructions], root
@@ -311,7 +315,7 @@ def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
     copied = printer.copied_body(computation)
     if copied is not None:
         append(copied)
-    instructions, root = _as_written(computation) if copied is None else ([], root)
+    instructions, root = _as_written(printer.module, computation) if copied is None else ([], root)
     for x in instructions:
         op, operands, attributes, shape = x.op, x.operands, x.attributes, x.shape
         if op in special:

@@ -44,7 +44,7 @@ def _is_in_order(computation: Computation) -> bool:
     for x in computation.instructions:
         if not has(x.operands):
             return False
-        predecessors = x.attributes.control_predecessors
+        predecessors = x.control_predecessors
         if predecessors and not has(predecessors):
             return False
         add(x)

@@ -29,7 +29,7 @@ def scheduling_names(facts: Facts) -> Iterator[Finding]:
         for x in computation.instructions:
             text = x.metadata_text
             # An asynchronous computation's root has its start's metadata, and the start is looked at itself.
-            if text is None or _FIELD not in text or x.start < 0 or x.attributes.written is not None:
+            if text is None or _FIELD not in text or x.start < 0 or facts.module.notes.written(x) is not None:
                 continue
             metadata = x.metadata
             was = metadata.scheduling_name if metadata is not None else ""

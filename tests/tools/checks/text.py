@@ -47,7 +47,7 @@ def printed_like_xla(path: Path, case: Case) -> None:
     module = parsed(read_bytes_as_text(path))
     same(wanted, to_text(module, XLA_WITH_CONSTANTS), "the print differs from XLA's")
     _lossless(module)
-    if parsed(wanted).fast_count == 0:
+    if parsed(wanted).notes.fast_count == 0:
         raise Mismatch("the fast path read nothing of XLA's print")
 
 

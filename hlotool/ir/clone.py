@@ -1,0 +1,195 @@
+"""Copies of modules and computations, in this process or through pickle into another.
+
+Shapes, literals and op definitions are shared; instructions and computations are new. Nothing here recurses: chains of operands are
+deeper than Python's stack. The classes themselves are those of the original, since `ir.model` imports this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hlotool.ir.node import Node
+from hlotool.opdefs.base import definition_of
+
+if TYPE_CHECKING:
+    from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
+
+__all__ = ["ModuleState", "clone_computation", "clone_instruction", "clone_module", "module_of", "state_of"]
+
+set_field = object.__setattr__
+"""Sets a field of an instruction and leaves its place in the source as it is."""
+
+
+def clone_instruction(x: Instruction) -> Instruction:
+    """An instruction with the same fields, which belongs to no computation; its operands are those of the original."""
+    return type(x)(x.name, x.op, x.shape, x.operands, x.attributes, x.immediate, x.metadata_text, x.backend_config, x.start, x.end)
+
+
+def clone_computation(computation: Computation, name: str | None = None) -> Computation:
+    """A computation with copies of all instructions, which belongs to no module; it calls the same computations as the original.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> clone_computation(parse("ENTRY e { ROOT p = f32[2] parameter(0) }").entry, "e.clone")
+    <computation e.clone with 1 instructions>
+    """
+    copies = _Copies({computation: _empty_copy(computation, name or computation.name)})
+    copies.fill()
+    return copies.computations[computation]
+
+
+def clone_module(module: Module) -> Module:
+    """An equal module that shares no instruction, computation or attribute table with the original.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> module = parse("ENTRY e { ROOT p = f32[2] parameter(0) }")
+    >>> copy = clone_module(module)
+    >>> copy.entry.root.shape is module.entry.root.shape, copy.entry.root is module.entry.root
+    (True, False)
+    """
+    copies = _Copies({computation: _empty_copy(computation, computation.name) for computation in module.computations})
+    copies.fill()
+    copy = type(module)(module.name, module.source)
+    copy.computations = [copies.computations[computation] for computation in module.computations]
+    copy.entry = copies.computations.get(module.entry, module.entry)
+    copy.attributes = dict(module.attributes)
+    copy.attribute_starts = dict(module.attribute_starts)
+    copy.stack_tables_text = module.stack_tables_text
+    copy.diagnostics = list(module.diagnostics)
+    copy.hidden = {copies.computations[computation] for computation in module.hidden if computation in copies.computations}
+    copy.notes = module.notes.mapped(copies.node, copies.attribute_set)
+    return copy
+
+
+def _empty_copy(computation: Computation, name: str) -> Computation:
+    copy = type(computation)(name, computation.start)
+    copy.execution_thread = computation.execution_thread
+    copy.end = computation.end
+    return copy
+
+
+class _Copies:
+    """Copies of some computations: each part by its original, attribute sets by the identity of theirs."""
+
+    def __init__(self, computations: dict[Computation, Computation]) -> None:
+        self.computations = computations
+        self.instructions: dict[Instruction, Instruction] = {}
+        self.attributes: dict[int, AttributeSet] = {}
+
+    def fill(self) -> None:
+        """Copies the instructions; what they refer to outside these computations stays what it is."""
+        instructions = self.instructions
+        for computation, copy in self.computations.items():
+            copy.instructions = [clone_instruction(x) for x in computation.instructions]
+            instructions.update(zip(computation.instructions, copy.instructions, strict=True))
+            copy.root = instructions.get(computation.root, computation.root)
+        for original, x in instructions.items():
+            set_field(x, "operands", tuple([instructions.get(operand, operand) for operand in original.operands]))
+            set_field(x, "attributes", self.attribute_set(original.attributes))
+
+    def attribute_set(self, attributes: AttributeSet) -> AttributeSet:
+        copy = self.attributes.get(id(attributes))
+        if copy is None:
+            values = {name: _mapped(value, Node, self.node) for name, value in attributes.items()}
+            is_same = all(values[name] is value for name, value in attributes.items())
+            copy = self.attributes[id(attributes)] = attributes if is_same else type(attributes)(values)
+        return copy
+
+    def node(self, original: Any) -> Any:
+        return self.computations.get(original) or self.instructions.get(original, original)
+
+
+class _Link(NamedTuple):
+    """Stands for a computation or an instruction in the values of attributes, by its number in textual order."""
+
+    is_computation: bool
+    number: int
+
+
+class ModuleState(NamedTuple):
+    """A module as values that do not refer to one another, so that pickling them needs no recursion.
+
+    `computations` holds name, thread, start, end, numbers of the first instruction and of the one after the last, and number of the root;
+    `instructions` the arguments of Instruction, with the opcode instead of its definition and numbers instead of operands and attributes.
+    """
+
+    types: tuple[type[Module], type[Computation], type[Instruction], type[AttributeSet]]
+    header: dict[str, Any]
+    computations: list[tuple[Any, ...]]
+    instructions: list[tuple[Any, ...]]
+    attributes: list[dict[str, Any]]
+    entry: int
+    hidden: list[int]
+    notes: Any
+
+
+_HEADER = ("name", "source", "attributes", "attribute_starts", "stack_tables_text", "diagnostics")
+
+
+def state_of(module: Module) -> ModuleState:
+    """What pickle keeps of a module."""
+    computations = {computation: k for k, computation in enumerate(module.computations)}
+    instructions = {x: k for k, x in enumerate(module.all_instructions())}
+    links: dict[Any, Any] = {node: _Link(True, k) for node, k in computations.items()} | {node: _Link(False, k) for node, k in instructions.items()}
+    sets: dict[int, int] = {}
+    attributes: list[dict[str, Any]] = []
+
+    def number_of(values: AttributeSet) -> int:
+        number = sets.get(id(values))
+        if number is None:
+            number = sets[id(values)] = len(attributes)
+            attributes.append({name: _mapped(value, Node, links.__getitem__) for name, value in values.items()})
+        return number
+
+    rows = []
+    for x in instructions:
+        operands = tuple([instructions[operand] for operand in x.operands])
+        rows.append((x.name, x.op.name, x.shape, operands, number_of(x.attributes), x.immediate, x.metadata_text, x.backend_config, x.start, x.end))
+    extents, first = [], 0
+    for c in module.computations:
+        last = first + len(c.instructions)
+        extents.append((c.name, c.execution_thread, c.start, c.end, first, last, instructions[c.root]))
+        first = last
+    any_computation, any_instruction = module.entry, module.entry.root
+    types = type(module), type(any_computation), type(any_instruction), type(any_instruction.attributes)
+    header = {name: getattr(module, name) for name in _HEADER}
+    notes = module.notes.mapped(links.get, number_of)
+    return ModuleState(types, header, extents, rows, attributes, computations[module.entry], sorted(computations[c] for c in module.hidden), notes)
+
+
+def module_of(state: ModuleState) -> Module:
+    """The module that a state was taken from, made anew."""
+    make_module, make_computation, make_instruction, make_attributes = state.types
+    module = make_module(state.header["name"])
+    for name, value in state.header.items():
+        setattr(module, name, value)
+    computations = [make_computation(name, start) for name, _, start, *_ in state.computations]
+    instructions = [make_instruction(name, definition_of(opcode), shape, ()) for name, opcode, shape, *_ in state.instructions]
+
+    def node(link: Any) -> Any:
+        return (computations if link.is_computation else instructions)[link.number]
+
+    sets = [make_attributes({name: _mapped(value, _Link, node) for name, value in values.items()}) for values in state.attributes]
+    for x, (_, _, _, operands, number, *rest) in zip(instructions, state.instructions, strict=True):
+        values = (tuple([instructions[k] for k in operands]), sets[number], *rest)
+        for field, value in zip(_LINKED_FIELDS, values, strict=True):
+            set_field(x, field, value)
+    for computation, (_, thread, _, end, first, last, root) in zip(computations, state.computations, strict=True):
+        computation.execution_thread, computation.end = thread, end
+        computation.instructions, computation.root = instructions[first:last], instructions[root]
+    module.computations, module.entry = computations, computations[state.entry]
+    module.hidden = {computations[k] for k in state.hidden}
+    module.notes = state.notes.mapped(node, sets.__getitem__)
+    return module
+
+
+_LINKED_FIELDS = ("operands", "attributes", "immediate", "metadata_text", "backend_config", "start", "end")
+
+
+def _mapped(value: Any, kind: type, replacement: Callable[[Any], Any]) -> Any:
+    """An attribute's value with the nodes or links in it replaced."""
+    if isinstance(value, kind):
+        return replacement(value)
+    if isinstance(value, tuple) and value and isinstance(value[0], kind):
+        return tuple([replacement(part) for part in value])
+    return value

@@ -1,0 +1,124 @@
+"""The Rewriter: the one door through which modules change.
+
+It keeps what depends on a change right: users, control edges, the root, callers, names, order and schedule, the header of the module, and
+what is known of the source. Insertions, moves and removals cost the same wherever they happen; they reach `Computation.instructions` with
+`flush`, and the module is whole again after `finish`.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from hlotool.errors import EditError
+from hlotool.ir.clone import clone_computation
+from hlotool.ir.edit_instructions import InstructionEdits
+from hlotool.ir.header import header_without_parameter
+from hlotool.ir.model import Computation, Instruction, set_field
+from hlotool.record import replace
+
+__all__ = ["Rewriter"]
+
+# Their operands are the parameters of what they call, one by one.
+_PASSES_OPERANDS = frozenset({"call", "fusion"})
+
+
+class Rewriter(InstructionEdits):
+    """Changes one module, in place; a context manager, which finishes at the end of its block.
+
+    While a Rewriter is open nobody else may change the module. `remarks` lists what had to be dropped to keep the module valid.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> from hlotool.text.print.printer import to_text
+    >>> module = parse("ENTRY e { p = f32[2] parameter(0) a = f32[2] negate(p) ROOT b = f32[2] negate(a) }")
+    >>> p, a, b = module.entry.instructions
+    >>> with Rewriter(module) as rewriter:
+    ...     rewriter.replace_all_uses(b, p)
+    ...     rewriter.erase(b)
+    ...     rewriter.erase(a)
+    >>> module.entry.instructions
+    [<p = f32[2]{0} parameter>]
+    """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None:
+            self.finish()
+        else:
+            # The module stays half changed, but can be printed.
+            self.flush()
+
+    def add_computation(self, computation: Computation | str) -> Computation:
+        """Adds a computation that belongs to no module, or a new empty one of this name; a name that is taken gets a number.
+
+        What it calls must be in the module. Instructions whose names are taken are renamed.
+        """
+        if isinstance(computation, str):
+            computation = Computation(computation)
+        computation.name = self._names_of_computations.take(computation.name)
+        for x in computation.instructions:
+            set_field(x, "name", self._instruction_names.take(x.name))
+            set_field(x, "start", -1)
+            set_field(x, "end", -1)
+            self._uses.add(x, computation)
+        computation.start = computation.end = -1
+        self.module.computations.append(computation)
+        self._touch(computation)
+        self._calls_changed = True
+        return computation
+
+    def clone_computation(self, computation: Computation, suffix: str = "clone") -> Computation:
+        """Adds a copy of a computation, with the suffix after its name and the names of its instructions; it calls what the original calls."""
+        self.flush()
+        copy = clone_computation(computation, f"{computation.name}.{suffix}")
+        origins = self.module.notes.origin_of
+        for x, original in zip(copy.instructions, computation.instructions, strict=True):
+            set_field(x, "name", f"{x.name}.{suffix}")
+            origins[x] = origins.get(original, original)
+        return self.add_computation(copy)
+
+    def set_entry(self, computation: Computation) -> None:
+        """Makes a computation the one that the module runs; the header follows its parameters and result."""
+        self.module.entry = computation
+        self._touch(computation)
+
+    def erase_computation(self, computation: Computation) -> None:
+        """Takes a computation out of the module. Raises EditError when it is the entry or is called."""
+        callers = self.callers(computation)
+        if callers:
+            raise EditError(f"computation '{computation.name}' cannot be erased: '{callers[0].name}' calls it")
+        if computation is self.module.entry:
+            raise EditError(f"computation '{computation.name}' cannot be erased: it is the entry")
+        self._calls_changed = True
+        self._forget(computation)
+
+    def erase_parameter(self, parameter: Instruction) -> None:
+        """Takes a parameter that is not used out of its computation, its operand out of every call, and its traces out of the header.
+
+        Raises EditError when it is used, or when a caller does not pass its operands on as they are, as a loop.
+        """
+        owner = self.owner(parameter)
+        if parameter.op.name != "parameter":
+            raise EditError(f"'{parameter.name}' is not a parameter")
+        if parameter in self._uses.users or owner.root is parameter:
+            raise EditError(f"parameter '{parameter.name}' is used")
+        number = parameter.immediate
+        for caller in self.callers(owner):
+            if caller.op.name not in _PASSES_OPERANDS:
+                raise EditError(f"'{caller.name}', which calls '{owner.name}', needs the parameter '{parameter.name}'")
+        for caller in self.callers(owner):
+            self._drop_operand(caller, number)
+        self._take_out(parameter, owner)
+        for x in self.instructions(owner):
+            if x.op.name == "parameter" and x.immediate > number:
+                self.update(x, immediate=x.immediate - 1)
+        if owner is self.module.entry:
+            self.module.attributes = header_without_parameter(self.module.attributes, number)
+
+    def _drop_operand(self, caller: Instruction, number: int) -> None:
+        aliases = caller.attributes.get("output_to_operand_aliasing", ())
+        kept = tuple(replace(pair, number=pair.number - (pair.number > number)) for pair in aliases if pair.number != number)
+        attributes = {"output_to_operand_aliasing": kept or None} if aliases else {}
+        self.update(caller, operands=(*caller.operands[:number], *caller.operands[number + 1 :]), attributes=attributes)

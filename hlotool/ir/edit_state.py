@@ -1,0 +1,169 @@
+"""What a Rewriter keeps up to date while a module changes: uses, order, names, and what was touched; and the questions about these.
+
+Insertions and moves go to linked lists; `flush` brings them into the computations, `finish` makes the module whole.
+"""
+
+from __future__ import annotations
+
+from hlotool.errors import EditError, InternalError
+from hlotool.ir.header import fitted_header
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.ir.names import NameTable
+from hlotool.ir.order import LinkedOrder, sorted_by_dependencies
+from hlotool.ir.uses import Uses
+
+__all__ = ["EditState"]
+
+
+class EditState:
+    """The module that is being changed, with all that depends on its instructions."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.remarks: list[str] = []
+        self._uses = Uses.of_module(module)
+        self._orders: dict[Computation, LinkedOrder[Instruction]] = {}
+        self._touched: dict[Computation, None] = {}
+        self._calls_changed = False
+        self._names: NameTable | None = None
+        self._computation_names: NameTable | None = None
+
+    # ---- questions ----------------------------------------------------------------------------------------------------
+
+    def users(self, x: Instruction) -> tuple[Instruction, ...]:
+        """The instructions that take `x` as an operand, each once."""
+        return tuple(self._uses.users.get(x, ()))
+
+    def use_count(self, x: Instruction) -> int:
+        """In how many places `x` is an operand."""
+        return sum(self._uses.users.get(x, {}).values())
+
+    def control_successors(self, x: Instruction) -> tuple[Instruction, ...]:
+        """The instructions that name `x` as a control predecessor."""
+        return tuple(self._uses.successors.get(x, ()))
+
+    def callers(self, computation: Computation) -> tuple[Instruction, ...]:
+        """The instructions that call a computation, each once."""
+        return tuple(self._uses.callers.get(computation, ()))
+
+    def owner(self, x: Instruction) -> Computation:
+        """The computation of an instruction. Raises EditError when it is not in the module."""
+        owner = self._uses.owners.get(x)
+        if owner is None:
+            raise EditError(f"'{x.name}' is not in the module")
+        return owner
+
+    def is_root(self, x: Instruction) -> bool:
+        return self.owner(x).root is x
+
+    def is_used(self, x: Instruction) -> bool:
+        """Whether anything depends on `x`: an operand, a control edge, or the result of its computation."""
+        return x in self._uses.users or x in self._uses.successors or self.is_root(x)
+
+    def instructions(self, computation: Computation) -> list[Instruction]:
+        """The instructions of a computation in their order now, changes that are not flushed included."""
+        order = self._orders.get(computation)
+        return list(computation.instructions if order is None else order)
+
+    # ---- the end ------------------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Brings the instructions of the computations into the order that they have here."""
+        for computation, order in self._orders.items():
+            computation.instructions = list(order)
+            if computation.root is None and computation.instructions:
+                computation.root = computation.instructions[-1]
+        self._orders.clear()
+
+    def finish(self) -> None:
+        """Makes the module whole: every definition before its uses, callees before their callers, the header as the entry has it.
+
+        A schedule is not changed: raises EditError when an instruction of a scheduled module stands before what it needs, or when
+        instructions depend on one another in a circle.
+        """
+        self.flush()
+        for computation in self._touched:
+            if not computation.instructions:
+                raise EditError(f"computation '{computation.name}' has no instructions")
+            self._put_in_order(computation)
+        if self._calls_changed:
+            self._forget_uncalled_wrappers()
+            self._order_computations()
+        if self.module.entry in self._touched:
+            self.module.attributes, remarks = fitted_header(self.module.attributes, self.module.entry.program_shape)
+            self.remarks += remarks
+        self._touched.clear()
+        self._calls_changed = False
+
+    def check(self) -> None:
+        """Compares the uses that were kept up to date with fresh ones; raises InternalError when they differ."""
+        self.flush()
+        difference = next(self._uses.differences(Uses.of_module(self.module)), None)
+        if difference is not None:
+            raise InternalError(f"the Rewriter has lost track: {difference}")
+
+    def _put_in_order(self, computation: Computation) -> None:
+        seen: set[Instruction] = set()
+        for x in computation.instructions:
+            if not (seen.issuperset(x.operands) and seen.issuperset(x.control_predecessors)):
+                break
+            seen.add(x)
+        else:
+            return
+        if self.module.is_scheduled and not any(caller.op.name == "fusion" for caller in self.callers(computation)):
+            raise EditError(f"'{x.name}' is scheduled before something that it needs; move it")
+        try:
+            computation.instructions = sorted_by_dependencies(computation.instructions, lambda x: (*x.operands, *x.control_predecessors))
+        except ValueError as error:
+            raise EditError(str(error)) from None
+
+    def _order_computations(self) -> None:
+        calls: dict[Computation, list[Computation]] = {}
+        for called, callers in self._uses.callers.items():
+            for caller in callers:
+                calls.setdefault(self.owner(caller), []).append(called)
+        try:
+            self.module.computations[:] = sorted_by_dependencies(self.module.computations, lambda c: calls.get(c, ()))
+        except ValueError as error:
+            raise EditError(str(error)) from None
+
+    # ---- bookkeeping --------------------------------------------------------------------------------------------------
+
+    def _touch(self, computation: Computation) -> None:
+        self._touched[computation] = None
+        self.module.notes.spans.pop(computation, None)
+
+    def _order(self, computation: Computation) -> LinkedOrder[Instruction]:
+        self._touch(computation)
+        order = self._orders.get(computation)
+        if order is None:
+            order = self._orders[computation] = LinkedOrder(computation.instructions)
+        return order
+
+    @property
+    def _instruction_names(self) -> NameTable:
+        if self._names is None:
+            self._names = NameTable(x.name for x in self.module.all_instructions())
+        return self._names
+
+    @property
+    def _names_of_computations(self) -> NameTable:
+        if self._computation_names is None:
+            self._computation_names = NameTable(computation.name for computation in self.module.computations)
+        return self._computation_names
+
+    def _forget_uncalled_wrappers(self) -> None:
+        """Takes out what stands for async sugar that is no longer there; the text would not show it."""
+        for computation in [c for c in self.module.computations if c in self.module.hidden and c not in self._uses.callers]:
+            self._forget(computation)
+
+    def _forget(self, computation: Computation) -> None:
+        for x in self.instructions(computation):
+            self._uses.remove(x)
+            self._instruction_names.release(x.name)
+        self._names_of_computations.release(computation.name)
+        self._touched.pop(computation, None)
+        self._orders.pop(computation, None)
+        self.module.notes.spans.pop(computation, None)
+        self.module.computations.remove(computation)
+        self.module.hidden.discard(computation)

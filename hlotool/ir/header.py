@@ -1,0 +1,100 @@
+"""The attributes of a module's header that speak of the entry computation, kept true when its parameters or its result change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
+from hlotool.record import replace
+from hlotool.shapes.shape import ProgramShape, Shape, compatible, subshape
+
+__all__ = ["fitted_header", "header_without_parameter"]
+
+# A list with one entry for each parameter, or one for all of them.
+_BY_PARAMETER = "allow_spmd_sharding_propagation_to_parameters"
+_ALIASES = "input_output_alias"
+_DONORS = "buffer_donor"
+_LAYOUT = "entry_computation_layout"
+
+
+def header_without_parameter(attributes: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """The header's attributes after the entry has lost a parameter: later ones have moved down by one.
+
+    >>> from hlotool.shapes.values import AliasPair
+    >>> header_without_parameter({"input_output_alias": (AliasPair((), 0, ()), AliasPair((), 2, ()))}, 0)
+    {'input_output_alias': (AliasPair(output_index=(), number=1, index=(), kind=None),)}
+    """
+    header = dict(attributes)
+    if _LAYOUT in header:
+        layout = header[_LAYOUT]
+        header[_LAYOUT] = replace(layout, parameters=(*layout.parameters[:number], *layout.parameters[number + 1 :]))
+    if _ALIASES in header:
+        pairs = [pair for pair in header[_ALIASES] if pair.number != number]
+        header[_ALIASES] = tuple([replace(pair, number=pair.number - (pair.number > number)) for pair in pairs])
+    if _DONORS in header:
+        header[_DONORS] = tuple([(k - (k > number), index) for k, index in header[_DONORS] if k != number])
+    if len(header.get(_BY_PARAMETER, ())) > 1:
+        flags = header[_BY_PARAMETER]
+        header[_BY_PARAMETER] = (*flags[:number], *flags[number + 1 :])
+    # What says no more than the default is not printed, so it would not be read back.
+    return {name: value for name, value in header.items() if value == attributes[name] or value != MODULE_ATTRIBUTES[name].default}
+
+
+def fitted_header(attributes: Mapping[str, Any], entry: ProgramShape) -> tuple[dict[str, Any], list[str]]:
+    """The header's attributes as far as they fit the entry, and a sentence about each thing that was changed or dropped.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> f32, s32 = array_shape("f32"), array_shape("s32")
+    >>> header, remarks = fitted_header({"entry_computation_layout": ProgramShape((f32,), f32)}, ProgramShape((f32,), s32))
+    >>> header["entry_computation_layout"].result.text, remarks
+    ('s32[]', ['the entry computation layout follows the new result s32[]'])
+    """
+    header: dict[str, Any] = dict(attributes)
+    remarks: list[str] = []
+    layout = header.get(_LAYOUT)
+    if layout is not None:
+        header[_LAYOUT], remarks = _fitted_layout(layout, entry)
+    for name, what in ((_ALIASES, "alias"), (_DONORS, "buffer donor")):
+        kept = tuple(item for item in header.get(name, ()) if _fits(name, item, entry))
+        lost = len(header.get(name, ())) - len(kept)
+        if lost:
+            header[name] = kept
+            remarks.append(f"{lost} {what}{_plural(what, lost)} named a buffer that is no longer there")
+            if not kept:
+                del header[name]
+    return header, remarks
+
+
+def _fitted_layout(layout: ProgramShape, entry: ProgramShape) -> tuple[ProgramShape, list[str]]:
+    remarks: list[str] = []
+    if len(layout.parameters) != len(entry.parameters):
+        remarks.append(f"the entry computation layout follows the new parameters ({len(entry.parameters)} instead of {len(layout.parameters)})")
+        layout = replace(layout, parameters=entry.parameters)
+    parameters = list(layout.parameters)
+    for k, (old, new) in enumerate(zip(layout.parameters, entry.parameters, strict=True)):
+        if not compatible(old, new):
+            remarks.append(f"the entry computation layout follows the new parameter {k}, {new.text_without_layout}")
+            parameters[k] = new
+    result = layout.result
+    if not compatible(result, entry.result):
+        remarks.append(f"the entry computation layout follows the new result {entry.result.text_without_layout}")
+        result = entry.result
+    return ProgramShape(tuple(parameters), result), remarks
+
+
+def _fits(name: str, item: Any, entry: ProgramShape) -> bool:
+    number, index = (item.number, item.index) if name == _ALIASES else item
+    if not 0 <= number < len(entry.parameters):
+        return False
+    parameter = subshape(entry.parameters[number], index)
+    if name == _DONORS:
+        return parameter is not None
+    output: Shape | None = subshape(entry.result, item.output_index)
+    return parameter is not None and output is not None and compatible(parameter, output)
+
+
+def _plural(what: str, count: int) -> str:
+    if count == 1:
+        return ""
+    return "es" if what.endswith("s") else "s"

@@ -1,0 +1,102 @@
+"""Construction of instructions below the text: inferred shapes, attribute sets, and instructions of both.
+
+The parser and the Rewriter make instructions with it; messages about a place in a text are the parser's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+from hlotool.errors import EditError, Violation, nearest
+from hlotool.ir.model import NO_ATTRIBUTES, AttributeSet, Computation, Instruction, seen_by_ops
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.common import COMMON_ATTRIBUTES
+from hlotool.opdefs.table import OPS
+from hlotool.shapes.literal import Literal
+from hlotool.shapes.shape import ProgramShape, Shape
+
+__all__ = ["attribute_set", "definition", "inferred_shape", "make_instruction"]
+
+_program_shape: Callable[[Computation], ProgramShape] = attrgetter("program_shape")
+
+
+def definition(opcode: str | OpDef) -> OpDef:
+    """The definition of an opcode. Raises EditError for one that the table does not have.
+
+    >>> definition("add").operands
+    ('lhs', 'rhs')
+    """
+    if isinstance(opcode, OpDef):
+        return opcode
+    op = OPS.get(opcode)
+    if op is None:
+        meant = nearest(opcode, OPS)
+        raise EditError(f"no opcode is called '{opcode}'" + (f"; did you mean '{meant}'?" if meant else ""))
+    return op
+
+
+def inferred_shape(op: OpDef, operands: Sequence[Shape], attributes: Mapping[str, Any]) -> Shape:
+    """The result shape that XLA's parser infers from operand shapes and attributes. Raises Violation where it refuses or infers nothing.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> inferred_shape(definition("transpose"), [array_shape("f32", (2, 3))], {"dimensions": (1, 0)}).text_without_layout
+    'f32[3,2]'
+    """
+    if not (op.infers or op.shape_ignored):
+        raise Violation("S037", "shape", f"the result shape of '{op.name}' cannot be inferred", f"write it before '{op.name}'")
+    arguments = {name: seen_by_ops(attributes[name], _program_shape) for name in op.attributes if name in attributes}
+    return op.infer(*operands, **arguments)
+
+
+def attribute_set(op: OpDef, values: Mapping[str, Any]) -> AttributeSet:
+    """The attributes of an instruction, by text name. Raises EditError for one that the opcode does not take, or lacks.
+
+    >>> attribute_set(definition("get-tuple-element"), {"index": 0})
+    {'index': 0}
+    """
+    for name in values:
+        if name not in op.attributes and name not in COMMON_ATTRIBUTES:
+            meant = nearest(name, [*op.attributes, *COMMON_ATTRIBUTES])
+            raise EditError(f"'{op.name}' has no attribute '{name}'" + (f"; did you mean '{meant}'?" if meant else ""))
+    missing = [name for name in op.required if name not in values]
+    if missing:
+        raise EditError(f"'{op.name}' needs the attribute '{missing[0]}'")
+    if not values:
+        return NO_ATTRIBUTES
+    return values if isinstance(values, AttributeSet) else AttributeSet(values)
+
+
+def make_instruction(
+    name: str,
+    opcode: str | OpDef,
+    operands: Sequence[Instruction] = (),
+    *,
+    shape: Shape | None = None,
+    attributes: Mapping[str, Any] = NO_ATTRIBUTES,
+    immediate: Any = None,
+    metadata_text: str | None = None,
+    backend_config: str | None = None,
+) -> Instruction:
+    """An instruction that belongs to no computation yet; the shape is inferred where it is not given.
+
+    A constant takes its Literal as `immediate`, a parameter its number and a shape. Raises EditError when the parts do not fit.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> p = make_instruction("p", "parameter", shape=array_shape("f32", (2,)), immediate=0)
+    >>> make_instruction("n", "negate", [p])
+    <n = f32[2]{0} negate>
+    """
+    op = definition(opcode)
+    if op.arity >= 0 and len(operands) != op.arity:
+        raise EditError(f"'{op.name}' takes {op.arity} operand{'' if op.arity == 1 else 's'}, got {len(operands)}")
+    values = attribute_set(op, attributes)
+    if shape is None and isinstance(immediate, Literal):
+        shape = immediate.shape
+    if shape is None:
+        try:
+            shape = inferred_shape(op, [operand.shape for operand in operands], values)
+        except Violation as violation:
+            raise EditError(f"'{name}': {violation.message}") from violation
+    return Instruction(name, op, shape, tuple(operands), values, immediate, metadata_text, backend_config)

@@ -1,0 +1,83 @@
+"""The order of instructions while it changes: a linked list, so that insertions and moves cost the same wherever they happen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Generic, TypeVar
+
+__all__ = ["LinkedOrder", "sorted_by_dependencies"]
+
+Item = TypeVar("Item", bound=Hashable)
+
+
+class LinkedOrder(Generic[Item]):
+    """Distinct items in an order that can be changed.
+
+    >>> order = LinkedOrder("abd")
+    >>> order.insert_before("c", "d")
+    >>> order.remove("a")
+    >>> list(order)
+    ['b', 'c', 'd']
+    """
+
+    def __init__(self, items: Iterable[Item] = ()) -> None:
+        self._next: dict[Item | None, Item | None] = {None: None}
+        self._previous: dict[Item | None, Item | None] = {None: None}
+        for item in items:
+            self.append(item)
+
+    def append(self, item: Item) -> None:
+        """Puts a new item at the end."""
+        self._link(item, self._previous[None], None)
+
+    def insert_before(self, item: Item, anchor: Item) -> None:
+        """Puts a new item directly before another one."""
+        self._link(item, self._previous[anchor], anchor)
+
+    def insert_after(self, item: Item, anchor: Item) -> None:
+        """Puts a new item directly after another one."""
+        self._link(item, anchor, self._next[anchor])
+
+    def remove(self, item: Item) -> None:
+        before, after = self._previous.pop(item), self._next.pop(item)
+        self._next[before], self._previous[after] = after, before
+
+    def _link(self, item: Item, before: Item | None, after: Item | None) -> None:
+        self._next[before] = self._previous[after] = item
+        self._previous[item], self._next[item] = before, after
+
+    def __iter__(self) -> Iterator[Item]:
+        item = self._next[None]
+        while item is not None:
+            yield item
+            item = self._next[item]
+
+
+def sorted_by_dependencies(items: Sequence[Item], dependencies: Callable[[Item], Iterable[Item]]) -> list[Item]:
+    """The items with each after what it depends on, and otherwise in the order in which they are; raises ValueError for a cycle.
+
+    Dependencies that are not among the items are ignored.
+
+    >>> sorted_by_dependencies([3, 1, 2], lambda item: [item - 1])
+    [1, 2, 3]
+    """
+    known, done, order = set(items), set[Item](), list[Item]()
+    for start in items:
+        stack = [start]
+        waiting: set[Item] = set()
+        while stack:
+            item = stack[-1]
+            if item in done:
+                stack.pop()
+                continue
+            missing = [other for other in dependencies(item) if other in known and other not in done]
+            if missing:
+                if item in waiting:
+                    raise ValueError(f"{item} depends on itself")
+                waiting.add(item)
+                stack.extend(reversed(missing))
+                continue
+            stack.pop()
+            done.add(item)
+            order.append(item)
+    return order

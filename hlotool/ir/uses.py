@@ -1,0 +1,96 @@
+"""Who uses what in a whole module: operand users, control successors, callers and owners, kept up to date one instruction at a time.
+
+A Rewriter keeps one; read-only tools ask `analysis.users` about a single computation instead, which costs less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import TypeVar
+
+from hlotool.ir.model import Computation, Instruction, Module
+
+__all__ = ["Uses"]
+
+Key = TypeVar("Key", bound=Hashable)
+Counts = dict[Key, dict[Instruction, int]]
+
+
+class Uses:
+    """Each table leads from what is used to its users, with the number of places in which each uses it; users come in order of entry.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> entry = parse("ENTRY e { p = f32[] parameter(0) ROOT s = f32[] add(p, p) }").entry
+    >>> uses = Uses()
+    >>> for x in entry.instructions:
+    ...     uses.add(x, entry)
+    >>> uses.users[entry.instructions[0]]
+    {<s = f32[] add>: 2}
+    """
+
+    def __init__(self) -> None:
+        self.users: Counts[Instruction] = {}
+        self.successors: Counts[Instruction] = {}
+        self.callers: Counts[Computation] = {}
+        self.owners: dict[Instruction, Computation] = {}
+
+    @classmethod
+    def of_module(cls, module: Module) -> Uses:
+        """The uses in all computations of a module."""
+        uses = cls()
+        for computation in module.computations:
+            for x in computation.instructions:
+                uses.add(x, computation)
+        return uses
+
+    def add(self, x: Instruction, owner: Computation) -> None:
+        """Enters an instruction and what it uses."""
+        self.owners[x] = owner
+        self.add_uses(x)
+
+    def remove(self, x: Instruction) -> None:
+        """Takes out an instruction and what it uses; its own users stay entered."""
+        self.remove_uses(x)
+        del self.owners[x]
+
+    def add_uses(self, x: Instruction) -> None:
+        """Enters what an instruction uses, as after a change of its operands or attributes."""
+        users = self.users
+        for operand in x.operands:
+            by_user = users.setdefault(operand, {})
+            by_user[x] = by_user.get(x, 0) + 1
+        for node in x.control_predecessors:
+            _count(self.successors, node, x)
+        for computation in x.called:
+            _count(self.callers, computation, x)
+
+    def remove_uses(self, x: Instruction) -> None:
+        """Takes out what an instruction uses, as before a change of its operands or attributes."""
+        for operand in x.operands:
+            _discount(self.users, operand, x)
+        for node in x.control_predecessors:
+            _discount(self.successors, node, x)
+        for computation in x.called:
+            _discount(self.callers, computation, x)
+
+    def differences(self, other: Uses) -> Iterator[str]:
+        """Where two tables of uses differ; for checks of one that was kept up to date against a fresh one."""
+        for name in ("users", "successors", "callers", "owners"):
+            first, second = getattr(self, name), getattr(other, name)
+            for key in {**first, **second}:
+                if first.get(key) != second.get(key):
+                    yield f"{name} of {key}: {first.get(key)} and {second.get(key)}"
+
+
+def _count(table: Counts[Key], used: Key, user: Instruction) -> None:
+    by_user = table.setdefault(used, {})
+    by_user[user] = by_user.get(user, 0) + 1
+
+
+def _discount(table: Counts[Key], used: Key, user: Instruction) -> None:
+    by_user = table[used]
+    by_user[user] -= 1
+    if not by_user[user]:
+        del by_user[user]
+        if not by_user:
+            del table[used]

@@ -1,0 +1,61 @@
+"""Instructions and computations are changed in few places; elsewhere, nothing stores into their fields."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import hlotool
+
+PACKAGE = Path(hlotool.__file__).parent
+# What builds modules and what changes them.
+ALLOWED = ("ir/", "text/parse/")
+# Fields of instructions, computations and modules that nothing else in the package has.
+FIELDS = {
+    "attributes",
+    "backend_config",
+    "entry",
+    "execution_thread",
+    "hidden",
+    "immediate",
+    "instructions",
+    "metadata_text",
+    "op",
+    "operands",
+    "root",
+}
+MUTATORS = {"add", "append", "clear", "discard", "extend", "insert", "pop", "remove", "reverse", "setdefault", "sort", "update"}
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if not path.relative_to(PACKAGE).as_posix().startswith(ALLOWED))
+
+
+def stores(tree: ast.AST) -> Iterator[str]:
+    """Places where a field of something other than `self` is assigned, deleted or changed by a method."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del) and node.attr in FIELDS and not is_self(node.value):
+            yield f"line {node.lineno}: .{node.attr} ="
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del) and is_field(node.value):
+            yield f"line {node.lineno}: {ast.unparse(node.value)}[...] ="
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS and is_field(node.func.value):
+            yield f"line {node.lineno}: {ast.unparse(node.func)}()"
+
+
+def is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+def is_field(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in FIELDS and not is_self(node.value)
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.relative_to(PACKAGE).as_posix() for path in FILES])
+def test_nothing_else_changes_modules(path: Path) -> None:
+    found = list(stores(ast.parse(path.read_text(encoding="utf-8"))))
+    assert not found, f"use a Rewriter: {found}"
+
+
+def test_the_search_finds_stores() -> None:
+    source = "x.operands = ()\nx.op, y = a, b\nself.root = x\nc.instructions.append(x)\ndel c.instructions[0]\nx.name = 'a'\n"
+    assert len(list(stores(ast.parse(source)))) == 4

@@ -83,9 +83,9 @@ class _Number(click.FloatRange):
 _TOLERANCE, _SECONDS = _Number(min=0), _Number(min=0, min_open=True)
 
 
-def _split(given: tuple[str, ...]) -> list[tuple[str, str]]:
+def _split(texts: tuple[str, ...]) -> list[tuple[str, str]]:
     pairs = []
-    for text in given:
+    for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name or not value:
             raise click.UsageError(f"--input '{text}' is not of the form NAME=VALUE")
@@ -97,15 +97,15 @@ def _split(given: tuple[str, ...]) -> list[tuple[str, str]]:
 @click.argument("file", required=False, metavar="[FILE|-]", type=click.Path())
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of random values; 0 unless given.")
 @click.option("--inputs", metavar="FILE", type=click.Path(), help="Arguments from an .npz file.")
-@click.option("--input", "given", multiple=True, metavar="NAME=VALUE", help="One argument; may be repeated.")
+@click.option("--input", "single_inputs", multiple=True, metavar="NAME=VALUE", help="One argument; may be repeated.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the results to FILE as .npz.")
 @click.option("--compare", metavar="FILE", type=click.Path(), help="Compare the results with those in an .npz file.")
 @click.option("--against", metavar="FILE", type=click.Path(), help="Compare the results with those of another module for the same arguments.")
 @click.option("--rtol", type=_TOLERANCE, metavar="X", help="Relative tolerance of floats.")
 @click.option("--atol", type=_TOLERANCE, metavar="X", help="Absolute tolerance of floats.")
-@click.option("--trace", metavar="REGEX", help="Show shape and range of what instructions or computations of such a name make.")
+@click.option("--trace", metavar="REGEX", help="Show shape and range of the values of instructions or computations with such a name.")
 @click.option("--trace-out", metavar="FILE", type=click.Path(), help="Write the traced arrays to FILE as .npz.")
-@click.option("--check-nans", is_flag=True, help="Stop at the first instruction that makes a NaN or an infinity.")
+@click.option("--check-nans", is_flag=True, help="Stop at the first instruction that computes a NaN or an infinity.")
 @click.option("--profile", is_flag=True, help="Show where the time goes, by opcode and instruction, and the peak memory.")
 @click.option("--elided", type=_MODES, help="Values for constants written {...}, which are errors otherwise.")
 @click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="Give up when a loop takes more than N iterations.")
@@ -115,12 +115,14 @@ def _split(given: tuple[str, ...]) -> list[tuple[str, str]]:
 @click.option("--json", "as_json", is_flag=True, help="Show results as JSON.")
 @click.option("--replicas", type=click.IntRange(min=1), default=1, metavar="N", help="Run on N replicas.")
 @click.option("--partitions", type=click.IntRange(min=1), default=1, metavar="N", help="Run on N partitions of each replica.")
-@click.option("--custom-call", "custom_calls", multiple=True, metavar="TARGET=MODULE:FUNCTION", help="Who computes a custom-call's target.")
+@click.option(
+    "--custom-call", "custom_calls", multiple=True, metavar="TARGET=MODULE:FUNCTION", help="The function that computes a custom-call's target."
+)
 @color_option
 @click.option("-q", "--quiet", is_flag=True, help="Show no results and no remarks; errors and findings only.")
 @stdin_filename_option
-def command(file: str | None, given: tuple[str, ...], stdin_filename: str, **options: Any) -> None:
-    pairs = _split(given)
+def command(file: str | None, single_inputs: tuple[str, ...], stdin_filename: str, **options: Any) -> None:
+    pairs = _split(single_inputs)
     (path,) = files_or_stdin((file,) if file is not None else ())
     # OpenBLAS's own threads spin: beside other work, as on a build machine, they cost more than they bring.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

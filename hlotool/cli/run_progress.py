@@ -1,7 +1,4 @@
-"""A line on the terminal that says where a long run stands.
-
-Shown to people only, and gone when the run ends.
-"""
+"""A line on the terminal that shows the progress of a long run, and is removed when the run ends."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ _WIDTH = 78
 
 
 def is_wanted(*, quiet: bool) -> bool:
-    """Whether somebody looks at a terminal."""
+    """Whether standard error is a terminal, and progress is not switched off."""
     return not quiet and sys.stderr is not None and sys.stderr.isatty()
 
 
@@ -54,7 +51,7 @@ class RunProgress(Observer):
         return f"{now - self.started:.0f} s  {self.done:,} instructions  {'  '.join(names)}"
 
     def clear(self) -> None:
-        """Takes the line away."""
+        """Removes the line."""
         if self.is_shown:
             self.is_shown = False
             sys.stderr.write(_CLEAR)

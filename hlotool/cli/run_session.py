@@ -1,4 +1,4 @@
-"""One run of `hlotool run`: checks, arguments, the run itself under watch, and what is said of it.
+"""One run of `hlotool run`: checks, arguments, the run with its observers, and its output.
 
 Imports the interpreter, and NumPy with it; so the command imports this module only when it runs something.
 """
@@ -40,24 +40,24 @@ _MOST_ASSUMPTIONS = 20
 
 
 class Session:
-    """Everything that one command line asks for; `given` holds its options by name."""
+    """A run as one command line asks for it, with the command line's options by name."""
 
-    def __init__(self, given: dict[str, Any], arguments: list[tuple[str, str]], outcome: Outcome) -> None:
-        self.given = given
+    def __init__(self, options: dict[str, Any], arguments: list[tuple[str, str]], outcome: Outcome) -> None:
+        self.options = options
         self.arguments = arguments
         self.outcome = outcome
         self.sources: dict[str, Source] = {}
-        self.seed: int = given["seed"] or 0
-        self.partitions: int = given["partitions"]
-        self.devices: int = given["replicas"] * self.partitions
-        if self.devices > 1 and (given["trace"] is not None or given["profile"] or given["check_nans"]):
+        self.seed: int = options["seed"] or 0
+        self.partitions: int = options["partitions"]
+        self.devices: int = options["replicas"] * self.partitions
+        if self.devices > 1 and (options["trace"] is not None or options["profile"] or options["check_nans"]):
             raise click.UsageError("--trace, --profile and --check-nans watch one device, and not several")
-        self.handlers = _handlers(given["custom_calls"])
-        self.quiet: bool = given["quiet"]
-        self.limit = self._memory_limit(given["max_memory"])
+        self.handlers = _handlers(options["custom_calls"])
+        self.quiet: bool = options["quiet"]
+        self.limit = self._memory_limit(options["max_memory"])
         self.trace: list[TraceRow] = []
-        self.tracer = self._tracer(given["trace"])
-        self.profile = Profile() if given["profile"] else None
+        self.tracer = self._tracer(options["trace"])
+        self.profile = Profile() if options["profile"] else None
         self.seconds = 0.0
 
     @staticmethod
@@ -73,16 +73,16 @@ class Session:
 
     def _tracer(self, pattern: str | None) -> Tracer | None:
         if pattern is None:
-            if self.given["trace_out"] is not None:
+            if self.options["trace_out"] is not None:
                 raise click.UsageError("--trace-out needs --trace REGEX, which says what to write")
             return None
         try:
-            return Tracer(re.compile(pattern), self._show_trace, keep=self.given["trace_out"] is not None)
+            return Tracer(re.compile(pattern), self._show_trace, keep=self.options["trace_out"] is not None)
         except re.error as error:
             raise click.UsageError(f"--trace '{pattern}' is no regular expression: {error}") from None
 
     def _show_trace(self, row: TraceRow) -> None:
-        if self.given["as_json"]:
+        if self.options["as_json"]:
             self.trace.append(row)
         else:
             write_out(trace_line(row) + "\n")
@@ -94,37 +94,37 @@ class Session:
         try:
             self._run(name, text)
         except (ParseError, EvaluationError) as error:
-            # What a tool was asked to find is a finding, and no bad input.
-            found = error.diagnostics
-            self.outcome.at_least(1 if all(d.code == "R006" for d in found) else error.exit_code)
-            source = self.sources.get(found[0].filename, Source(""))
-            render_to_stderr(found, source.line_text, self.given["color"])
+            # A number that --check-nans has found is a finding, and no bad input.
+            diagnostics = error.diagnostics
+            self.outcome.at_least(1 if all(d.code == "R006" for d in diagnostics) else error.exit_code)
+            source = self.sources.get(diagnostics[0].filename, Source(""))
+            render_to_stderr(diagnostics, source.line_text, self.options["color"])
 
     def _run(self, name: str, text: str) -> None:
         module = self._module(name, text)
-        other_path: str | None = self.given["against"]
+        other_path: str | None = self.options["against"]
         other = None if other_path is None else self._module(other_path, read_text(other_path))
-        reference: str | None = self.given["compare"]
+        reference: str | None = self.options["compare"]
         shape = self._result_shape(module)
         expected = None if reference is None else expected_leaves(shape, files.read_npz(reference), reference)
         values = self._values(module)
         try:
             value = self._evaluate(module, values, self._observers(module))
         except EvaluationError:
-            # What was seen until then may say why.
+            # The profile and the trace until then may tell why.
             self._show_profile(module)
             self._write_trace()
             raise
-        found: dict[str, list[Comparison]] = {}
+        comparisons: dict[str, list[Comparison]] = {}
         if expected is not None and reference is not None:
-            found[reference] = self._compared(shape, value, expected)
+            comparisons[reference] = self._compared(shape, value, expected)
         if other is not None and other_path is not None:
             theirs = self._evaluate(other, values, [])
             names = [path for path, _ in files.output_names(self._result_shape(other))]
-            found[other_path] = self._compared(shape, value, list(zip(names, leaves(theirs), strict=True)))
+            comparisons[other_path] = self._compared(shape, value, list(zip(names, leaves(theirs), strict=True)))
         self._write(value, shape)
-        self._show(module, value, found)
-        if any(not c.agrees for comparisons in found.values() for c in comparisons):
+        self._show(module, value, comparisons)
+        if any(not c.agrees for arrays in comparisons.values() for c in arrays):
             self.outcome.at_least(1)
 
     def _result_shape(self, module: Any) -> Any:
@@ -138,24 +138,24 @@ class Session:
         if len(modules) != 1:
             raise HlotoolError(f"'{name}' holds {len(modules)} modules; run takes one at a time")
         (module,) = modules
-        if self.given["verify"] and (errors := [d for d in hlotool.verify(module) if d.severity == "error"]):
+        if self.options["verify"] and (errors := [d for d in hlotool.verify(module) if d.severity == "error"]):
             complain(f"'{name}' is not valid HLO; --no-verify runs it all the same")
             raise EvaluationError(errors)
-        if found := too_much_memory(module, self.limit):
-            if self.given["max_memory"] is None:
+        if diagnostics := too_much_memory(module, self.limit):
+            if self.options["max_memory"] is None:
                 complain("the limit is the memory of this machine; --max-memory SIZE sets another")
-            raise EvaluationError(found)
+            raise EvaluationError(diagnostics)
         return module
 
     def _values(self, module: Any) -> list[Any]:
-        """The values of all parameters for each device; what is made up, and why so, is said on standard error."""
-        arguments, inputs = files.Arguments(module), self.given["inputs"]
+        """The values of all parameters for each device; random ones, and the reasons for their ranges, are told on standard error."""
+        arguments, inputs = files.Arguments(module), self.options["inputs"]
         if inputs is not None:
             arguments.give_all(files.read_npz(inputs), inputs)
         for name, text in self.arguments:
             arguments.give(name, text)
         missing = arguments.missing()
-        if missing and inputs is not None and self.given["seed"] is None:
+        if missing and inputs is not None and self.options["seed"] is None:
             raise HlotoolError(f"'{inputs}' has no value for parameter '{missing[0]}'; give it with --input, or --seed N for random values")
         if missing and not self.quiet:
             more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
@@ -168,62 +168,68 @@ class Session:
         return [arguments.values_or_random(self.seed + device) for device in range(self.devices)]
 
     def _observers(self, module: Any) -> list[Observer]:
-        members: list[Observer | None] = [self.tracer, self.profile, NonfiniteWatch(module) if self.given["check_nans"] else None]
+        members: list[Observer | None] = [self.tracer, self.profile, NonfiniteWatch(module) if self.options["check_nans"] else None]
         return [member for member in members if member is not None]
 
     def _evaluate(self, module: Any, values: Any, observers: list[Observer]) -> Any:
-        given = self.given
-        options = hlotool.RunOptions(given["elided"], self.seed, given["max_iterations"], given["timeout"], custom_calls=self.handlers)
+        timeout = self.options["timeout"]
+        run_options = hlotool.RunOptions(
+            elided_fill=self.options["elided"],
+            seed=self.seed,
+            max_iterations=self.options["max_iterations"],
+            timeout_seconds=timeout,
+            custom_calls=self.handlers,
+        )
         progress = RunProgress() if self.devices == 1 and is_wanted(quiet=self.quiet) else None
         started = time.perf_counter()
         try:
-            with Deadline(given["timeout"]):
+            with Deadline(timeout):
                 if self.devices > 1:
-                    return tuple(hlotool.evaluate_replicas(module, values, num_partitions=self.partitions, options=options))
-                return hlotool.evaluate(module, values[0], options=options, observers=[*observers, progress] if progress else observers)
+                    return tuple(hlotool.evaluate_replicas(module, values, num_partitions=self.partitions, options=run_options))
+                return hlotool.evaluate(module, values[0], options=run_options, observers=[*observers, progress] if progress else observers)
         finally:
             self.seconds = self.seconds or time.perf_counter() - started
             if progress is not None:
                 progress.clear()
 
     def _compared(self, shape: Any, value: Any, expected: list[tuple[str, Any]]) -> list[Comparison]:
-        return compare_values(shape, value, expected, self.given["rtol"], self.given["atol"])
+        return compare_values(shape, value, expected, self.options["rtol"], self.options["atol"])
 
-    # ---- what is said of it -------------------------------------------------------------------------------------------
+    # ---- the output ---------------------------------------------------------------------------------------------------
 
     def _write(self, value: Any, shape: Any) -> None:
-        if self.given["output"] is not None:
-            replace_file(self.given["output"], files.npz_bytes(value, shape))
+        if self.options["output"] is not None:
+            replace_file(self.options["output"], files.npz_bytes(value, shape))
         self._write_trace()
 
     def _write_trace(self) -> None:
-        if self.tracer is not None and self.given["trace_out"] is not None:
-            replace_file(self.given["trace_out"], files.npz_of(self.tracer.arrays))
+        if self.tracer is not None and self.options["trace_out"] is not None:
+            replace_file(self.options["trace_out"], files.npz_of(self.tracer.arrays))
 
-    def _show(self, module: Any, value: Any, found: dict[str, list[Comparison]]) -> None:
+    def _show(self, module: Any, value: Any, comparisons: dict[str, list[Comparison]]) -> None:
         shape = self._result_shape(module)
-        if self.given["as_json"]:
-            write_out(self._json(module, value, found))
+        if self.options["as_json"]:
+            write_out(self._json(module, value, comparisons))
             return
-        if not self.quiet and not found:
+        if not self.quiet and not comparisons:
             for line in report.as_text(value, shape, style_for("never", sys.stdout).width):
                 write_out(line + "\n")
-        for source, comparisons in found.items():
-            for line in comparison_lines(comparisons, source, quiet=self.quiet):
+        for source, arrays in comparisons.items():
+            for line in comparison_lines(arrays, source, quiet=self.quiet):
                 write_out(line + "\n")
         self._show_profile(module)
 
     def _show_profile(self, module: Any) -> None:
-        if self.profile is not None and not self.given["as_json"]:
+        if self.profile is not None and not self.options["as_json"]:
             for line in profile_lines(self.profile, self.seconds, _peak_memory(), estimate(module).bytes):
                 write_out(line + "\n")
 
-    def _json(self, module: Any, value: Any, found: dict[str, list[Comparison]]) -> str:
+    def _json(self, module: Any, value: Any, comparisons: dict[str, list[Comparison]]) -> str:
         """The results; an object with everything that was asked for if it was more."""
         outputs = report.as_json(value, self._result_shape(module))
         more: dict[str, Any] = {}
-        if found:
-            more["comparisons"] = [{"with": source, "arrays": [c.as_dict() for c in arrays]} for source, arrays in found.items()]
+        if comparisons:
+            more["comparisons"] = [{"with": source, "arrays": [c.as_dict() for c in arrays]} for source, arrays in comparisons.items()]
         if self.tracer is not None:
             more["trace"] = [trace_json(row) for row in self.trace]
         if self.profile is not None:
@@ -231,11 +237,11 @@ class Session:
         return json.dumps({"outputs": json.loads(outputs), **more}, indent=1) + "\n" if more else outputs
 
 
-def _handlers(given: tuple[str, ...]) -> dict[str, Any]:
+def _handlers(texts: tuple[str, ...]) -> dict[str, Any]:
     """The functions for custom-calls, by target; a usage error when one is not of the form that is asked for."""
     handlers = {}
-    for text in given:
-        # Targets may hold anything, functions have names.
+    for text in texts:
+        # Targets may contain anything, unlike names of functions.
         target, equals, place = text.rpartition("=")
         if not equals or not target:
             raise click.UsageError(f"--custom-call '{text}' is not of the form TARGET=MODULE:FUNCTION")

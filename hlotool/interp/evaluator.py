@@ -137,7 +137,7 @@ def _checked_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value,
 
 
 def _checked(module: Module, pairs: Iterable[tuple[Instruction, Any]], blamed: Instruction | None = None) -> tuple[Value, ...]:
-    """The arguments as values of the shapes of what they stand for; errors are told at `blamed`, or at what does not fit."""
+    """The arguments as values of the instructions' shapes; errors are reported at `blamed`, or else at the instruction of the argument."""
     values = []
     for x, argument in pairs:
         try:

@@ -17,6 +17,7 @@ from hlotool.interp.literal import literal_value
 from hlotool.interp.options import ELIDED_FILLS, RunOptions
 from hlotool.interp.values import Value
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.ir.order import sorted_by_dependencies
 
 __all__ = ["Program", "ProgramCache", "Step", "computation_program", "in_order", "instruction_program", "obstacles", "reachable"]
 
@@ -135,30 +136,16 @@ class ProgramCache:
 
 
 def in_order(computation: Computation) -> list[Instruction]:
-    """The instructions with operands and control predecessors before their users: the text's own order, unless it refers forward."""
+    """The instructions with operands and control predecessors before their users: the text's own order, unless it refers forward.
+
+    Raises ValueError if they depend on each other in a cycle, as only modules with errors can have.
+    """
     seen: set[Instruction] = set()
     for x in computation.instructions:
         if not seen.issuperset(x.operands) or not seen.issuperset(x.control_predecessors):
-            return _sorted(computation)
+            return sorted_by_dependencies(computation.instructions, lambda x: (*x.operands, *x.control_predecessors))
         seen.add(x)
     return computation.instructions
-
-
-def _sorted(computation: Computation) -> list[Instruction]:
-    """A topological order; a cycle, which control edges of an invalid module may form, is broken anywhere."""
-    done: dict[Instruction, None] = {}
-    entered: set[Instruction] = set()
-    for start in computation.instructions:
-        stack = [start]
-        while stack:
-            x = stack[-1]
-            missing = [] if x in entered else [y for y in (*x.operands, *x.control_predecessors) if y not in done and y not in entered]
-            entered.add(x)
-            if missing:
-                stack += missing
-            else:
-                done.setdefault(stack.pop())
-    return list(done)
 
 
 # ---- what can be told before a run ------------------------------------------------------------------------------------

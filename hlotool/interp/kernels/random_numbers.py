@@ -1,6 +1,6 @@
 """Kernels of opcodes that make random numbers: bits by named algorithms, `rng` from the run's seed, and the device's own state.
 
-All are the same on every machine. What `rng` draws is nobody's but ours: HLO leaves it open.
+All are the same on every machine. The numbers of `rng` are hlotool's own, since HLO leaves them open.
 """
 
 from __future__ import annotations

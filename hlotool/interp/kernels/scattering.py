@@ -87,7 +87,7 @@ def scatter(
             at = at + along(np.arange(lengths[k]), batch + window.index(k), moved[0].ndim)
         place = place * sizes[k] + at
     place = np.broadcast_to(place, moved[0].shape)
-    # Not views of them are returned: whoever updates an array in place must own it.
+    # The arrays themselves are returned, and no views of them, so that they can be updated in place again.
     totals = [x if can_alias and x is operands[0] and x.flags.c_contiguous else np.array(x, order="C") for x in inputs]
     yield from _combine(to_apply, [total.reshape(-1) for total in totals], place[fits].reshape(-1), [u[fits].reshape(-1) for u in moved])
     shapes = result.elements if result.is_tuple else (result,)

@@ -1,7 +1,4 @@
-"""Build hook: makes the parse tables of the grammar and puts both into the wheel.
-
-It knows how to pack, not what tables are; `hlotool.text.parse.grammar` does.
-"""
+"""Build hook: makes the parse tables of the grammar and adds grammar and tables to the wheel."""
 
 from __future__ import annotations
 
@@ -15,12 +12,12 @@ __all__ = ["BuildTables"]
 
 
 class BuildTables(BuildHookInterface[Any]):
-    """Run by hatchling before each wheel, editable ones included."""
+    """Hatchling runs this before it builds a wheel, also for an editable installation."""
 
     PLUGIN_NAME = "hlotool-tables"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        # The package itself is not installed while it is being built; of it, this imports one module that needs Lark only.
+        # The package is not installed while it is being built. The module imported here needs only Lark.
         sys.path.insert(0, self.root)
         try:
             from hlotool.text.parse.grammar import write_tables  # noqa: PLC0415
@@ -28,5 +25,5 @@ class BuildTables(BuildHookInterface[Any]):
             sys.path.remove(self.root)
         write_tables()
         if version == "standard":
-            # An editable installation reads the grammar where it is.
+            # An editable installation reads the grammar from the checkout.
             build_data["force_include"][str(Path(self.root, "grammar", "hlo.lark"))] = "hlotool/grammar/hlo.lark"

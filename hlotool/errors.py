@@ -1,7 +1,4 @@
-"""Sources, diagnostics and the exceptions that carry them.
-
-Everything above reports problems in these terms; nothing here knows what HLO is.
-"""
+"""Sources, diagnostics, fixes, and the exceptions of hlotool."""
 
 from __future__ import annotations
 
@@ -27,7 +24,9 @@ __all__ = [
 
 
 class Source:
-    """A text with its name; turns character offsets into lines and columns when asked.
+    """A text with the name of its file; converts offsets to lines and columns.
+
+    `first_line` is the number of the first line, for a text that is a part of a file. Offsets count characters from 0.
 
     >>> Source("ab\\ncd", "m.hlo").line_column(4)
     (2, 2)
@@ -48,21 +47,21 @@ class Source:
         return self._starts
 
     def line_column(self, offset: int) -> tuple[int, int]:
-        """Line and column of `offset`, both counted from 1; offsets past the end are clamped."""
+        """The line and the column of `offset`, both counted from 1; offsets outside the text are clamped."""
         offset = max(0, min(offset, len(self.text)))
         starts = self._line_starts()
         line = bisect_right(starts, offset)
         return line + self.first_line - 1, offset - starts[line - 1] + 1
 
     def line_start(self, line: int) -> int:
-        """Offset of the first character of `line`, counted from `first_line`; lines that the text does not have are clamped."""
+        """The offset of the first character of `line`, counted from `first_line`; lines outside the text are clamped."""
         starts, index = self._line_starts(), line - self.first_line
         if index < 0:
             return 0
         return starts[index] if index < len(starts) else len(self.text)
 
     def line_text(self, line: int) -> str:
-        """The text of `line` (counted from 1) without its line end; empty when there is no such line."""
+        """The text of `line`, counted from `first_line`, without its line end; empty for lines outside the text."""
         starts, index = self._line_starts(), line - self.first_line
         if not 0 <= index < len(starts):
             return ""
@@ -71,7 +70,7 @@ class Source:
 
 
 class Edit(NamedTuple):
-    """A change of a text: `text` takes the place of what stands between two offsets into the source.
+    """A change of a source: replaces the characters from offset `start` up to `end` by `text`.
 
     >>> Edit(3, 4, "x")
     Edit(start=3, end=4, text='x')
@@ -83,7 +82,7 @@ class Edit(NamedTuple):
 
 
 class Fix(NamedTuple):
-    """Edits that end a finding; they do not overlap. A safe fix leaves what the module computes as it is.
+    """Edits that resolve a diagnostic; they do not overlap. A safe fix does not change what the module computes.
 
     >>> Fix((Edit(0, 0, "ROOT "),), "make it the root").is_safe
     True
@@ -96,10 +95,11 @@ class Fix(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding, at one place: what every command reports and every output format renders.
+    """A problem at a place in a source.
 
-    `severity` is "error", "warning" or "info"; lines and columns count from 1, the end is exclusive. `op_name`, `source_file` and
-    `source_line` say which line of which program the instruction was made from, where the module knows; `fix` is there when it was asked for.
+    `severity` is "error", "warning" or "info". Lines and columns count from 1, and the end is exclusive. `computation` and `instruction`
+    are names. `op_name`, `source_file` and `source_line` come from the metadata of the instruction. `fix` is set only if fixes were
+    requested.
 
     >>> str(Diagnostic("S002", "undefined-operand", "error", "no instruction named 'x'", "m.hlo", 4, 7))
     "m.hlo:4:7: error[S002] undefined-operand: no instruction named 'x'"
@@ -128,7 +128,10 @@ class Diagnostic:
 
 
 class HlotoolError(Exception):
-    """Base of every exception that hlotool raises on purpose; `diagnostics` say what and where."""
+    """Base of the exceptions that hlotool raises; `diagnostics` has the problems and their places, if there are any.
+
+    `exit_code` is that of a command that ends with the exception.
+    """
 
     exit_code = 1
 
@@ -138,7 +141,7 @@ class HlotoolError(Exception):
 
 
 class ParseError(HlotoolError):
-    """The text is not HLO that XLA would read."""
+    """Raised for a text that XLA's parser would not accept; `diagnostics` has every error found in it."""
 
     exit_code = 2
 
@@ -148,7 +151,7 @@ class ParseError(HlotoolError):
 
 
 class EvaluationError(HlotoolError):
-    """The module cannot be run, or not on these arguments."""
+    """Raised for a module that cannot be run, or not with these arguments."""
 
     exit_code = 2
 
@@ -164,16 +167,16 @@ class EditError(HlotoolError):
 
 
 class InternalError(HlotoolError):
-    """A safety check of hlotool itself failed; nothing was written."""
+    """Raised if a self-check of hlotool fails, which is a bug; no file has been changed."""
 
     exit_code = 3
 
 
 class Violation(Exception):
-    """A rule is broken: raised by op definitions and value codecs, turned into a Diagnostic by whoever knows the place.
+    """Raised by op definitions and codecs for a broken rule; callers that know the place in the source turn it into a Diagnostic.
 
-    `at` names what is to blame, in the words that `text.source.places` lists: an attribute ("slice_sizes"), "operand 1", "shape", "opcode", or a
-    character offset.
+    `at` is the part to point to, by a name that `text.source.places` lists (such as "operand 1", "shape" or "slice_sizes", an attribute), or
+    by its offset.
     """
 
     def __init__(self, code: str, at: str | int, message: str, hint: str | None = None, notes: tuple[str, ...] = ()) -> None:
@@ -186,9 +189,9 @@ class Violation(Exception):
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that was probably meant: the one at the smallest edit distance, if at most a third of the word differs.
+    """The candidate with the smallest edit distance to a misspelled word; None if more than a third of the word would have to change.
 
-    Written out because importing difflib would cost every start 3 ms.
+    Case does not matter. Not done by difflib, which takes 3 ms to import.
 
     >>> nearest("tranpose", ["transpose", "reverse"])
     'transpose'
@@ -204,7 +207,7 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
 
 
 def _edit_distance(first: str, second: str, limit: int) -> int:
-    """Levenshtein's distance, or more than `limit` as soon as that is certain."""
+    """The Levenshtein distance, or `limit` + 1 if it is greater than `limit`."""
     row = list(range(len(second) + 1))
     for i, a in enumerate(first, 1):
         previous, row[0] = row[0], i

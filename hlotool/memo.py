@@ -1,4 +1,4 @@
-"""A dictionary that makes what it does not have yet."""
+"""A dictionary that computes missing values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Value = TypeVar("Value")
 
 
 class Memo(dict[Key, Value], Generic[Key, Value]):
-    """Values by key, each made once by `make`; a hit costs no Python call.
+    """Values by key, computed by `make` when a key is first looked up. Looking it up again runs no Python code.
 
     >>> Memo(len)["four"]
     4

@@ -1,7 +1,7 @@
-"""Immutable records: what a frozen, slotted dataclass is, without its price at import.
+"""Immutable records: like frozen dataclasses with slots, but faster to import.
 
-The standard decorator compiles six methods for each class, about a millisecond; the forty value classes here would cost every start of the
-command line more than reading a small module.
+The decorator of the standard library takes about a millisecond for each class, since it compiles six methods. For the forty records of
+hlotool, every start of the command line would take longer than reading a small module.
 """
 
 from __future__ import annotations
@@ -15,38 +15,41 @@ __all__ = ["Record", "replace"]
 
 @dataclass_transform(frozen_default=True)
 class _RecordType(type):
-    """Makes slots of the annotated fields; names with a leading underscore are caches, which no constructor takes."""
+    """Makes slots from annotated fields. Fields that begin with an underscore are caches, which the constructor does not accept."""
 
     _fields: tuple[str, ...]
     _defaults: dict[str, Any]
     _values: attrgetter[Any]
     _setters: tuple[Callable[[Any, Any], None], ...]
-    _rest: tuple[tuple[Any, ...] | None, ...]
+    # By the number of positional arguments: the values of all other fields and caches, or None if one has no default.
+    _missing_values: tuple[tuple[Any, ...] | None, ...]
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _RecordType:
         annotations = [field for field, kind in namespace.get("__annotations__", {}).items() if not str(kind).startswith("ClassVar")]
         defaults = {field: namespace.pop(field) for field in annotations if field in namespace}
         namespace["__slots__"] = tuple(annotations)
-        made = super().__new__(mcs, name, bases, namespace)
-        made._fields = tuple(field for field in annotations if not field.startswith("_"))
-        made._defaults = defaults
+        cls = super().__new__(mcs, name, bases, namespace)
+        cls._fields = tuple(field for field in annotations if not field.startswith("_"))
+        cls._defaults = defaults
         caches = tuple(field for field in annotations if field.startswith("_"))
-        made._setters = tuple(made.__dict__[field].__set__ for field in made._fields + caches)
-        made._rest = tuple(_defaults_after(made._fields[given:], caches, defaults) for given in range(len(made._fields) + 1))
-        if made._fields:
-            made._values = attrgetter(*made._fields)
-        return made
+        cls._setters = tuple(cls.__dict__[field].__set__ for field in cls._fields + caches)
+        cls._missing_values = tuple(_default_values(cls._fields[count:], caches, defaults) for count in range(len(cls._fields) + 1))
+        if cls._fields:
+            cls._values = attrgetter(*cls._fields)
+        return cls
 
 
-def _defaults_after(fields: tuple[str, ...], caches: tuple[str, ...], defaults: dict[str, Any]) -> tuple[Any, ...] | None:
-    """The values of these last fields and of the caches where no more are given; None when a field needs a value."""
+def _default_values(fields: tuple[str, ...], caches: tuple[str, ...], defaults: dict[str, Any]) -> tuple[Any, ...] | None:
+    """The default values of these fields and of the caches; None if a field has no default."""
     if any(field not in defaults for field in fields):
         return None
     return tuple(defaults.get(field) for field in fields + caches)
 
 
 class Record(metaclass=_RecordType):
-    """Base of immutable values, compared and hashed by their fields.
+    """Base of immutable values, which are compared and hashed by their fields.
+
+    Subclasses declare fields by annotations, as in a dataclass. Setting or deleting a field raises AttributeError.
 
     >>> class Point(Record):
     ...     x: int
@@ -61,17 +64,17 @@ class Record(metaclass=_RecordType):
         cls = type(self)
         fields = cls._fields
         if len(args) > len(fields):
-            raise TypeError(f"{cls.__name__} has {len(fields)} fields, {len(args)} were given")
+            raise TypeError(f"{cls.__name__} has {len(fields)} fields, got {len(args)} values")
         if kwargs:
-            args += tuple([_taken(cls, field, kwargs) for field in fields[len(args) :]])
+            args += tuple([_pop_value(cls, field, kwargs) for field in fields[len(args) :]])
             if kwargs:
                 raise TypeError(f"{cls.__name__} has no field {', '.join(kwargs)}")
-        rest = cls._rest[len(args)]
-        if rest is None:
+        missing_values = cls._missing_values[len(args)]
+        if missing_values is None:
             missing = next(field for field in fields[len(args) :] if field not in cls._defaults)
             raise TypeError(f"{cls.__name__} needs a value for {missing}")
-        for put, value in zip(cls._setters, args + rest, strict=True):
-            put(self, value)
+        for set_field, value in zip(cls._setters, args + missing_values, strict=True):
+            set_field(self, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable")
@@ -97,7 +100,7 @@ class Record(metaclass=_RecordType):
         return type(self), tuple(getattr(self, field) for field in type(self)._fields)
 
 
-def _taken(cls: type[Record], field: str, values: dict[str, Any]) -> Any:
+def _pop_value(cls: type[Record], field: str, values: dict[str, Any]) -> Any:
     if field in values:
         return values.pop(field)
     if field not in cls._defaults:
@@ -109,6 +112,13 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 def replace(record: AnyRecord, **changes: Any) -> AnyRecord:
-    """The same record with other values in some fields."""
+    """A copy of the record with other values in some fields.
+
+    >>> class Point(Record):
+    ...     x: int
+    ...     y: int = 0
+    >>> replace(Point(1, 2), y=3)
+    Point(x=1, y=3)
+    """
     cls = type(record)
     return cls(**{field: changes.pop(field) if field in changes else getattr(record, field) for field in cls._fields}, **changes)

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from hlotool.codes import CODE_NAMES, DEFAULT_LINTS, severity_of
-from hlotool.shapes.json_text import first_fault
+from hlotool.shapes.json_text import json_error_offset
 from hlotool.text.locate.instruction import locate
 from hlotool.text.parse.parser import parse
 from hlotool.text.source.places import parse_place
@@ -44,7 +44,7 @@ def test_a_constant_can_be_pointed_to() -> None:
 
 @pytest.mark.parametrize("text", ["{}", "[]", "0", "-1.5e+3", '"\\u00e9"', ' { "a" : [ 1 , { } , null ] } ', "[" * 100_000 + "]" * 100_000])
 def test_json(text: str) -> None:
-    assert first_fault(text) == -1
+    assert json_error_offset(text) == -1
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_json(text: str) -> None:
     [("", 0), ("{", 1), ("[1,]", 3), ('{"a" 1}', 5), ("{a:1}", 1), ("01", 1), ("[1 2]", 3), ("{} x", 3), ('"a\nb"', 0), ("nan", 0), ('{"a":1,}', 7)],
 )
 def test_faults_of_json(text: str, fault: int) -> None:
-    assert first_fault(text) == fault
+    assert json_error_offset(text) == fault
 
 
 def nested_loops(depth: int) -> str:

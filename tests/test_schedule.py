@@ -12,7 +12,7 @@ from hlotool.analysis.liveness import PeakMemory, peak_memory
 from hlotool.analysis.users import users
 from hlotool.ir.model import Module
 from hlotool.opdefs.modes import VerifyModes
-from hlotool.shapes.memory import array_bytes, readable_bytes
+from hlotool.shapes.memory import array_bytes, format_bytes
 from hlotool.text.parse.parser import parse
 from hlotool.verifier.engine import verify
 
@@ -93,7 +93,7 @@ def test_sizes(shape: str, size: int) -> None:
 
 
 def test_readable_sizes() -> None:
-    assert [readable_bytes(size) for size in (0, 1023, 1024, 1 << 20, 5 << 50)] == ["0 B", "1023 B", "1 KiB", "1 MiB", "5 PiB"]
+    assert [format_bytes(size) for size in (0, 1023, 1024, 1 << 20, 5 << 50)] == ["0 B", "1023 B", "1 KiB", "1 MiB", "5 PiB"]
 
 
 def peak(body: str, before: str = "", header: str = "") -> PeakMemory:

@@ -6,9 +6,9 @@ Folds nothing: values pass only through instructions that spread or reinterpret 
 from __future__ import annotations
 
 from hlotool.ir.model import Instruction
+from hlotool.literals.data import element_tokens
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.literal import Literal
-from hlotool.text.literals.data import element_tokens
 
 __all__ = ["number_of", "uniform_spelling", "uniform_value"]
 

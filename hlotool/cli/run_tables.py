@@ -9,7 +9,7 @@ from hlotool.cli.output import visible
 from hlotool.interp.comparison import Comparison
 from hlotool.interp.profiling import Cost, Profile
 from hlotool.interp.tracing import TraceRow
-from hlotool.shapes.memory import readable_bytes
+from hlotool.shapes.memory import format_bytes
 
 __all__ = ["comparison_lines", "profile_json", "profile_lines", "trace_json", "trace_line"]
 
@@ -104,7 +104,7 @@ def _costs(costs: Sequence[Cost], total: float) -> list[list[str]]:
     for cost in costs:
         rate = f"{cost.bytes / cost.seconds / 1e9:.1f}" if cost.seconds else "-"
         rows.append(
-            [f"{1e3 * cost.seconds:.3f}", f"{100 * cost.seconds / total if total else 0:.1f}", str(cost.calls), readable_bytes(cost.bytes), rate]
+            [f"{1e3 * cost.seconds:.3f}", f"{100 * cost.seconds / total if total else 0:.1f}", str(cost.calls), format_bytes(cost.bytes), rate]
         )
     return rows
 
@@ -121,8 +121,8 @@ def profile_lines(profile: Profile, seconds: float, peak: int | None, estimated:
     if len(costs) > len(shown):
         yield f"and {len(costs) - len(shown)} instructions more"
     yield ""
-    memory = f", peak memory {readable_bytes(peak)} of the whole process" if peak is not None else ""
-    yield f"{seconds:.3f} s, {total:.3f} s of it in instructions{memory}, {readable_bytes(estimated)} of values estimated"
+    memory = f", peak memory {format_bytes(peak)} of the whole process" if peak is not None else ""
+    yield f"{seconds:.3f} s, {total:.3f} s of it in instructions{memory}, {format_bytes(estimated)} of values estimated"
 
 
 def profile_json(profile: Profile, seconds: float, peak: int | None, estimated: int) -> dict[str, Any]:

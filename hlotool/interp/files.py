@@ -22,8 +22,8 @@ from hlotool.interp.literal import filled, literal_array
 from hlotool.interp.options import ELIDED_FILLS
 from hlotool.interp.values import Token, Value, checked_argument, leaves, with_leaves
 from hlotool.ir.model import Module
+from hlotool.literals.parse import parse_literal
 from hlotool.shapes.shape import Shape
-from hlotool.text.literals.parse import parse_literal
 from hlotool.text.source.files import InputError
 
 __all__ = ["ArgumentError", "Arguments", "leaf_names", "npz_bytes", "npz_of", "output_names", "read_npz"]

@@ -1,6 +1,6 @@
 """Literals as arrays, and values for those that a text leaves out.
 
-The numbers are read in `text.literals.data`.
+The numbers are read in `literals.data`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from hlotool.interp.drawing import random_array
 from hlotool.interp.dtypes import NUMPY_TYPES, Array
 from hlotool.interp.options import RunOptions
 from hlotool.interp.values import Value, with_leaves
+from hlotool.literals.data import decode
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import Shape
-from hlotool.text.literals.data import decode
 
 __all__ = ["filled", "literal_array", "literal_value"]
 

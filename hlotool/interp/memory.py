@@ -15,7 +15,7 @@ from hlotool.interp.dtypes import NUMBERS
 from hlotool.interp.failures import diagnostic_at
 from hlotool.interp.program import in_order
 from hlotool.ir.model import Computation, Instruction, Module
-from hlotool.shapes.memory import readable_bytes
+from hlotool.shapes.memory import format_bytes
 from hlotool.shapes.shape import Shape
 
 __all__ = ["Estimate", "estimate", "machine_memory", "parse_size", "too_much_memory"]
@@ -91,9 +91,9 @@ def too_much_memory(module: Module, limit: int | None) -> list[Diagnostic]:
     if needed.bytes <= limit:
         return []
     at = needed.at or max(module.entry.instructions, key=lambda x: _size(x.shape))
-    sizes = f"about {readable_bytes(needed.bytes)} of memory, and {readable_bytes(limit)} are allowed"
+    sizes = f"about {format_bytes(needed.bytes)} of memory, and {format_bytes(limit)} are allowed"
     message = f"running this module takes {sizes}; the peak is at '{at.name}'"
-    return [diagnostic_at(module, at, "R005", message, f"its result, {at.shape.text_without_layout[:80]}, takes {readable_bytes(_size(at.shape))}")]
+    return [diagnostic_at(module, at, "R005", message, f"its result, {at.shape.text_without_layout[:80]}, takes {format_bytes(_size(at.shape))}")]
 
 
 def _callees_first(entry: Computation) -> list[Computation]:

@@ -11,11 +11,11 @@ from hlotool.shapes.shape import ProgramShape, Shape
 from hlotool.shapes.values import (
     AliasPair,
     ConvolutionDimensions,
+    DomainMetadata,
     PaddingDimension,
     SliceRange,
     WindowDimension,
 )
-from hlotool.shapes.values import Domain as DomainValue
 from hlotool.shapes.values import ResultAccuracy as ResultAccuracyValue
 from hlotool.shapes.values import SparsityConfig as SparsityConfigValue
 
@@ -73,4 +73,4 @@ ResultAccuracy = ResultAccuracyValue
 SparsityConfig = SparsityConfigValue
 TypedLiteral = object
 OutputAliases = tuple[AliasPair, ...]
-Domain = DomainValue
+Domain = DomainMetadata

@@ -1,1 +1,1 @@
-"""Element types, layouts, shapes and attribute values: immutable, comparable, free of NumPy and of text parsing."""
+"""Element types, layouts, shapes, literals and attribute values: immutable records that do not depend on NumPy."""

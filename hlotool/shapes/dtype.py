@@ -1,6 +1,6 @@
-"""Element types as data: one row each.
+"""The element types, one row each.
 
-The float rows follow the ml_dtypes and XLA definitions; `arrays` converts to NumPy types on a higher floor.
+The floating-point rows follow the definitions of ml_dtypes and XLA; `interp/dtypes.py` maps element types to NumPy's.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ __all__ = ["ARRAY_TYPES", "ELEMENT_TYPES", "ElementType", "FloatFormat"]
 
 
 class FloatFormat(Record):
-    """Layout of a binary floating-point format.
+    """A binary floating-point format.
 
-    `nonfinite` says which special values exist: "ieee" (infinities and NaNs with payloads), "fn" (one NaN, no infinity:
-    all ones), "fnuz" (one NaN in place of negative zero), "none" (finite values only), "e8m0" (no sign, no zero, NaN = 0xff).
+    `nonfinite` is the kind of special values: "ieee" (infinities and NaNs with payloads), "fn" (no infinities, and one NaN: all bits one),
+    "fnuz" (one NaN in place of negative zero), "none" (finite values only), "e8m0" (no sign and no zero; the NaN is 0xff).
     """
 
     exponent_bits: int
@@ -25,7 +25,7 @@ class FloatFormat(Record):
 
 
 class ElementType(Record):
-    """One element type: `kind` is "pred", "signed", "unsigned", "float", "complex", "token" or "opaque"; `bits` per element."""
+    """An element type. `kind` is "pred", "signed", "unsigned", "float", "complex", "token" or "opaque"; `bits` is the size of an element."""
 
     name: str
     kind: str
@@ -38,12 +38,12 @@ class ElementType(Record):
 
     @property
     def minimum(self) -> int:
-        """Smallest value of an integral type."""
+        """The smallest value of an integral type."""
         return -(1 << (self.bits - 1)) if self.kind == "signed" else 0
 
     @property
     def maximum(self) -> int:
-        """Largest value of an integral type."""
+        """The largest value of an integral type."""
         return (1 << (self.bits - (self.kind == "signed"))) - 1
 
 
@@ -78,6 +78,6 @@ ELEMENT_TYPES: dict[str, ElementType] = {
         ElementType("opaque", "opaque", 0),
     )
 }
-"""Every type that the text format spells `type[...]`, by name."""
+"""Every type that is written `type[...]` in the text format, by name."""
 
 ARRAY_TYPES = frozenset(name for name, row in ELEMENT_TYPES.items() if row.kind not in ("token", "opaque"))

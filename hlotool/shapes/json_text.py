@@ -1,13 +1,13 @@
-"""Whether a text is JSON, and if not, where it stops being it.
+"""Checks whether a text is JSON.
 
-Builds no values: the standard library's reader would cost every verification its import, and recursion its depth.
+The standard library's parser would cost every verification its import, and it recurses over nested values.
 """
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["first_fault"]
+__all__ = ["json_error_offset"]
 
 _SPACE = re.compile(r"[ \t\r\n]*+")
 _SCALAR = re.compile(
@@ -16,53 +16,52 @@ _SCALAR = re.compile(
 _CLOSES = {"{": "}", "[": "]"}
 
 
-def first_fault(text: str) -> int:
-    """Offset of the first character that JSON does not allow there; -1 when the text is JSON.
+def json_error_offset(text: str) -> int:
+    """The offset of the first character that JSON does not allow there; -1 if the text is JSON.
 
-    >>> first_fault('{"a": [1, true]}'), first_fault('{"a":}')
+    >>> json_error_offset('{"a": [1, true]}'), json_error_offset('{"a":}')
     (-1, 5)
     """
-    at = _skip(text, 0)
-    # Brackets that are open.
-    stack: list[str] = []
+    position = _skip(text, 0)
+    open_brackets: list[str] = []
     while True:
-        opened = text[at : at + 1]
-        if opened and opened in "{[":
-            stack.append(opened)
-            at = _skip(text, at + 1)
-            if text[at : at + 1] != _CLOSES[opened]:
-                at, is_right = _key(text, at, stack)
-                if not is_right:
-                    return at
+        bracket = text[position : position + 1]
+        if bracket and bracket in "{[":
+            open_brackets.append(bracket)
+            position = _skip(text, position + 1)
+            if text[position : position + 1] != _CLOSES[bracket]:
+                position, is_valid = _key(text, position, open_brackets)
+                if not is_valid:
+                    return position
                 continue
         else:
-            scalar = _SCALAR.match(text, at)
+            scalar = _SCALAR.match(text, position)
             if scalar is None:
-                return at
-            at = _skip(text, scalar.end())
-        while stack and text[at : at + 1] == _CLOSES[stack[-1]]:
-            stack.pop()
-            at = _skip(text, at + 1)
-        if not stack:
-            return -1 if at == len(text) else at
-        if text[at : at + 1] != ",":
-            return at
-        at, is_right = _key(text, _skip(text, at + 1), stack)
-        if not is_right:
-            return at
+                return position
+            position = _skip(text, scalar.end())
+        while open_brackets and text[position : position + 1] == _CLOSES[open_brackets[-1]]:
+            open_brackets.pop()
+            position = _skip(text, position + 1)
+        if not open_brackets:
+            return -1 if position == len(text) else position
+        if text[position : position + 1] != ",":
+            return position
+        position, is_valid = _key(text, _skip(text, position + 1), open_brackets)
+        if not is_valid:
+            return position
 
 
-def _skip(text: str, at: int) -> int:
-    space = _SPACE.match(text, at)
-    return space.end() if space is not None else at
+def _skip(text: str, position: int) -> int:
+    space = _SPACE.match(text, position)
+    return space.end() if space is not None else position
 
 
-def _key(text: str, at: int, stack: list[str]) -> tuple[int, bool]:
-    """Offset of the next value, after its key in an object, and whether key and colon are there."""
-    if stack[-1] != "{":
-        return at, True
-    key = _SCALAR.match(text, at) if text.startswith('"', at) else None
+def _key(text: str, position: int, open_brackets: list[str]) -> tuple[int, bool]:
+    """Reads the key of the next value if it is in an object: the offset after it, and whether key and colon are valid."""
+    if open_brackets[-1] != "{":
+        return position, True
+    key = _SCALAR.match(text, position) if text.startswith('"', position) else None
     if key is None:
-        return at, False
+        return position, False
     colon = _skip(text, key.end())
     return (_skip(text, colon + 1), True) if text.startswith(":", colon) else (colon, False)

@@ -1,4 +1,4 @@
-"""Memory layouts: dimension order, tiles and the other suffixes of `{1,0:T(8,128)S(1)}`."""
+"""Memory layouts: the order of dimensions, tiles, and the other suffixes of `{1,0:T(8,128)S(1)}`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from itertools import pairwise
 
 from hlotool.record import Record
 
-__all__ = ["COMBINE", "Layout", "default_layout", "is_left_out", "is_valid_layout"]
+__all__ = ["COMBINE", "Layout", "default_layout", "is_implicit_layout", "is_valid_layout"]
 
 COMBINE = -1
-"""Tile dimension written `*`: combined with the next more minor one."""
+"""A tile dimension that is written `*`: combined with the next more minor one."""
 
 
 class Layout(Record):
-    """How an array lies in memory; the fields are those of XLA's Layout, in the order of the text's suffixes.
+    """The layout of an array in memory; the fields are those of XLA's Layout, in the order of the suffixes in the text.
 
     >>> Layout((1, 0), tiles=((8, 128),), memory_space=1).text
     '{1,0:T(8,128)S(1)}'
@@ -33,11 +33,11 @@ class Layout(Record):
 
     @property
     def text(self) -> str:
-        """With its braces; empty for a plain scalar's layout."""
+        """The text with braces; empty for a scalar's layout without suffixes."""
         if self._text is None:
             suffixes = self._suffixes()
             text = ",".join(map(str, self.minor_to_major)) + (":" + suffixes if suffixes else "")
-            # Kept, since printing a module asks for it once for each instruction.
+            # Cached, since printing a module needs it once for each instruction.
             object.__setattr__(self, "_text", "{" + text + "}" if text else "")
         return self._text or ""
 
@@ -72,17 +72,17 @@ def default_layout(rank: int) -> Layout:
     return Layout(tuple(range(rank - 1, -1, -1)))
 
 
-def is_left_out(layout: Layout | None, rank: int) -> bool:
-    """Whether nobody wrote this layout: `default_layout` gives one object for each rank, and a text that has a layout makes another.
+def is_implicit_layout(layout: Layout | None, rank: int) -> bool:
+    """Whether the layout is not written in the text. Compares identity: an implicit layout is the one object of `default_layout`.
 
-    >>> is_left_out(default_layout(2), 2), is_left_out(Layout((1, 0)), 2)
+    >>> is_implicit_layout(default_layout(2), 2), is_implicit_layout(Layout((1, 0)), 2)
     (True, False)
     """
     return layout is default_layout(rank)
 
 
 def is_valid_layout(layout: Layout, sizes: tuple[int, ...]) -> bool:
-    """Whether XLA takes the layout for an array of these sizes inside a tuple; it does not examine plain arrays."""
+    """Whether XLA accepts the layout for an array of these sizes in a tuple; it does not check those of other arrays."""
     order, rank = layout.minor_to_major, len(sizes)
     if sorted(order) != list(range(rank)) or layout.index_type is not None or layout.pointer_type is not None:
         return False
@@ -91,6 +91,6 @@ def is_valid_layout(layout: Layout, sizes: tuple[int, ...]) -> bool:
     split = [dimension for dimension, _ in layout.split_configs]
     if len(set(split)) != len(split) or not all(0 <= dimension < rank for dimension in split):
         return False
-    # A split configuration counts dimensions from the most major one in memory.
-    ends = [[0, *at, sizes[order[rank - 1 - dimension]]] for dimension, at in layout.split_configs if at]
-    return all(a < b for points in ends for a, b in pairwise(points))
+    # Split configurations number dimensions from the most major one in memory.
+    splits = [[0, *at, sizes[order[rank - 1 - dimension]]] for dimension, at in layout.split_configs if at]
+    return all(a < b for bounds in splits for a, b in pairwise(bounds))

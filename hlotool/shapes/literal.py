@@ -1,6 +1,6 @@
-"""Literals: the values of constants, as source spelling or as bytes.
+"""Literals: the values of constants, as text or as bytes.
 
-Reading, writing and converting them is the work of `text.literals.parse` and its neighbours; nothing here knows a digit.
+`literals` parses, prints and decodes them.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from hlotool.shapes.shape import UNBOUNDED, Shape, tuple_shape
 __all__ = ["ELIDED", "Literal", "element_bytes", "literal_from_bytes", "literal_shape", "tuple_literal"]
 
 ELIDED = "{...}"
-"""Spelling of an array whose values were left out."""
+"""The text of an array whose values have been left out."""
 
 
 class Literal(Record):
     """The value of a constant: an array held as `text` or as `data`, or a tuple of `elements`.
 
-    `text` is the source spelling with normalised braces, whitespace and index comments (a bare `7` or `,`, which XLA fills up with zeros,
-    stays as it is for more than one element); `data` are the values in row-major order and
-    little-endian, one byte for each element under eight bits (integers sign-extended), complex as real part, imaginary part.
-    Two literals are equal when they hold the same shape and spelling or the same shape and bytes, not when they mean the same numbers.
-    The shape is static but for dimensions written `?`, has no `element_size_in_bits`, and is what the constant's own shape becomes.
+    `text` has the elements as written, with normalized braces, whitespace and index comments. A bare `7` or `,`, which XLA completes with
+    zeros, is not expanded. `data` has the values in row-major order, little-endian, with a whole byte for each element of less than eight
+    bits (integers sign-extended), and complex numbers as real part and imaginary part.
+
+    Literals are equal if they have the same shape and text, or the same shape and bytes; the numbers are not compared. `shape` is the result
+    of `literals.parse.literal_shape`: static except for dimensions written `?`, and without `element_size_in_bits`.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> Literal(array_shape("f32", (2,)), "{1, 2.5}").elided
@@ -38,7 +39,7 @@ class Literal(Record):
     elements: tuple[Literal, ...] = ()
     _array: object = None
 
-    # Tuples nest deeper than Python recurses, so values are compared leaf by leaf.
+    # Compared leaf by leaf, since tuples may nest deeper than Python recurses.
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Literal):
@@ -56,25 +57,26 @@ class Literal(Record):
 
     @property
     def array(self) -> object:
-        """What the interpreter keeps here, to decode a constant only once; None before."""
+        """The decoded values, cached here by the interpreter; None if it has not decoded them yet."""
         return self._array
 
     def keep_array(self, array: object) -> None:
+        """Caches the decoded values as `array`."""
         object.__setattr__(self, "_array", array)
 
     @property
     def elided(self) -> bool:
-        """Whether the values are unknown: a `{...}`, or a tuple with one inside."""
+        """Whether the values are unknown: an array written `{...}`, or a tuple that contains one."""
         return any(leaf.text == ELIDED for leaf in self.leaves()) if self.elements else self.text == ELIDED
 
     @property
     def element_count(self) -> int:
-        """How many elements the array holds; those of a tuple are counted together."""
-        # A dimension written ? holds nothing: XLA gives such a literal no elements.
+        """The number of elements of the array, or of all arrays of the tuple together."""
+        # As in XLA, a dimension written `?` has size 0 in a literal.
         return sum(prod(max(size, 0) for size in leaf.shape.dimensions) for leaf in self.leaves() if not leaf.shape.is_tuple)
 
     def leaves(self) -> Iterator[Literal]:
-        """The arrays below, in order, and empty tuples; the literal itself when it is an array."""
+        """The arrays and empty tuples that the literal consists of, in order; the literal itself if it is an array."""
         stack = [self]
         while stack:
             literal = stack.pop()
@@ -85,7 +87,7 @@ class Literal(Record):
 
 
 def tuple_literal(elements: Iterable[Literal]) -> Literal:
-    """The tuple of `elements`.
+    """The tuple literal of `elements`.
 
     >>> tuple_literal(()).shape.text
     '()'
@@ -95,7 +97,7 @@ def tuple_literal(elements: Iterable[Literal]) -> Literal:
 
 
 def literal_shape(shape: Shape) -> Shape:
-    """The shape of a constant's value: without bounds, element sizes in bits and buffers.
+    """The shape of the value of a constant: static and without a buffer or a layout's `element_size_in_bits`, as in XLA.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> literal_shape(array_shape("f32", (2,), (True,))).text
@@ -113,12 +115,14 @@ def literal_shape(shape: Shape) -> Shape:
 
 
 def element_bytes(element: ElementType) -> int:
-    """Size of one element in a literal's data."""
+    """The size of one element in a literal's data, in bytes."""
     return max(element.bits, 8) // 8
 
 
 def literal_from_bytes(shape: Shape, data: bytes) -> Literal:
-    """The array literal with these values: row-major, little-endian, one byte for each element under eight bits.
+    """The array literal with these values: row-major, little-endian, with a whole byte for each element of less than eight bits.
+
+    Raises ValueError if `data` does not have the size of the shape.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> literal_from_bytes(array_shape("s16", (2,)), b"\1\0\2\0").element_count

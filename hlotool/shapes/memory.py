@@ -1,4 +1,4 @@
-"""How much memory an array takes and where its elements lie, as its layout says; no values are moved or read here."""
+"""The size of arrays in memory and the positions of their elements, computed from shapes and layouts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.layout import COMBINE, default_layout
 from hlotool.shapes.shape import UNBOUNDED, Shape
 
-__all__ = ["array_bytes", "data_size", "is_physical_reshape", "readable_bytes", "stored_size"]
+__all__ = ["array_bytes", "data_size", "format_bytes", "is_physical_reshape", "stored_size"]
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -18,12 +18,12 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 def _element_bits(shape: Shape) -> int:
     layout = shape.layout
     bits = ELEMENT_TYPES[shape.element_type].bits
-    # Without E(n) elements of less than a byte take a byte each.
+    # Without E(n), elements of less than a byte take a byte each.
     return layout.element_size_in_bits if layout is not None and layout.element_size_in_bits else max(8, bits)
 
 
 def data_size(shape: Shape) -> int:
-    """Bytes of an array's elements, without what tiles add; bounds count for dynamic dimensions.
+    """The size of an array's elements in bytes, without the padding of tiles; dynamic dimensions count with their bounds.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> data_size(array_shape("bf16", (3, 5)))
@@ -33,7 +33,7 @@ def data_size(shape: Shape) -> int:
 
 
 def stored_size(shape: Shape) -> int:
-    """Bytes of an array in memory, rounded up to whole tiles and to the alignment of its end.
+    """The size of an array in memory in bytes, with the padding of tiles and of the end of the array.
 
     >>> from hlotool.shapes.layout import Layout
     >>> from hlotool.shapes.shape import array_shape
@@ -52,7 +52,7 @@ def stored_size(shape: Shape) -> int:
 
 
 def array_bytes(shape: Shape) -> int:
-    """As `stored_size`; 0 for what is no array of known size, of which nobody can say how it lies in memory.
+    """Like `stored_size`, but 0 for shapes other than arrays and for arrays of unknown size.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> array_bytes(array_shape("f32", (3, 5))), array_bytes(array_shape("f32", (UNBOUNDED,)))
@@ -62,10 +62,10 @@ def array_bytes(shape: Shape) -> int:
     return 0 if row is None or not row.bits or UNBOUNDED in shape.dimensions else stored_size(shape)
 
 
-def readable_bytes(count: int) -> str:
-    """A size in the unit that suits it.
+def format_bytes(count: int) -> str:
+    """A size in bytes as text, in the largest unit that fits.
 
-    >>> readable_bytes(512), readable_bytes(3 << 29)
+    >>> format_bytes(512), format_bytes(3 << 29)
     ('512 B', '1.5 GiB')
     """
     size, unit = float(count), 0
@@ -75,25 +75,25 @@ def readable_bytes(count: int) -> str:
 
 
 def _tiled(sizes: list[int], tile: Sequence[int]) -> list[int]:
-    """Sizes from the most major dimension on, of which the tile covers the last ones: numbers of tiles, then the tile itself."""
+    """Tiles the last dimensions of `sizes`, which begin with the most major one: the numbers of tiles, then the tile's own sizes."""
     sizes = [1] * (len(tile) - len(sizes)) + sizes
-    whole, covered = sizes[: len(sizes) - len(tile)], sizes[len(sizes) - len(tile) :]
+    outer, covered = sizes[: len(sizes) - len(tile)], sizes[len(sizes) - len(tile) :]
     counts: list[int] = []
     inner: list[int] = []
-    carried = 1
+    combined = 1
     for size, part in zip(covered, tile, strict=True):
         if part == COMBINE:
-            carried *= size
+            combined *= size
             continue
-        # A tile of size 0 is no tile; whoever judges layouts reports it.
-        counts.append(-(-size * carried // max(part, 1)))
+        # A tile of size 0 is invalid, which the verifier reports.
+        counts.append(-(-size * combined // max(part, 1)))
         inner.append(max(part, 1))
-        carried = 1
-    return [*whole, *counts, *inner, *([carried] if carried != 1 else [])]
+        combined = 1
+    return [*outer, *counts, *inner, *([combined] if combined != 1 else [])]
 
 
 def is_physical_reshape(operand: Shape, result: Shape) -> bool:
-    """Whether a row-major reshape of the operand moves no element, given both layouts; tiled layouts are believed.
+    """Whether a row-major reshape moves no element in memory, given both layouts. Always true for tiled layouts, which are not examined.
 
     >>> from hlotool.shapes.layout import Layout
     >>> from hlotool.shapes.shape import array_shape
@@ -109,17 +109,17 @@ def is_physical_reshape(operand: Shape, result: Shape) -> bool:
 
 
 _Run = list[tuple[int, int]]
-"""Sizes and strides of neighbouring dimensions."""
+"""Sizes and strides of adjacent dimensions."""
 
 
 def _order(shape: Shape) -> Sequence[int]:
-    """Dimensions from the most minor one on; row-major where the layout orders other dimensions than the shape has."""
+    """The dimensions from the most minor one on; row-major if the layout's dimensions are not those of the shape."""
     order = shape.layout.minor_to_major if shape.layout is not None else ()
     return order if sorted(order) == list(range(shape.rank)) else default_layout(shape.rank).minor_to_major
 
 
 def _strided(shape: Shape) -> _Run:
-    """Size and stride of each dimension that has more than one index."""
+    """The size and the stride of each dimension whose size is not 1."""
     strides, step = [0] * shape.rank, 1
     for dimension in _order(shape):
         strides[dimension] = step
@@ -128,7 +128,7 @@ def _strided(shape: Shape) -> _Run:
 
 
 def _matching_runs(first: _Run, second: _Run) -> list[tuple[_Run, _Run]]:
-    """The shortest runs of dimensions on both sides that have the same number of elements."""
+    """Pairs of the shortest runs of dimensions on both sides that have the same number of elements."""
     runs: list[tuple[_Run, _Run]] = []
     i = j = 0
     while i < len(first) and j < len(second):
@@ -147,7 +147,7 @@ def _matching_runs(first: _Run, second: _Run) -> list[tuple[_Run, _Run]]:
 
 
 def _is_same_run(first: _Run, second: _Run) -> bool:
-    """One dimension cut otherwise must be contiguous on both sides, since the cuts lie at different places."""
+    """Whether two matching runs have their elements at the same offsets: both contiguous, with the same smallest stride."""
     return all(_is_contiguous(run) for run in (first, second)) and first[-1][1] == second[-1][1]
 
 

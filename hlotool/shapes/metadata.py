@@ -1,6 +1,6 @@
-"""Where an instruction came from: `metadata={...}` and the stack-frame tables it points into.
+"""The origin of instructions in a program: `metadata={...}` and the tables of stack frames to which it refers.
 
-Kept in canonical text until somebody asks; the regular expressions here read that canonical form only.
+Both are stored as canonical text and decoded on demand; the regular expressions here read only that canonical form.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["FileLocation", "Metadata", "StackFrame", "StackTables", "decode_meta
 
 
 class Metadata(Record):
-    """The fields of XLA's OpMetadata in printed order; zero and empty mean absent, but of the payload, which may be there and empty."""
+    """The fields of XLA's OpMetadata in printed order. Zero and empty mean absent, except for the payload, which may be empty."""
 
     op_type: str = ""
     op_name: str = ""
@@ -31,7 +31,7 @@ class Metadata(Record):
 
     @property
     def text(self) -> str:
-        """Canonical spelling: `{op_name="x" source_line=3}`."""
+        """The canonical text: `{op_name="x" source_line=3}`."""
         return "{" + " ".join(self._parts()) + "}"
 
     def _parts(self) -> list[str]:
@@ -44,7 +44,7 @@ class Metadata(Record):
                 parts.append(f"{name}={{{','.join(map(str, value))}}}")
             elif isinstance(value, int):
                 parts.append(f"{name}={value}")
-            # XLA forgets to escape this one.
+            # XLA does not escape this one.
             elif name == "scheduling_name":
                 parts.append(f'{name}="{value}"' if escape(value) == value else f"{name}={quote(value)}")
             else:
@@ -53,7 +53,7 @@ class Metadata(Record):
 
     @property
     def is_printed_by_xla(self) -> bool:
-        """XLA drops metadata that holds none of these fields."""
+        """Whether XLA prints the metadata; it drops metadata without any of these fields."""
         return bool(
             self.op_type or self.op_name or self.source_file or self.scheduling_name or self.stack_frame_id or self.metadata_payload is not None
         )
@@ -63,7 +63,7 @@ _FIELD = re.compile(r'([a-z_]++)=(?:"((?:[^"\\]++|\\.)*+)"|\{([0-9,]*+)\}|(-?[0-
 
 
 def decode_metadata(text: str) -> Metadata:
-    """The value of a canonical metadata text.
+    """Decodes a canonical metadata text.
 
     >>> decode_metadata('{op_name="a/b" source_line=3}').source_line
     3
@@ -80,6 +80,8 @@ def decode_metadata(text: str) -> Metadata:
 
 
 class FileLocation(Record):
+    """A range of lines and columns in a file and a function, which are given by their row numbers in the tables."""
+
     file_name_id: int
     function_name_id: int
     line: int
@@ -89,14 +91,14 @@ class FileLocation(Record):
 
 
 class StackFrame(Record):
-    """`parent_frame_id` as written in text: one more than the parent's row number, 1 for none."""
+    """A call site. `parent_frame_id` is as in the text: one more than the row number of the caller's frame, 1 if there is none."""
 
     file_location_id: int
     parent_frame_id: int
 
 
 class StackTables(Record):
-    """The four tables; ids count from 1."""
+    """The four tables of a module's header; row numbers count from 1."""
 
     file_names: tuple[str, ...]
     function_names: tuple[str, ...]
@@ -105,7 +107,7 @@ class StackTables(Record):
 
     @property
     def text(self) -> str:
-        """As XLA prints it below the header: four blocks, each followed by a empty line."""
+        """The tables as XLA prints them after the header: four blocks, each followed by an empty line."""
         blocks = [
             ["FileNames", *(f"{k} {quote(name)}" for k, name in enumerate(self.file_names, 1))],
             ["FunctionNames", *(f"{k} {quote(name)}" for k, name in enumerate(self.function_names, 1))],
@@ -134,13 +136,13 @@ _FRAME_ROW = re.compile(r"^[0-9]+ \{file_location_id=(-?[0-9]+) parent_frame_id=
 
 
 def decode_stack_tables(text: str) -> StackTables:
-    """The value of tables in canonical text."""
-    functions_at = text.index("\nFunctionNames\n")
-    locations_at = text.index("\nFileLocations\n", functions_at)
-    frames_at = text.index("\nStackFrames", locations_at)
+    """Decodes tables of stack frames in canonical text."""
+    functions = text.index("\nFunctionNames\n")
+    locations = text.index("\nFileLocations\n", functions)
+    frames = text.index("\nStackFrames", locations)
     return StackTables(
-        tuple(unescape(m[1]) for m in _NAME_ROW.finditer(text, 0, functions_at)),
-        tuple(unescape(m[1]) for m in _NAME_ROW.finditer(text, functions_at, locations_at)),
-        tuple(FileLocation(*map(int, m.groups())) for m in _LOCATION_ROW.finditer(text, locations_at, frames_at)),
-        tuple(StackFrame(*map(int, m.groups())) for m in _FRAME_ROW.finditer(text, frames_at)),
+        tuple(unescape(m[1]) for m in _NAME_ROW.finditer(text, 0, functions)),
+        tuple(unescape(m[1]) for m in _NAME_ROW.finditer(text, functions, locations)),
+        tuple(FileLocation(*map(int, m.groups())) for m in _LOCATION_ROW.finditer(text, locations, frames)),
+        tuple(StackFrame(*map(int, m.groups())) for m in _FRAME_ROW.finditer(text, frames)),
     )

@@ -1,7 +1,4 @@
-"""Which devices take part in a collective together: replica groups as lists, as a transposed iota, or as axes of a mesh.
-
-Whether the ids fit the module's counts and the operands is not asked here.
-"""
+"""Replica groups, the groups of devices that take part in a collective: as lists, as a transposed iota, or as axes of a mesh."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ class ReplicaGroups(Record):
 
     @property
     def text(self) -> str:
-        """Text that XLA reads back as these groups."""
+        """The text that XLA reads back as these groups."""
         if not self._text:
             object.__setattr__(self, "_text", self.spell())
         return self._text
@@ -44,11 +41,11 @@ class ReplicaGroups(Record):
         return self.text
 
     def __bool__(self) -> bool:
-        """False for `{}`, which stands for one group of all devices."""
+        """False for `{}`, which means one group of all devices."""
         return bool(self.lists) or self.tile is not None or self.mesh is not None
 
     def spell(self, *, exact: bool = True) -> str:
-        """Its text; XLA (`exact=False`) does not escape the names of axes."""
+        """The text; with `exact=False` as XLA prints it, which does not escape the names of axes."""
         if self.tile is not None:
             return self.tile.text
         if self.mesh is not None:
@@ -57,7 +54,7 @@ class ReplicaGroups(Record):
 
     @property
     def group_count(self) -> int:
-        """Number of groups, without writing them out; 0 for `{}`."""
+        """The number of groups, computed without expanding them; 0 for `{}`."""
         if self.tile is not None:
             return self.tile.dimensions[0]
         if self.mesh is None:
@@ -67,19 +64,22 @@ class ReplicaGroups(Record):
 
     @property
     def device_count(self) -> int:
-        """Number of ids in all groups together, without writing them out."""
+        """The number of ids in all groups together, computed without expanding them."""
         if self.tile is not None:
             return self.tile.size
         return sum(map(len, self.lists)) if self.mesh is None else self.mesh.size
 
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """All groups written out; Violation when an iota has another size or there are more than MAX_DEVICES ids."""
+        """All groups as tuples of ids.
+
+        Raises Violation P030 if an iota does not have the number of ids of its groups, or if there are more than MAX_DEVICES ids.
+        """
         if self._groups is None:
-            object.__setattr__(self, "_groups", self._written_out())
+            object.__setattr__(self, "_groups", self._expanded_groups())
         assert self._groups is not None
         return self._groups
 
-    def _written_out(self) -> tuple[tuple[int, ...], ...]:
+    def _expanded_groups(self) -> tuple[tuple[int, ...], ...]:
         if self.tile is not None:
             tile, per_group = self.tile, self.tile.dimensions[1]
         elif self.mesh is not None:
@@ -96,21 +96,21 @@ class ReplicaGroups(Record):
         ids = iter(tile.device_ids())
         return tuple(tuple(islice(ids, per_group)) for _ in range(tile.size // per_group))
 
-    def written_out(self) -> ReplicaGroups:
-        """The same groups as lists: `{{0,1},{2,3}}`."""
+    def as_lists(self) -> ReplicaGroups:
+        """The same groups in the form of lists: `{{0,1},{2,3}}`. Raises Violation like `groups`."""
         return ReplicaGroups(self.groups())
 
     def _split_axes(self) -> tuple[list[list[int]], list[int]]:
-        """For each axis the sizes it is split into, and which of all these dimensions together form the groups.
+        """The sizes into which each axis is split, and the numbers of the resulting dimensions that form the groups.
 
-        XLA splits an axis of which one part is used always into three, where the first or the last may have size one.
+        As in XLA, an axis of which one part is used is split into three, of which the first or the last may have size one.
         """
         assert self.mesh is not None
         parts_of: dict[int, list[AxisRef]] = {}
         for ref in self.axes:
             parts_of.setdefault(ref.axis, []).append(ref)
         split: list[list[int]] = []
-        place: dict[AxisRef, int] = {}
+        numbers: dict[AxisRef, int] = {}
         offset = 0
         for axis, size in enumerate(self.mesh.sizes):
             parts = sorted((ref for ref in parts_of.get(axis, ()) if not ref.is_whole), key=lambda ref: ref.pre_size)
@@ -118,18 +118,18 @@ class ReplicaGroups(Record):
             for ref in parts:
                 if ref.pre_size != done or len(parts) == 1:
                     sizes.append(ref.pre_size // done)
-                place[ref] = offset + len(sizes)
+                numbers[ref] = offset + len(sizes)
                 sizes.append(ref.size)
                 done = ref.next_pre_size
             if done != size or len(parts) < 2:
                 sizes.append(size // done)
-            place[AxisRef(axis)] = offset
+            numbers[AxisRef(axis)] = offset
             split.append(sizes)
             offset += len(sizes)
-        return split, [place[ref] for ref in self.axes]
+        return split, [numbers[ref] for ref in self.axes]
 
     def without_subaxes(self) -> ReplicaGroups:
-        """The same groups over a mesh whose axes are split so that only whole axes are used; other forms stay as they are.
+        """The same groups over a mesh with the used parts as axes of their own; groups in other forms are returned unchanged.
 
         >>> ReplicaGroups(mesh=Mesh(("a",), (8,)), axes=(AxisRef(0, 1, 2), AxisRef(0, 4, 2))).without_subaxes().text
         "mesh['a_0'=2,'a_1'=2,'a_2'=2] {'a_0','a_2'}"
@@ -151,7 +151,7 @@ def _spell_lists(lists: Sequence[Sequence[int]]) -> str:
 
 
 def _letters(number: int) -> str:
-    """a, b, ..., z, aa, ab, ..."""
+    """The letters of a number: a, b, ..., z, aa, ab, ...; empty for -1."""
     out = ""
     while number >= 0:
         out = chr(ord("a") + number % 26) + out
@@ -160,7 +160,7 @@ def _letters(number: int) -> str:
 
 
 def _unique_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Names with letters added where they occur several times or are taken, as XLA names the parts of axes."""
+    """Makes names unique by appending letters, as XLA does for the parts of axes."""
     numbers = {name: count(-1 if occurrences == 1 else 0) for name, occurrences in Counter(names).items()}
     taken: dict[str, None] = {}
     for name in names:

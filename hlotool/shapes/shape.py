@@ -23,19 +23,19 @@ __all__ = [
 ]
 
 UNBOUNDED = -1
-"""Size of a dimension written `?`."""
+"""The size of a dimension written `?`."""
 
 
 def join_elements(texts: Iterable[str]) -> str:
-    """Texts joined by `, `, with XLA's `/*index=5*/` before every fifth."""
+    """Joins texts by `, `, with XLA's index mark `/*index=5*/` before every fifth."""
     return "".join(("" if k == 0 else ", " if k % 5 else f", /*index={k}*/") + text for k, text in enumerate(texts))
 
 
 class Shape(Record):
-    """The type of an instruction's result.
+    """The type of an instruction's result: an array, a tuple, a token, an opaque value or a buffer.
 
-    `element_type` is a name of ELEMENT_TYPES, "tuple" or "buffer"; `dynamic` has a flag for each dimension or is empty when
-    all are static; `layout` is None for everything but arrays; `elements` are the parts of a tuple or the array in a buffer.
+    `element_type` is a name of ELEMENT_TYPES, "tuple" or "buffer". `dynamic` has a flag for each dimension, or is empty if all of them are
+    static. Only arrays have a `layout`. `elements` are the shapes in a tuple, or the array in a buffer.
 
     >>> array_shape("f32", (2, 3)).text
     'f32[2,3]{1,0}'
@@ -64,21 +64,21 @@ class Shape(Record):
 
     @property
     def text(self) -> str:
-        """XLA's print with layouts: `f32[2,3]{1,0}`, `(s32[], f32[4]{0})`."""
+        """The shape as XLA prints it with layouts: `f32[2,3]{1,0}`, `(s32[], f32[4]{0})`."""
         if not self._text:
             object.__setattr__(self, "_text", _text(self, layouts=True))
         return self._text
 
     def keep_text(self, text: str) -> None:
-        """Saves making `text` when a parser knows it already."""
+        """Caches `text`, for a parser that knows the canonical text already."""
         object.__setattr__(self, "_text", text)
 
     @property
     def text_without_layout(self) -> str:
-        """XLA's print without layouts, as signatures show it: `f32[2,3]`."""
+        """The shape as XLA prints it without layouts, for example in signatures: `f32[2,3]`."""
         if self.elements or self._plain_text:
             return self._plain_text or _text(self, layouts=False)
-        # Kept for arrays, of which messages are made before it is known whether anybody wants them.
+        # Cached for arrays, since many messages are built that are never shown.
         object.__setattr__(self, "_plain_text", _text(self, layouts=False))
         return self._plain_text
 
@@ -86,7 +86,7 @@ class Shape(Record):
         return self.text
 
     def __hash__(self) -> int:
-        # Made once and with an explicit stack: tuples have thousands of leaves and may nest deeper than Python recurses.
+        # Cached, since tuples may have thousands of leaves; an explicit stack, since they may nest deeper than Python recurses.
         if not self._hash:
             stack = [self]
             while stack:
@@ -120,7 +120,7 @@ class Shape(Record):
         return f"<shape {self.text}>"
 
     def leaves(self) -> Iterator[Shape]:
-        """The shapes below that are not tuples, in order; the shape itself when it is none."""
+        """The shapes in a tuple that are not tuples, at any depth and in order; the shape itself if it is not a tuple."""
         stack = [self]
         while stack:
             shape = stack.pop()
@@ -130,6 +130,7 @@ class Shape(Record):
                 yield shape
 
     def with_layout(self, layout: Layout | None) -> Shape:
+        """The same shape with another layout."""
         return replace(self, layout=layout)
 
     def with_dimensions(self, dimensions: Iterable[int], dynamic: Iterable[bool] = ()) -> Shape:
@@ -137,13 +138,14 @@ class Shape(Record):
         return array_shape(self.element_type, tuple(dimensions), tuple(dynamic))
 
     def with_element_type(self, element_type: str) -> Shape:
+        """The same shape with another element type."""
         return replace(self, element_type=element_type)
 
 
 def _text(root: Shape, *, layouts: bool) -> str:
     if not root.elements and root.element_type != "tuple":
         return _leaf_text(root, layouts)
-    # An explicit stack: shapes may nest deeper than Python's recursion limit.
+    # An explicit stack, since tuples may nest deeper than Python recurses.
     out: list[str] = []
     stack: list[Shape | str] = [root]
     while stack:
@@ -173,15 +175,25 @@ def _leaf_text(shape: Shape, layouts: bool) -> str:
 
 
 def array_shape(element_type: str, dimensions: tuple[int, ...] = (), dynamic: tuple[bool, ...] = (), layout: Layout | None = None) -> Shape:
-    """An array shape; the layout is the default one unless given, and `dynamic` is normalised to `()` when nothing is dynamic."""
+    """An array shape, by default with a row-major layout; `dynamic` is normalized to `()` if all dimensions are static.
+
+    >>> array_shape("f32", (2, 3), (True, False)).text
+    'f32[<=2,3]{1,0}'
+    """
     return Shape(element_type, dimensions, dynamic if any(dynamic) else (), layout if layout is not None else default_layout(len(dimensions)))
 
 
 def tuple_shape(elements: Iterable[Shape]) -> Shape:
+    """The tuple of these shapes.
+
+    >>> tuple_shape([array_shape("f32"), TOKEN]).text
+    '(f32[], token[])'
+    """
     return Shape("tuple", elements=tuple(elements))
 
 
 def buffer_shape(element: Shape) -> Shape:
+    """The buffer that holds this array: `b(f32[2]{0})`."""
     return Shape("buffer", elements=(element,))
 
 
@@ -190,7 +202,10 @@ OPAQUE = Shape("opaque")
 
 
 def compatible(first: Shape, second: Shape) -> bool:
-    """Equal up to layouts and dynamic marks, unbounded dimensions matching any size: XLA's ShapeUtil::Compatible."""
+    """Whether two shapes are equal except for layouts and dynamic flags, as in XLA's ShapeUtil::Compatible.
+
+    An unbounded dimension equals a dimension of any size.
+    """
     stack = [(first, second)]
     while stack:
         a, b = stack.pop()
@@ -205,12 +220,12 @@ def compatible(first: Shape, second: Shape) -> bool:
 
 
 def _sizes_match(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
-    """Equal sizes, where an unbounded one equals any."""
+    """Whether the sizes are equal; an unbounded size equals any other."""
     return len(first) == len(second) and all(x == y or UNBOUNDED in (x, y) for x, y in zip(first, second, strict=True))
 
 
 def subshape(shape: Shape, index: tuple[int, ...]) -> Shape | None:
-    """The part of a tuple shape at `index`, None when there is none."""
+    """The element of a tuple shape at `index`, a path into nested tuples; None if there is no such element."""
     for k in index:
         if not shape.is_tuple or not 0 <= k < len(shape.elements):
             return None
@@ -219,27 +234,27 @@ def subshape(shape: Shape, index: tuple[int, ...]) -> Shape | None:
 
 
 def with_default_order(root: Shape) -> Shape:
-    """The shape with the default dimension order in every array; tiles and the rest of the layouts stay."""
-    # Post-order with an explicit stack; `made` holds finished parts.
+    """The shape with the default order of dimensions in every array; tiles and other parts of layouts stay."""
+    # Post-order with an explicit stack; `finished` holds the new shapes whose tuples are not finished.
     stack: list[tuple[Shape, bool]] = [(root, False)]
-    made: list[Shape] = []
+    finished: list[Shape] = []
     while stack:
         shape, ready = stack.pop()
         if not shape.elements and shape.layout is not None:
-            made.append(replace(shape, layout=replace(shape.layout, minor_to_major=tuple(range(shape.rank - 1, -1, -1)))))
+            finished.append(replace(shape, layout=replace(shape.layout, minor_to_major=tuple(range(shape.rank - 1, -1, -1)))))
         elif not shape.elements:
-            made.append(shape)
+            finished.append(shape)
         elif not ready:
             stack.append((shape, True))
             stack.extend((element, False) for element in reversed(shape.elements))
         else:
             count = len(shape.elements)
-            made[-count:] = [replace(shape, elements=tuple(made[-count:]))]
-    return made[0]
+            finished[-count:] = [replace(shape, elements=tuple(finished[-count:]))]
+    return finished[0]
 
 
 class ProgramShape(Record):
-    """What a computation takes and gives: the only thing an op definition may know of a called computation."""
+    """The shapes of a computation's parameters and of its result, which are all that an op definition sees of a called computation."""
 
     parameters: tuple[Shape, ...]
     result: Shape

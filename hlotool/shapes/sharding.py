@@ -1,6 +1,6 @@
-"""Shardings, device meshes and tile assignments as immutable values, in the normal form that XLA gives them when it reads them.
+"""Shardings and device meshes, in the normal form to which XLA converts them when it reads them.
 
-Reading text is the codecs' work (`opdefs.codecs.sharding`); nothing here knows of modules, partition counts or instructions.
+`opdefs.codecs.sharding` parses and prints them.
 """
 
 from __future__ import annotations
@@ -32,16 +32,18 @@ __all__ = [
 ]
 
 SUBGROUP_TYPES = ("maximal", "manual", "unreduced", "replicated")
-"""What a trailing tile dimension may mean, in the order to which XLA sorts these dimensions."""
+"""The types of trailing tile dimensions (subgroups), in the order to which XLA sorts these dimensions."""
 
 
 class _Metadata(Protocol):
+    """Metadata of a sharding; `text` has braces."""
+
     @property
     def text(self) -> str: ...
 
 
 class AxisRef(Record):
-    """An axis of a mesh by number, or the part of it `'a':(2)4` with the given size after `pre_size`."""
+    """An axis of a mesh, by number, or a part of one: `'a':(2)4` has `pre_size` 2 and `size` 4, as in XLA's SubAxisInfo."""
 
     axis: int
     pre_size: int = 1
@@ -57,19 +59,19 @@ class AxisRef(Record):
         return self.pre_size * self.size
 
     def extent(self, mesh: Mesh) -> int:
-        """Number of devices along the axis or the part."""
+        """The number of devices along the axis or its part."""
         return self.size or mesh.sizes[self.axis]
 
     def covers(self, part: AxisRef) -> bool:
-        """Whether a part that does not reach over this one's ends lies inside it."""
+        """Whether `part` is in this axis or part; it must not overlap its ends."""
         return self.axis == part.axis and self.pre_size <= part.pre_size and (not self.size or part.pre_size < self.next_pre_size)
 
     def can_join(self, following: AxisRef) -> bool:
-        """Whether the two parts lie side by side on one axis and should have been written as one."""
+        """Whether the two parts are adjacent on one axis, so that they must be written as one part."""
         return bool(self.axis == following.axis and self.size and following.size and self.next_pre_size == following.pre_size)
 
     def can_coexist(self, other: AxisRef) -> bool:
-        """Whether the parts are disjoint and some splitting of the axis has both."""
+        """Whether the parts are disjoint and the axis can be split so that both are parts of it."""
         if self.axis != other.axis:
             return True
         if not self.size or not other.size:
@@ -79,7 +81,7 @@ class AxisRef(Record):
 
 
 class Mesh(Record):
-    """Named axes and, unless the devices are 0, 1, 2, ..., the order of the devices.
+    """A mesh of devices with named axes; `devices` is None if the devices are 0, 1, 2, ... in order.
 
     >>> Mesh(("x", "y"), (2, 4)).spell()
     "mesh['x'=2,'y'=4]"
@@ -91,43 +93,43 @@ class Mesh(Record):
 
     @property
     def size(self) -> int:
-        """Number of devices."""
+        """The number of devices."""
         return prod(self.sizes)
 
     @property
     def tile(self) -> TileAssignment:
-        """The devices, one dimension for each axis."""
+        """The devices as a tile assignment with a dimension for each axis."""
         return TileAssignment(self.sizes, IotaDevices((self.size,), (0,)) if self.devices is None else self.devices)
 
     def spell(self, *, exact: bool = True) -> str:
-        """Its text; XLA (`exact=False`) does not escape the names of axes."""
+        """The text; with `exact=False` as XLA prints it, which does not escape the names of axes."""
         axes = ",".join(f"{_quote_axis(name, exact)}={size}" for name, size in zip(self.names, self.sizes, strict=True))
         if self.devices is None:
             return f"mesh[{axes}]"
         return f"mesh[{axes}], device_ids=({self.devices.text if isinstance(self.devices, IotaDevices) else integers_text(self.devices)})"
 
     def spell_axes(self, axes: Iterable[AxisRef], separator: str = ", ", *, exact: bool = True) -> str:
-        """The texts of axes or parts of axes: `'x', 'y':(1)2`."""
+        """The text of a list of axes or parts of axes: `'x', 'y':(1)2`."""
         return separator.join(_quote_axis(self.names[ref.axis], exact) + (f":({ref.pre_size}){ref.size}" if ref.size else "") for ref in axes)
 
     def contains_all(self, axes: Sequence[AxisRef]) -> bool:
-        """Whether these are all axes in order, where an axis of size one may be missing."""
-        named = [ref.axis for ref in axes]
-        needed = {axis for axis, size in enumerate(self.sizes) if size != 1}
-        return all(ref.is_whole for ref in axes) and named == sorted(set(named)) and needed.issubset(named)
+        """Whether `axes` are all axes in order; an axis of size one may be missing."""
+        numbers = [ref.axis for ref in axes]
+        required = {axis for axis, size in enumerate(self.sizes) if size != 1}
+        return all(ref.is_whole for ref in axes) and numbers == sorted(set(numbers)) and required.issubset(numbers)
 
     def split(self, axes: Iterable[AxisRef]) -> list[AxisRef]:
-        """The finest parts of all axes, in order, that the given parts cut the mesh into."""
+        """The smallest parts into which the parts in `axes` split all axes of the mesh, in order."""
         cuts: list[set[int]] = [{1, size} for size in self.sizes]
         for ref in axes:
             if ref.size:
                 cuts[ref.axis] |= {ref.pre_size, ref.next_pre_size}
         parts = []
-        for axis, points in enumerate(map(sorted, cuts)):
-            if len(points) <= 2:
+        for axis, bounds in enumerate(map(sorted, cuts)):
+            if len(bounds) <= 2:
                 parts.append(AxisRef(axis))
             else:
-                parts += [AxisRef(axis, low, high // low) for low, high in pairwise(points)]
+                parts += [AxisRef(axis, low, high // low) for low, high in pairwise(bounds)]
         return parts
 
 
@@ -136,16 +138,16 @@ def _quote_axis(name: str, exact: bool) -> str:
 
 
 class DimensionSharding(Record):
-    """The axes that split one array dimension, major to minor; `is_open` is the `?` that lets propagation add axes."""
+    """The axes that split an array dimension, from major to minor. `is_open` is the `?` that lets propagation add axes."""
 
     axes: tuple[AxisRef, ...] = ()
     is_open: bool = False
 
 
 class NamedSharding(Record):
-    """`mesh['x'=2,'y'=4], [{'x'}, {}], replicated={'y'}`: each array dimension names the mesh axes that split it.
+    """`mesh['x'=2,'y'=4], [{'x'}, {}], replicated={'y'}`: the mesh axes that split each array dimension.
 
-    `reduction` is "max" or "min" for unreduced axes that newer builds combine otherwise than by a sum.
+    `reduction` is "max" or "min" if unreduced axes are combined by that operation instead of a sum, which newer versions of XLA can do.
     """
 
     mesh: Mesh
@@ -156,16 +158,16 @@ class NamedSharding(Record):
     reduction: str = ""
 
     def axes(self) -> list[AxisRef]:
-        """Every axis or part of one that is named anywhere."""
+        """All axes and parts of axes of the sharding, in the order of the text."""
         return [*(ref for dimension in self.dimensions for ref in dimension.axes), *self.replicated, *self.unreduced, *self.manual]
 
     @property
     def tile_counts(self) -> tuple[int, ...]:
-        """Into how many parts each array dimension is cut."""
+        """The number of parts into which each array dimension is split."""
         return tuple(prod(ref.extent(self.mesh) for ref in dimension.axes) for dimension in self.dimensions)
 
     def spell(self, *, exact: bool = True) -> str:
-        """Its text without braces and metadata."""
+        """The text without braces and metadata; with `exact=False` as XLA prints it."""
         return f"{self.mesh.spell(exact=exact)}, {self._spell_axes(exact)}"
 
     def _spell_axes(self, exact: bool) -> str:
@@ -187,14 +189,14 @@ class NamedSharding(Record):
         return ", ".join(out)
 
     def as_tiled(self) -> Sharding:
-        """The same placement as a tile assignment: manual, unreduced and all remaining axes become trailing dimensions."""
+        """The same sharding as a tile assignment, with trailing dimensions for the manual, the unreduced and all other axes."""
         parts = self.mesh.split(self.axes())
-        of_axis = {axis: list(group) for axis, group in groupby(range(len(parts)), key=lambda k: parts[k].axis)}
+        parts_of_axis = {axis: list(group) for axis, group in groupby(range(len(parts)), key=lambda k: parts[k].axis)}
         order: list[int] = []
         counts: list[int] = []
 
         def append(axes: Iterable[AxisRef]) -> None:
-            covered = [k for ref in axes for k in of_axis[ref.axis] if ref.covers(parts[k])]
+            covered = [k for ref in axes for k in parts_of_axis[ref.axis] if ref.covers(parts[k])]
             order.extend(covered)
             counts.append(prod(parts[k].extent(self.mesh) for k in covered))
 
@@ -213,16 +215,16 @@ class NamedSharding(Record):
             counts.pop()
         else:
             subgroups.append("replicated")
-        whole = self.mesh.tile.with_dimensions(part.extent(self.mesh) for part in parts).transposed(order)
-        return tiled(whole.with_dimensions(counts), subgroups)
+        tile = self.mesh.tile.with_dimensions(part.extent(self.mesh) for part in parts).transposed(order)
+        return tiled(tile.with_dimensions(counts), subgroups)
 
 
 class Sharding(Record):
-    """Where the parts of a value lie; make tiled ones with `tiled` and tuples with `tuple_sharding`.
+    """The devices that hold the parts of a value; use `tiled` and `tuple_sharding` to make those of these kinds.
 
-    `kind` is "replicated", "maximal" (all on `device`), "maximal_mesh" (the same, named), "manual", "unknown", "unreduced",
-    "tiled" (`tile`, whose last dimensions mean `subgroups`), "named" (`named`) or "tuple" (`elements`, one for each leaf).
-    `shard_group` is ("shard_as" or "shard_like", number). Metadata has a `text` with braces.
+    `kind` is "replicated", "maximal" (everything on `device`), "maximal_mesh" (the same, written as a mesh), "manual", "unknown",
+    "unreduced", "tiled" (by `tile`, whose last dimensions have the types in `subgroups`), "named" (by `named`) or "tuple" (`elements` has a
+    sharding for each leaf). `shard_group` is ("shard_as" or "shard_like", number).
 
     >>> tiled(TileAssignment((2, 2), (3, 2, 1, 0)), ("replicated",)).text
     '{devices=[2,2]2,3,0,1 last_tile_dim_replicate}'
@@ -245,7 +247,7 @@ class Sharding(Record):
 
     @property
     def text(self) -> str:
-        """Text that XLA reads back as this sharding."""
+        """The text that XLA reads back as this sharding."""
         if not self._text:
             object.__setattr__(self, "_text", self.spell())
         return self._text
@@ -257,7 +259,7 @@ class Sharding(Record):
         return self._hash
 
     def spell(self, *, exact: bool = True, metadata: bool = True) -> str:
-        """Its text; with `exact=False` byte for byte what XLA prints, even where XLA cannot read that."""
+        """The text; with `exact=False` byte for byte as XLA prints it, even where XLA cannot read its own print."""
         if self.is_tuple:
             cached = exact and metadata
             return "{" + join_elements(element.text if cached else element.spell(exact=exact, metadata=metadata) for element in self.elements) + "}"
@@ -281,24 +283,27 @@ class Sharding(Record):
             return self.kind
         tile, subgroups = self.tile, self.subgroups
         if exact and not tile.dimensions:
-            # XLA makes this of subgroups of size one, but cannot read `devices=[]`.
+            # XLA prints `devices=[]` if all subgroups have size one, but cannot read that.
             tile, subgroups = tile.with_dimensions((1, 1)), ("manual", "replicated")
         elif exact and subgroups == ("unreduced",) and tile.dimensions[-1] == tile.size and not tile.is_miscounted:
-            # XLA would read `{unreduced}` without the second subgroup, which it drops.
+            # Without the second subgroup, which XLA drops, it would read `{unreduced}`.
             tile, subgroups = tile.with_dimensions((*tile.dimensions, 1)), ("unreduced", "replicated")
         if subgroups == ("replicated",):
             return f"devices={tile.text} last_tile_dim_replicate"
         return f"devices={tile.text}" + (f" last_tile_dims={{{', '.join(subgroups)}}}" if subgroups else "")
 
     def completed(self) -> Sharding:
-        """A miscounted list cut or filled up as XLA does; it stays as written until then, so that a verifier can tell."""
+        """The sharding with a miscounted device list truncated or extended as in XLA.
+
+        Until this is called, the list is as written, so that the verifier can report it.
+        """
         if self.tile is None or not self.tile.is_miscounted:
             return self
-        whole = replace(self.tile, devices=self.tile.device_ids())
-        return replace(tiled(whole, self.subgroups), shard_group=self.shard_group, metadata=self.metadata)
+        tile = replace(self.tile, devices=self.tile.device_ids())
+        return replace(tiled(tile, self.subgroups), shard_group=self.shard_group, metadata=self.metadata)
 
     def as_tiled(self) -> Sharding:
-        """A named sharding as the tile assignment that places it the same way; any other sharding as it is."""
+        """The equivalent tiled sharding of a named one; other shardings are returned unchanged."""
         if self.kind == "maximal_mesh":
             return replace(self, kind="maximal")
         if self.named is None:
@@ -306,14 +311,16 @@ class Sharding(Record):
         return replace(self.named.as_tiled(), metadata=self.metadata)
 
     def tile_assignment(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Tile dimensions, those of subgroups included, and the device of each tile; both empty when no devices are named.
+        """The tile dimensions, including those of subgroups, and the device of each tile; both are empty if the sharding names no devices.
+
+        Raises Violation P024 for a tuple sharding.
 
         >>> from hlotool.shapes.tiles import iota_devices
         >>> tiled(TileAssignment((2, 2), iota_devices((2, 2), (1, 0)))).tile_assignment()
         ((2, 2), (0, 2, 1, 3))
         """
         if self.is_tuple:
-            raise Violation("P024", "sharding", "a tuple sharding has a tile assignment for each leaf")
+            raise Violation("P024", "sharding", "a tuple sharding has no tile assignment; its elements have one each")
         placement = self.as_tiled()
         if placement.kind == "maximal":
             return (1,), (placement.device,)
@@ -323,14 +330,14 @@ class Sharding(Record):
 
     @property
     def tile_counts(self) -> tuple[int, ...] | None:
-        """Into how many parts each array dimension is cut; None when the sharding says nothing about dimensions."""
+        """The number of parts into which each array dimension is split; None if the sharding has no tiles."""
         if self.named is not None:
             return self.named.tile_counts
         return None if self.tile is None else self.tile.dimensions[: len(self.tile.dimensions) - len(self.subgroups)]
 
     @property
     def num_devices(self) -> int:
-        """Number of tiles or of devices in the mesh, 1 for maximal, 0 where no devices are named; the largest of a tuple's."""
+        """The number of tiles or of devices in the mesh: 1 for maximal, 0 if no devices are named, the maximum for a tuple."""
         if self.is_tuple:
             return max((element.num_devices for element in self.elements), default=0)
         if self.named is not None:
@@ -341,18 +348,24 @@ class Sharding(Record):
 
 
 REPLICATED = Sharding("replicated")
+"""Every device holds the whole value."""
 
 
 def tuple_sharding(elements: Iterable[Sharding]) -> Sharding:
-    """One sharding for each leaf of a tuple, nested tuples flattened."""
+    """The sharding of a tuple; `elements` has one for each leaf, also of nested tuples.
+
+    >>> tuple_sharding([REPLICATED, Sharding("manual")]).text
+    '{{replicated}, {manual}}'
+    """
     return Sharding("tuple", elements=tuple(elements))
 
 
 def tiled(tile: TileAssignment, subgroups: Sequence[str] = ()) -> Sharding:
-    """A sharding by tiles in XLA's normal form; the last dimensions of `tile` mean `subgroups`, one each.
+    """A tiled sharding in XLA's normal form; each of `subgroups` is the type of one of the last dimensions of `tile`.
 
-    XLA merges subgroup dimensions of one type, drops those of size one, sorts them by type with "replicated" last, sorts the
-    devices within a replicated group, and calls a single tile replicated, manual or unreduced outright.
+    XLA merges the dimensions of subgroups of one type, drops those of size one, sorts them by type with "replicated" last, and sorts the
+    devices in a replicated subgroup. A single tile becomes a replicated, manual or unreduced sharding. Raises Violation S017 if there are
+    more subgroups than dimensions, or if a dimension is not positive.
 
     >>> from hlotool.shapes.tiles import iota_devices
     >>> tiled(TileAssignment((2, 2), iota_devices((4,))), ("manual", "manual")).text
@@ -360,7 +373,7 @@ def tiled(tile: TileAssignment, subgroups: Sequence[str] = ()) -> Sharding:
     """
     rank = len(tile.dimensions) - len(subgroups)
     if rank < 0:
-        raise Violation("S017", "sharding", f"{len(subgroups)} last_tile_dims for {len(tile.dimensions)} tile dimensions")
+        raise Violation("S017", "sharding", f"last_tile_dims has {len(subgroups)} types, but there are only {len(tile.dimensions)} tile dimensions")
     if not subgroups or tile.is_miscounted:
         return Sharding("tiled", tile=tile, subgroups=tuple(subgroups))
     if len(set(subgroups)) == 1 and subgroups[0] != "maximal" and prod(tile.dimensions[:rank]) == 1:
@@ -383,9 +396,9 @@ def tiled(tile: TileAssignment, subgroups: Sequence[str] = ()) -> Sharding:
 
 
 def expand(sharding: Sharding, leaf_count: int) -> Sharding:
-    """A sharding for all leaves of a tuple, written once, as a tuple sharding; a tuple sharding stays as it is.
+    """The tuple sharding with `sharding` for each leaf; a tuple sharding is returned unchanged.
 
-    The empty tuple has one entry too, as in XLA.
+    As in XLA, the sharding of an empty tuple has one element.
 
     >>> expand(REPLICATED, 2).text
     '{{replicated}, {replicated}}'
@@ -397,13 +410,13 @@ def expand(sharding: Sharding, leaf_count: int) -> Sharding:
 
 @lru_cache(maxsize=256)
 def _repeated(sharding: Sharding, times: int) -> Sharding:
-    """One object for equal ones: a line that copies a long tuple is short, and there may be thousands of them."""
+    """Cached, since thousands of short lines may each have a long tuple as their result."""
     return tuple_sharding((sharding,) * times)
 
 
 def check_against_shape(sharding: Sharding, shape: Shape) -> Sharding:
-    """The sharding that XLA gives an instruction of this shape: expanded for tuples.
+    """The sharding that XLA's parser gives an instruction of this shape: expanded if the shape is a tuple.
 
-    Neither the number of a tuple sharding's entries nor any rank is checked here: XLA's parser accepts all of them.
+    Ranks and the number of elements of a tuple sharding are not checked, as in XLA's parser.
     """
     return expand(sharding, sum(1 for _ in shape.leaves())) if shape.is_tuple else sharding

@@ -1,6 +1,6 @@
 """Strings of the text format: C escapes and raw dictionaries.
 
-A value is kept as str; bytes that are not UTF-8 are surrogate escapes.
+Values are str; bytes that are not UTF-8 are represented by surrogate escapes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _RAW = re.compile(r'[{}]|"(?:[^"\\]++|\\.)*+"|"', re.DOTALL)
 
 
 def unescape(text: str) -> str:
-    r"""Undoes C escapes; ValueError when one is unknown or out of range.
+    r"""Replaces C escapes by the characters that they stand for. Raises ValueError if one is unknown or out of range.
 
     >>> unescape(r"a\tb \101 \303\251")
     'a\tb A é'
@@ -51,12 +51,12 @@ def _unescape_one(match: re.Match[bytes]) -> bytes:
 
 
 def unquote(token: str) -> str:
-    """The value of a quoted string token; ValueError for a bad escape."""
+    """The value of a quoted string token. Raises ValueError for an invalid escape."""
     return unescape(token[1:-1])
 
 
 def escape(value: str) -> str:
-    r"""C-escapes as XLA does: bytes outside printable ASCII become three octal digits.
+    r"""Adds C escapes as XLA does: bytes outside printable ASCII become three octal digits.
 
     >>> escape("it's é")
     "it\\'s \\303\\251"
@@ -70,13 +70,14 @@ def _escape_one(match: re.Match[str]) -> str:
 
 
 def quote(value: str) -> str:
+    """The value, escaped and in double quotes."""
     return f'"{escape(value)}"'
 
 
 def raw_dict_end(text: str, start: int) -> int:
-    """Offset after the raw dictionary that starts with the brace at `start`; -1 when it never closes.
+    """The end of the raw dictionary that starts with the brace at `start`; -1 if it is never closed.
 
-    Only double-quoted strings protect braces.
+    Braces in double-quoted strings do not count; single quotes have no meaning.
     """
     depth = 0
     for match in _RAW.finditer(text, start):
@@ -88,11 +89,11 @@ def raw_dict_end(text: str, start: int) -> int:
             if not depth:
                 return match.end()
         elif brace == '"':
-            # A string that never ends holds everything after it.
+            # A string that is not closed extends to the end of the text.
             return -1
     return -1
 
 
 def is_raw_dict(value: str) -> bool:
-    """Whether the whole value is one raw dictionary, which XLA prints without quotes."""
+    """Whether the value as a whole is a raw dictionary, which XLA prints without quotes."""
     return value.startswith("{") and raw_dict_end(value, 0) == len(value)

@@ -1,7 +1,4 @@
-"""Assignments of devices to tiles, as lists or in the iota form `[4,2]<=[2,4]T(1,0)`, in the normal form that XLA gives them.
-
-Reading text is the codecs' work; nothing here knows what is tiled.
-"""
+"""Assignments of devices to tiles, as lists or as transposed iotas (`[4,2]<=[2,4]T(1,0)`), in XLA's normal form."""
 
 from __future__ import annotations
 
@@ -14,15 +11,16 @@ from hlotool.record import Record, replace
 __all__ = ["MAX_DEVICES", "IotaDevices", "TileAssignment", "integers_text", "iota_devices"]
 
 MAX_DEVICES = 1 << 24
-"""No list of devices longer than this is ever written out: `[1000000000]<=[1000000000]` is a short text."""
+"""The longest list of devices to which an iota is expanded; the text `[1000000000]<=[1000000000]` is short."""
 
 
 def integers_text(values: Iterable[int]) -> str:
+    """The values joined by commas."""
     return ",".join(map(str, values))
 
 
 def _strided(extents_and_strides: Iterable[tuple[int, int]]) -> list[int]:
-    """Offsets of all elements of a strided array, the last dimension running fastest."""
+    """The offsets of all elements of a strided array, in row-major order."""
     offsets = [0]
     for extent, stride in extents_and_strides:
         offsets = [offset + k * stride for offset in offsets for k in range(extent)]
@@ -37,7 +35,7 @@ def _strides(extents: Sequence[int]) -> list[int]:
 
 
 class IotaDevices(Record):
-    """Devices 0, 1, 2, ... reshaped and transposed, as `[4,2]T(1,0)` says; make it with `iota_devices`.
+    """The devices 0, 1, 2, ... reshaped and transposed, as in `[4,2]T(1,0)`; use `iota_devices` to get the normal form.
 
     >>> IotaDevices((2, 3), (1, 0)).ids()
     (0, 3, 1, 4, 2, 5)
@@ -57,47 +55,47 @@ class IotaDevices(Record):
         return prod(self.reshape)
 
     def ids(self) -> tuple[int, ...]:
-        """All ids in order; Violation when there are more than MAX_DEVICES or the transposition is no permutation."""
+        """All ids in order. Raises Violation P026 for more than MAX_DEVICES ids, or if `permutation` is not one."""
         if sorted(self.permutation) != list(range(len(self.reshape))) or min(self.reshape) < 0:
             raise Violation("P026", "sharding", f"{self.text} does not transpose a list of devices")
         if self.size > MAX_DEVICES:
-            raise Violation("P026", "sharding", f"a list of {self.size} devices is too long to be written out")
+            raise Violation("P026", "sharding", f"a list of {self.size} devices is too long to expand")
         strides = _strides(self.reshape)
         return tuple(_strided((self.reshape[k], strides[k]) for k in self.permutation))
 
     def transposed(self, dimensions: Sequence[int], order: Sequence[int]) -> IotaDevices | None:
-        """These devices, laid out over `dimensions` and transposed by `order`; None where XLA falls back to a list.
+        """These devices arranged in an array of `dimensions`, transposed by `order`; None where XLA falls back to a list.
 
-        A reshape dimension that reaches over the end of a tile dimension is cut there, if it divides.
+        A reshape dimension that crosses the end of a tile dimension is split there, if the sizes divide.
         """
         if len(self.reshape) == 1:
             return iota_devices(dimensions, order)
         if prod(dimensions) != self.size or min(*self.reshape, *dimensions) <= 0:
-            raise Violation("P026", "sharding", f"{self.size} devices for tiling of {prod(dimensions)}")
+            raise Violation("P026", "sharding", f"{self.size} devices for {prod(dimensions)} tiles")
         pieces: dict[int, list[int]] = {dimension: [] for dimension in self.permutation}
         parts: list[list[tuple[int, int]]] = []
-        left = [(dimension, self.reshape[dimension]) for dimension in reversed(self.permutation)]
+        remaining = [(dimension, self.reshape[dimension]) for dimension in reversed(self.permutation)]
         for extent in dimensions:
             rest, part = extent, []
             while rest > 1:
-                dimension, size = left.pop()
-                taken = min(rest, size)
-                if max(rest, size) % taken:
+                dimension, size = remaining.pop()
+                factor = min(rest, size)
+                if max(rest, size) % factor:
                     return None
-                if size > taken:
-                    left.append((dimension, size // taken))
+                if size > factor:
+                    remaining.append((dimension, size // factor))
                 part.append((dimension, len(pieces[dimension])))
-                pieces[dimension].append(taken)
-                rest //= taken
+                pieces[dimension].append(factor)
+                rest //= factor
             parts.append(part)
         starts = [0]
         for dimension in range(len(self.reshape)):
             starts.append(starts[-1] + len(pieces[dimension]))
         sizes = [size for dimension in range(len(self.reshape)) for size in pieces[dimension]]
-        return iota_devices(sizes, [starts[dimension] + k for at in order for dimension, k in parts[at]])
+        return iota_devices(sizes, [starts[dimension] + k for tile_dimension in order for dimension, k in parts[tile_dimension]])
 
     def with_sorted_minor(self, count: int) -> IotaDevices | None:
-        """The same devices with every run of `count` sorted; None when the runs do not follow the dimensions."""
+        """The same devices with every run of `count` devices sorted; None if a run is not made of whole dimensions or factors of them."""
         if min(self.reshape) <= 0 or count <= 0:
             return None
         major, minor, rest = list(self.permutation), [], count
@@ -116,7 +114,9 @@ class IotaDevices(Record):
 
 
 def iota_devices(reshape: Sequence[int], permutation: Sequence[int] = (0,)) -> IotaDevices:
-    """The iota in XLA's normal form: no dimension of size one, dimensions that stay together joined.
+    """The iota in XLA's normal form: without dimensions of size one, and with adjacent dimensions joined that stay adjacent.
+
+    Raises Violation P026 if `permutation` is not one, or if a product of sizes does not fit into 64 bits.
 
     >>> iota_devices((1, 8), (1, 0)).text, iota_devices((3, 4, 5), (1, 2, 0)).text
     ('[8]', '[3,20]T(1,0)')
@@ -128,7 +128,7 @@ def iota_devices(reshape: Sequence[int], permutation: Sequence[int] = (0,)) -> I
         kept = {old: new for new, old in enumerate(k for k, size in enumerate(sizes) if size != 1)}
         if len(kept) != len(sizes):
             moved = [kept[k] for k in order if k in kept]
-            # Only a transposition that is no permutation leaves places open here; XLA finds the old entries there.
+            # An invalid permutation leaves too few entries; XLA then reads old entries of its array.
             order = (moved + order[len(moved) :])[: len(kept)]
             sizes = [sizes[k] for k in kept]
         if any(k >= len(sizes) for k in order):
@@ -142,14 +142,14 @@ def iota_devices(reshape: Sequence[int], permutation: Sequence[int] = (0,)) -> I
             else:
                 base = k
     if any(size >= 1 << 63 for size in sizes):
-        raise Violation("P026", "sharding", f"the product of [{integers_text(reshape)}] does not fit into 64 bits")
+        raise Violation("P026", "sharding", f"the product of [{integers_text(reshape)}] does not fit in 64 bits")
     return IotaDevices(tuple(sizes), tuple(order)) if sizes else IotaDevices((1,), (0,))
 
 
 class TileAssignment(Record):
-    """Which device holds which tile: `[2,4]<=[8]` or `[2,2]0,1,2,3`, row-major over `dimensions`.
+    """The device of each tile, in row-major order of the tiles: `[2,4]<=[8]` or `[2,2]0,1,2,3`.
 
-    XLA accepts another number of devices than tiles, so lists and iotas may be of any size.
+    As in XLA, the number of devices may differ from the number of tiles.
     """
 
     dimensions: tuple[int, ...]
@@ -162,40 +162,41 @@ class TileAssignment(Record):
 
     @property
     def size(self) -> int:
-        """Number of tiles."""
+        """The number of tiles."""
         return prod(self.dimensions)
 
     @property
     def device_count(self) -> int:
-        """Number of devices as written, whatever the number of tiles."""
+        """The number of devices as written, which may differ from the number of tiles."""
         return self.devices.size if isinstance(self.devices, IotaDevices) else len(self.devices)
 
     @property
     def is_permuted(self) -> bool:
-        """Whether an iota is transposed by a permutation; XLA's parser takes any numbers that are in range."""
+        """Whether the transposition of an iota is a permutation; XLA's parser accepts any numbers that are in range."""
         return not isinstance(self.devices, IotaDevices) or sorted(self.devices.permutation) == list(range(len(self.devices.permutation)))
 
     @property
     def is_miscounted(self) -> bool:
-        """Whether a list names another number of devices than there are tiles."""
+        """Whether a list has fewer or more devices than there are tiles."""
         return not isinstance(self.devices, IotaDevices) and len(self.devices) != self.size
 
     def device_ids(self) -> tuple[int, ...]:
-        """One device for each tile; Violation when an iota's size is not the number of tiles or beyond MAX_DEVICES.
+        """The device of each tile. As in XLA, a miscounted list is truncated, or extended with device 0.
 
-        As in XLA, a miscounted list is cut or filled up with device 0.
+        Raises Violation P026 if the size of an iota is not the number of tiles or exceeds MAX_DEVICES.
         """
         if not isinstance(self.devices, IotaDevices):
             return self.devices[: self.size] + (0,) * (self.size - len(self.devices))
         if self.devices.size != self.size:
-            raise Violation("P026", "sharding", f"{self.devices.size} devices for tiling of {self.size}")
+            raise Violation("P026", "sharding", f"{self.devices.size} devices for {self.size} tiles")
         return self.devices.ids()
 
     def with_dimensions(self, dimensions: Iterable[int]) -> TileAssignment:
+        """The same devices in tiles of other dimensions."""
         return replace(self, dimensions=tuple(dimensions))
 
     def transposed(self, order: Sequence[int]) -> TileAssignment:
-        """The tiles with their dimensions in another order."""
+        """The tiles with their dimensions transposed by `order`."""
         dimensions = tuple(self.dimensions[k] for k in order)
         moved = [k for k in order if self.dimensions[k] != 1]
         if moved == sorted(moved):
@@ -208,10 +209,10 @@ class TileAssignment(Record):
         return TileAssignment(dimensions, tuple(ids[offset] for offset in _strided((self.dimensions[k], strides[k]) for k in order)))
 
     def with_sorted_minor(self) -> TileAssignment:
-        """The devices along the last dimension sorted: their order means nothing when that dimension replicates."""
+        """The tiles with the devices along the last dimension sorted, for a replicated dimension, in which their order has no meaning."""
         if isinstance(self.devices, IotaDevices):
             devices = self.devices.with_sorted_minor(self.dimensions[-1])
             if devices is not None:
                 return TileAssignment(self.dimensions, devices)
         ids, run = self.device_ids(), self.dimensions[-1]
-        return TileAssignment(self.dimensions, tuple(k for at in range(0, len(ids), run) for k in sorted(ids[at : at + run])))
+        return TileAssignment(self.dimensions, tuple(k for start in range(0, len(ids), run) for k in sorted(ids[start : start + run])))

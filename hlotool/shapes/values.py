@@ -1,6 +1,6 @@
-"""Immutable values of attributes: windows, paddings, slices, dimension labels, aliases and the rest that is not a plain tuple of ints.
+"""Values of attributes that have a structure: windows, paddings, slices, dimension labels, aliases and others.
 
-Parsing and printing them is the codecs' work (`opdefs.codecs`).
+`opdefs.codecs` parses and prints them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ __all__ = [
     "AliasPair",
     "ConvolutionDimensions",
     "DebugEntry",
-    "Domain",
+    "DomainMetadata",
     "Origin",
     "OriginLeaf",
     "PaddingDimension",
@@ -20,22 +20,22 @@ __all__ = [
     "ResultAccuracy",
     "SliceRange",
     "SparsityConfig",
-    "Statistics",
+    "StatisticsViz",
     "TensorSparsity",
     "WindowDimension",
 ]
 
 
 class Raw(Record):
-    """Text that nobody interpreted: an unknown attribute's value, printed back as it was."""
+    """The value of an unknown attribute: its text, which is printed unchanged."""
 
     text: str
 
 
 class WindowDimension(Record):
-    """One dimension of a `window={size=.. stride=.. pad=.. lhs_dilate=.. rhs_dilate=.. rhs_reversal=..}`.
+    """One dimension of `window={size=.. stride=.. pad=.. lhs_dilate=.. rhs_dilate=.. rhs_reversal=..}`.
 
-    `base_dilation` is lhs_dilate, `window_dilation` rhs_dilate; paddings may be negative.
+    `base_dilation` is lhs_dilate and `window_dilation` is rhs_dilate; paddings may be negative.
     """
 
     size: int
@@ -64,9 +64,9 @@ class SliceRange(Record):
 
 
 class ConvolutionDimensions(Record):
-    """What `dim_labels=b01f_01io->b01f` says: the place of each logical dimension in lhs, kernel and output.
+    """`dim_labels=b01f_01io->b01f`: the number of each logical dimension in input, kernel and output.
 
-    A label that the text leaves out stands at dimension 0, as in XLA; `text` is the spelling, with its `?` for unused dimensions.
+    As in XLA, a label that the text leaves out has number 0. `text` is the canonical text, with `?` for dimensions without a label.
     """
 
     input_batch: int
@@ -82,14 +82,14 @@ class ConvolutionDimensions(Record):
 
 
 class ResultAccuracy(Record):
-    """`result_accuracy={mode=highest}` or `{tolerance={atol=..,rtol=..,ulps=..}}`."""
+    """`result_accuracy={mode=highest}`, or `{tolerance={atol=..,rtol=..,ulps=..}}` with `tolerance` in this order."""
 
     mode: str = "default"
     tolerance: tuple[float, float, int] | None = None
 
 
 class TensorSparsity(Record):
-    """`{sparsity=1x4 dimension=0 stride=1}`; `index` is the newer `idx=`."""
+    """`{sparsity=1x4 dimension=0 stride=1}`; `index` is `idx=`, a later addition to the format."""
 
     sparsity: tuple[int, ...] = ()
     dimension: int = 0
@@ -98,12 +98,14 @@ class TensorSparsity(Record):
 
 
 class SparsityConfig(Record):
+    """`sparsity_config={lhs={...} rhs={...}}`; None for an operand that is dense."""
+
     lhs: TensorSparsity | None = None
     rhs: TensorSparsity | None = None
 
 
 class AliasPair(Record):
-    """An output buffer that shares memory with a parameter or operand; indices are paths into tuples.
+    """An output buffer that shares memory with a parameter or an operand, which has this `number`; indices are paths into tuples.
 
     `kind` is "may-alias" or "must-alias" for a module's input_output_alias, and None for output_to_operand_aliasing.
     """
@@ -114,35 +116,35 @@ class AliasPair(Record):
     kind: str | None = None
 
 
-class Domain(Record):
-    """`domain={kind="sharding", entry=.., exit=..}`."""
+class DomainMetadata(Record):
+    """`domain={kind="sharding", entry=.., exit=..}`, the shardings on both sides of a domain instruction."""
 
     kind: str
     entry: object
     exit: object
 
 
-class Statistics(Record):
-    """`statistics={visualizing_index=1,count_nan=100}`."""
+class StatisticsViz(Record):
+    """`statistics={visualizing_index=1,count_nan=100}`: statistics of a value, by name, and the number of the one to show."""
 
     visualizing_index: int = 0
     values: tuple[tuple[str, float], ...] = ()
 
 
 class OriginLeaf(Record):
-    """One array of the original program: `{"name" {1,0}}`; without a name when the array has no origin."""
+    """An array of the original program: `{"name" {1,0}}`; `name` is None for an array without an origin."""
 
     name: str | None = None
     index: tuple[int, ...] = ()
 
 
 class Origin(Record):
-    """`origin={...}`: a tree of leaves shaped like the instruction's result, as nested tuples; `synthetic` for a synthetic call."""
+    """`origin={...}`: a tree of nested tuples with the structure of the instruction's result; `synthetic` is set for a synthetic call."""
 
     tree: object = ()
     synthetic: bool = False
 
-    # Trees nest deeper than Python recurses.
+    # Compared in flat form, since trees may nest deeper than Python recurses.
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Origin) and self.synthetic == other.synthetic and self.flat() == other.flat()
@@ -154,7 +156,7 @@ class Origin(Record):
         return f"<origin of {sum(isinstance(part, OriginLeaf) for part in self.flat())} arrays>"
 
     def flat(self) -> list[object]:
-        """The tree in pre-order: leaves, and for each inner node the number of its children."""
+        """The tree in pre-order: its leaves, and the number of children of each inner node."""
         parts: list[object] = []
         stack = [self.tree]
         while stack:
@@ -168,7 +170,7 @@ class Origin(Record):
 
 
 class Recovery(Record):
-    """One row of the origin_recovery_table: how to get `old` back from `new`; `module` is the text of a module or None."""
+    """A row of origin_recovery_table: `old` can be computed from `new`, by the module whose text is `module` if that is not None."""
 
     old: OriginLeaf
     new: OriginLeaf
@@ -176,7 +178,7 @@ class Recovery(Record):
 
 
 class DebugEntry(Record):
-    """One row of debug_attributes: an original array and the fields of its records."""
+    """A row of debug_attributes: an array of the original program and the fields of its records, as names and values."""
 
     array: OriginLeaf
     records: tuple[tuple[tuple[str, str], ...], ...]

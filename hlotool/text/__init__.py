@@ -1,1 +1,1 @@
-"""Text to modules and back: reading and locating, literals, parsing, printing, formatting, each in a package of its own."""
+"""Text to modules and back: files and places, parsing, printing, locating, formatting, each in a package of its own."""

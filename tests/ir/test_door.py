@@ -27,7 +27,8 @@ FIELDS = {
     "operands",
     "root",
 }
-MUTATORS = {"add", "append", "clear", "discard", "extend", "insert", "pop", "remove", "reverse", "setdefault", "sort", "update"}
+# Methods that change lists, dictionaries and sets.
+MUTATORS = set("add append clear discard extend insert pop remove reverse setdefault sort update".split())
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if not path.relative_to(PACKAGE).as_posix().startswith(ALLOWED))
 
 

@@ -1,4 +1,4 @@
-"""Hostile texts: success or ParseError, no limit of recursion, and time that grows in step with the text."""
+"""Hostile texts: they parse or raise ParseError, without recursion errors and in time linear in their size."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hlotool.text.parse.parser import parse
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
 
-# Twice the text may take this much more time: more than twice, as the machine may be doing other things.
-MOST = 2.6
+# The highest accepted ratio of times for twice the text; more than 2, since the machine may be busy.
+MAX_RATIO = 2.6
 ATTEMPTS = 6
 
 
 def attempt(text: str | bytes) -> Module | None:
-    """Parses and, when that succeeds, does everything with the module that goes through its whole depth."""
+    """Parses the text; if that succeeds, runs the operations that walk through the whole depth of the module."""
     try:
         module = parse(text)
     except ParseError as error:
@@ -81,7 +81,7 @@ def table_rows(n: int) -> str:
     return f"HloModule m\nFileNames\n{rows}FunctionNames\nFileLocations\nStackFrames\nENTRY e {{ p = f32[] parameter(0) }}"
 
 
-# Texts of a size n. Where they are wrong, they are as deep as can be before that shows.
+# Texts of a size n. Invalid ones are as deep as possible before the error.
 GROWING: dict[str, tuple[Callable[[int], str], int]] = {
     "braces": (lambda n: "{" * n, 50_000),
     "parentheses": (lambda n: "(" * n, 50_000),
@@ -127,8 +127,8 @@ GROWING: dict[str, tuple[Callable[[int], str], int]] = {
     "slashes": (lambda n: entry("/" * n), 200_000),
     "stars": (lambda n: entry("q = f32[2]{0:T(" + "*," * n), 20_000),
     "line comments": (lambda n: entry("// x\n" * n), 50_000),
-    "blanks": (lambda n: " \t\n" * n, 200_000),
-    "blanks in a line": (lambda n: entry("q = f32[]" + " " * n + "negate(p)"), 200_000),
+    "spaces": (lambda n: " \t\n" * n, 200_000),
+    "spaces in a line": (lambda n: entry("q = f32[]" + " " * n + "negate(p)"), 200_000),
     "line ends without instructions": (lambda n: entry("\n" * n), 200_000),
     "word": (lambda n: "a" * n, 200_000),
     "digits": (lambda n: entry("q = f32[" + "1" * n + "] parameter(1)"), 100_000),
@@ -183,9 +183,9 @@ def test_time_is_linear(name: str) -> None:
     single, double = make(size), make(2 * size)
     once = twice = float("inf")
     for _ in range(ATTEMPTS):
-        # The least of several times is the one that nothing else disturbed.
+        # The minimum of several times is the least disturbed by other processes.
         once, twice = min(once, seconds(single)), min(twice, seconds(double))
-        if twice <= MOST * once or twice < 0.05:
+        if twice <= MAX_RATIO * once or twice < 0.05:
             return
     raise AssertionError(f"{size}: {once * 1000:.1f} ms, {2 * size}: {twice * 1000:.1f} ms")
 
@@ -204,7 +204,7 @@ LARGE: dict[str, Callable[[], str | bytes]] = {
     "30,000 computations": lambda: computations(30_000),
     "line of 50 MB": lambda: entry('q = f32[] negate(p), metadata={op_name="' + "x" * 50_000_000 + '"}'),
     "line of 50 MB that does not end": lambda: entry('q = f32[] negate(p), metadata={op_name="' + "x" * 50_000_000),
-    "line of 50 MB of blanks": lambda: entry("q = f32[]" + " " * 50_000_000 + "negate(p)"),
+    "line of 50 MB of spaces": lambda: entry("q = f32[]" + " " * 50_000_000 + "negate(p)"),
     "literal of a million numbers": lambda: entry(f"q = f32[1000,1000] constant({{{', '.join(['{' + ', '.join(['1.25'] * 1000) + '}'] * 1000)}}})"),
     "literal of a million numbers too many": lambda: entry(f"q = f32[10] constant({{{','.join(['1'] * 1_000_000)}}})"),
 }

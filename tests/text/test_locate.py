@@ -1,4 +1,4 @@
-"""The two ways to find a part of an instruction agree: by the expression of the fast path, and by the grammar."""
+"""Both ways to find a part of an instruction agree: the regular expression of the fast path, and the grammar."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILES = sorted([*(HERE / "verify").glob("[a-c]*.hlo"), *(HERE / "ops").glob("[c-
 
 @pytest.mark.parametrize("folder", sorted({path.parent.name for path in FILES}))
 def test_both_ways_agree(folder, monkeypatch):
-    asked = quick = 0
+    total = fast = 0
     for path in FILES:
         if path.parent.name != folder:
             continue
@@ -39,11 +39,11 @@ def test_both_ways_agree(folder, monkeypatch):
                 ]
                 places += [place for name in x.attributes for place in (name, f"{name} value")]
                 for place in map(parse_place, places):
-                    found = locate._quick(text, x.start, x.end, place)
-                    asked += 1
-                    if found is not None:
-                        quick += 1
+                    span = locate._fast_span(text, x.start, x.end, place)
+                    total += 1
+                    if span is not None:
+                        fast += 1
                         with monkeypatch.context() as patch:
-                            patch.setattr(locate, "_quick", lambda *arguments: None)
-                            assert locate.locate(text, x.start, x.end, place) == found, text[x.start : x.end]
-    assert quick > asked / 2
+                            patch.setattr(locate, "_fast_span", lambda *arguments: None)
+                            assert locate.locate(text, x.start, x.end, place) == span, text[x.start : x.end]
+    assert fast > total / 2

@@ -19,7 +19,7 @@ from pathlib import Path
 from random import Random
 
 from generator import Style, random_module
-from mangling import fault, mangled, random_case, width_fault
+from mangling import formatting_fault, mangled, random_mangled, width_fault
 from mutation import (
     Seed,
     disagreement,
@@ -139,17 +139,17 @@ def fuzz_formats(count: int, seed: int, texts: list[str], report: Report) -> Non
         try:
             if texts and number % 2:
                 text = random.choice(texts)
-                case = mangled(text, random, comments=random.choice((0, 0.02, 0.1)), blanks=random.choice((0, 0.02, 0.2)), order=number % 4 == 1)
+                case = mangled(text, random, comments=random.choice((0, 0.02, 0.1)), spaces=random.choice((0, 0.02, 0.2)), order=number % 4 == 1)
             else:
-                case = random_case(number)
+                case = random_mangled(number)
             text = case.text
-            found = fault(case) or (width_fault(case.original, random.choice((40, 60, 100))) if number % 5 == 0 else None)
+            fault = formatting_fault(case) or (width_fault(case.original, random.choice((40, 60, 100))) if number % 5 == 0 else None)
         except Exception as error:
-            found = f"exception {type(error).__name__}: {traceback.format_exc(limit=-3)}"
-        if found:
+            fault = f"exception {type(error).__name__}: {traceback.format_exc(limit=-3)}"
+        if fault:
             report.counts["format"] += 1
             if report.counts["format"] <= report.most:
-                print(f"--- format, number {number}: {found}\n{text!r}\n", flush=True)
+                print(f"--- format, number {number}: {fault}\n{text!r}\n", flush=True)
         report.time(time.perf_counter() - start, text)
 
 

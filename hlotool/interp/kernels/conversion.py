@@ -1,6 +1,6 @@
 """Kernels of conversions between element types: by value, by bits, and to fewer bits in the same type.
 
-Literals are converted in `text.literals.data`, arguments in `interp.values`.
+Literals are converted in `literals.data`, arguments in `interp.values`.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Codecs: for each kind of attribute value its grammar rule, builder and writer. `opdefs.table` loads them all."""
+"""The codecs of attribute values: for each kind its grammar rule, builder and writer. `opdefs.table` imports all of them."""

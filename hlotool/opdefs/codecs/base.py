@@ -1,6 +1,7 @@
-"""What a codec is: for one kind of attribute value, its grammar rule, how its parsed parts become a value, and how it is written.
+"""The registries of codecs and builders.
 
-Codecs never tokenise: Lark does, by `grammar/hlo.lark`; a builder gets the rule's tokens and sub-values, as Lark's callbacks do.
+A codec belongs to one kind of attribute value: it has the grammar rule that reads a value, and the function that writes one. A builder
+makes a value from the tokens and values that a rule in `grammar/hlo.lark` consists of, like a callback of Lark.
 """
 
 from __future__ import annotations
@@ -10,21 +11,21 @@ from typing import Any, TypeVar
 
 from hlotool.record import Record
 
-__all__ = ["BUILDERS", "CODECS", "Codec", "Style", "builds", "codec"]
+__all__ = ["BUILDERS", "CODECS", "Codec", "WriteStyle", "builds", "codec"]
 
 Builder = TypeVar("Builder", bound=Callable[[list[Any]], Any])
 
 BUILDERS: dict[str, Callable[[list[Any]], Any]] = {}
-"""For each grammar rule that yields a value, the function from its children (Lark tokens and sub-values) to the value.
+"""The builder of each grammar rule that has a value: a function from its children (Lark tokens and values) to the value.
 
-A builder raises Violation with `at` = the offending token's `start_pos`.
+A builder raises Violation with the `start_pos` of the offending token as `at`.
 """
 
 
-class Style(Record):
-    """How values are written; the fields mirror XLA's print options.
+class WriteStyle(Record):
+    """How values are written; the fields correspond to XLA's print options.
 
-    `exact` writes numbers so that they read back bit for bit; XLA itself writes six digits in places.
+    With `exact`, numbers are written so that they read back bit for bit; XLA itself writes only six digits of some of them.
     """
 
     exact: bool = True
@@ -38,23 +39,23 @@ class Style(Record):
 
 
 class Codec(Record):
-    """One kind of attribute value: the start rule of the grammar that reads it and the function that writes it.
+    """The codec of a kind of attribute value: the start rule of the grammar that reads a value, and the function that writes it.
 
-    `convert` narrows what the rule built to this kind (an enum's values, a list of one entry) and raises Violation if it cannot.
+    `convert` converts the value of the rule to this kind, or raises Violation: for example, an enum accepts only some words.
     """
 
     kind: str
     rule: str
-    write: Callable[[Any, Style], str]
+    write: Callable[[Any, WriteStyle], str]
     convert: Callable[[Any], Any] | None = None
 
 
 CODECS: dict[str, Codec] = {}
-"""By the kind names of `opdefs.kinds` (and those of module and common attributes)."""
+"""The codecs by the names of their kinds, as in `opdefs.kinds` and in the tables of common and of module attributes."""
 
 
 def builds(*rules: str) -> Callable[[Builder], Builder]:
-    """Registers the decorated function as the builder of grammar rules."""
+    """Registers the decorated function as the builder of these grammar rules. Raises ValueError if one has a builder already."""
 
     def wrap(function: Builder) -> Builder:
         for rule in rules:
@@ -66,8 +67,8 @@ def builds(*rules: str) -> Callable[[Builder], Builder]:
     return wrap
 
 
-def codec(kind: str, rule: str, write: Callable[[Any, Style], str], convert: Callable[[Any], Any] | None = None) -> None:
-    """Enters a codec into CODECS."""
+def codec(kind: str, rule: str, write: Callable[[Any, WriteStyle], str], convert: Callable[[Any], Any] | None = None) -> None:
+    """Adds a codec to CODECS. Raises ValueError if the kind has one already."""
     if kind in CODECS:
         raise ValueError(f"kind {kind} has two codecs")
     CODECS[kind] = Codec(kind, rule, write, convert)

@@ -1,11 +1,11 @@
-"""Codecs of numerical options and of memory aliasing: result accuracy, sparsity, aliases, donors, entry layouts, recovery and debug tables."""
+"""Codecs of result accuracy, sparsity, aliases, buffer donors, entry layouts, and tables of origins."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.codecs.base import Style, builds, codec
+from hlotool.opdefs.codecs.base import WriteStyle, builds, codec
 from hlotool.opdefs.codecs.provenance import leaf_text
 from hlotool.opdefs.codecs.scalars import braces, float_text, integer, shape_list, sizes, string
 from hlotool.shapes.shape import ProgramShape
@@ -21,7 +21,7 @@ from hlotool.shapes.values import (
 
 __all__: list[str] = []
 
-_MOST_ULPS = 2.0**63
+_ULPS_LIMIT = 2.0**63
 _MODES = ("default", "highest")
 
 
@@ -41,19 +41,19 @@ def build_result_accuracy(children: list[Any]) -> ResultAccuracy:
     for key, number in children[1:]:
         bounds[str(key)] = number
     ulps = bounds["ulps="]
-    if not -_MOST_ULPS <= ulps < _MOST_ULPS:
-        raise Violation("S017", children[0].start_pos, f"ulps must be a number of 64 bits, not {ulps:g}")
+    if not -_ULPS_LIMIT <= ulps < _ULPS_LIMIT:
+        raise Violation("S017", children[0].start_pos, f"ulps must fit in 64 bits, got {ulps:g}")
     return ResultAccuracy("default", (bounds["atol="], bounds["rtol="], int(ulps)))
 
 
-def _write_result_accuracy(value: ResultAccuracy, style: Style) -> str:
+def _write_result_accuracy(value: ResultAccuracy, style: WriteStyle) -> str:
     if value.tolerance is None:
         return f"{{mode={value.mode}}}"
     atol, rtol, ulps = value.tolerance
     return f"{{tolerance={{atol={_number(atol, style)},rtol={_number(rtol, style)},ulps={ulps}}}}}"
 
 
-def _number(value: float, style: Style) -> str:
+def _number(value: float, style: WriteStyle) -> str:
     return float_text(value, style).removesuffix(".0")
 
 
@@ -78,7 +78,7 @@ def build_sparsity_config(children: list[Any]) -> SparsityConfig:
     return SparsityConfig(**{name: TensorSparsity(**fields) for name, fields in sides.items()})
 
 
-def _write_sparsity_config(value: SparsityConfig, style: Style) -> str:
+def _write_sparsity_config(value: SparsityConfig, style: WriteStyle) -> str:
     parts = []
     for name, side in (("lhs", value.lhs), ("rhs", value.rhs)):
         if side is not None:
@@ -108,11 +108,11 @@ def build_aliases(children: list[Any]) -> tuple[AliasPair, ...]:
     return tuple(children)
 
 
-def _write_output_aliases(value: tuple[AliasPair, ...], style: Style) -> str:
+def _write_output_aliases(value: tuple[AliasPair, ...], style: WriteStyle) -> str:
     return "{" + ", ".join(f"{braces(p.output_index)}: ({p.number}, {braces(p.index)})" for p in value) + "}"
 
 
-def _write_input_output_alias(value: tuple[AliasPair, ...], style: Style) -> str:
+def _write_input_output_alias(value: tuple[AliasPair, ...], style: WriteStyle) -> str:
     pairs = sorted(value, key=lambda p: p.output_index)
     return "{ " + ", ".join(f"{braces(p.output_index)}: ({p.number}, {braces(p.index)}, {p.kind})" for p in pairs) + " }"
 
@@ -127,7 +127,7 @@ def build_buffer_donor(children: list[Any]) -> tuple[tuple[int, tuple[int, ...]]
     return tuple(sorted(set(children)))
 
 
-def _write_buffer_donor(value: tuple[tuple[int, tuple[int, ...]], ...], style: Style) -> str:
+def _write_buffer_donor(value: tuple[tuple[int, tuple[int, ...]], ...], style: WriteStyle) -> str:
     return "{ " + ", ".join(f"({number}, {braces(index)})" for number, index in value) + " }"
 
 
@@ -136,7 +136,7 @@ def build_entry_layout(children: list[Any]) -> ProgramShape:
     return ProgramShape(tuple(children[:-1]), children[-1])
 
 
-def _write_entry_layout(value: ProgramShape, style: Style) -> str:
+def _write_entry_layout(value: ProgramShape, style: WriteStyle) -> str:
     return f"{{({shape_list(value.parameters)})->{value.result.text}}}"
 
 
@@ -154,7 +154,7 @@ def build_recovery_table(children: list[Any]) -> tuple[Recovery, ...]:
     return tuple(children)
 
 
-def _write_recovery_table(value: tuple[Recovery, ...], style: Style) -> str:
+def _write_recovery_table(value: tuple[Recovery, ...], style: WriteStyle) -> str:
     rows = []
     for row in sorted(value, key=lambda r: (r.old.name or "", r.old.index)):
         module = "" if row.module is None else f',\n  "\n{escape_lines(row.module)}\n  "'
@@ -163,7 +163,7 @@ def _write_recovery_table(value: tuple[Recovery, ...], style: Style) -> str:
 
 
 def escape_lines(text: str) -> str:
-    """Backslashes and double quotes escaped, line ends kept, as XLA writes a module inside a module."""
+    """Escapes backslashes and double quotes but keeps line ends, as XLA does for the text of a module in a table."""
     return "\n".join(escape(line).replace("\\'", "'") for line in text.split("\n"))
 
 
@@ -187,7 +187,7 @@ def build_debug_attributes(children: list[Any]) -> tuple[DebugEntry, ...]:
     return tuple(children)
 
 
-def _write_debug_attributes(value: tuple[DebugEntry, ...], style: Style) -> str:
+def _write_debug_attributes(value: tuple[DebugEntry, ...], style: WriteStyle) -> str:
     rows = []
     for entry in value:
         records = ", ".join("{" + ",".join(f"{name}={text}" for name, text in record) + "}" for record in entry.records)

@@ -1,4 +1,4 @@
-"""Codecs of words from a fixed set: one row for each kind."""
+"""Codecs of enums, one row for each."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from hlotool.errors import Violation, nearest
-from hlotool.opdefs.codecs.base import Style, codec
+from hlotool.opdefs.codecs.base import WriteStyle, codec
 from hlotool.record import Record
 
 __all__ = ["ENUMS", "EnumKind"]
 
 
 class EnumKind(Record):
-    """The words of one kind as they are printed; `folds_case` when XLA reads them in any case."""
+    """The words of an enum as they are printed; with `folds_case`, XLA reads them in upper and lower case."""
 
     words: tuple[str, ...]
     folds_case: bool = False
@@ -45,16 +45,16 @@ def _choose(token: Any, kind: EnumKind) -> str:
     word = token.lower() if kind.folds_case else str(token)
     if word in kind.words:
         return word
-    meant = nearest(word, kind.words)
+    suggestion = nearest(word, kind.words)
     allowed = ", ".join(kind.words)
-    raise Violation("S018", token.start_pos, f"'{token[:60]}' is not one of {allowed}", f"did you mean '{meant}'?" if meant else None)
+    raise Violation("S018", token.start_pos, f"'{token[:60]}' is not one of {allowed}", f"did you mean '{suggestion}'?" if suggestion else None)
 
 
-def _write_precisions(value: tuple[str, ...], style: Style) -> str:
+def _write_precisions(value: tuple[str, ...], style: WriteStyle) -> str:
     return "{" + ",".join(value) + "}"
 
 
-def _write_word(value: str, style: Style) -> str:
+def _write_word(value: str, style: WriteStyle) -> str:
     return value
 
 
@@ -67,7 +67,7 @@ for _name, _kind in ENUMS.items():
 
 
 def _precisions(tokens: list[Any]) -> tuple[str, ...]:
-    """XLA prints nothing when every operand has the default."""
+    """The precisions, or () if all of them are the default, which XLA does not print."""
     words = tuple(_choose(token, PRECISION) for token in tokens)
     return words if any(word != "default" for word in words) else ()
 

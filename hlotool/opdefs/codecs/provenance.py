@@ -1,4 +1,4 @@
-"""Codecs of what tools write beside an instruction: metadata, frontend attributes, backend configuration, statistics, origins, domains."""
+"""Codecs of annotations: metadata, stack frames, frontend attributes, backend configurations, statistics, origins and domains."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from itertools import pairwise
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.codecs.base import CODECS, Style, builds, codec
+from hlotool.opdefs.codecs.base import CODECS, WriteStyle, builds, codec
 from hlotool.opdefs.codecs.scalars import float_text, integer, string
 from hlotool.shapes.metadata import FileLocation, Metadata, StackFrame, StackTables
 from hlotool.shapes.strings import is_raw_dict, quote
-from hlotool.shapes.values import Domain, Origin, OriginLeaf, Statistics
+from hlotool.shapes.values import DomainMetadata, Origin, OriginLeaf, StatisticsViz
 
 __all__ = ["origin_text"]
 
@@ -18,7 +18,7 @@ __all__ = ["origin_text"]
 # ---- metadata and stack tables ----------------------------------------------------------------------------------------
 
 
-# XLA refuses numbers outside its enum ProfileType.
+# The number of values of XLA's enum ProfileType; XLA refuses other numbers.
 _PROFILE_TYPES = 4
 
 
@@ -28,7 +28,7 @@ def build_metadata_field(children: list[Any]) -> tuple[Any, Any]:
     if isinstance(value, tuple):
         unknown = [kind for kind in value if not 0 <= kind < _PROFILE_TYPES]
         if unknown:
-            raise Violation("S018", key.start_pos, f"a profile type is 0 to {_PROFILE_TYPES - 1}, not {unknown[0]}")
+            raise Violation("S018", key.start_pos, f"a profile type must be between 0 and {_PROFILE_TYPES - 1}, got {unknown[0]}")
         return key, value
     return key, string(value) if value.type == "STRING" else integer(value, bits=32)
 
@@ -39,6 +39,7 @@ def build_metadata(children: list[Any]) -> Metadata:
 
 
 def _unique(fields: list[tuple[Any, Any]], where: str) -> dict[str, Any]:
+    """The fields by name; Violation if one occurs twice."""
     values: dict[str, Any] = {}
     for key, value in fields:
         name = key[:-1]
@@ -58,18 +59,18 @@ def build_table_field(children: list[Any]) -> tuple[Any, int]:
     return children[0], integer(children[1], bits=32)
 
 
-def _row(children: list[Any], kind: type, wanted: tuple[str, ...]) -> Any:
+def _row(children: list[Any], kind: type, required: tuple[str, ...]) -> Any:
     values = _unique(children[1:], "a stack table")
-    missing = [name for name in wanted if name not in values]
+    missing = [name for name in required if name not in values]
     if missing:
-        raise Violation("S014", children[0].start_pos, f"'{missing[0]}' is missing in this row")
+        raise Violation("S014", children[0].start_pos, f"'{missing[0]}' is missing from this row")
     return kind(**values)
 
 
 @builds("file_location")
 def build_file_location(children: list[Any]) -> FileLocation:
-    wanted = ("file_name_id", "function_name_id", "line", "end_line", "column", "end_column")
-    location: FileLocation = _row(children, FileLocation, wanted)
+    required = ("file_name_id", "function_name_id", "line", "end_line", "column", "end_column")
+    location: FileLocation = _row(children, FileLocation, required)
     return location
 
 
@@ -106,11 +107,11 @@ def build_frontend_attributes(children: list[Any]) -> dict[str, str]:
     return dict(children)
 
 
-def _write_frontend_attributes(value: dict[str, str], style: Style) -> str:
+def _write_frontend_attributes(value: dict[str, str], style: WriteStyle) -> str:
     return "{" + ",".join(f"{key}={_write_raw(value[key], style)}" for key in sorted(value)) + "}"
 
 
-def _write_raw(value: str, style: Style) -> str:
+def _write_raw(value: str, style: WriteStyle) -> str:
     return value if is_raw_dict(value) else quote(value)
 
 
@@ -128,11 +129,11 @@ def build_statistic(children: list[Any]) -> tuple[str, float]:
 
 
 @builds("statistics")
-def build_statistics(children: list[Any]) -> Statistics:
-    return Statistics(integer(children[1]), tuple(children[2:])) if children else Statistics()
+def build_statistics(children: list[Any]) -> StatisticsViz:
+    return StatisticsViz(integer(children[1]), tuple(children[2:])) if children else StatisticsViz()
 
 
-def _write_statistics(value: Statistics, style: Style) -> str:
+def _write_statistics(value: StatisticsViz, style: WriteStyle) -> str:
     numbers = "".join(f",{name}={float_text(number, style).removesuffix('.0')}" for name, number in value.values)
     return f"{{visualizing_index={value.visualizing_index}{numbers}}}"
 
@@ -171,14 +172,18 @@ def build_synthetic_origin(children: list[Any]) -> Origin:
 
 
 def leaf_text(leaf: OriginLeaf) -> str:
-    """`{"name" {1,0}}`; XLA does not escape the name."""
+    """The text `{"name" {1,0}}`. As in XLA, the name is not escaped."""
     if leaf.name is None:
         return "{}"
     return f'{{"{leaf.name}"' + (f" {{{','.join(map(str, leaf.index))}}}" if leaf.index else "") + "}"
 
 
 def origin_text(tree: object) -> str:
-    """The tree with its parentheses: `({"p"}, {"q" {1,0}})`."""
+    """The text of a tree, with its parentheses: `({"p"}, {"q" {1,0}})`.
+
+    >>> origin_text((OriginLeaf("p"), OriginLeaf("q", (1, 0))))
+    '({"p"}, {"q" {1,0}})'
+    """
     out: list[str] = []
     stack: list[object] = [tree]
     while stack:
@@ -197,7 +202,7 @@ def origin_text(tree: object) -> str:
     return "".join(out)
 
 
-def _write_origin(value: Origin, style: Style) -> str:
+def _write_origin(value: Origin, style: WriteStyle) -> str:
     return "{[synthetic_call]}" if value.synthetic else "{" + origin_text(value.tree) + "}"
 
 
@@ -211,23 +216,23 @@ def build_domain_field(children: list[Any]) -> tuple[Any, Any]:
 
 
 @builds("domain")
-def build_domain(children: list[Any]) -> Domain:
+def build_domain(children: list[Any]) -> DomainMetadata:
     brace, *fields = children
     values = _unique(fields, "domain")
     missing = [name for name in ("kind", "entry", "exit") if name not in values]
     if missing:
-        raise Violation("S014", brace.start_pos, f"'{missing[0]}' is missing in this domain")
+        raise Violation("S014", brace.start_pos, f"'{missing[0]}' is missing from this domain")
     if values["kind"] != "sharding":
-        raise Violation("S018", brace.start_pos, f'the kind of a domain is "sharding", not {quote(values["kind"])}')
-    return Domain(**values)
+        raise Violation("S018", brace.start_pos, f'the kind of a domain must be "sharding", got {quote(values["kind"])}')
+    return DomainMetadata(**values)
 
 
-def _write_domain(value: Domain, style: Style) -> str:
+def _write_domain(value: DomainMetadata, style: WriteStyle) -> str:
     write = CODECS["Sharding"].write
     return f'{{kind="{value.kind}", entry={write(value.entry, style)}, exit={write(value.exit, style)}}}'
 
 
-def _write_metadata(value: Metadata, style: Style) -> str:
+def _write_metadata(value: Metadata, style: WriteStyle) -> str:
     if style.metadata_only_op_name:
         return Metadata(op_name=value.op_name).text
     return value.text

@@ -1,26 +1,26 @@
-"""Codecs of attributes that name computations, instructions or typed literals.
+"""Codecs of attributes that refer to computations, instructions or typed literals.
 
-The text floor builds these values, because they refer to a module's parts; the printer hands their names to the writers here.
+`text.parse` builds these values, since they need the module; the printer passes names to the writers here.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from hlotool.opdefs.codecs.base import Style, codec
+from hlotool.opdefs.codecs.base import WriteStyle, codec
 
 __all__: list[str] = []
 
 
-def _write_name(value: str, style: Style) -> str:
+def _write_name(value: str, style: WriteStyle) -> str:
     return value
 
 
-def _write_names(value: tuple[str, ...], style: Style) -> str:
+def _write_names(value: tuple[str, ...], style: WriteStyle) -> str:
     return "{" + ", ".join(value) + "}"
 
 
-def _write_literal(value: Any, style: Style) -> str:
+def _write_literal(value: Any, style: WriteStyle) -> str:
     return str(value)
 
 

@@ -1,6 +1,6 @@
 """The codec of replica groups: lists, a transposed iota, or the axes of a mesh.
 
-Whether groups are complete, even or of the right ids is a verifier's question.
+Whether groups are complete, of equal size and have valid ids is checked by the verifier.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from math import prod
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.codecs.base import Style, builds, codec
+from hlotool.opdefs.codecs.base import WriteStyle, builds, codec
 from hlotool.opdefs.codecs.sharding import (
     WrittenDevices,
-    axis_places,
+    axis_numbers,
     build_iota,
     build_mesh,
     check_axes,
@@ -34,7 +34,7 @@ def _list_replica_groups(children: list[Any]) -> ReplicaGroups:
 def _iota_replica_groups(children: list[Any]) -> ReplicaGroups:
     dimensions, written = children
     if len(dimensions) != 2:
-        raise Violation("S017", written.at, f"replica groups have 2 dimensions, groups and members; got {len(dimensions)}")
+        raise Violation("S017", written.at, f"replica groups must have two dimensions, groups and members, got {len(dimensions)}")
     return ReplicaGroups(tile=TileAssignment(dimensions, build_iota(written, "P030")))
 
 
@@ -42,21 +42,21 @@ def _iota_replica_groups(children: list[Any]) -> ReplicaGroups:
 def _mesh_replica_groups(children: list[Any]) -> ReplicaGroups:
     (at, mesh), *rest = children
     mesh = build_mesh(mesh, rest[0] if isinstance(rest[0], WrittenDevices) else None)
-    axes = resolve_axes(mesh, axis_places(mesh), rest[-1])
+    axes = resolve_axes(mesh, axis_numbers(mesh), rest[-1])
     check_axes(mesh, [axes])
     per_group = prod(ref.extent(mesh) for ref, _ in axes)
     if per_group < 2:
-        raise Violation("P039", at, f"groups over mesh axes must have two members or more, got {per_group}", "write replica_groups={{0},{1}}")
+        raise Violation("P039", at, f"groups over mesh axes must have at least two members, got {per_group}", "write replica_groups={{0},{1}}")
     return ReplicaGroups(mesh=mesh, axes=tuple(ref for ref, _ in axes))
 
 
-def write_replica_groups(value: ReplicaGroups, style: Style) -> str:
-    """The groups' text without `replica_groups=`.
+def write_replica_groups(value: ReplicaGroups, style: WriteStyle) -> str:
+    """The text of the groups, without `replica_groups=`.
 
-    With `full_replica_groups`, groups that cannot be written out raise Violation P030: too many ids, or as many ids as do not fill the groups.
+    With `full_replica_groups` as lists; raises Violation P030 if there are too many ids or if they do not fill the groups.
     """
     if style.full_replica_groups:
-        return value.written_out().text
+        return value.as_lists().text
     if style.without_subaxes:
         value = value.without_subaxes()
     return value.text if style.exact else value.spell(exact=False)

@@ -7,26 +7,30 @@ import struct
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.codecs.base import Style, builds, codec
+from hlotool.opdefs.codecs.base import WriteStyle, builds, codec
 from hlotool.shapes.shape import Shape, join_elements
 from hlotool.shapes.strings import quote, unquote
 
 __all__ = ["braces", "decimal", "float_text", "integer", "integer_at", "integers", "shape_list", "sizes", "string"]
 
-_MOST_DIGITS = 25
+_MAX_DIGITS = 25
 _INT64 = range(-(1 << 63), 1 << 63)
 
 
 def integer(token: Any, *, bits: int = 64) -> int:
-    """The value of an INT token. Values of 2**63 and more wrap, as in XLA; larger ones are an error."""
+    """The value of an INT token. As in XLA, values from 2**63 on wrap; Violation if `bits` bits do not hold it."""
     return integer_at(str(token), token.start_pos, bits)
 
 
 def integer_at(text: str, position: int, bits: int = 64) -> int:
-    """The value of digits that are part of a token at `position`."""
-    # Python refuses to convert thousands of digits; no number that fits has more than twenty beside leading zeros.
-    digits = text if len(text) < _MOST_DIGITS else text[:1].strip("0123456789") + text.lstrip("-0")
-    value = int(digits or "0") if len(digits) < _MOST_DIGITS else 1 << 70
+    """Like `integer`, for digits that are a part of the token at offset `position`.
+
+    >>> integer_at("-12", 0), integer_at("18446744073709551615", 0)
+    (-12, -1)
+    """
+    # int() refuses thousands of digits; a number that fits has at most twenty, not counting leading zeros.
+    digits = text if len(text) < _MAX_DIGITS else text[:1].strip("0123456789") + text.lstrip("-0")
+    value = int(digits or "0") if len(digits) < _MAX_DIGITS else 1 << 70
     if value in _INT64 and (bits == 64 or -(1 << (bits - 1)) <= value < 1 << (bits - 1)):
         return value
     if bits == 64 and 0 < value < 1 << 64:
@@ -35,16 +39,17 @@ def integer_at(text: str, position: int, bits: int = 64) -> int:
 
 
 def sizes(token: Any) -> tuple[int, ...]:
-    """The numbers of a DXD token, `2x3`."""
-    return tuple([integer_at(piece, token.start_pos) for piece in token.split("x")])
+    """The numbers of a DXD token such as `2x3`."""
+    return tuple([integer_at(number, token.start_pos) for number in token.split("x")])
 
 
 def integers(tokens: list[Any]) -> tuple[int, ...]:
+    """The values of INT tokens."""
     return tuple([integer(token) for token in tokens])
 
 
 def decimal(token: Any) -> float:
-    """The value of a token INT, DECIMAL, NAN, INF or NEGATIVE_INF."""
+    """The value of a token of type INT, DECIMAL, NAN, INF or NEGATIVE_INF."""
     text = str(token)
     if "nan" in text:
         return -math.nan if text[0] == "-" else math.nan
@@ -52,21 +57,22 @@ def decimal(token: Any) -> float:
 
 
 def string(token: Any) -> str:
-    """The value of a STRING token."""
+    """The value of a STRING token; Violation for an invalid escape."""
     try:
         return unquote(token)
     except ValueError as error:
-        raise Violation("S001", token.start_pos, f"bad string: {error}", "double the backslash to mean a backslash") from None
+        raise Violation("S001", token.start_pos, f"invalid string: {error}", "write a backslash as two backslashes") from None
 
 
-def float_text(value: float, style: Style) -> str:
-    """XLA writes six digits; exact style writes as many as read back."""
+def float_text(value: float, style: WriteStyle) -> str:
+    """A number with six digits, as XLA writes it, or in exact style with enough digits to read back the same number."""
     if math.isnan(value):
         return "-nan" if math.copysign(1, value) < 0 else "nan"
     return repr(value) if style.exact else f"{value:g}"
 
 
 def braces(value: tuple[int, ...]) -> str:
+    """The text of a list of numbers: `{1,2}`."""
     return "{" + ",".join(map(str, value)) + "}"
 
 
@@ -125,36 +131,36 @@ def build_shapes(children: list[Any]) -> tuple[Shape, ...]:
     return tuple(children)
 
 
-def _write_bool(value: bool, style: Style) -> str:
+def _write_bool(value: bool, style: WriteStyle) -> str:
     return "true" if value else "false"
 
 
-def _write_bools(value: tuple[bool, ...], style: Style) -> str:
+def _write_bools(value: tuple[bool, ...], style: WriteStyle) -> str:
     return "{" + ",".join("true" if x else "false" for x in value) + "}"
 
 
-def _write_int(value: int, style: Style) -> str:
+def _write_int(value: int, style: WriteStyle) -> str:
     return str(value)
 
 
-def _write_ints(value: tuple[int, ...], style: Style) -> str:
+def _write_ints(value: tuple[int, ...], style: WriteStyle) -> str:
     return braces(value)
 
 
-def _write_int_lists(value: tuple[tuple[int, ...], ...], style: Style) -> str:
+def _write_int_lists(value: tuple[tuple[int, ...], ...], style: WriteStyle) -> str:
     return "{" + ",".join(map(braces, value)) + "}"
 
 
-def _write_string(value: str, style: Style) -> str:
+def _write_string(value: str, style: WriteStyle) -> str:
     return quote(value)
 
 
-def _write_shapes(value: tuple[Shape, ...], style: Style) -> str:
+def _write_shapes(value: tuple[Shape, ...], style: WriteStyle) -> str:
     return "{" + ", ".join(shape.text for shape in value) + "}"
 
 
 def _to_float32(value: float) -> float:
-    """XLA keeps an epsilon as a float."""
+    """The value rounded to a 32-bit float, as XLA stores it; Violation if it is out of range."""
     if math.isnan(value) or math.isinf(value):
         return value
     try:
@@ -163,7 +169,7 @@ def _to_float32(value: float) -> float:
         raise Violation("S017", "", f"{value:g} is out of range for a 32-bit float") from None
 
 
-def _write_number(value: float, style: Style) -> str:
+def _write_number(value: float, style: WriteStyle) -> str:
     if style.exact and value == value and abs(value) != math.inf:
         # The shortest decimal that rounds to the same float.
         return next(text for digits in range(6, 10) if _to_float32(float(text := f"{value:.{digits}g}")) == value)
@@ -182,7 +188,8 @@ def _first_entry(value: tuple[int, ...]) -> tuple[int, ...]:
     return value[:1]
 
 
-def _wrapped(value: int) -> int:
+def _to_int32(value: int) -> int:
+    """The lower 32 bits as a signed number, which are all that XLA keeps."""
     return (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
@@ -206,7 +213,7 @@ def _lists(value: tuple[Any, ...]) -> tuple[tuple[int, ...], ...]:
 
 
 codec("Int", "int", _write_int)
-codec("Int32", "int", _write_int, _wrapped)
+codec("Int32", "int", _write_int, _to_int32)
 codec("Bool", "bool", _write_bool)
 codec("Number", "number", _write_number, _to_float32)
 codec("Text", "string", _write_string)
@@ -224,5 +231,5 @@ codec("Shapes", "shapes", _write_shapes)
 
 
 def shape_list(shapes: tuple[Shape, ...]) -> str:
-    """Shapes with layouts and index comments, as in entry_computation_layout."""
+    """Shapes with layouts and index marks, as in entry_computation_layout."""
     return join_elements(shape.text for shape in shapes)

@@ -1,4 +1,4 @@
-"""Builders of shapes and layouts from the grammar's pieces."""
+"""Builders of shapes and layouts."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def build_array_shape(children: list[Any]) -> Shape:
     dynamic = tuple(flag for _, flag in rest)
     if layout is not None and len(layout.value.minor_to_major) != len(sizes):
         code = "L032" if element_type in _TOKEN_TYPES else "L001"
-        hint = f"row-major is {default_layout(len(sizes)).text}" if sizes else "leave the layout out"
-        raise Violation(
-            code, layout.position, f"the layout orders {len(layout.value.minor_to_major)} dimensions, the shape has rank {len(sizes)}", hint
-        )
+        hint = f"the row-major layout is {default_layout(len(sizes)).text}" if sizes else "leave the layout out"
+        count = len(layout.value.minor_to_major)
+        ordered = f"{count} dimension{'' if count == 1 else 's'}"
+        raise Violation(code, layout.position, f"the layout orders {ordered}, but the shape has rank {len(sizes)}", hint)
     if element_type in _TOKEN_TYPES:
-        # XLA aborts on sizes.
+        # XLA aborts on a token or an opaque value with dimensions.
         if sizes:
             raise Violation("S017", element_type.start_pos, f"{element_type} has no dimensions")
         return Shape(str(element_type))
@@ -68,9 +68,9 @@ def build_array_shape(children: list[Any]) -> Shape:
 
 
 def plain_array(element_type: str, sizes: str, order: str | None) -> Shape:
-    """The shape of a text with static sizes and a layout of digits only, both given without their brackets.
+    """The shape with these static sizes and this order of dimensions, both texts without brackets; `order` is None without a layout.
 
-    The caller has matched the pieces with the grammar's terminals; raises Violation as build_array_shape does.
+    The texts must match the grammar's terminals. Raises Violation for shapes that `build_array_shape` must read or refuse.
     """
     dimensions = tuple(map(int, sizes.split(","))) if sizes else ()
     if element_type in _TOKEN_TYPES or any(size >= 1 << 63 for size in dimensions):
@@ -90,17 +90,21 @@ def build_tuple_shape(children: list[Any]) -> Shape:
 
 
 def valid_tuple(elements: list[Shape], position: int) -> Shape:
-    """A tuple as a text writes it; Violation where XLA does not take an element, which it examines only inside tuples."""
+    """The tuple of these shapes, written at offset `position`. Raises Violation L003 for an element that XLA refuses.
+
+    XLA checks layouts and sizes of arrays only if they are in a tuple.
+    """
     for element in elements:
-        # Tuples inside have been examined when they were made; comparing them again would take quadratic time.
-        fault = None if element.is_tuple else _element_fault(element)
-        if fault is not None:
-            raise Violation("L003", position, f"{element.text} cannot stand in a tuple: {fault}")
+        # The elements of inner tuples have been checked; checking them again would take quadratic time.
+        reason = None if element.is_tuple else _refusal(element)
+        if reason is not None:
+            raise Violation("L003", position, f"{element.text} cannot be an element of a tuple: {reason}")
     return tuple_shape(elements)
 
 
 @lru_cache(maxsize=4096)
-def _element_fault(element: Shape) -> str | None:
+def _refusal(element: Shape) -> str | None:
+    """Why XLA refuses a shape as an element of a tuple; None if it does not."""
     array = element.elements[0] if element.element_type == "buffer" else element
     if array.layout is None:
         return None
@@ -118,7 +122,7 @@ def _element_fault(element: Shape) -> str | None:
 def build_buffer_shape(children: list[Any]) -> Shape:
     token, element = children
     if not element.is_array:
-        raise Violation("S017", token.start_pos, f"a buffer holds an array, not {element.text}")
+        raise Violation("S017", token.start_pos, f"a buffer must hold an array, got {element.text}")
     return buffer_shape(element)
 
 
@@ -129,7 +133,7 @@ def build_shape(children: list[Any]) -> Shape:
 
 
 class LayoutText:
-    """A parsed layout and where it starts."""
+    """A parsed layout and its offset."""
 
     __slots__ = ("position", "value")
 
@@ -156,7 +160,7 @@ def build_layout(children: list[Any]) -> LayoutText:
 
 @builds("layout_dim_levels")
 def build_dim_levels(children: list[Any]) -> tuple[str, int, None, None]:
-    """Level types are read and dropped, as XLA does."""
+    """Reads and drops level types, as XLA does."""
     return "D", children[0].start_pos, None, None
 
 
@@ -199,17 +203,17 @@ def build_layout_int(children: list[Any]) -> tuple[str, int, str, int]:
     letter, token = children
     value = integer(token)
     if letter == "L" and value < 1:
-        raise Violation("L028", letter.start_pos, f"the tail padding alignment must be at least 1, not {value}")
+        raise Violation("L028", letter.start_pos, f"the tail padding alignment must be at least 1, got {value}")
     return str(letter), letter.start_pos, _INT_FIELDS[letter], value
 
 
 @builds("layout_type")
 def build_layout_type(children: list[Any]) -> tuple[str, int, str, str]:
     sign, token = children
-    # XLA takes signed types, too, and writes `invalid` for all others.
+    # XLA accepts signed types too, and prints `invalid` for all other types.
     if not ELEMENT_TYPES[token].is_integral:
-        what = "index" if sign == "#" else "pointer"
-        raise Violation("S017", token.start_pos, f"the {what} type must be an integer type, not {token}")
+        role = "index" if sign == "#" else "pointer"
+        raise Violation("S017", token.start_pos, f"the {role} type must be an integer type, got {token}")
     return str(sign), sign.start_pos, "index_type" if sign == "#" else "pointer_type", str(token)
 
 
@@ -226,4 +230,4 @@ def build_split(children: list[Any]) -> tuple[int, tuple[int, ...]]:
 
 @builds("layout_physical_shape")
 def build_physical_shape(children: list[Any]) -> Any:
-    raise Violation("S017", children[0].start_pos, "a physical shape is allowed for sparse arrays only, which HLO no longer has")
+    raise Violation("S017", children[0].start_pos, "only sparse arrays can have a physical shape, and HLO no longer has these")

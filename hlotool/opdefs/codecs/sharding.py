@@ -1,6 +1,6 @@
-"""The codec of shardings and meshes: from the parts that the grammar finds to values, refusing what XLA refuses or aborts on.
+"""The codec of shardings and meshes. Building one raises Violation where XLA's parser reports an error or aborts.
 
-Rules that XLA leaves to its verifier (ranks, counts, ranges of devices) are not checked here.
+What XLA leaves to its verifier (ranks, counts, ranges of devices) is checked by the verifier here, too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from hlotool.errors import Violation
-from hlotool.opdefs.codecs.base import Style, builds, codec
+from hlotool.opdefs.codecs.base import WriteStyle, builds, codec
 from hlotool.opdefs.codecs.scalars import integer, integers, string
 from hlotool.record import replace
 from hlotool.shapes.sharding import (
@@ -25,7 +25,7 @@ from hlotool.shapes.sharding import (
 )
 from hlotool.shapes.tiles import MAX_DEVICES, IotaDevices, TileAssignment, iota_devices
 
-__all__ = ["WrittenAxis", "WrittenDevices", "WrittenIota", "axis_places", "build_iota", "build_mesh", "check_axes", "resolve_axes", "write_sharding"]
+__all__ = ["WrittenAxis", "WrittenDevices", "WrittenIota", "axis_numbers", "build_iota", "build_mesh", "check_axes", "resolve_axes", "write_sharding"]
 
 _INDEX = re.compile(r"[ \t\n\v\f\r]*[+-]?[0-9]+[ \t\n\v\f\r]*")
 
@@ -34,7 +34,7 @@ _INDEX = re.compile(r"[ \t\n\v\f\r]*[+-]?[0-9]+[ \t\n\v\f\r]*")
 
 
 class WrittenIota(NamedTuple):
-    """An iota as written; `permutation` is None without a `T(...)`, `at` its offset."""
+    """An iota as written, at offset `at`; `permutation` is None without a `T(...)`."""
 
     reshape: tuple[int, ...]
     permutation: tuple[int, ...] | None
@@ -42,12 +42,14 @@ class WrittenIota(NamedTuple):
 
 
 class WrittenTile(NamedTuple):
+    """A tile assignment as written."""
+
     dimensions: tuple[int, ...]
     devices: WrittenIota | tuple[int, ...]
 
 
 class WrittenDevices(NamedTuple):
-    """The devices of a mesh as written."""
+    """The devices of a mesh as written, at offset `at`."""
 
     devices: WrittenIota | tuple[int, ...]
     at: int
@@ -56,8 +58,8 @@ class WrittenDevices(NamedTuple):
 @builds("iota")
 def _iota(children: list[Any]) -> WrittenIota:
     opening, *rest = children
-    cut = next((k for k, token in enumerate(rest) if token.type == "TRANSPOSED"), len(rest))
-    return WrittenIota(integers(rest[:cut]), integers(rest[cut + 1 :]) if cut < len(rest) else None, opening.start_pos)
+    end = next((k for k, token in enumerate(rest) if token.type == "TRANSPOSED"), len(rest))
+    return WrittenIota(integers(rest[:end]), integers(rest[end + 1 :]) if end < len(rest) else None, opening.start_pos)
 
 
 @builds("tile_dimensions")
@@ -72,23 +74,23 @@ def _tile(children: list[Any]) -> WrittenTile:
 
 
 def _join_iota(reshape: list[int], permutation: list[int], written: WrittenIota) -> None:
-    """Appends an iota to one that stands before it: a second `devices=` continues the first, as in XLA."""
+    """Appends an iota to the one before it: as in XLA, a second `devices=` continues the first."""
     reshape += written.reshape
     if len(reshape) == 1:
         if written.permutation is not None:
-            raise Violation("S017", written.at, "devices reshaped to one dimension cannot be transposed", "leave T(...) out")
+            raise Violation("S017", written.at, "an iota of one dimension cannot be transposed", "leave out T(...)")
         permutation.append(0)
         return
     if written.permutation is None:
-        raise Violation("S017", written.at, f"devices reshaped to {len(reshape)} dimensions need an order of these", "add T(...)")
+        raise Violation("S017", written.at, f"an iota of {len(reshape)} dimensions needs a transposition", "add T(...)")
     for dimension in written.permutation:
         if not 0 <= dimension < len(reshape):
-            raise Violation("S017", written.at, f"no dimension {dimension} among {len(reshape)} to transpose")
+            raise Violation("S017", written.at, f"dimension {dimension} in T(...) is out of range for {len(reshape)} dimensions")
     permutation += written.permutation
 
 
 def build_iota(written: WrittenIota, code: str) -> IotaDevices:
-    """The iota in normal form; `code` blames a transposition that has not one entry for each dimension."""
+    """The iota in normal form. Raises Violation with `code` if the transposition is not a permutation of the dimensions."""
     reshape: list[int] = []
     permutation: list[int] = []
     _join_iota(reshape, permutation, written)
@@ -97,7 +99,7 @@ def build_iota(written: WrittenIota, code: str) -> IotaDevices:
 
 def _normal_iota(reshape: list[int], permutation: list[int], code: str, at: int) -> IotaDevices:
     if len(reshape) != len(permutation):
-        raise Violation(code, at, f"{len(reshape)} dimensions are transposed, T(...) lists {len(permutation)}")
+        raise Violation(code, at, f"the iota has {len(reshape)} dimensions, but T(...) lists {len(permutation)}")
     try:
         return iota_devices(reshape, permutation)
     except Violation as violation:
@@ -108,7 +110,7 @@ def _normal_iota(reshape: list[int], permutation: list[int], code: str, at: int)
 
 
 class _Parts:
-    """What a sharding's braces hold, in the order and with the repetitions that XLA allows."""
+    """The parts in the braces of a tiled sharding, which XLA allows in any order and repeatedly."""
 
     def __init__(self, at: int) -> None:
         self.at = at
@@ -143,7 +145,7 @@ class _Parts:
             self.words.add(str(token))
 
     def build(self) -> Sharding:
-        # XLA looks for the words in this order and ignores what else stands there.
+        # XLA looks for the words in this order and ignores all other parts.
         word = next((word for word in ("replicated", "maximal", "manual", "unknown", "unreduced") if word in self.words), None)
         if word is None:
             return self._build_tiles()
@@ -161,17 +163,17 @@ class _Parts:
         subgroups = tuple(self.subgroups)
         if "last_tile_dim_replicate" in self.words:
             if subgroups:
-                raise Violation("S017", self.at, "last_tile_dim_replicate and last_tile_dims exclude each other")
+                raise Violation("S017", self.at, "last_tile_dim_replicate and last_tile_dims cannot be used together")
             subgroups = ("replicated",)
         if self.reshape:
             if self.devices:
-                raise Violation("S017", self.at, "devices are given both as a list and as an iota")
+                raise Violation("S017", self.at, "devices must be either a list or an iota, not both")
             tile = TileAssignment(tuple(self.dimensions), _normal_iota(self.reshape, self.permutation, "S017", self.at))
         else:
             tile = self._listed()
         try:
             sharding = tiled(tile, subgroups)
-            # What cannot be completed must fail here and not when it is printed.
+            # If the devices cannot be completed, fail now rather than when the sharding is printed.
             sharding.completed()
             return sharding
         except Violation as violation:
@@ -179,17 +181,17 @@ class _Parts:
 
     def _listed(self) -> TileAssignment:
         if len(self.devices) < 2:
-            raise Violation("P025", self.at, "a single device takes no tiling", "write {maximal device=...}")
-        # XLA has memory for all tiles, however few devices are listed.
+            raise Violation("P025", self.at, "a single device cannot be tiled", "write {maximal device=...}")
+        # XLA allocates memory for all tiles, even if fewer devices are listed.
         size = prod(self.dimensions)
         if size < 0 or size > max(len(self.devices), MAX_DEVICES):
-            raise Violation("P019", self.at, f"tiling [{','.join(map(str, self.dimensions))}] needs {size} devices, got {len(self.devices)}")
+            raise Violation("P019", self.at, f"[{','.join(map(str, self.dimensions))}] has {size} tiles, but {len(self.devices)} devices are listed")
         return TileAssignment(tuple(self.dimensions), tuple(self.devices))
 
 
 @builds("sharding_part", "sharding_metadata", "named_axes", "whole_mesh", "mesh_axis")
 def _as_written(children: list[Any]) -> list[Any]:
-    # sharding_metadata alone in a sharding_part or among named_axes arrives here already as a list.
+    # A sharding_part or named_axes that consists of sharding_metadata gets it as a list.
     return children[0] if isinstance(children[0], list) else children
 
 
@@ -199,7 +201,7 @@ def _tiled_sharding(children: list[Any]) -> Sharding:
     parts = _Parts(written[0][0].start_pos if written else opening.start_pos)
     for part in written:
         parts.add(part)
-    # XLA prefers shard_as wherever it stands, and the number that stands last.
+    # XLA prefers shard_as in any position, and uses the last number.
     group = next((name for name in ("shard_as", "shard_like") if name in parts.groups), None)
     sharding = parts.build()
     if group is None and not parts.metadata:
@@ -216,7 +218,7 @@ def _tuple_sharding(children: list[Sharding]) -> Sharding:
 
 
 class WrittenAxis(NamedTuple):
-    """A reference to an axis as written; `pre_size` and `size` are None for a whole axis."""
+    """A reference to an axis or to a part of one as written; `pre_size` and `size` are None for a whole axis."""
 
     name: Any
     pre_size: Any = None
@@ -230,9 +232,9 @@ def _mesh(children: list[Any]) -> tuple[int, Mesh]:
     for name_token, size_token in axes:
         name = string(name_token)
         if name in sizes:
-            raise Violation("P039", name_token.start_pos, f"axis '{name}' is in the mesh twice")
+            raise Violation("P039", name_token.start_pos, f"the mesh has two axes named '{name}'")
         sizes[name] = integer(size_token)
-        # XLA takes 0 and aborts on less.
+        # XLA accepts 0 but aborts on negative sizes.
         if sizes[name] < 1:
             raise Violation("P039", size_token.start_pos, f"the size of an axis must be positive, got {sizes[name]}")
     return keyword.start_pos, Mesh(tuple(sizes), tuple(sizes.values()))
@@ -247,21 +249,21 @@ def _mesh_devices(children: list[Any]) -> WrittenDevices:
 
 
 def build_mesh(mesh: Mesh, written: WrittenDevices | None) -> Mesh:
-    """The mesh with its devices; a plain iota is left out, as XLA does."""
+    """The mesh with its devices. As in XLA, an iota without a transposition is dropped."""
     if written is None:
         return mesh
     if not mesh.sizes:
-        raise Violation("P039", written.at, "a mesh without axes has no devices")
+        raise Violation("P039", written.at, "a mesh without axes cannot have device_ids")
     if isinstance(written.devices, WrittenIota):
         iota = build_iota(written.devices, "P039")
         return mesh if len(iota.reshape) == 1 else replace(mesh, devices=iota)
     devices = written.devices
     if len(devices) != mesh.size:
-        raise Violation("P039", written.at, f"{mesh.spell()} has {mesh.size} devices, device_ids lists {len(devices)}")
+        raise Violation("P039", written.at, f"{mesh.spell()} has {mesh.size} devices, but device_ids lists {len(devices)}")
     if sorted(devices) != list(range(len(devices))):
-        raise Violation("P039", written.at, f"device_ids must list each of 0 to {len(devices) - 1} once")
+        raise Violation("P039", written.at, f"device_ids must list each number from 0 to {len(devices) - 1} once")
     if devices == tuple(range(len(devices))):
-        raise Violation("P039", written.at, "device_ids lists the devices in their natural order", "leave device_ids out")
+        raise Violation("P039", written.at, "device_ids lists the devices in the default order", "leave out device_ids")
     return replace(mesh, devices=devices)
 
 
@@ -281,23 +283,23 @@ def _dimension_sharding(children: list[Any]) -> tuple[list[WrittenAxis], bool]:
     return axes, len(axes) != len(children)
 
 
-def axis_places(mesh: Mesh) -> dict[str, int]:
-    """The number of each axis by its name."""
+def axis_numbers(mesh: Mesh) -> dict[str, int]:
+    """The number of each axis, by name."""
     return {name: axis for axis, name in enumerate(mesh.names)}
 
 
-def resolve_axes(mesh: Mesh, places: dict[str, int], written: Iterable[WrittenAxis]) -> list[tuple[AxisRef, int]]:
-    """The axes meant, each with its offset in the text; a name that the mesh has not may be an axis's number.
+def resolve_axes(mesh: Mesh, numbers: dict[str, int], written: Iterable[WrittenAxis]) -> list[tuple[AxisRef, int]]:
+    """The axes and parts of axes with their offsets in the text. A name that is not in the mesh may be the number of an axis.
 
-    A part of an axis must fit into it.
+    Raises Violation P039 for unknown axes, and for parts that do not fit the axis.
     """
-    return [(_resolve_axis(mesh, places, axis), axis.name.start_pos) for axis in written]
+    return [(_resolve_axis(mesh, numbers, axis), axis.name.start_pos) for axis in written]
 
 
-def _resolve_axis(mesh: Mesh, places: dict[str, int], written: WrittenAxis) -> AxisRef:
+def _resolve_axis(mesh: Mesh, numbers: dict[str, int], written: WrittenAxis) -> AxisRef:
     name = string(written.name)
     at = written.name.start_pos
-    axis = places.get(name, -1)
+    axis = numbers.get(name, -1)
     if axis < 0 and len(name) <= 20 and _INDEX.fullmatch(name):
         axis = int(name)
     if not 0 <= axis < len(mesh.sizes):
@@ -306,23 +308,25 @@ def _resolve_axis(mesh: Mesh, places: dict[str, int], written: WrittenAxis) -> A
         return AxisRef(axis)
     pre_size, size = integer(written.pre_size), integer(written.size)
     if pre_size < 1 or size < 2:
-        raise Violation("P039", at, f"a part of an axis starts at 1 or more and has size 2 or more, got ({pre_size}){size}")
+        raise Violation("P039", at, f"a part of an axis must have a pre-size of at least 1 and a size of at least 2, got ({pre_size}){size}")
     if mesh.sizes[axis] % (pre_size * size) or size >= mesh.sizes[axis]:
         raise Violation("P039", at, f"({pre_size}){size} is not a proper part of axis '{mesh.names[axis]}' of size {mesh.sizes[axis]}")
     return AxisRef(axis, pre_size, size)
 
 
 def check_axes(mesh: Mesh, lists: Sequence[Sequence[tuple[AxisRef, int]]]) -> None:
-    """Refuses axes that overlap anywhere, and neighbours within a list that should be one axis."""
+    """Raises Violation P039 for axes that overlap, and for adjacent parts in a list that should be one part."""
     used: dict[int, list[AxisRef]] = {}
     for axes in lists:
         before: AxisRef | None = None
         for ref, at in axes:
             others = used.setdefault(ref.axis, [])
             if not all(ref.can_coexist(other) for other in others):
-                raise Violation("P039", at, f"axis {mesh.spell_axes([ref])} is used twice, or in parts that overlap")
+                raise Violation("P039", at, f"axis {mesh.spell_axes([ref])} is used twice or overlaps another part")
             if before is not None and before.can_join(ref):
-                raise Violation("P039", at, f"{mesh.spell_axes([before, ref])} are one part: {mesh.spell_axes([_joined(mesh, before, ref)])}")
+                raise Violation(
+                    "P039", at, f"{mesh.spell_axes([before, ref])} must be written as one part, {mesh.spell_axes([_joined(mesh, before, ref)])}"
+                )
             others.append(ref)
             before = ref
 
@@ -348,7 +352,7 @@ def _maximal_mesh_sharding(children: list[Any]) -> Sharding:
 
 
 def _open_mesh(children: list[Any]) -> tuple[int, Mesh, list[Any]]:
-    """Offset and value of the mesh with which the children begin, and what follows it."""
+    """The offset and the value of the mesh, which comes first, and the remaining children."""
     (at, mesh), *rest = children
     if rest and isinstance(rest[0], WrittenDevices):
         return at, build_mesh(mesh, rest[0]), rest[1:]
@@ -365,13 +369,13 @@ def _whole_mesh_sharding(children: list[Any]) -> Sharding:
         if not mesh.sizes:
             raise Violation("P039", at, f"'{kind}' needs a mesh with axes")
         reduction = _reduction(detail)
-        resolved = resolve_axes(mesh, axis_places(mesh), detail[1]) if len(detail) > 1 else [(AxisRef(axis), at) for axis in range(len(mesh.sizes))]
+        resolved = resolve_axes(mesh, axis_numbers(mesh), detail[1]) if len(detail) > 1 else [(AxisRef(axis), at) for axis in range(len(mesh.sizes))]
         named = _checked(mesh, [], {kind: resolved}, reduction)
     return Sharding("named", named=named, metadata=origins)
 
 
 def _reduction(detail: Sequence[Any]) -> str:
-    """The operation of newer builds; a sum is what the form without one means."""
+    """The reduction of unreduced axes; empty for a sum, which is the default. Only newer versions of XLA have others."""
     operation = str(detail[0]) if detail and isinstance(detail[0], str) else "sum"
     return "" if operation == "sum" else operation
 
@@ -382,15 +386,15 @@ def _named_sharding(children: list[Any]) -> Sharding:
     dimensions = [child for child in rest if isinstance(child, tuple)]
     axes: dict[str, list[tuple[AxisRef, int]]] = {}
     metadata: list[Any] = []
-    reduction, places = "", axis_places(mesh)
+    reduction, numbers = "", axis_numbers(mesh)
     for key, *values in rest[len(dimensions) :]:
         if key.type == "KEY_OF_SHARDING_METADATA":
             metadata += values
             continue
         if key.type == "KEY_OF_UNREDUCED":
             reduction = _reduction(values)
-        axes.setdefault(key.rstrip("="), []).extend(resolve_axes(mesh, places, values[-1]))
-    resolved = [(resolve_axes(mesh, places, written), is_open) for written, is_open in dimensions]
+        axes.setdefault(key.rstrip("="), []).extend(resolve_axes(mesh, numbers, values[-1]))
+    resolved = [(resolve_axes(mesh, numbers, written), is_open) for written, is_open in dimensions]
     return Sharding("named", named=_checked(mesh, resolved, axes, reduction), metadata=tuple(metadata))
 
 
@@ -399,14 +403,14 @@ def _checked(
 ) -> NamedSharding:
     kinds = [axes.get(kind, []) for kind in ("replicated", "unreduced", "manual")]
     for kind in kinds:
-        places = [(ref.axis, ref.pre_size, ref.extent(mesh)) for ref, _ in kind]
-        for before, place, (_, at) in zip(places, places[1:], kind[1:], strict=False):
+        numbers = [(ref.axis, ref.pre_size, ref.extent(mesh)) for ref, _ in kind]
+        for before, place, (_, at) in zip(numbers, numbers[1:], kind[1:], strict=False):
             if place < before:
-                raise Violation("P039", at, "replicated, unreduced and manual axes must be in the order of the mesh")
+                raise Violation("P039", at, "replicated, unreduced and manual axes must be listed in the order of the mesh")
     check_axes(mesh, [*(refs for refs, _ in dimensions), *kinds])
     replicated, unreduced, manual = (tuple(ref for ref, _ in kind) for kind in kinds)
     if not dimensions:
-        # XLA prints these as a word, in which axes of size one count as named.
+        # XLA prints these shardings as one word, which means all axes, including those of size one.
         whole = tuple(AxisRef(axis) for axis in range(len(mesh.sizes)))
         if unreduced and mesh.contains_all(unreduced):
             return NamedSharding(mesh, unreduced=whole, reduction=reduction)
@@ -416,8 +420,8 @@ def _checked(
     return NamedSharding(mesh, dimension_shardings, replicated, unreduced, manual, reduction if unreduced else "")
 
 
-def write_sharding(value: Sharding, style: Style) -> str:
-    """The sharding's text without `sharding=`."""
+def write_sharding(value: Sharding, style: WriteStyle) -> str:
+    """The text of the sharding, without `sharding=`."""
     if style.exact and style.metadata:
         return value.text
     return value.spell(exact=style.exact, metadata=style.metadata)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.codecs.base import Style, builds, codec
+from hlotool.opdefs.codecs.base import WriteStyle, builds, codec
 from hlotool.opdefs.codecs.scalars import integer_at, integers, sizes
 from hlotool.shapes.values import (
     ConvolutionDimensions,
@@ -27,7 +27,7 @@ def build_window_field(children: list[Any]) -> tuple[Any, tuple[Any, ...]]:
     if key == "pad=":
         items = _padding_items(token)
         if any(len(item) != 2 for item in items):
-            raise Violation("S017", token.start_pos, "a window's padding has no interior: expected low_high for each dimension")
+            raise Violation("S017", token.start_pos, "the padding of a window has no interior: expected low_high for each dimension")
         return key, tuple(items)
     return key, integers([token]) if token.type == "INT" else sizes(token)
 
@@ -58,7 +58,7 @@ def build_window(children: list[Any]) -> tuple[WindowDimension, ...]:
     )
 
 
-def _write_window(value: tuple[WindowDimension, ...], style: Style) -> str:
+def _write_window(value: tuple[WindowDimension, ...], style: WriteStyle) -> str:
     parts = []
 
     def add(key: str, texts: list[str], default: str) -> None:
@@ -78,13 +78,13 @@ def _write_window(value: tuple[WindowDimension, ...], style: Style) -> str:
 @builds("padding")
 def build_padding(children: list[Any]) -> tuple[PaddingDimension, ...]:
     token = children[0]
-    made = tuple(PaddingDimension(*item) for item in _padding_items(token))
-    if any(dimension.interior < 0 for dimension in made):
-        raise Violation("T038", token.start_pos, "interior padding cannot be negative", "only low and high may be")
-    return made
+    padding = tuple(PaddingDimension(*item) for item in _padding_items(token))
+    if any(dimension.interior < 0 for dimension in padding):
+        raise Violation("T038", token.start_pos, "interior padding cannot be negative", "only low and high padding can be negative")
+    return padding
 
 
-def _write_padding(value: tuple[PaddingDimension, ...], style: Style) -> str:
+def _write_padding(value: tuple[PaddingDimension, ...], style: WriteStyle) -> str:
     interior = any(d.interior for d in value)
     return "x".join(f"{d.low}_{d.high}" + (f"_{d.interior}" if interior else "") for d in value)
 
@@ -102,19 +102,19 @@ def build_slice_ranges(children: list[Any]) -> tuple[SliceRange, ...]:
     return tuple(children)
 
 
-def _write_slice_ranges(value: tuple[SliceRange, ...], style: Style) -> str:
+def _write_slice_ranges(value: tuple[SliceRange, ...], style: WriteStyle) -> str:
     strides = any(r.stride != 1 for r in value)
     return "{" + ", ".join(f"[{r.start}:{r.limit}" + (f":{r.stride}]" if strides else "]") for r in value) + "}"
 
 
-def _places(word: str, names: str, side: str, at: int) -> tuple[int, int, tuple[int, ...]]:
-    """Where the two named letters and the digits of one word stand."""
+def _positions(word: str, names: str, side: str, at: int) -> tuple[int, int, tuple[int, ...]]:
+    """The positions of the letters in `names` and of the digits in one word of `dim_labels`, which describes `side`."""
     letters = word.replace("?", "")
     if len(set(letters)) != len(letters):
-        raise Violation("T050", at, f"a label occurs twice in the {side} dimensions {word}")
+        raise Violation("T050", at, f"a label occurs twice in {word}, the dimensions of the {side}")
     digits = sorted(c for c in letters if c.isdigit())
     if digits != [str(k) for k in range(len(digits))]:
-        raise Violation("T050", at, f"the spatial dimensions of the {side} {word} are not numbered 0 to {len(digits) - 1}")
+        raise Violation("T050", at, f"the spatial dimensions in {word}, the dimensions of the {side}, are not numbered from 0 to {len(digits) - 1}")
     return max(0, word.find(names[0])), max(0, word.find(names[1])), tuple(word.index(d) for d in digits)
 
 
@@ -124,20 +124,24 @@ def build_dim_labels(children: list[Any]) -> ConvolutionDimensions:
     at = token.start_pos
     lhs, rest = token.split("_")
     rhs, out = rest.split("->")
-    inputs, kernel, output = _places(lhs, "bf", "lhs", at), _places(rhs, "io", "kernel", at), _places(out, "bf", "output", at)
+    inputs, kernel, output = (
+        _positions(lhs, "bf", "lhs", at),
+        _positions(rhs, "io", "kernel", at),
+        _positions(out, "bf", "output", at),
+    )
     if not len(inputs[2]) == len(kernel[2]) == len(output[2]):
         raise Violation("T050", at, f"lhs, kernel and output of {token} do not have the same number of spatial dimensions")
-    spelled = f"{_spelled(inputs, 'bf')}_{_spelled(kernel, 'io')}->{_spelled(output, 'bf')}"
-    return ConvolutionDimensions(*inputs, *kernel, *output, spelled)
+    text = f"{_labels(inputs, 'bf')}_{_labels(kernel, 'io')}->{_labels(output, 'bf')}"
+    return ConvolutionDimensions(*inputs, *kernel, *output, text)
 
 
-def _spelled(places: tuple[int, int, tuple[int, ...]], names: str) -> str:
-    """As XLA prints it: `?` for dimensions without a label, but none after the last label."""
-    first, second, spatial = places
+def _labels(positions: tuple[int, int, tuple[int, ...]], names: str) -> str:
+    """A word of `dim_labels` as XLA prints it: `?` for dimensions without a label, but none after the last label."""
+    first, second, spatial = positions
     word = ["?"] * (max(first, second, *spatial) + 1)
     word[first], word[second] = names[0], names[1]
-    for k, place in enumerate(spatial):
-        word[place] = str(k)
+    for k, position in enumerate(spatial):
+        word[position] = str(k)
     return "".join(word)
 
 

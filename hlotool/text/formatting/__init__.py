@@ -1,1 +1,1 @@
-"""The formatter: canonical spacing for what the author wrote, with a proof that nothing else has changed."""
+"""The formatter: XLA's spacing and order of attributes for a text, and a check that nothing else has changed."""

@@ -1,4 +1,4 @@
-"""The order in which XLA prints the attributes of an instruction, whatever order they are written in."""
+"""The order in which XLA prints the attributes of an instruction."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from hlotool.opdefs.table import OPS
 __all__ = ["HEADER_ORDER", "UNKNOWN", "attribute_order"]
 
 UNKNOWN = "?"
-"""Stands for attributes that the opcode does not have."""
+"""The key of `attribute_order` for attributes that the opcode does not have."""
 
 _ASYNC_SUFFIXES = ("-start", "-update", "-done")
-# What XLA prints between the attributes of the opcode and those that every instruction may have.
+# XLA prints this attribute of the opcode among those that every instruction may have.
 _LATE = "result_accuracy"
 
 
 @cache
 def attribute_order(opcode: str) -> dict[str, int]:
-    """The place of each attribute name of an opcode; unknown names stand where UNKNOWN does.
+    """The position of each attribute in XLA's print of an opcode, by name; UNKNOWN is the position of all other names.
 
     >>> order = attribute_order("dot")
     >>> order["lhs_contracting_dims"] < order["sharding"] < order[UNKNOWN] < order["metadata"]
@@ -30,7 +30,7 @@ def attribute_order(opcode: str) -> dict[str, int]:
     names: list[str] = []
     after: list[str] = []
     if op is None:
-        # `X-start` stands for an async-start of X, whose attributes it shows first.
+        # `X-start` is short for an async-start of X and prints X's attributes first.
         suffix = next((s for s in _ASYNC_SUFFIXES if opcode.endswith(s)), "")
         op = OPS.get(opcode.removesuffix(suffix))
         names, after = ["async_execution_thread"], ["output_to_operand_aliasing"]
@@ -42,8 +42,8 @@ def attribute_order(opcode: str) -> dict[str, int]:
         elif name == "metadata":
             names.append(UNKNOWN)
         names.append(name)
-    return {name: place for place, name in enumerate(dict.fromkeys(names))}
+    return {name: position for position, name in enumerate(dict.fromkeys(names))}
 
 
-HEADER_ORDER: dict[str, int] = {name: place for place, name in enumerate([*MODULE_ATTRIBUTES, UNKNOWN])}
-"""The place of each attribute of a module's header."""
+HEADER_ORDER: dict[str, int] = {name: position for position, name in enumerate([*MODULE_ATTRIBUTES, UNKNOWN])}
+"""The position of each attribute in XLA's print of a module's header."""

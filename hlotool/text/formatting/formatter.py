@@ -1,4 +1,4 @@
-"""`format_text`: parses, formats, and proves that nothing but whitespace and the order of attributes has changed."""
+"""`format_text`: formats a text and checks that only whitespace, commas and the order of attributes have changed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from lark.exceptions import UnexpectedInput
 from hlotool.collection import no_garbage_collection
 from hlotool.errors import ParseError, Source
 from hlotool.ir.model import Module
-from hlotool.text.formatting.callbacks import callback
-from hlotool.text.formatting.kept import kept_text
-from hlotool.text.formatting.lines import FormattedLines
+from hlotool.text.formatting.callbacks import formatting_callback
+from hlotool.text.formatting.equivalence import check_equivalent, raise_internal_error
+from hlotool.text.formatting.lines import LineFormatter
 from hlotool.text.formatting.pieces import Joiner
-from hlotool.text.formatting.proof import check, refuse
 from hlotool.text.formatting.session import FormatSession
 from hlotool.text.formatting.style import FormatStyle
+from hlotool.text.formatting.verbatim import verbatim_ranges
 from hlotool.text.formatting.writer import Writer
 from hlotool.text.parse.driver import read_pieces
 from hlotool.text.parse.fast_path import FastPath
@@ -32,12 +32,13 @@ _BRACKET = re.compile(COMMENT + r"|[(\[{]|[)\]}]")
 
 
 def format_text(
-    text: str | bytes, style: FormatStyle = _DEFAULT, *, filename: str = "<string>", lines: tuple[int, int] | None = None, proved: bool = True
+    text: str | bytes, style: FormatStyle = _DEFAULT, *, filename: str = "<string>", lines: tuple[int, int] | None = None, checked: bool = True
 ) -> str:
-    """The text with the spaces, line breaks and order of attributes of XLA's own print; everything else is the author's.
+    """Formats a text with the spacing, line breaks and order of attributes of XLA's printer, and keeps everything else as written.
 
-    `lines` (first and last, counted from 1) limits the work to the instructions on them. Raises ParseError when the text is not HLO,
-    and InternalError when, with `proved`, the result turns out to be another module, to have other comments, or to be no fixed point.
+    `lines` is the first and the last line to format, counted from 1; instructions on other lines stay as they are. Raises ParseError if
+    the text is not valid HLO. With `checked`, the result is read again, and InternalError is raised if its module or its comments are
+    not those of `text`, or if formatting it once more would change it.
 
     >>> print(format_text("ENTRY e{p = f32[ ] parameter( 0 )  // in\\nROOT r = f32[] add(p ,p)}"), end="")
     ENTRY e {
@@ -45,49 +46,49 @@ def format_text(
       ROOT r = f32[] add(p, p)
     }
     """
-    whole = decoded(text)
-    if not whole.strip():
-        # A file that has just been made is saved, too.
+    source_text = decoded(text)
+    if not source_text.strip():
+        # A file that has just been created has no module yet.
         return ""
-    parts = parts_of(whole, filename)
-    made = [part.source.text if part.is_separator else _format_part(part.source, style, lines, proved=proved) for part in parts]
+    parts = parts_of(source_text, filename)
+    texts = [part.source.text if part.is_separator else _format_part(part.source, style, lines, checked=checked) for part in parts]
     if len(parts) > 1:
         for k, part in enumerate(parts):
-            made[k] = _beside_separators(part, made[k])
-        _check_separators(parts, made, filename)
-    return "".join(made)
+            texts[k] = _with_leading_empty_line(part, texts[k])
+        _check_separators(parts, texts, filename)
+    return "".join(texts)
 
 
-def _beside_separators(part: Part, text: str) -> str:
-    """The text of one of several modules, after an empty line where its author has left one."""
+def _with_leading_empty_line(part: Part, text: str) -> str:
+    """The formatted text of one of several modules, after an empty line if the source has one there."""
     empty = _EMPTY_LINE.match(part.source.text)
     return text if part.is_separator or empty is None or _EMPTY_LINE.match(text) else empty[1] + text
 
 
-def _check_separators(parts: list[Part], made: list[str], filename: str) -> None:
-    """Raises InternalError unless the modules are still apart."""
-    wanted = [text for part, text in zip(parts, made, strict=True) if not part.is_separator]
-    if [part.source.text for part in parts_of("".join(made), filename) if not part.is_separator] != wanted:
-        refuse(filename, "formatting would join or split modules")
+def _check_separators(parts: list[Part], texts: list[str], filename: str) -> None:
+    """Raises InternalError unless the formatted text splits into the same modules."""
+    expected = [text for part, text in zip(parts, texts, strict=True) if not part.is_separator]
+    if [part.source.text for part in parts_of("".join(texts), filename) if not part.is_separator] != expected:
+        raise_internal_error(filename, "formatting would join or split modules")
 
 
-def _format_part(source: Source, style: FormatStyle, lines: tuple[int, int] | None, *, proved: bool) -> str:
+def _format_part(source: Source, style: FormatStyle, lines: tuple[int, int] | None, *, checked: bool) -> str:
     module, path = read_source(source, strict=False)
     errors = [d for d in module.diagnostics if d.severity == "error"]
     if errors:
         raise ParseError(errors)
-    assert path is not None, "the fast path was not forbidden"
+    assert path is not None, "the fast path is enabled"
     selected = None if lines is None else _selected(source, module, lines)
     after = _formatted(source.text, path, style, selected)
-    if proved:
-        # What follows the selection has moved, and is the same.
+    if checked:
+        # The text after the selection is the same but may start at another offset.
         moved = None if selected is None else (selected[0], len(after) - (len(source.text) - selected[1]))
-        check(source, module, after, lambda text, path: _formatted(text, path, style, moved))
+        check_equivalent(source, module, after, lambda text, path: _formatted(text, path, style, moved))
     return after
 
 
 def _selected(source: Source, module: Module, lines: tuple[int, int]) -> tuple[int, int]:
-    """Offsets of these lines, widened to whole instructions."""
+    """Start and end offsets of these lines, extended to source_text instructions."""
     start, end = source.line_start(lines[0]), source.line_start(lines[1] + 1)
     for x in module.all_instructions():
         if x.start < end and x.end > start and x.start >= 0:
@@ -100,34 +101,34 @@ def _selected(source: Source, module: Module, lines: tuple[int, int]) -> tuple[i
 
 def _formatted(text: str, path: FastPath, style: FormatStyle, selected: tuple[int, int] | None) -> str:
     try:
-        return _run(text, path, style, selected, by_lines=True)
+        return _format_once(text, path, style, selected, by_lines=True)
     except UnexpectedInput:
-        # What looks like a whole line may go on in the next one, in the middle of a value.
-        return _run(text, path, style, selected, by_lines=False)
+        # A line that looks complete may continue on the next one, in the middle of a value.
+        return _format_once(text, path, style, selected, by_lines=False)
 
 
-def _run(text: str, path: FastPath, style: FormatStyle, selected: tuple[int, int] | None, *, by_lines: bool) -> str:
+def _format_once(text: str, path: FastPath, style: FormatStyle, selected: tuple[int, int] | None, *, by_lines: bool) -> str:
     joiner = Joiner(text, _marks(text))
-    session = FormatSession(joiner, Writer(joiner, kept_text(text, selected), style.width), path)
+    session = FormatSession(joiner, Writer(joiner, verbatim_ranges(text, selected), style.width), path)
     if by_lines:
-        session.fast_path = FormattedLines(session, callback)
+        session.fast_path = LineFormatter(session, formatting_callback)
     with no_garbage_collection():
-        read_pieces(session, form_of(text), callback)
+        read_pieces(session, form_of(text), formatting_callback)
         return session.writer.finish()
 
 
 def _marks(text: str) -> frozenset[str]:
-    """Which lists the author has numbered: XLA's short form numbers shapes and not operands."""
-    found: set[str] = set()
+    """The kinds of lists that have index marks in the text; XLA's short form has them for shapes but not for operands."""
+    kinds: set[str] = set()
     mark = _MARK.search(text)
-    while mark is not None and len(found) < 2:
-        found.add("shapes" if _is_bare_shape(text, skip_trivia(text, mark.end())) else "operands")
+    while mark is not None and len(kinds) < 2:
+        kinds.add("shapes" if _is_bare_shape(text, skip_trivia(text, mark.end())) else "operands")
         mark = _MARK.search(text, mark.end())
-    return frozenset(found)
+    return frozenset(kinds)
 
 
 def _is_bare_shape(text: str, start: int) -> bool:
-    """Whether a shape, or one sharding of several, begins here: not an operand, which may be a name after its shape."""
+    """Whether a shape, or an element of a tuple sharding, starts here; not an operand, which may be a shape and a name."""
     if text.startswith("{", start):
         return True
     if not _SHAPE.match(text, start):

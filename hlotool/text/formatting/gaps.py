@@ -1,14 +1,11 @@
-"""What stands between two items: comments and empty lines, made even; and text that must stay as it is.
-
-It reads the source and returns text; which items there are is the writer's business.
-"""
+"""The gaps between two items of the output: comments and normalized empty lines, and text that is kept verbatim."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
 
-from hlotool.text.formatting.kept import KeptText
+from hlotool.text.formatting.verbatim import VerbatimRanges
 from hlotool.text.source.trivia import COMMENT
 
 __all__ = ["Gap", "read_gap"]
@@ -16,78 +13,79 @@ __all__ = ["Gap", "read_gap"]
 _COMMENT = re.compile(COMMENT)
 
 
-class _Remark(NamedTuple):
-    """A comment, or kept text, and the number of line ends before it."""
+class _GapPart(NamedTuple):
+    """A comment or verbatim text, and the number of line ends before it."""
 
-    lines: int
+    newlines: int
     text: str
-    is_kept: bool
+    is_verbatim: bool
 
 
 class Gap(NamedTuple):
-    """The remarks of a gap, and the number of line ends after the last."""
+    """The parts of a gap, and the number of line ends after the last."""
 
-    remarks: list[_Remark]
-    lines: int
+    parts: list[_GapPart]
+    newlines: int
 
     @property
     def joins_next(self) -> bool:
-        """Whether what follows stands on the line of the last remark."""
-        if self.lines or not self.remarks:
+        """Whether the next item continues the line of the last part."""
+        if self.newlines or not self.parts:
             return False
-        last = self.remarks[-1]
-        return last.is_kept or (last.lines > 0 and not last.text.startswith("//"))
+        last = self.parts[-1]
+        return last.is_verbatim or (last.newlines > 0 and not last.text.startswith("//"))
 
     def text(self, newline: str, indent: str, *, at_start: bool, empty_first: int | None, empty_last: int | None) -> str:
-        """The remarks on their lines, and the line end before what follows.
+        """The formatted gap, up to and including the line end before the next item.
 
-        `empty_first` and `empty_last` are the numbers of empty lines before the first line and before what follows the gap; None
-        keeps one where there is one.
+        `empty_first` and `empty_last` are the numbers of empty lines before the first part and before the next item. None keeps one
+        empty line if the source has any.
         """
         out: list[str] = []
-        fresh = at_start
-        wish = empty_first
-        for lines, text, is_kept in self.remarks:
-            if not lines and not fresh:
-                out.append(text if is_kept else f" {text}")
-                # Kept text brings its own empty lines.
-                wish = None if is_kept else wish
+        on_new_line = at_start
+        empty = empty_first
+        for newlines, text, is_verbatim in self.parts:
+            if not newlines and not on_new_line:
+                out.append(text if is_verbatim else f" {text}")
+                # Verbatim text includes its own empty lines.
+                empty = None if is_verbatim else empty
             else:
-                out.append("" if fresh else _line_end(newline, lines, wish))
-                out.append(text if is_kept else indent + text)
-                wish = None
-            fresh = False
+                out.append("" if on_new_line else _line_ends(newline, newlines, empty))
+                out.append(text if is_verbatim else indent + text)
+                empty = None
+            on_new_line = False
         if self.joins_next:
-            out.append("" if self.remarks[-1].is_kept else " ")
-        elif not fresh:
-            out.append(_line_end(newline, self.lines, empty_last if wish is None or empty_last == 0 else wish))
+            out.append("" if self.parts[-1].is_verbatim else " ")
+        elif not on_new_line:
+            out.append(_line_ends(newline, self.newlines, empty_last if empty is None or empty_last == 0 else empty))
         return "".join(out)
 
 
-def _line_end(newline: str, lines: int, empty: int | None) -> str:
-    return newline * (1 + (int(lines > 1) if empty is None else empty))
+def _line_ends(newline: str, count: int, empty: int | None) -> str:
+    """A line end and `empty` empty lines; if None, one empty line where the source, with `count` line ends, has any."""
+    return newline * (1 + (int(count > 1) if empty is None else empty))
 
 
-def read_gap(source: str, start: int, end: int, kept: KeptText, hoisted: list[str]) -> Gap:
-    """The gap source[start:end]; `hoisted` comments are added after its own, each on a line."""
-    remarks: list[_Remark] = []
-    # What stands first in a text begins a line.
-    lines = int(start == 0)
-    for low, high, is_kept in kept.cuts(start, end) if kept else ((start, end, False),):
-        if is_kept:
+def read_gap(source: str, start: int, end: int, verbatim: VerbatimRanges, hoisted: list[str]) -> Gap:
+    """Reads the gap source[start:end]. The `hoisted` comments follow those of the gap, each on a line of its own."""
+    parts: list[_GapPart] = []
+    # The start of the text is the start of a line.
+    newlines = int(start == 0)
+    for low, high, is_verbatim in verbatim.split(start, end) if verbatim else ((start, end, False),):
+        if is_verbatim:
             text = source[low:high]
-            # The line end that it brings along is counted, so that what follows need not know.
+            # Its last line end is counted like one after a comment.
             bare = text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
-            remarks.append(_Remark(lines, bare, True))
-            lines = int(bare is not text)
+            parts.append(_GapPart(newlines, bare, True))
+            newlines = int(bare is not text)
             continue
-        at = low
+        position = low
         for match in _COMMENT.finditer(source, low, high):
-            remarks.append(_Remark(lines + source.count("\n", at, match.start()), match[0].rstrip(), False))
-            lines, at = 0, match.end()
-        lines += source.count("\n", at, high)
+            parts.append(_GapPart(newlines + source.count("\n", position, match.start()), match[0].rstrip(), False))
+            newlines, position = 0, match.end()
+        newlines += source.count("\n", position, high)
     if hoisted:
-        first = max(lines, 1)
-        remarks += [_Remark(first if k == 0 else 1, comment, False) for k, comment in enumerate(hoisted)]
-        lines = 1
-    return Gap(remarks, lines)
+        first = max(newlines, 1)
+        parts += [_GapPart(first if k == 0 else 1, comment, False) for k, comment in enumerate(hoisted)]
+        newlines = 1
+    return Gap(parts, newlines)

@@ -1,7 +1,7 @@
-"""Formats whole lines spelled as XLA spells them, by the same expressions as the fast path of the parser reads them.
+"""The fast path of the formatter: formats whole lines with the regular expressions of the parser's fast path.
 
-A line that is formatted already costs one match and a few look-ups, and runs of such lines are copied together. What the expressions do not
-recognise is left to the grammar.
+A line that is formatted already costs one match and a few look-ups, and runs of such lines are copied together. Lines that the expressions
+do not match are left to the grammar path.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from typing import Any
 from lark.exceptions import UnexpectedInput
 
 from hlotool.memo import Memo
-from hlotool.opdefs.codecs.base import CODECS, Style
+from hlotool.opdefs.codecs.base import CODECS, WriteStyle
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import OPS
 from hlotool.text.formatting.attribute_order import HEADER_ORDER, attribute_order
-from hlotool.text.formatting.kept import KeptText
 from hlotool.text.formatting.pieces import Joiner
 from hlotool.text.formatting.session import FormatSession
+from hlotool.text.formatting.verbatim import VerbatimRanges
 from hlotool.text.formatting.writer import Writer
 from hlotool.text.parse.driver import Maker, read_pieces
 from hlotool.text.parse.runs import RunReader
 from hlotool.text.parse.segments import Stop
 from hlotool.text.source.marks import MARK_INTERVAL
 
-__all__ = ["FormattedLines"]
+__all__ = ["LineFormatter"]
 
 _CONSTANT, _PARAMETER = "constant", "parameter"
-# Values that refer to something, which codecs cannot write alone.
-_NAMES = frozenset({"Computation", "Computations", "Names"})
-_STYLE = Style()
+# Kinds of values that refer to parts of the module, which a codec cannot write by itself.
+_NAMES = frozenset({"Computation", "Computations", "ContinuedComputation", "Names"})
+_STYLE = WriteStyle()
 
 
-class FormattedLines(RunReader):
-    """The line formatter of one run; `callback` is what formats pieces of lines by the rules of the grammar."""
+class LineFormatter(RunReader):
+    """Formats whole lines in one run of the formatter; `callback` gives Lark's callbacks for the parts that need the grammar."""
 
     def __init__(self, session: FormatSession, callback: Maker) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class FormattedLines(RunReader):
             return False
         end = match.end(2) if match[2] else match.end(1)
         tables = self.patterns.tables.match(text, match.end())
-        # Comments after the header keep their place only if the grammar's way sees them.
+        # Only the grammar path keeps comments after the header in place.
         if tables is None or "/" in text[end : match.end()]:
             self._header = (f"HloModule {match[1]}{attributes}", start, None, end, end)
         else:
@@ -117,34 +117,35 @@ class FormattedLines(RunReader):
             return None
 
     def _parameters(self, text: str) -> str:
-        at, found, match = 0, [], self.patterns.parameter.match
-        while at < len(text):
-            parameter = match(text, at)
+        position, parameters, match = 0, [], self.patterns.parameter.match
+        while position < len(text):
+            parameter = match(text, position)
             if parameter is None or (parameter.end() == len(text)) != (parameter.end(2) == len(text)):
                 raise Stop
-            found.append(f"{parameter[1]}: {self._shape(parameter[2])}")
-            at = parameter.end()
-        return ", ".join(found)
+            parameters.append(f"{parameter[1]}: {self._shape(parameter[2])}")
+            position = parameter.end()
+        return ", ".join(parameters)
 
     # ---- instructions -------------------------------------------------------------------------------------------------
 
     def _run(self, text: str, position: int) -> int:
-        """Writes instructions line by line; returns the offset after the last that it could read, its line end not included."""
+        """Formats instructions line by line; returns the end of the last one that it could read, before its line end."""
         match, heads, writer, newline = self.patterns.line.match, self.heads, self.writer, self.writer.newline
         is_plain, numbered, configs = self.patterns.operand_names.fullmatch, self.operand_marks, self.path.configs
         ending = "\r" if newline == "\r\n" else ""
-        kept: KeptText | None = writer.kept or None
+        verbatim: VerbatimRanges | None = writer.verbatim or None
         indent = "  " * writer.block.level
-        region = -1
-        end = at = position
+        # Where the current run of unchanged lines starts; -1 outside of one.
+        unchanged = -1
+        end = line_start = position
         while True:
-            line = match(text, at)
+            line = match(text, line_start)
             if line is None:
-                after = self._skip(text, at)
-                line = match(text, after) if after > at and text[after : after + 1] != "}" else None
+                after = self._skip(text, line_start)
+                line = match(text, after) if after > line_start and text[after : after + 1] != "}" else None
                 if line is None:
                     break
-                region = self._copied(region, end)
+                unchanged = self._copy_unchanged(unchanged, end)
             space, root, percent, name, head, references, others, attribute_text, metadata, config, trailing = line.groups()
             start = line.end(1)
             try:
@@ -154,39 +155,39 @@ class FormattedLines(RunReader):
                     operands = self._operands(opcode, head, references, others)
                 formatted = attributes[attribute_text]
                 if config is not None:
-                    # Other attributes may follow, if it ends before the line does.
+                    # Raises Stop if it ends before the line does, since other attributes may follow.
                     _ = configs[config]
             except Stop:
                 break
             stop = line.start(11)
             written = references if references is not None else others
-            changed = formatted_head != head or operands != written or formatted != attribute_text
-            if kept is not None and kept.touches(start, stop):
-                region = self._copied(region, end)
+            is_changed = formatted_head != head or operands != written or formatted != attribute_text
+            if verbatim is not None and verbatim.overlaps(start, stop):
+                unchanged = self._copy_unchanged(unchanged, end)
                 writer.item(start, stop, "")
-            elif changed or space != indent or self._too_long(stop - line.start()):
-                region = self._copied(region, end)
+            elif is_changed or space != indent or self._too_long(stop - line.start()):
+                unchanged = self._copy_unchanged(unchanged, end)
                 opening = f"(%{operands})" if references is not None else f"({operands})"
                 tail = (f", metadata={metadata}" if metadata is not None else "") + (f", backend_config={config}" if config is not None else "")
                 writer.item(start, stop, f"{root or ''}{percent}{name} = {formatted_head}{opening}{formatted}{tail}")
-            elif region < 0:
-                joins = writer.separate(start, stop)
-                region = start if joins else line.start()
-            end, at = stop, line.end()
-            if trailing != ending or text[at - 1 : at] != "\n":
-                region = self._copied(region, end)
-        self._copied(region, end)
+            elif unchanged < 0:
+                same_line = writer.write_gap(start, stop)
+                unchanged = start if same_line else line.start()
+            end, line_start = stop, line.end()
+            if trailing != ending or text[line_start - 1 : line_start] != "\n":
+                unchanged = self._copy_unchanged(unchanged, end)
+        self._copy_unchanged(unchanged, end)
         return end
 
     def _too_long(self, length: int) -> bool:
         return self.writer.width is not None and length > self.writer.width
 
-    def _copied(self, region: int, end: int) -> int:
-        """Copies the unchanged lines from `region` on, if there are any; -1, for there are none any more."""
-        if region >= 0:
+    def _copy_unchanged(self, start: int, end: int) -> int:
+        """Copies text[start:end], a run of unchanged lines, unless `start` is -1; returns -1, the start when there is no run."""
+        if start >= 0:
             block = self.writer.block
-            block.parts.append(self.session.text[region:end])
-            block.last = end
+            block.parts.append(self.session.text[start:end])
+            block.written_end = end
         return -1
 
     def _head(self, text: str) -> tuple[str, str, dict[str, str], str]:
@@ -201,12 +202,12 @@ class FormattedLines(RunReader):
         return (f"{self._shape(shape)} {opcode}" if shape else opcode), opcode, memo, shape
 
     def _operands(self, opcode: str, head: str, references: str | None, others: str) -> str:
-        """What stands between the parentheses, without the first percent sign if it began with one."""
+        """Formats the text between the parentheses; leaves the first percent sign to the caller if every operand has one (`references`)."""
         if references is not None:
             bare = self.patterns.index_mark.sub("", references)
             if not self.patterns.operand_names.fullmatch(bare):
                 raise Stop
-            return self._marked(bare.split(", %"), ", ", "%")
+            return self._with_marks(bare.split(", %"), ", ", "%")
         if opcode == _CONSTANT:
             return self._constant(head, others)
         if opcode == _PARAMETER:
@@ -216,18 +217,18 @@ class FormattedLines(RunReader):
             return number
         if not others:
             return others
-        found, at, match = [], 0, self.patterns.typed_operand.match
-        while at < len(others):
-            piece = match(others, at)
+        operands, position, match = [], 0, self.patterns.typed_operand.match
+        while position < len(others):
+            piece = match(others, position)
             if piece is None or (piece.end() == len(others)) != (piece.end(2) == len(others)):
                 raise Stop
             percent = "%" if others[piece.start(2) - 1 : piece.start(2)] == "%" else ""
             shape = f"{self._shape(piece[1])} " if piece[1] else ""
-            found.append(f"{shape}{percent}{piece[2]}")
-            at = piece.end()
-        return self._marked(found, ", ", "")
+            operands.append(f"{shape}{percent}{piece[2]}")
+            position = piece.end()
+        return self._with_marks(operands, ", ", "")
 
-    def _marked(self, operands: list[str], separator: str, percent: str) -> str:
+    def _with_marks(self, operands: list[str], separator: str, percent: str) -> str:
         if not self.operand_marks or len(operands) <= MARK_INTERVAL:
             return (separator + percent).join(operands)
         groups = [(separator + percent).join(operands[k : k + MARK_INTERVAL]) for k in range(0, len(operands), MARK_INTERVAL)]
@@ -236,7 +237,7 @@ class FormattedLines(RunReader):
     def _constant(self, head: str, text: str) -> str:
         known = self.path.literals.get((head, text))
         if known is None:
-            # Not one literal: the parenthesis that was taken for its end may be that of another instruction.
+            # Not a single literal: the closing parenthesis may be that of another instruction.
             raise Stop
         if known.text == text:
             return text
@@ -256,16 +257,16 @@ class FormattedLines(RunReader):
         return text if known is not None and text in (known.text, known.text_without_layout) else self._formatted("shape", text)
 
     def _attributes(self, text: str, order: dict[str, int], specs: dict[str, Any]) -> str:
-        """`, name=value, name=value` in XLA's order."""
-        found = []
+        """Formats an attribute list, `, name=value, name=value`, in the given order."""
+        attributes = []
         for match in self.patterns.attribute.finditer(text):
             name = match[1][:-1]
             spec = specs.get(name)
             if spec is None or name not in order or name == "debug_attributes":
                 raise Stop
-            found.append((order[name], f", {name}={self._value(spec.kind, match[2])}"))
-        found.sort(key=lambda item: item[0])
-        return "".join([piece for _, piece in found])
+            attributes.append((order[name], f", {name}={self._value(spec.kind, match[2])}"))
+        attributes.sort(key=lambda item: item[0])
+        return "".join([attribute for _, attribute in attributes])
 
     def _value(self, kind: str, text: str) -> str:
         key = (kind, text)
@@ -275,8 +276,8 @@ class FormattedLines(RunReader):
         return known
 
     def _is_formatted(self, kind: str, text: str) -> bool:
-        """Whether a value is certainly spelled as it is printed; what this does not know, the grammar does."""
-        # A word is not the whole of any value: a shape begins with one, and may go on in the next line.
+        """Whether a value is known to be formatted already; if not, the grammar path formats it."""
+        # Names only: in other kinds a word may be the start of a value that continues on the next line, as in a shape.
         if kind in _NAMES and (self.patterns.word.fullmatch(text) or self.patterns.name_list.fullmatch(text)):
             return True
         codec = CODECS[kind]
@@ -285,12 +286,12 @@ class FormattedLines(RunReader):
 
     def _formatted(self, rule: str, text: str) -> str:
         joiner = Joiner(text, self.session.joiner.marks)
-        inner = FormatSession(joiner, Writer(joiner, KeptText([]), None), self.path)
+        inner = FormatSession(joiner, Writer(joiner, VerbatimRanges([]), None), self.path)
         try:
-            made = read_pieces(inner, rule, self.callback)
+            piece = read_pieces(inner, rule, self.callback)
         except UnexpectedInput:
             raise Stop from None
-        if joiner.hoisted or made is None or "\n" in made.text:
+        if joiner.hoisted or piece is None or "\n" in piece.text:
             raise Stop
-        formatted: str = made.text
+        formatted: str = piece.text
         return formatted

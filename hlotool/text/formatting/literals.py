@@ -1,4 +1,4 @@
-"""Formatted literals: XLA's braces and spaces around the author's numbers."""
+"""Formats literals: braces and spaces as XLA prints them, numbers as written."""
 
 from __future__ import annotations
 
@@ -6,59 +6,62 @@ import itertools
 import re
 
 from hlotool.errors import Violation
+from hlotool.literals.parse import parse_literal
+from hlotool.literals.print import literal_text
 from hlotool.shapes.shape import Shape
 from hlotool.text.formatting.pieces import INDEX_MARK, Joiner
-from hlotool.text.literals.parse import parse_literal
-from hlotool.text.literals.print import literal_text
 from hlotool.text.source.trivia import COMMENT
 
 __all__ = ["formatted_literal"]
 
-# Loose literals differ from printed ones in these only.
-_UNIMPORTANT = re.compile(r"[\s,]++|/\*i[0-9]++=[0-9]++\*/")
+# The only differences that formatting a literal may make.
+_INSIGNIFICANT = re.compile(r"[\s,]++|/\*i[0-9]++=[0-9]++\*/")
 _ROW_MARK = re.compile(r"/\*i[0-9]++=[0-9]++\*/ ?")
 _PART = re.compile(rf"{COMMENT}|[{{}}(),]|[^\s{{}}(),/]++")
 
 
 def formatted_literal(shape: Shape | None, text: str, joiner: Joiner, start: int) -> str:
-    """The literal as XLA lays it out, if that keeps all that is written; with comments inside, or numbers that XLA would replace, only
-    its spaces are made even. Line comments leave the literal, and do not count."""
+    """Formats the literal `text`, at offset `start` of the source, for an array or tuple of `shape`.
+
+    The result has XLA's braces and index marks if they keep every number as written. Where XLA would replace a number, and for literals
+    with block comments, only the spaces change. Line comments move out of the literal first.
+    """
     if "//" in text:
-        text = _PART.sub(lambda part: _left(part, joiner, start), text)
+        text = _PART.sub(lambda part: _without_line_comment(part, joiner, start), text)
     if shape is not None:
         try:
             printed = literal_text(parse_literal(shape, text))
         except Violation:
             printed = None
-        if printed is not None and (printed == text or _essence(printed) == _essence(text)):
-            # Marks as for lists: anew where there are some, none where there are none.
+        if printed is not None and (printed == text or _significant(printed) == _significant(text)):
+            # As in lists, index marks are rewritten where there are any and never added.
             return printed if "/*" in text else _ROW_MARK.sub("", printed)
-    return _respaced(text)
+    return _with_normal_spaces(text)
 
 
-def _essence(text: str) -> str:
-    return _UNIMPORTANT.sub("", text)
+def _significant(text: str) -> str:
+    return _INSIGNIFICANT.sub("", text)
 
 
-def _left(part: re.Match[str], joiner: Joiner, start: int) -> str:
+def _without_line_comment(part: re.Match[str], joiner: Joiner, start: int) -> str:
     if not part[0].startswith("//"):
         return part[0]
     joiner.hoisted.append((start + part.start(), part[0].rstrip()))
     return ""
 
 
-def _respaced(text: str) -> str:
+def _with_normal_spaces(text: str) -> str:
     parts = [part for part in _PART.findall(text) if not INDEX_MARK.fullmatch(part)]
     nested = any(part == "{" and before == "{" for before, part in itertools.pairwise(parts))
     out: list[str] = []
     before = ""
     for part in parts:
         if before in ("", "(") or part in (",", ")"):
-            glue = ""
+            separator = ""
         elif before == "{" or part == "}":
-            glue = " " if nested and before + part != "{}" else ""
+            separator = " " if nested and before + part != "{}" else ""
         else:
-            glue = " "
-        out.append(glue + part)
+            separator = " "
+        out.append(separator + part)
         before = part
     return "".join(out)

@@ -1,7 +1,4 @@
-"""Formatted parts of a text and how they are joined: spaces by the table of spacing, comments kept at their place.
-
-It knows rules by name only; what a whole line looks like is decided in `callbacks` and `writer`.
-"""
+"""Pieces of formatted text and how to join them, with spaces by the table in `spacing` and comments where they were."""
 
 from __future__ import annotations
 
@@ -10,23 +7,23 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from hlotool.text.formatting.spacing import CLOSERS, OPENERS, SPACING, TIGHT
+from hlotool.text.formatting.spacing import CLOSERS, NO_SPACES, OPENERS, SPACING
 from hlotool.text.source.marks import MARK_INTERVAL
 from hlotool.text.source.trivia import COMMENT
 
-__all__ = ["INDEX_MARK", "Joiner", "Piece", "flat"]
+__all__ = ["INDEX_MARK", "Joiner", "Piece", "flatten"]
 
 _COMMENT = re.compile(COMMENT)
 INDEX_MARK = re.compile(r"/\*i(?:ndex)?[0-9]*=[0-9]+\*/")
-"""What XLA numbers lists and literals with: made anew, not kept."""
+"""XLA's index marks in lists and literals, which are rewritten rather than kept."""
 
 
 class Piece:
-    """Formatted text of source[start:end]; `type` is its grammar rule or terminal, `key` the name of an attribute."""
+    """The formatted text of source[start:end]. `type` is its grammar rule or terminal; `key` is the name of an attribute or an opcode."""
 
     __slots__ = ("end", "key", "start", "text", "type")
 
-    def __init__(self, text: str, start: int, end: int, type: str, key: str = "") -> None:  # noqa: A002  # as tokens have it
+    def __init__(self, text: str, start: int, end: int, type: str, key: str = "") -> None:  # noqa: A002  # named as in Lark's tokens
         self.text = text
         self.start = start
         self.end = end
@@ -34,8 +31,8 @@ class Piece:
         self.key = key
 
 
-def flat(children: Sequence[Any]) -> list[Piece]:
-    """The children of a rule, with those of its helper rules and with tokens made pieces; what is empty has no place and is left out."""
+def flatten(children: Sequence[Any]) -> list[Piece]:
+    """The children of a rule as one list of pieces: tokens are converted, lists from helper rules inlined, and empty children dropped."""
     pieces: list[Piece] = []
     for child in children:
         if isinstance(child, Piece):
@@ -49,44 +46,45 @@ def flat(children: Sequence[Any]) -> list[Piece]:
 
 
 class Joiner:
-    """Joins pieces of one source; `marks` are the kinds of lists whose members are numbered."""
+    """Joins pieces of one source. `marks` are the kinds of lists, "operands" or "shapes", that get index marks."""
 
     def __init__(self, source: str, marks: frozenset[str]) -> None:
         self.source = source
         self.marks = marks
-        # Line comments inside an instruction: they go before it, since nothing can follow them on their line.
+        # Offsets and texts of line comments inside an item; they move before it, since nothing can follow them on a line.
         self.hoisted: list[tuple[int, str]] = []
 
     def comments(self, start: int, end: int) -> str:
-        """The block comments between two tokens; line comments are put by for a line of their own."""
+        """The block comments between two tokens, joined by spaces; line comments are added to `hoisted`."""
         gap = self.source[start:end]
         if "/" not in gap:
             return ""
-        found = []
+        comments = []
         for match in _COMMENT.finditer(gap):
             comment = match[0]
             if comment.startswith("//"):
                 self.hoisted.append((start + match.start(), comment.rstrip()))
             elif not INDEX_MARK.fullmatch(comment):
-                found.append(comment)
-        return " ".join(found)
+                comments.append(comment)
+        return " ".join(comments)
 
     def take_hoisted(self, end: int) -> list[str]:
-        """The comments that go before the item that ends at `end`, in the order of the source; parts are joined in another."""
+        """Removes and returns the hoisted comments before offset `end`, in the order of the source."""
         if not self.hoisted:
             return []
-        found = sorted(self.hoisted)
-        self.hoisted = [(at, comment) for at, comment in found if at >= end]
-        return [comment for at, comment in found if at < end]
+        # Attributes are joined in another order than that of the source.
+        comments = sorted(self.hoisted)
+        self.hoisted = [(offset, comment) for offset, comment in comments if offset >= end]
+        return [comment for offset, comment in comments if offset < end]
 
     def join(self, rule: str, pieces: Sequence[Piece]) -> Piece:
-        """One piece of the parts of a rule; surplus commas are dropped."""
+        """Joins the pieces of a grammar rule; surplus commas are dropped."""
         first = pieces[0]
         if len(pieces) == 1 and first.type != "COMMA":
             return Piece(first.text, first.start, first.end, rule, first.key)
-        spacing = SPACING.get(rule, TIGHT)
+        spacing = SPACING.get(rule, NO_SPACES)
         numbered = spacing.marks in self.marks
-        # Some lists have no brackets of their own, so that they may begin with a surplus comma.
+        # The brackets of some lists belong to the parent rule, so the first piece may be a surplus comma.
         text = ["" if first.type == "COMMA" else first.text]
         opened = first.type in OPENERS or first.type == "COMMA"
         members, separated = 0, False
@@ -99,22 +97,22 @@ class Joiner:
                 separated = not opened
                 continue
             closes = piece.type in CLOSERS
-            glue = ""
+            separator = ""
             if separated and not closes:
                 members += 1
-                glue = spacing.comma + spacing.lead.get(piece.type, "")
+                separator = spacing.comma + spacing.lead.get(piece.type, "")
                 if numbered and members % MARK_INTERVAL == 0:
-                    glue += f"/*index={members}*/"
+                    separator += f"/*index={members}*/"
             elif opened or closes:
-                glue = spacing.pad if not (opened and closes) or comments else ""
+                separator = spacing.pad if not (opened and closes) or comments else ""
             elif piece.type in spacing.lead:
-                glue = spacing.lead[piece.type]
+                separator = spacing.lead[piece.type]
             elif piece.type != "COLON" and before.type != "COLON" and not before.text.endswith("="):
-                glue = spacing.between
+                separator = spacing.between
             if comments:
-                left = glue if glue or opened or separated else " "
-                glue = f"{left}{comments}{spacing.pad if closes else ' '}"
-            text.append(glue)
+                left = separator if separator or opened or separated else " "
+                separator = f"{left}{comments}{spacing.pad if closes else ' '}"
+            text.append(separator)
             text.append(spacing.colon if piece.type == "COLON" else piece.text)
             separated, opened = False, piece.type in OPENERS
         return Piece("".join(text), first.start, pieces[-1].end, rule)

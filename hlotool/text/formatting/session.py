@@ -1,4 +1,4 @@
-"""What one run of the formatter carries through Lark: the writer, the joiner, and the parse whose memos it reads."""
+"""The state of one run of the formatter, which Lark's callbacks share: the writer, the joiner, and the memos of the parse."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hlotool.text.parse.line_reader import NoLines
 from hlotool.text.parse.segments import Stop
 from hlotool.text.parse.session import LexerSession
 
-__all__ = ["FormatSession", "current"]
+__all__ = ["FormatSession", "current_session"]
 
 
 class FormatSession(LexerSession):
-    """The state of one run; without a reader of lines everything goes by the grammar."""
+    """The state of one run. Lines take the grammar path until `fast_path` is set. `path` is the fast path of the parse before it."""
 
     __slots__ = ("joiner", "path", "writer")
 
@@ -30,13 +30,13 @@ class FormatSession(LexerSession):
         self.path = path
 
     def hoist(self, start: int, end: int) -> None:
-        """Puts the comments between two tokens, which have no place of their own, before the item that is being made."""
+        """Moves the comments between two tokens, including block comments, before the current item."""
         comments = self.joiner.comments(start, end)
         if comments:
             self.joiner.hoisted.append((start, comments))
 
     def literal(self, shape_text: str, text: str, start: int) -> str:
-        """The text of a constant laid out by its shape; it stands at `start` in the source."""
+        """Formats the literal at offset `start` by the shape in `shape_text`, which may be empty."""
         shape: Shape | None = None
         if shape_text:
             try:
@@ -46,6 +46,6 @@ class FormatSession(LexerSession):
         return formatted_literal(shape, text, self.joiner, start)
 
 
-def current() -> FormatSession:
-    """The run that Lark works for in this thread."""
+def current_session() -> FormatSession:
+    """The session of the run in progress in this thread."""
     return cast("FormatSession", ACTIVE.session)

@@ -1,20 +1,21 @@
-"""Spaces between the parts of each grammar rule, as XLA prints them: the one table of the formatter's style.
+"""The spaces between the parts of each grammar rule, as XLA prints them.
 
-Rules that are not listed have no spaces. Comments and line breaks are not decided here.
+Rules that are not listed have no spaces between their parts.
 """
 
 from __future__ import annotations
 
 from hlotool.record import Record
 
-__all__ = ["CLOSERS", "OPENERS", "SPACING", "TIGHT", "Spacing"]
+__all__ = ["CLOSERS", "NO_SPACES", "OPENERS", "SPACING", "Spacing"]
 
 
 class Spacing(Record):
-    """`comma` and `colon` are written in place of these marks, `pad` inside brackets, `between` where two parts meet without a mark.
+    """How the parts of a grammar rule are joined.
 
-    `lead` is what stands before parts of certain types, whatever they meet; `marks` says that XLA numbers every fifth of the list's
-    members, and which of its print options that follows.
+    `comma` and `colon` replace these tokens, `pad` is written inside brackets, and `between` separates two parts with no token between
+    them. `lead` is written before parts of the given types in any case. `marks` is "operands" or "shapes" for lists in which XLA puts
+    an index mark before every fifth element.
     """
 
     comma: str = ","
@@ -25,7 +26,7 @@ class Spacing(Record):
     marks: str = ""
 
 
-TIGHT = Spacing()
+NO_SPACES = Spacing()
 
 OPENERS = frozenset({"LBRACE", "LPAR", "LSQB", "LAYOUT_OPEN"})
 CLOSERS = frozenset({"RBRACE", "RPAR", "RSQB"})
@@ -43,7 +44,7 @@ SPACING: dict[str, Spacing] = {
         ),
         _LIST,
     ),
-    # Fields side by side; the commas that XLA takes between some of them are not what it prints.
+    # Fields are separated by spaces; XLA also reads commas between some of them but does not print these.
     **dict.fromkeys(
         (
             "file_location", "file_name", "function_name", "metadata", "operand", "origin_leaf", "signature_parameter", "sparsity_config",
@@ -67,4 +68,4 @@ SPACING: dict[str, Spacing] = {
     "tuple_sharding": Spacing(comma=", ", marks="shapes"),
     "typed_tuple": _PADDED,
 }  # fmt: skip
-"""By grammar rule."""
+"""The spacing of each grammar rule, by name."""

@@ -1,21 +1,21 @@
-"""What may be chosen about formatted text."""
+"""The options of the formatter."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["LEAST_WIDTH", "FormatStyle"]
+__all__ = ["MIN_WIDTH", "FormatStyle"]
 
-LEAST_WIDTH = 40
-"""Lines cannot be asked to be shorter than this: names and shapes do not break."""
+MIN_WIDTH = 40
+"""The smallest accepted width in characters; names and shapes cannot be broken."""
 
 
 @dataclass(frozen=True)
 class FormatStyle:
-    """How formatted text looks, beyond XLA's own print.
+    """Options that change formatted text from XLA's own print.
 
-    `width` breaks instructions that are longer than so many characters where a comma allows it; without it an instruction is one
-    line, as XLA prints it. Raises ValueError for a width that leaves no room.
+    `width` is the maximum line length in characters: longer instructions are broken after commas. With None, the default, every
+    instruction is one line, as XLA prints it. Raises ValueError if `width` is less than MIN_WIDTH.
 
     >>> FormatStyle(width=100).width
     100
@@ -24,5 +24,5 @@ class FormatStyle:
     width: int | None = None
 
     def __post_init__(self) -> None:
-        if self.width is not None and self.width < LEAST_WIDTH:
-            raise ValueError(f"width must be at least {LEAST_WIDTH}, got {self.width}")
+        if self.width is not None and self.width < MIN_WIDTH:
+            raise ValueError(f"width must be at least {MIN_WIDTH}, got {self.width}")

@@ -1,4 +1,4 @@
-"""Breaks long lines for people: after commas, between attributes before between operands, never inside strings, comments and raw values."""
+"""Breaks long lines after commas: between attributes if possible, then between operands; never inside strings, comments or raw values."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ _PART = re.compile(
     r"|(?P<open>[{(\[])|(?P<close>[})\]])|(?P<comma>, )(?:(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*+)=)?+|(?P<rest>[^\"'/{}()\[\],]++|.)",
     re.DOTALL,
 )
-# Their values, and those of unknown attributes, are kept character by character.
+# Values of these attributes, and of unknown ones, are never broken.
 _RAW = frozenset({"KEY_BACKEND_CONFIG", "KEY_FRONTEND_ATTRIBUTES"})
 
 
 def wrapped(text: str, indent: str, width: int, newline: str) -> str:
-    """An instruction without its indentation, over several lines of at most `width` characters where its commas allow it.
+    """Breaks an instruction into lines of at most `width` characters where its commas allow it.
 
-    Each line ends at the last of the outermost commas that it has room for; what continues inside brackets is indented further.
+    `text` is the instruction and the result its lines, both without the first `indent`. Among the commas that fit on a line, it ends at the
+    last one inside the fewest brackets. Lines that start inside brackets are indented further.
 
     >>> print(wrapped("ROOT r = f32[2] add(first, second), metadata={op_name='sum'}", "  ", 44, chr(10)))
     ROOT r = f32[2] add(first, second),
@@ -31,40 +32,40 @@ def wrapped(text: str, indent: str, width: int, newline: str) -> str:
     """
     breaks, end = _breaks(text)
     if "\n" in text[:end]:
-        # Computations inside, and comments of several lines, have lines of their own.
+        # Inline computations and comments of several lines have their own line breaks.
         return text
-    lines, start, before = [], 0, indent
+    lines, start, prefix = [], 0, indent
     first = 0
-    # Comments after the last attribute do not count: they might as well stand after the instruction.
-    while len(before) + end - start > width and first < len(breaks):
-        room = start + width - len(before)
+    # Comments after the last attribute do not count, like those after the instruction.
+    while len(prefix) + end - start > width and first < len(breaks):
+        room = start + width - len(prefix)
         last = first
         while last < len(breaks) and breaks[last][0] < room:
             last += 1
-        # With no room even for the first part, the line is as long as that part.
+        # If not even the first part fits, the line is as long as that part.
         choice = max(range(first, max(last, first + 1)), key=lambda k: (-breaks[k][1], k))
-        at, depth = breaks[choice]
-        lines.append(before + text[start : at + 1])
-        start, first, before = at + 2, choice + 1, indent + _STEP * (depth + 1)
-    lines.append(before + text[start:])
+        offset, depth = breaks[choice]
+        lines.append(prefix + text[start : offset + 1])
+        start, first, prefix = offset + 2, choice + 1, indent + _STEP * (depth + 1)
+    lines.append(prefix + text[start:])
     return newline.join(lines).removeprefix(indent)
 
 
 def _breaks(text: str) -> tuple[list[tuple[int, int]], int]:
-    """Offsets of the commas after which a line may end, each with the number of brackets around it; and where the last token ends."""
-    found, depth, at, end = [], 0, 0, 0
+    """The commas after which a line may end, as offsets with the number of open brackets, and the end of the last token."""
+    breaks, depth, position, end = [], 0, 0, 0
     kinds = attribute_tokens()
-    while (part := _PART.match(text, at)) is not None:
-        at = part.end()
+    while (part := _PART.match(text, position)) is not None:
+        position = part.end()
         if not part[0].isspace() and not part[0].startswith("/*"):
-            end = at
+            end = position
         if part["open"]:
             depth += 1
         elif part["close"]:
             depth -= 1
         elif part["comma"]:
-            found.append((part.start(), depth))
+            breaks.append((part.start(), depth))
             name = part["name"]
             if name and depth == 0 and kinds.get(name, "KEY_BACKEND_CONFIG") in _RAW:
-                end = at = raw_value_end(text, skip_trivia(text, at))
-    return found, end
+                end = position = raw_value_end(text, skip_trivia(text, position))
+    return breaks, end

@@ -1,7 +1,7 @@
-"""Puts formatted items under one another: indentation, empty lines, and the comments between items.
+"""Writes formatted items on lines of their own, with indentation, empty lines, and the comments between items.
 
-An item is what stands on lines of its own: the header, a computation's opening line, an instruction, a closing brace. The writer takes them in
-the order of the source; what stands between two of them can only be whitespace and comments.
+An item is the header, the opening line of a computation, an instruction, or a closing brace. Items arrive in the order of the source, so
+the gap between two of them holds only whitespace and comments.
 """
 
 from __future__ import annotations
@@ -9,46 +9,46 @@ from __future__ import annotations
 import re
 
 from hlotool.text.formatting.gaps import read_gap
-from hlotool.text.formatting.kept import KeptText
 from hlotool.text.formatting.pieces import Joiner
+from hlotool.text.formatting.verbatim import VerbatimRanges
 from hlotool.text.formatting.wrap import wrapped
 from hlotool.text.source.trivia import BLOCK_COMMENT
 
 __all__ = ["Writer"]
 
 INDENT = "  "
-# Up to the first line end that is the formatter's to write: comments and strings keep theirs.
+# Up to the first line end outside comments and strings, which keep theirs.
 _FIRST_LINE = re.compile(rf"(?:[^\n\"'/]++|\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'|{BLOCK_COMMENT}|//[^\n]*+|[\"'/])*+\n", re.DOTALL)
 
 
 class _Block:
-    """Lines that are being written: the text as a whole, or a computation inside an instruction."""
+    """The output so far of the whole text, or of a computation written inside an instruction."""
 
-    __slots__ = ("has_tables", "hoisted", "is_fresh", "last", "level", "parts")
+    __slots__ = ("has_tables", "hoisted", "is_empty", "level", "parts", "written_end")
 
-    def __init__(self, level: int, last: int) -> None:
+    def __init__(self, level: int, written_end: int) -> None:
         self.level = level
-        # Up to here the source has been written.
-        self.last = last
+        # The end of the last written item in the source.
+        self.written_end = written_end
         self.parts: list[str] = []
-        # Comments of the enclosing instruction, while a computation inside it is written.
+        # Hoisted comments of the enclosing instruction, while a computation inside it is written.
         self.hoisted: list[tuple[int, str]] = []
-        # Whether nothing stands after the opening brace, or before the first item, yet.
-        self.is_fresh = True
-        # Whether the item written last is the tables of stack frames.
+        # Whether no item has been written yet, or none since the opening brace.
+        self.is_empty = True
+        # Whether the last item is the tables of stack frames.
         self.has_tables = False
 
 
 class Writer:
-    """The output of one run over one source."""
+    """The output of one run of the formatter over one source."""
 
-    def __init__(self, joiner: Joiner, kept: KeptText, width: int | None) -> None:
+    def __init__(self, joiner: Joiner, verbatim: VerbatimRanges, width: int | None) -> None:
         self.joiner = joiner
         self.source = joiner.source
-        self.kept = kept
+        self.verbatim = verbatim
         self.width = width
-        found = _FIRST_LINE.match(self.source)
-        self.newline = "\r\n" if found and found[0].endswith("\r\n") else "\n"
+        first_line = _FIRST_LINE.match(self.source)
+        self.newline = "\r\n" if first_line and first_line[0].endswith("\r\n") else "\n"
         self.blocks = [_Block(0, 0)]
 
     @property
@@ -58,66 +58,66 @@ class Writer:
     # ---- items --------------------------------------------------------------------------------------------------------
 
     def item(self, start: int, end: int, text: str, *, empty_lines: int = 0) -> None:
-        """Writes source[start:end] as `text`, on its own line after what precedes it, after at least `empty_lines` empty lines."""
+        """Writes the item source[start:end] as `text`, on a new line, after at least `empty_lines` empty lines."""
         block = self.block
-        keep = bool(self.kept) and self.kept.touches(start, end)
-        if keep:
+        is_verbatim = bool(self.verbatim) and self.verbatim.overlaps(start, end)
+        if is_verbatim:
             self.joiner.hoisted = []
-        joins = self.separate(start, end, empty_lines=empty_lines)
+        same_line = self.write_gap(start, end, empty_lines=empty_lines)
         indent = INDENT * block.level
-        if keep:
+        if is_verbatim:
             text = self.source[start:end]
         elif self.width is not None and len(indent) + len(text) > self.width:
             text = wrapped(text, indent, self.width, self.newline)
-        block.parts.append(text if joins else indent + text)
-        block.last = end
+        block.parts.append(text if same_line else indent + text)
+        block.written_end = end
 
     def tables(self, start: int, end: int, text: str) -> None:
         """Writes the tables of stack frames."""
         self.item(start, end, text, empty_lines=1)
         self.block.has_tables = True
 
-    def separate(self, start: int, end: int, *, empty_lines: int = 0, closes: bool = False) -> bool:
-        """Writes what stands before the item source[start:end]; whether the item goes on the line of a comment."""
+    def write_gap(self, start: int, end: int, *, empty_lines: int = 0, closes: bool = False) -> bool:
+        """Writes the gap before the item source[start:end]; returns whether the item continues the line of a comment."""
         block, hoisted = self.block, self.joiner.take_hoisted(end)
-        was_fresh, block.is_fresh = block.is_fresh, False
-        source, last = self.source, block.last
-        empty_first = 0 if was_fresh else empty_lines or None
-        if not hoisted and not self.kept:
-            gap = source[last:start]
-            if not gap or gap.isspace():
+        was_empty, block.is_empty = block.is_empty, False
+        source, last = self.source, block.written_end
+        empty_first = 0 if was_empty else empty_lines or None
+        if not hoisted and not self.verbatim:
+            space = source[last:start]
+            if not space or space.isspace():
                 if block.parts:
-                    count = empty_first if empty_first is not None else int(not closes and gap.count("\n") > 1)
+                    count = empty_first if empty_first is not None else int(not closes and space.count("\n") > 1)
                     block.parts.append(self.newline * (1 + count))
                 return False
-        found = read_gap(source, last, start, self.kept, hoisted)
+        gap = read_gap(source, last, start, self.verbatim, hoisted)
         indent = INDENT * (block.level + closes)
-        block.parts.append(found.text(self.newline, indent, at_start=not block.parts, empty_first=empty_first, empty_last=0 if closes else None))
-        return found.joins_next
+        block.parts.append(gap.text(self.newline, indent, at_start=not block.parts, empty_first=empty_first, empty_last=0 if closes else None))
+        return gap.joins_next
 
     @property
     def empty_before_computation(self) -> int:
-        """XLA leaves an empty line between computations, and two after the tables of stack frames."""
+        """The number of empty lines before a computation: one as in XLA's print, two after the tables of stack frames."""
         return 1 + self.block.has_tables
 
     def open(self) -> None:
-        """What follows stands inside the braces of the item written last."""
+        """Begins a level of indentation: the last item ended with an opening brace."""
         self.block.level += 1
-        self.block.is_fresh = True
+        self.block.is_empty = True
         self.block.has_tables = False
 
     def close(self, start: int, end: int, text: str) -> None:
         """Writes the brace that ends a computation."""
         block = self.block
         block.level -= 1
-        joins = self.separate(start, end, closes=True)
-        block.parts.append(text if joins else INDENT * block.level + text)
-        block.last = end
+        same_line = self.write_gap(start, end, closes=True)
+        block.parts.append(text if same_line else INDENT * block.level + text)
+        block.written_end = end
 
     # ---- computations inside instructions -----------------------------------------------------------------------------
 
     def begin_body(self, end: int) -> None:
-        """A computation inside an instruction begins; its brace ends at `end`."""
+        """Begins a computation inside an instruction; `end` is the offset after its opening brace."""
         outer = self.block
         outer.hoisted, self.joiner.hoisted = self.joiner.hoisted, []
         block = _Block(outer.level + 1, end)
@@ -125,7 +125,7 @@ class Writer:
         self.blocks.append(block)
 
     def end_body(self, start: int, end: int) -> str:
-        """The text of that computation, from the line of its opening brace to its closing one."""
+        """Ends the computation and returns its text, from the line of its opening brace to the closing brace."""
         self.close(start, end, "}")
         block = self.blocks.pop()
         self.joiner.hoisted, self.block.hoisted = self.block.hoisted, []
@@ -134,12 +134,12 @@ class Writer:
     # ---- the end ------------------------------------------------------------------------------------------------------
 
     def finish(self) -> str:
-        """Everything, with what stands after the last item; the empty line with which XLA's files end may stay."""
+        """Returns the whole text, up to the end of the source. An empty line at the end stays, since XLA's files have one."""
         block, end = self.block, len(self.source)
-        found = read_gap(self.source, block.last, end, self.kept, [])
-        if found.remarks and found.remarks[-1].is_kept and not found.lines:
-            block.parts.append(found.text(self.newline, "", at_start=not block.parts, empty_first=None, empty_last=None))
+        gap = read_gap(self.source, block.written_end, end, self.verbatim, [])
+        if gap.parts and gap.parts[-1].is_verbatim and not gap.newlines:
+            block.parts.append(gap.text(self.newline, "", at_start=not block.parts, empty_first=None, empty_last=None))
             return "".join(block.parts)
-        closed = found._replace(lines=max(1, found.lines))
-        block.parts.append(closed.text(self.newline, "", at_start=not block.parts, empty_first=None, empty_last=None))
+        gap = gap._replace(newlines=max(1, gap.newlines))
+        block.parts.append(gap.text(self.newline, "", at_start=not block.parts, empty_first=None, empty_last=None))
         return "".join(block.parts)

@@ -1,1 +1,1 @@
-"""Exact places in the text of a module that is parsed already, for messages and rules about spelling."""
+"""Finds the parts of a parsed module in its text, for diagnostics and for rules about spelling."""

@@ -1,6 +1,6 @@
-"""What a text says beside what a module holds: marks ROOT and ENTRY, percent signs, signatures, attributes that XLA forgets.
+"""Properties of a module's text that the module does not record: ROOT and ENTRY, percent signs, signatures, attributes that XLA drops.
 
-Asked by rules about spelling. Comments and strings deceive none of these, since whitespace and pieces are those of the lexer and the grammar.
+For rules about spelling. Comments and strings are read as the lexer and the grammar read them.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from lark.exceptions import UnexpectedInput
 
 from hlotool.errors import Source
 from hlotool.ir.model import Computation, Instruction
-from hlotool.text.locate.instruction import Piece, locate, piece_maker
+from hlotool.text.locate.instruction import SyntaxNode, locate, node_callback
 from hlotool.text.parse.builder import ModuleBuilder
 from hlotool.text.parse.driver import read_pieces
 from hlotool.text.parse.session import Session
 from hlotool.text.source.places import Place
 from hlotool.text.source.trivia import skip_trivia
 
-__all__ = ["has_attribute", "has_percent_sign", "is_marked_entry", "is_marked_root", "is_written", "signature_parameters"]
+__all__ = ["has_attribute", "has_header", "has_percent_sign", "is_marked_entry", "is_marked_root", "signature_parameters"]
 
 _MARK = re.compile(r"(?:ROOT|ENTRY)(?![A-Za-z0-9_.\-=])")
 _OPCODE = Place("opcode")
 
 
-def is_written(text: str, computation: Computation) -> bool:
-    """Whether the text has a header for the computation: not where it stands inside an instruction, or in no text at all.
+def has_header(text: str, computation: Computation) -> bool:
+    """Whether the computation has a header in the text; False for inline computations and those not in the text.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply={ q = f32[] parameter(0) ROOT r = f32[] abs(q) } }"
-    >>> [is_written(text, computation) for computation in parse(text).computations]
+    >>> [has_header(text, computation) for computation in parse(text).computations]
     [False, True]
     """
     # An inline body starts after its brace.
@@ -37,8 +37,8 @@ def is_written(text: str, computation: Computation) -> bool:
 
 
 def _has_mark(text: str, start: int, mark: str) -> bool:
-    found = _MARK.match(text, skip_trivia(text, start))
-    return found is not None and found[0] == mark
+    match = _MARK.match(text, skip_trivia(text, start))
+    return match is not None and match[0] == mark
 
 
 def is_marked_root(text: str, x: Instruction) -> bool:
@@ -63,7 +63,7 @@ def is_marked_entry(text: str, computation: Computation) -> bool:
 
 
 def has_percent_sign(text: str, x: Instruction) -> bool | None:
-    """Whether an instruction's name is written with a percent sign; None where the text has no name for it.
+    """Whether an instruction's name is written with a percent sign; None if its name is not in the text.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { ROOT /* the */ %p = f32[] parameter(0) }"
@@ -72,16 +72,16 @@ def has_percent_sign(text: str, x: Instruction) -> bool | None:
     """
     if x.start < 0:
         return None
-    at = skip_trivia(text, x.start)
-    mark = _MARK.match(text, at)
+    start = skip_trivia(text, x.start)
+    mark = _MARK.match(text, start)
     if mark is not None:
-        at = skip_trivia(text, mark.end())
-    with_sign = text.startswith("%", at)
-    return with_sign if text.startswith(x.name, at + with_sign) else None
+        start = skip_trivia(text, mark.end())
+    has_sign = text.startswith("%", start)
+    return has_sign if text.startswith(x.name, start + has_sign) else None
 
 
 def has_attribute(text: str, x: Instruction, name: str) -> bool:
-    """Whether the instruction is written with the attribute, whatever became of it.
+    """Whether the instruction is written with the attribute, even one that XLA drops.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = 'ENTRY e { ROOT p = f32[] parameter(0), metadata={op_name="sharding={}"} }'
@@ -90,12 +90,12 @@ def has_attribute(text: str, x: Instruction, name: str) -> bool:
     """
     if x.start < 0:
         return False
-    # What the text leaves out is found at the opcode.
+    # `locate` gives the span of the opcode for parts that the text leaves out.
     return locate(text, x.start, x.end, Place(name)) != locate(text, x.start, x.end, _OPCODE)
 
 
 def signature_parameters(text: str, computation: Computation) -> list[tuple[int, str, str]] | None:
-    """Offset, name and spelled shape of each parameter that the header of a computation announces; None where it has no signature.
+    """Offset, name and shape, as written, of each parameter in the signature of a computation; None if it has no signature.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e (x: f32[3] /* or 4 */) -> f32[4] { ROOT p = f32[4] parameter(0) }"
@@ -105,22 +105,21 @@ def signature_parameters(text: str, computation: Computation) -> list[tuple[int,
     first = min((x.start for x in computation.instructions if x.start >= 0), default=-1)
     if first < 0 or "->" not in text[computation.start : first]:
         return None
-    # The header with an empty body is a text of the grammar, too.
+    # The grammar accepts the header with an empty body.
     header = text[computation.start : first] + "}"
     try:
-        whole = read_pieces(Session(ModuleBuilder(Source(header)), None, header), "headerless", piece_maker)
+        tree = read_pieces(Session(ModuleBuilder(Source(header)), None, header), "headerless", node_callback)
     except UnexpectedInput:
         return None
-    opened = whole.find("computation")
-    opened = opened.find("computation_open") if opened is not None else None
-    signature = opened.find("signature") if opened is not None else None
+    node = tree.find("computation")
+    node = node.find("computation_open") if node is not None else None
+    signature = node.find("signature") if node is not None else None
     if signature is None:
         return None
-    found = []
+    parameters = []
     for part in signature.parts:
-        if isinstance(part, Piece) and part.rule == "signature_parameter":
+        if isinstance(part, SyntaxNode) and part.rule == "signature_parameter":
             name, shape = part.parts[0], part.parts[1]
-            at = computation.start + name.start_pos
-            spelled = header[name.start_pos : name.end_pos].rstrip(":").removeprefix("%")
-            found.append((at, spelled, header[shape.start_pos : shape.end_pos]))
-    return found
+            bare_name = header[name.start_pos : name.end_pos].rstrip(":").removeprefix("%")
+            parameters.append((computation.start + name.start_pos, bare_name, header[shape.start_pos : shape.end_pos]))
+    return parameters

@@ -11,6 +11,7 @@ from typing import Any, cast
 from hlotool.errors import Violation
 from hlotool.ir.model import AttributeSet, Instruction, InstructionFields
 from hlotool.ir.notes import PrintedSpan
+from hlotool.literals.parse import parse_literal
 from hlotool.memo import Memo
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
@@ -18,7 +19,6 @@ from hlotool.opdefs.table import CODECS, OPS
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import Shape, compatible
 from hlotool.shapes.strings import is_raw_dict, unquote
-from hlotool.text.literals.parse import parse_literal
 from hlotool.text.parse.attributes import backend_config_text, complete, is_pending
 from hlotool.text.parse.builder import ModuleBuilder, Scope
 from hlotool.text.parse.instructions import checked_shape

@@ -14,10 +14,10 @@ from hlotool.ir.make import inferred_shape
 from hlotool.ir.model import AttributeSet, Computation, Instruction, set_field
 from hlotool.ir.names import free_name, is_legal_name
 from hlotool.ir.notes import Annotations
+from hlotool.literals.parse import parse_literal
 from hlotool.opdefs.base import OpDef, unknown_op
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.shape import Shape, compatible
-from hlotool.text.literals.parse import parse_literal
 from hlotool.text.parse.async_ops import adopt, annotate, follow, set_annotations, sugared_op, wrap
 from hlotool.text.parse.attributes import (
     Attribute,

@@ -7,8 +7,9 @@ from importlib import import_module
 from typing import Any
 
 from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
+from hlotool.literals.print import literal_text, xla_literal_text
 from hlotool.opdefs.base import CALLED_KINDS, CONTINUED, AttributeSpec, OpDef
-from hlotool.opdefs.codecs.base import Style
+from hlotool.opdefs.codecs.base import WriteStyle
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.table import CODECS, OPS
 from hlotool.record import replace
@@ -16,7 +17,6 @@ from hlotool.shapes.literal import Literal
 from hlotool.shapes.metadata import Metadata, decode_metadata
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.values import Raw
-from hlotool.text.literals.print import literal_text, xla_literal_text
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.stack_frames import FRAME_ID, RenumberedFrames, innermost_location
 
@@ -49,7 +49,7 @@ class InstructionWriter:
         self.frames = frames
         self.body = body
         self.percent = "%" if options.print_percent else ""
-        self.style = Style(
+        self.style = WriteStyle(
             exact=options.lossless,
             percent=options.print_percent,
             metadata=options.print_metadata,

@@ -11,14 +11,14 @@ from hlotool.errors import HlotoolError, Source
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.names import unique_names
 from hlotool.ir.walk import computation_post_order, fusion_computations, print_order
+from hlotool.literals.print import literal_text
 from hlotool.memo import Memo
 from hlotool.opdefs.base import CALLED_KINDS, CONTINUED, REQUIRED, OpDef
-from hlotool.opdefs.codecs.base import Style
+from hlotool.opdefs.codecs.base import WriteStyle
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS, OPS
 from hlotool.shapes.shape import ProgramShape, Shape, with_default_order
 from hlotool.shapes.values import Raw, Recovery
-from hlotool.text.literals.print import literal_text
 from hlotool.text.parse.parser import parse_source
 from hlotool.text.print.instruction import InstructionWriter, as_written, is_wrapper, typed_literal_text
 from hlotool.text.print.options import PrintOptions
@@ -275,7 +275,7 @@ class _Plan:
     __slots__ = ("rows",)
 
     def __init__(self, op: OpDef) -> None:
-        self.rows: list[tuple[str, Any, bool, str, Callable[[Any, Style], str], dict[int, str]]] = []
+        self.rows: list[tuple[str, Any, bool, str, Callable[[Any, WriteStyle], str], dict[int, str]]] = []
         for spec in op.attributes.values():
             if spec.name == "result_accuracy" or spec.kind == CONTINUED:
                 continue

@@ -1,1 +1,1 @@
-"""Texts before they are parsed: files, comments, operand marks, and the words that name a part of an instruction."""
+"""Texts before parsing: files, whitespace and comments, index marks, and the names of the parts of an instruction."""

@@ -1,7 +1,4 @@
-"""Reads texts from files: plain or compressed, within a size limit, with errors that say what is wrong in one line.
-
-It does not decide what is HLO: that is the parser's business.
-"""
+"""Reads text files, plain or compressed, up to a size limit; every error is an InputError with a message of one line."""
 
 from __future__ import annotations
 
@@ -21,55 +18,58 @@ from hlotool.errors import HlotoolError
 __all__ = ["MAX_BYTES", "InputError", "is_compressed", "read_beginning", "read_stream", "read_text"]
 
 MAX_BYTES = 4 << 30
-"""A text larger than this, after decompression, is taken for a mistake or an attack."""
+"""The largest accepted text, in bytes after decompression; larger ones are probably a mistake or an attack."""
 
 _CHUNK = 1 << 20
 _GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 
 
 class Readable(Protocol):
-    """What can be read piece by piece: an open file or a decompressor."""
+    """An open file or a decompressor, read chunk by chunk."""
 
     def read(self, size: int = ..., /) -> bytes: ...
 
 
 class InputError(HlotoolError):
-    """A file that cannot be read, or that is no text."""
+    """Raised for a file that cannot be read or is not text."""
 
     exit_code = 2
 
 
 def read_text(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> str:
-    """The text of a file; bytes that are not UTF-8 become surrogate escapes. Raises HlotoolError."""
+    """The text of a file, decompressed if necessary. Bytes that are not UTF-8 become surrogate escapes.
+
+    Raises InputError if the file cannot be read, is binary, or has more than `max_bytes` bytes.
+    """
     name = os.fspath(path)
     with _as_input_errors(name), Path(path).open("rb") as file:
         return read_stream(file, name, max_bytes=max_bytes)
 
 
 def read_stream(stream: Readable, name: str, *, max_bytes: int = MAX_BYTES) -> str:
-    """As `read_text`, from an open file that errors call `name`; its first bytes tell how it is compressed, not its name."""
+    """Like `read_text`, from an open binary file; `name` is for messages. The compression is detected by the first bytes."""
     with _as_input_errors(name):
         return _read(_decompressed(stream), name, max_bytes).decode("utf-8", "surrogateescape").removeprefix("\ufeff")
 
 
 def is_compressed(path: str | os.PathLike[str]) -> bool:
-    """Whether a file has to be decompressed before it is read. Raises HlotoolError."""
+    """Whether the file is compressed, by its first bytes. Raises InputError if it cannot be read."""
     with _as_input_errors(os.fspath(path)), Path(path).open("rb") as file:
         return file.read(len(_XZ)).startswith((_GZIP, _XZ, _ZSTD))
 
 
 def read_beginning(path: str | os.PathLike[str], size: int) -> bytes:
-    """The first `size` bytes of a file after decompression, text or not; fewer if it has no more. Raises HlotoolError."""
+    """The first `size` bytes of a file after decompression, fewer if the file is shorter. Raises InputError if it cannot be read."""
     with _as_input_errors(os.fspath(path)), Path(path).open("rb") as file:
-        reader, found = _decompressed(file), b""
-        while len(found) < size and (more := reader.read(size)):
-            found += more
-        return found[:size]
+        reader, data = _decompressed(file), b""
+        while len(data) < size and (chunk := reader.read(size)):
+            data += chunk
+        return data[:size]
 
 
 @contextmanager
 def _as_input_errors(name: str) -> Iterator[None]:
-    """Turns what the system and the decompressors raise into one line."""
+    """Turns exceptions of the system and the decompressors into InputErrors."""
     try:
         yield
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
@@ -81,19 +81,19 @@ def _as_input_errors(name: str) -> Iterator[None]:
     except MemoryError as error:
         raise InputError(f"cannot read '{name}': not enough memory") from error
     except ValueError as error:
-        # A name that no file can have: with a NUL, or with characters that the system's encoding lacks.
+        # The name has a NUL, or characters that the file system's encoding lacks.
         raise InputError(f"cannot read {name!r}: {error}") from error
 
 
 def _decompressed(stream: Readable) -> Readable:
     head = _read_head(stream)
-    # The standard library's types demand methods that reading does not call.
-    whole: Any = _Rejoined(head, stream)
+    # Any, since the standard library's types require methods that reading does not call.
+    rejoined: Any = _Rejoined(head, stream)
     if head.startswith(_GZIP):
-        return gzip.GzipFile(fileobj=whole)
+        return gzip.GzipFile(fileobj=rejoined)
     if head.startswith(_XZ):
-        return lzma.LZMAFile(whole)
-    return _ZstdReader(importlib.import_module("zstandard"), whole) if head.startswith(_ZSTD) else _Rejoined(head, stream)
+        return lzma.LZMAFile(rejoined)
+    return _ZstdReader(importlib.import_module("zstandard"), rejoined) if head.startswith(_ZSTD) else _Rejoined(head, stream)
 
 
 class _Rejoined:
@@ -112,7 +112,7 @@ class _Rejoined:
 
 
 def _read_head(stream: Readable) -> bytes:
-    """Enough bytes to know the format; a pipe may give them one by one."""
+    """The bytes that tell the compression; a pipe may deliver them one by one."""
     head = b""
     while len(head) < len(_XZ) and (more := stream.read(len(_XZ) - len(head))):
         head += more
@@ -120,52 +120,53 @@ def _read_head(stream: Readable) -> bytes:
 
 
 def _read(stream: Readable, name: str, max_bytes: int) -> bytes:
-    """Everything, piece by piece, so that neither a decompression bomb nor an endless device fills the memory."""
-    found = BytesIO()
+    """Reads to the end in chunks, so that neither a decompression bomb nor an endless device fills the memory."""
+    data = BytesIO()
     while chunk := stream.read(_CHUNK):
         if b"\0" in chunk:
-            raise InputError(f"cannot read '{name}': {_what_has_nuls(found.getvalue()[:4] or chunk[:4])}")
-        if found.tell() + len(chunk) > max_bytes:
+            raise InputError(f"cannot read '{name}': {_nul_reason(data.getvalue()[:4] or chunk[:4])}")
+        if data.tell() + len(chunk) > max_bytes:
             raise InputError(f"cannot read '{name}': more than {max_bytes:,} bytes of text")
-        found.write(chunk)
-    return found.getvalue()
+        data.write(chunk)
+    return data.getvalue()
 
 
-def _what_has_nuls(head: bytes) -> str:
+def _nul_reason(head: bytes) -> str:
+    """Why a file that begins with these bytes contains NUL bytes."""
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "it is UTF-16 text; convert it to UTF-8"
-    return "it is binary (it has NUL bytes), and HLO text was expected; print a serialized module as text first"
+    return "it is a binary file (it has NUL bytes), but HLO text was expected; convert a serialized module to text first"
 
 
 class _ZstdReader:
-    """Decompresses one frame after the other; zstandard's own reader takes a file that was cut off for a complete one."""
+    """Decompresses one frame after another; zstandard's own reader does not notice that a file is truncated."""
 
-    # Four bytes can stand for 128 KiB of zeros, so this much input makes 128 MiB at most.
-    _PIECE = 4096
+    # Four bytes can expand to 128 KiB of zeros, so a chunk of input expands to at most 128 MiB.
+    _INPUT_CHUNK = 4096
 
     def __init__(self, zstandard: Any, stream: Readable) -> None:
         self.decompressor = zstandard.ZstdDecompressor()
         self.error: type[Exception] = zstandard.ZstdError
         self.stream = stream
         self.frame: Any = None
-        self.waiting = b""
+        self.unread = b""
 
     def read(self, _size: int = -1, /) -> bytes:
-        """The next piece of text, whatever its size; empty at the end."""
+        """The next chunk of output, of any size; empty at the end."""
         while True:
-            piece = self.waiting or self.stream.read(self._PIECE)
-            self.waiting = b""
-            if not piece:
+            chunk = self.unread or self.stream.read(self._INPUT_CHUNK)
+            self.unread = b""
+            if not chunk:
                 if self.frame is not None:
-                    raise EOFError("it ends within a frame")
+                    raise EOFError("it ends in the middle of a frame")
                 return b""
             if self.frame is None:
                 self.frame = self.decompressor.decompressobj()
             try:
-                found: bytes = self.frame.decompress(piece)
+                data: bytes = self.frame.decompress(chunk)
             except self.error as error:
                 raise EOFError(error) from error
             if self.frame.eof:
-                self.waiting, self.frame = self.frame.unused_data, None
-            if found:
-                return found
+                self.unread, self.frame = self.frame.unused_data, None
+            if data:
+                return data

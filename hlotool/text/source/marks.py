@@ -1,4 +1,4 @@
-"""XLA's marks in long operand lists: `/*index=5*/` before every fifth."""
+"""XLA's index marks in long operand lists: `/*index=5*/` before every fifth operand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MARK_INTERVAL = 5
 
 
 def marked_operands(names: list[str]) -> str:
-    """Operands as XLA prints them.
+    """An operand list as XLA prints it, with percent signs and index marks; `names` must not be empty.
 
     >>> marked_operands(["a", "b", "c", "d", "e", "f"])
     '%a, %b, %c, %d, %e, /*index=5*/%f'

@@ -1,12 +1,11 @@
-"""The words that say which part of an instruction is to blame.
+"""The names of the parts of an instruction, to which diagnostics point.
 
-Finding the part in the text is not done here: `text.parse.instructions` knows its parts while it parses,
-`text.locate.instruction` reads them again later.
-Of a module's header, attributes and their values are parts.
+`text.parse.instructions` knows the offsets of parts while it parses; later, `text.locate.instruction` finds them in the text. In a module's
+header, the parts are attributes and their values.
 
 | `at` | part |
 |---|---|
-| `instruction`, `name`, `shape`, `opcode` | what they say |
+| `instruction`, `name`, `shape`, `opcode` | the part of this name |
 | `result` | from the instruction's name to the end of its shape |
 | `operands` | from the opcode to the closing parenthesis |
 | `operand 1` | one operand |
@@ -17,8 +16,8 @@ Of a module's header, attributes and their values are parts.
 | `window value[stride]` | the value of an entry that begins with a key |
 | `shape[0]` | one element of a tuple's shape |
 | `shape[layout]`, `shape[layout][T]` | the layout of the shape, its tiles |
-| `call of operand 1` | the same as `operands`; its note is about one operand |
-| `window[parentheses]` | what stands in parentheses in a value or an entry |
+| `call of operand 1` | the same as `operands`, for a diagnostic with a note about one operand |
+| `window[parentheses]` | the first parenthesized part of a value or an entry |
 | `definition of operand 1` | the instruction that defines the operand |
 | `root of body` | the root of the computation that the attribute names |
 """
@@ -35,9 +34,10 @@ _PLACE = re.compile(r"(?:(definition|root|call) of )?([^\s\[]+)(?: ([0-9]+)| (va
 
 
 class Place(Record):
-    """`of` is "definition" or "root" when another instruction is meant, "call" when all operands are.
+    """A parsed name of a part.
 
-    `number` counts operands, `path` leads to an entry of a value.
+    `of` is "definition" or "root" for a part of another instruction, and "call" for all operands. `number` is the number of an operand;
+    `path` leads to an entry of a value.
     """
 
     word: str
@@ -48,13 +48,13 @@ class Place(Record):
 
 
 def parse_place(at: str) -> Place:
-    """Takes a violation's `at` apart.
+    """Parses the name of a part, such as the `at` of a Violation. Raises ValueError if no part has this name.
 
     >>> parse_place("definition of operand 2").number, parse_place("shape[1][layout]").path
     (2, ('1', 'layout'))
     """
     match = _PLACE.fullmatch(at)
     if match is None:
-        raise ValueError(f"no place is called {at!r}")
+        raise ValueError(f"no part is called {at!r}")
     of, word, number, value, path = match.groups()
     return Place(word, of, int(number) if number else None, value is not None, tuple(path[1:-1].split("][")) if path else ())

@@ -1,6 +1,6 @@
 """Trivia: the whitespace and comments between tokens, as regular expressions, and the comments of a whole text.
 
-Comments are told apart from what only looks like one inside strings and raw dictionaries. The grammar says the same in its own notation.
+The terminals WHITESPACE and COMMENT of the grammar must match the same texts.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ LINE_COMMENT = r"//[^\r\n]*+"
 BLOCK_COMMENT = r"/\*(?:[^*]++|\*(?!/))*+\*/"
 COMMENT = rf"(?:{LINE_COMMENT}|{BLOCK_COMMENT})"
 TRIVIA = rf"(?:[ \t\r\n]++|{COMMENT})*+"
-"""Any amount of whitespace and comments; never fails, since it also matches nothing."""
+"""Any amount of whitespace and comments, including none; always matches."""
 
 _TRIVIA = re.compile(TRIVIA)
 _SOLID = rf"(?P<comment>{COMMENT})|\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'"
 _COMMENT = re.compile(COMMENT)
 _TOKEN = re.compile(rf"{_SOLID}|(?P<list>\bfrontend_attributes=)|(?P<raw>\bbackend_config=)", re.DOTALL)
-# In the braces of frontend attributes, whose values may be dictionaries that nobody reads.
+# Inside the braces of frontend attributes, whose values may be raw dictionaries.
 _ENTRY = re.compile(rf"{_SOLID}|(?P<open>\{{)|(?P<end>\}})|(?P<raw>[A-Za-z_][A-Za-z0-9_.\-]*+=)", re.DOTALL)
-# What may stand between a name and its value, and the brace of the value.
+# The trivia between a name and its value, and the brace of a value that has one.
 _VALUE = re.compile(rf"(?P<gap>{TRIVIA})(?P<brace>\{{)?+")
 
 
@@ -39,16 +39,16 @@ def skip_trivia(text: str, start: int) -> int:
 
 
 def comment_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of every comment, in order.
+    """Start and end offsets of every comment, in order; not of what looks like one inside a string or a raw dictionary.
 
     >>> [text[a:b] for text in ['a /* b */ "// no" // c'] for a, b in comment_spans(text)]
     ['/* b */', '// c']
     """
     if "//" not in text and "/*" not in text:
         return
-    at, pattern = 0, _TOKEN
-    while (token := pattern.search(text, at)) is not None:
-        at = token.end()
+    position, pattern = 0, _TOKEN
+    while (token := pattern.search(text, position)) is not None:
+        position = token.end()
         kind = token.lastgroup
         if kind == "comment":
             yield token.span()
@@ -56,6 +56,6 @@ def comment_spans(text: str) -> Iterator[tuple[int, int]]:
             pattern = _TOKEN
         elif kind == "list":
             pattern = _ENTRY
-        elif kind == "raw" and (value := _VALUE.match(text, at)) is not None and value["brace"]:
+        elif kind == "raw" and (value := _VALUE.match(text, position)) is not None and value["brace"]:
             yield from (comment.span() for comment in _COMMENT.finditer(text, *value.span("gap")))
-            at = max(value.end(), raw_dict_end(text, value.start("brace")))
+            position = max(value.end(), raw_dict_end(text, value.start("brace")))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.inference import count
-from hlotool.shapes.json_text import first_fault
+from hlotool.shapes.json_text import json_error_offset
 from hlotool.shapes.strings import unquote
 from hlotool.text.print.stack_frames import FRAME_ID
 from hlotool.verifier.facts import Facts
@@ -37,7 +37,7 @@ def backend_configurations(facts: Facts) -> Iterator[Finding]:
             at = judged.get(config)
             if at is None:
                 content = unquote(config) if config.startswith('"') else config
-                at = judged[config] = first_fault(content) if content.lstrip().startswith("{") else -1
+                at = judged[config] = json_error_offset(content) if content.lstrip().startswith("{") else -1
             if at >= 0:
                 message = f"backend_config is not valid JSON: unexpected text at offset {at}"
                 yield Finding("S039", computation, x, "backend_config value", message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.shapes.layout import is_left_out
+from hlotool.shapes.layout import is_implicit_layout
 from hlotool.shapes.shape import Shape
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
@@ -37,8 +37,8 @@ def custom_call_layouts(facts: Facts) -> Iterator[Finding]:
 
 
 def _has_layout(shape: Shape) -> bool:
-    return any(leaf.rank and leaf.layout is not None and not is_left_out(leaf.layout, leaf.rank) for leaf in shape.leaves())
+    return any(leaf.rank and leaf.layout is not None and not is_implicit_layout(leaf.layout, leaf.rank) for leaf in shape.leaves())
 
 
 def _lacks_layout(shape: Shape) -> bool:
-    return any(leaf.rank and is_left_out(leaf.layout, leaf.rank) for leaf in shape.leaves())
+    return any(leaf.rank and is_implicit_layout(leaf.layout, leaf.rank) for leaf in shape.leaves())

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from hlotool.opdefs.layouts import FAST_MEMORY, HOST_MEMORY
 from hlotool.shapes.dtype import ELEMENT_TYPES
-from hlotool.shapes.layout import Layout, is_left_out
+from hlotool.shapes.layout import Layout, is_implicit_layout
 from hlotool.shapes.memory import data_size, is_physical_reshape
 from hlotool.shapes.shape import Shape
 from hlotool.verifier.facts import Facts
@@ -39,7 +39,7 @@ def doubtful_layouts(facts: Facts) -> Iterator[Finding]:
             shape = x.shape
             if shape.is_array and shape.rank:
                 arrays += 1
-                if is_left_out(shape.layout, shape.rank):
+                if is_implicit_layout(shape.layout, shape.rank):
                     bare += 1
                     first = first or (computation, x)
             if shape not in known:
@@ -55,7 +55,7 @@ def doubtful_layouts(facts: Facts) -> Iterator[Finding]:
 def _doubt(shape: Shape, target: str) -> Doubt | None:
     for leaf in shape.leaves():
         layout = leaf.layout
-        if layout is not None and not is_left_out(layout, leaf.rank):
+        if layout is not None and not is_implicit_layout(layout, leaf.rank):
             found = _doubt_about(leaf, layout, target)
             if found is not None:
                 return found

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from hlotool.analysis.sizes import bytes_of, padded_bytes_of
 from hlotool.ir.model import Instruction
-from hlotool.shapes.memory import readable_bytes
+from hlotool.shapes.memory import format_bytes
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
@@ -45,7 +45,7 @@ def _waste(x: Instruction) -> str | None:
         if leaf.is_array and leaf.layout is not None and leaf.layout.tiles:
             data, stored = bytes_of(leaf), padded_bytes_of(leaf)
             if stored > _WORST_RATIO * data and stored - data >= _LEAST_WASTE:
-                return f"{readable_bytes(data)} of data are stored in {readable_bytes(stored)}"
+                return f"{format_bytes(data)} of data are stored in {format_bytes(stored)}"
     return None
 
 

@@ -10,7 +10,7 @@ from hlotool.analysis.sizes import bytes_of
 from hlotool.ir.model import Computation, Instruction
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.literal import Literal
-from hlotool.shapes.memory import readable_bytes
+from hlotool.shapes.memory import format_bytes
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
@@ -39,7 +39,7 @@ def large_constants(facts: Facts) -> Iterator[Finding]:
             continue
         count = literal.element_count
         if bytes_of(literal.shape) >= _MOST_BYTES or (count > _MOST_SPELLED and not literal.elided):
-            message = f"{readable_bytes(bytes_of(literal.shape))} constant in the module"
+            message = f"{format_bytes(bytes_of(literal.shape))} constant in the module"
             yield Finding("W006", computation, x, "shape", message, "pass it as a parameter")
         if count >= _FEWEST_EQUAL and uniform_spelling(literal) is not None:
             yield Finding("W022", computation, x, "literal", f"{count} equal elements", "broadcast a scalar")

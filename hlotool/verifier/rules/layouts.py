@@ -11,7 +11,7 @@ from hlotool.opdefs.inference import count
 from hlotool.opdefs.layouts import HOST_MEMORY
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.shapes.dtype import ELEMENT_TYPES
-from hlotool.shapes.layout import COMBINE, Layout, is_left_out
+from hlotool.shapes.layout import COMBINE, Layout, is_implicit_layout
 from hlotool.shapes.shape import Shape
 from hlotool.verifier.registry import shape_rule
 
@@ -34,7 +34,7 @@ def layouts(shape: Shape, modes: VerifyModes) -> None:
     is_nested = any(element.is_tuple for element in shape.elements)
     for number, array in enumerate(shape.leaves()):
         layout = array.layout
-        if layout is None or is_left_out(layout, array.rank):
+        if layout is None or is_implicit_layout(layout, array.rank):
             continue
         fault = order_fault(layout.minor_to_major, array.rank)
         if fault is None and ":" not in layout.text:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from hlotool.analysis.liveness import LiveBuffer
 from hlotool.analysis.liveness import peak_memory as peak_of
-from hlotool.shapes.memory import readable_bytes
+from hlotool.shapes.memory import format_bytes
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
@@ -33,15 +33,15 @@ def peak_memory(facts: Facts) -> Iterator[Finding]:
     if peak.bytes <= budget:
         return
     guess = "" if facts.module.is_scheduled else "in textual order, since the module has no schedule, "
-    message = f"{guess}peak {readable_bytes(peak.bytes)} at '{peak.at.name}' exceeds {readable_bytes(budget)}"
+    message = f"{guess}peak {format_bytes(peak.bytes)} at '{peak.at.name}' exceeds {format_bytes(budget)}"
     notes = [_note(buffer) for buffer in peak.live[:_SHOWN]]
     if peak.saved:
-        notes.append(f"input_output_alias saves {readable_bytes(peak.saved)}")
+        notes.append(f"input_output_alias saves {format_bytes(peak.saved)}")
     yield Finding("A035", facts.module.entry, peak.at, "name", message, "compute the largest of these later, or again", notes=tuple(notes))
 
 
 def _note(buffer: LiveBuffer) -> str:
-    size, x = readable_bytes(buffer.bytes), buffer.instruction
+    size, x = format_bytes(buffer.bytes), buffer.instruction
     if buffer.temporary:
         return f"{size} are temporary in what '{x.name}' runs"
     metadata = x.metadata

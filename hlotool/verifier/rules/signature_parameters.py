@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.inference import count
-from hlotool.text.locate.declarations import is_written, signature_parameters
+from hlotool.text.locate.declarations import has_header, signature_parameters
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
@@ -28,7 +28,7 @@ def signatures(facts: Facts) -> Iterator[Finding]:
     if source is None:
         return
     for computation in facts.module.computations:
-        if not is_written(source.text, computation):
+        if not has_header(source.text, computation):
             continue
         parameters = computation.parameters
         if not _is_as_printed(source.text, computation, parameters):

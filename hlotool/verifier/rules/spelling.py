@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.inference import count
-from hlotool.text.locate.declarations import has_percent_sign, is_marked_entry, is_marked_root, is_written
+from hlotool.text.locate.declarations import has_header, has_percent_sign, is_marked_entry, is_marked_root
 from hlotool.text.parse.parser import form_of
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
@@ -52,7 +52,7 @@ def behind_entry(facts: Facts) -> Iterator[Finding]:
     if source is None or not is_marked_entry(source.text, entry):
         return
     for computation in facts.module.computations:
-        if computation.start > entry.end and is_written(source.text, computation):
+        if computation.start > entry.end and has_header(source.text, computation):
             message = f"computation '{computation.name}' is after ENTRY and cannot be reached"
             yield Finding("S044", computation, None, computation.start, message, "move it up and call it, or remove it")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.text.locate.declarations import is_marked_entry, is_marked_root, is_written
+from hlotool.text.locate.declarations import has_header, is_marked_entry, is_marked_root
 from hlotool.text.parse.parser import form_of
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
@@ -31,6 +31,6 @@ def unmarked(facts: Facts) -> Iterator[Finding]:
         if root.start >= 0 and not is_marked_root(text, root):
             message = f"computation '{computation.name}' has no ROOT; XLA takes the last instruction, '{root.name}'"
             yield Finding("S007", computation, root, "instruction", message, "write ROOT before it")
-    if is_written(text, entry) and not is_marked_entry(text, entry):
+    if has_header(text, entry) and not is_marked_entry(text, entry):
         message = f"no computation is marked ENTRY; XLA takes the last one, '{entry.name}'"
         yield Finding("S009", entry, None, entry.start, message, "write ENTRY before it")

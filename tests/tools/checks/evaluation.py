@@ -15,8 +15,8 @@ from hlotool.errors import EvaluationError
 from hlotool.interp.literal import literal_array
 from hlotool.interp.values import leaves
 from hlotool.ir.model import Module
+from hlotool.literals.parse import parse_literal
 from hlotool.shapes.shape import Shape
-from hlotool.text.literals.parse import parse_literal
 
 __all__ = ["evaluated", "evaluated_on_devices"]
 

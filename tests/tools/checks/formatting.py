@@ -33,7 +33,7 @@ def formatted_or_none(case: Case) -> str | None:
 
 def _formatted_by_the_grammar_alone(case: Case) -> str:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(formatter, "FormattedLines", lambda session, callback: NoLines())
+        patch.setattr(formatter, "LineFormatter", lambda session, callback: NoLines())
         return _formatted(case)
 
 

@@ -1,6 +1,6 @@
-"""Reads the text of literals: checks it as XLA's parser does and normalises its braces, whitespace and index comments.
+"""Parses the text of literals: checks it as XLA's parser does and normalizes its braces, whitespace and index comments.
 
-Elements keep the author's spelling; turning them into numbers for use is `text.literals.data`'s work.
+The text of elements is kept as written; `literals.data` converts it to numbers.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ from functools import cache, lru_cache
 from math import inf, isinf, prod
 
 from hlotool.errors import Violation
+from hlotool.literals.floats import QUIET_PAYLOAD, payload_mask, representable_range
 from hlotool.record import Record, replace
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 from hlotool.shapes.layout import Layout
 from hlotool.shapes.literal import ELIDED, Literal, literal_shape, tuple_literal
 from hlotool.shapes.shape import UNBOUNDED, Shape
-from hlotool.text.literals.floats import DOUBLE_QUIET, payload_mask, representable_range
 
 __all__ = ["INDEX_COMMENT", "brace_frame", "int64_value", "parse_literal"]
 
-# The tokens of the grammar that matter here; every pattern below is built from them.
+# The tokens of literals; every pattern below is composed of them.
 SPACE = r"[ \t\r\n]"
 COMMENT = r"//[^\r\n]*+|/\*[\s\S]*?\*/"
 EXPONENT = r"[eE][+-]?+[0-9]++"
-# A point may come first only after a minus.
+# A number may begin with a point only after a minus sign.
 DECIMAL = rf"(?:-?[0-9]++\.[0-9]*+|-\.[0-9]++)(?:{EXPONENT})?+|-?[0-9]++{EXPONENT}"
-# What may not follow begins a longer number-like token (1.5, 1x2, 0_1, 01bf_01io->01bf) or a word that is no value.
+# The lookahead excludes longer tokens that begin with an integer (1.5, 1x2, 0_1, 01bf_01io->01bf) and words that are not values.
 INT = r"-?[0-9]++(?![.eExb_?]|f(?!alse))"
 WORD_END = r"(?![A-Za-z0-9_.:=-])"
 PAYLOAD = r"\(0x[0-9a-fA-F]++\)"
-# Neither -nan nor -inf need end where a word ends: `-inf-inf` are two tokens.
+# Unlike nan and inf, -nan and -inf may be followed by a character of words: `-inf-inf` is two tokens.
 NAN = rf"-nan{PAYLOAD}|-nan(?!\()|nan{PAYLOAD}|nan(?!\(){WORD_END}"
 INF = rf"-inf|inf{WORD_END}"
 BOOL = rf"(?:true|false){WORD_END}"
@@ -49,19 +49,23 @@ _ELEMENTS = _NUMBERS | {_BOOL}
 
 INDEX_COMMENT = re.compile(r"/\*i[0-9]++=[0-9]++\*/ ?")
 _NUMBER = re.compile(r"-?[0-9][0-9.eE+-]*+")
-# Deletes every character that elements are made of and keeps the layout; the index numbers of comments are compared apart.
+# For str.translate: deletes the characters of elements and keeps the layout. The numbers of index comments are compared separately.
 _LAYOUT_ONLY = dict.fromkeys(map(ord, "0123456789.+-eEinfatruls"))
 
 
-# Empty arrays with more inner braces than this are spelled `,`.
-_MANY_BRACES = 4096
+# An empty array with more inner braces than this is normalized to `,`.
+_MAX_EMPTY_BRACES = 4096
 
-# The next double above the largest f32, on both sides.
+# The finite f32 lie strictly between these doubles: the largest f32 plus half a unit in the last place.
 _C64_RANGE = (-(2.0**128 - 2.0**104 + 2.0**75), 2.0**128 - 2.0**104 + 2.0**75)
 
 
-class _Plan(Record):
-    """What parsing needs to know of one array shape."""
+class _ArraySpec(Record):
+    """The properties of an array shape that parsing a literal of it needs, computed once.
+
+    `safe` and `wide` are the patterns of `_canonical_patterns`; `low` and `high` are the range of the elements, and `frame` is the
+    normalized text without its elements, or empty if it is too large to keep.
+    """
 
     shape: Shape
     dimensions: tuple[int, ...]
@@ -79,7 +83,7 @@ class _Plan(Record):
 
 
 @lru_cache(maxsize=4096)
-def _plan(declared: Shape) -> _Plan:
+def _array_spec(declared: Shape) -> _ArraySpec:
     shape = literal_shape(declared)
     element = ELEMENT_TYPES.get(shape.element_type)
     if element is None or element.kind in ("token", "opaque"):
@@ -90,44 +94,44 @@ def _plan(declared: Shape) -> _Plan:
     safe, wide = _canonical_patterns(element, shape.rank == 0)
     sizes = tuple(max(size, 0) for size in shape.dimensions)
     count = prod(sizes)
-    plan = _Plan(shape, shape.dimensions, sizes, count, element, safe, wide, low, high, "")
-    # The frames of large literals are as large as these and used once: not worth keeping.
-    return replace(plan, frame=plan.layout_only()) if sizes and count <= 512 and max(sizes) <= 512 else plan
+    spec = _ArraySpec(shape, shape.dimensions, sizes, count, element, safe, wide, low, high, "")
+    # The frame of a large literal is as large as its text and used only once.
+    return replace(spec, frame=spec.layout_only()) if sizes and count <= 512 and max(sizes) <= 512 else spec
 
 
 def _check_layout(layout: Layout, dimensions: tuple[int, ...]) -> None:
-    """Refuses the layouts for which XLA aborts when it lays the literal out."""
+    """Raises Violation for the layouts with which XLA aborts when it creates the literal."""
     rank = len(dimensions)
     if sorted(layout.minor_to_major) != list(range(rank)):
         raise Violation("S032", 0, f"the layout {layout.text} of a constant is not a permutation of its {rank} dimensions")
     if layout.index_type is not None or layout.pointer_type is not None:
-        raise Violation("S032", 0, f"the layout {layout.text} of a constant has an index or pointer type", "these belong to sparse arrays")
+        raise Violation("S032", 0, f"the layout {layout.text} of a constant has an index or pointer type", "only layouts of sparse arrays have these")
     if any(not tile or any(size < 1 and size != -1 for size in tile) for tile in layout.tiles):
-        raise Violation("S032", 0, f"the layout {layout.text} of a constant has an empty tile or one with a size under 1")
+        raise Violation("S032", 0, f"the layout {layout.text} of a constant has an empty tile or a tile size below 1")
     if layout.element_size_in_bits < 0 or layout.tail_padding_alignment_in_elements < 1:
-        raise Violation("S032", 0, f"the layout {layout.text} of a constant has a size under 1")
+        raise Violation("S032", 0, f"the layout {layout.text} of a constant has an element size below 0 or an alignment below 1")
     split = [dimension for dimension, _ in layout.split_configs]
     if len(set(split)) < len(split) or any(not 0 <= dimension < rank for dimension in split):
-        raise Violation("S032", 0, f"the layout {layout.text} of a constant splits a dimension twice or one that it does not have")
+        raise Violation("S032", 0, f"the layout {layout.text} of a constant splits a dimension twice or a dimension that does not exist")
     for dimension, indices in layout.split_configs:
         if any(not before < index < dimensions[dimension] for before, index in zip((0, *indices), indices, strict=False)):
             raise Violation("S032", 0, f"the layout {layout.text} of a constant has split indices that do not increase within the dimension")
 
 
 def _range(element: ElementType) -> tuple[float, float]:
-    """Least and greatest integer, or the open interval of finite numbers, that fit."""
+    """The smallest and the largest integer, or the open interval of finite numbers, that the type accepts."""
     if element.kind == "float":
         return representable_range(element.name)
     if element.kind == "complex":
-        # Here XLA compares instead of converting, so that nothing above the largest value is rounded down to it.
+        # XLA compares parts with the largest value instead of rounding them to the type.
         return representable_range("f64") if element.name == "c128" else _C64_RANGE
-    # Bytes and 64-bit numbers take every INT: it wraps, or counts as true.
+    # 64-bit types accept every INT, which wraps; so does pred, for which it is true or false.
     return (-inf, inf) if element.bits == 64 or element.kind == "pred" else (element.minimum, element.maximum)
 
 
 @cache
 def _canonical_patterns(element: ElementType, scalar: bool) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None]:
-    """Patterns of whole canonical texts: one whose numbers cannot be out of range, and one whose numbers must be looked at."""
+    """Patterns of normalized literals: `safe` matches only numbers that are in range; the numbers in a match of `wide` must be checked."""
     tokens: tuple[str, ...] = _canonical_tokens(element)
     if not scalar:
         tokens = tuple(token and rf"[{{ ]*+(?:{token})(?:(?:, | ?\}}[ }},]*+\{{[ {{]*+)(?:{token}))*+[ }}]*+" for token in tokens)
@@ -136,7 +140,7 @@ def _canonical_patterns(element: ElementType, scalar: bool) -> tuple[re.Pattern[
 
 
 def _canonical_tokens(element: ElementType) -> tuple[str, str]:
-    """The common spellings of one element, safe and wide; spellings left out here are read by the exact scanner."""
+    """Patterns of one element, safe and wide. They match common spellings only; the scanner reads all others."""
     wide = "-?[0-9]{1,18}"
     if element.kind == "pred":
         return rf"[01]|true|false|{wide}", ""
@@ -154,7 +158,7 @@ def _canonical_tokens(element: ElementType) -> tuple[str, str]:
 
 
 def _safe_number(high: float) -> str:
-    """Decimals short enough to lie under `high`."""
+    """A pattern of decimals with too few digits to reach `high`."""
     exponent = r"-[0-9]{1,3}"
     digits = 18 if isinf(high) else min(18, len(str(int(high))) - 1)
     if digits == 18:
@@ -163,7 +167,7 @@ def _safe_number(high: float) -> str:
 
 
 def brace_frame(sizes: Iterable[int], element: str) -> str:
-    """A literal's text, as XLA lays it out, with `element` in place of every element.
+    """The text of a literal as XLA prints it, with `element` in place of every element.
 
     >>> brace_frame((2, 2), "%s")
     '{ { %s, %s }, { %s, %s } }'
@@ -172,7 +176,7 @@ def brace_frame(sizes: Iterable[int], element: str) -> str:
     rank = len(sizes)
     if rank == 0:
         return element
-    # `inside` is what stands between the braces of one array at `depth`; all of them are alike but for the index in the outermost comment.
+    # `inside` is the text between the braces of one array at `depth`. All arrays at a depth are the same except for the index in a comment.
     inside = ", ".join([element] * sizes[-1])
     pad = " " if rank > 1 and sizes[-1] > 1 else ""
     opening, closing = "{" + pad, pad + "}"
@@ -188,10 +192,10 @@ def brace_frame(sizes: Iterable[int], element: str) -> str:
 
 
 def parse_literal(shape: Shape, text: str) -> Literal:
-    """The literal that `text`, what stands between the parentheses of `constant(...)`, spells for an instruction of this shape.
+    """Parses the text between the parentheses of `constant(...)` for an instruction of this shape.
 
-    Raises Violation where XLA refuses or aborts: S030 for counts and nesting, S031 for values out of range, S032 for values of the
-    wrong kind and S001 for other syntax; its `at` is an offset into `text`.
+    Raises Violation where XLA reports an error or aborts: S030 for wrong counts and nesting, S031 for values out of range, S032 for values
+    of the wrong kind, and S001 for other syntax errors. Its `at` is an offset into `text`.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> parse_literal(array_shape("f32", (2, 2)), "{{1,2.50},{3,4}}").text
@@ -199,51 +203,51 @@ def parse_literal(shape: Shape, text: str) -> Literal:
     """
     if shape.element_type == "tuple":
         return _parse_tuple(shape, text)
-    plan = _plan(shape)
-    if _is_canonical(plan, text):
-        return Literal(plan.shape, text)
-    scanner = _ArrayScanner(plan)
+    spec = _array_spec(shape)
+    if _is_canonical(spec, text):
+        return Literal(spec.shape, text)
+    scanner = _ArrayScanner(spec)
     literal, end = scanner.scan(text, 0)
     rest = _next(text, end)
     if rest.lastindex != _END:
-        raise scanner.fault or Violation("S001", _start(rest), f"expected the end of the constant, found {_shown(rest)}")
+        raise scanner.fault or Violation("S001", _start(rest), f"expected the end of the constant, found {_quoted(rest)}")
     return literal
 
 
-def _is_canonical(plan: _Plan, text: str) -> bool:
-    """Whether `text` is normalised already and certainly acceptable; False says nothing."""
-    if not plan.sizes:
-        return bool(plan.safe and plan.safe.fullmatch(text)) or _is_canonical_in_range(plan, text)
+def _is_canonical(spec: _ArraySpec, text: str) -> bool:
+    """Whether `text` is known to be normalized and valid. A fast check: False means that the scanner must read it."""
+    if not spec.sizes:
+        return bool(spec.safe and spec.safe.fullmatch(text)) or _is_canonical_in_range(spec, text)
     if text == ELIDED:
-        return plan.count > 0
-    # The second test keeps a short text for a huge shape from being compared with a huge frame.
-    if plan.count == 0 or len(text) <= plan.count:
+        return spec.count > 0
+    # Do not build the huge frame of a huge shape to compare it with a short text.
+    if spec.count == 0 or len(text) <= spec.count:
         return False
-    bare = text if len(plan.sizes) <= 3 else INDEX_COMMENT.sub("", text)
-    if not (plan.safe and plan.safe.fullmatch(bare)) and not _is_canonical_in_range(plan, bare):
+    bare = text if len(spec.sizes) <= 3 else INDEX_COMMENT.sub("", text)
+    if not (spec.safe and spec.safe.fullmatch(bare)) and not _is_canonical_in_range(spec, bare):
         return False
-    if text.translate(_LAYOUT_ONLY) != plan.layout_only():
+    if text.translate(_LAYOUT_ONLY) != spec.layout_only():
         return False
-    return bare is text or INDEX_COMMENT.findall(text) == INDEX_COMMENT.findall(brace_frame(plan.sizes, ""))
+    return bare is text or INDEX_COMMENT.findall(text) == INDEX_COMMENT.findall(brace_frame(spec.sizes, ""))
 
 
-def _is_canonical_in_range(plan: _Plan, bare: str) -> bool:
-    if plan.wide is None or not plan.wide.fullmatch(bare):
+def _is_canonical_in_range(spec: _ArraySpec, bare: str) -> bool:
+    if spec.wide is None or not spec.wide.fullmatch(bare):
         return False
     numbers = _NUMBER.findall(bare)
-    if plan.element.is_integral:
+    if spec.element.is_integral:
         integers = list(map(int, numbers))
-        return plan.low <= min(integers) and max(integers) <= plan.high
+        return spec.low <= min(integers) and max(integers) <= spec.high
     decimals = list(map(float, numbers))
-    # A decimal beyond double is refused even where infinities saturate.
-    return not decimals or (plan.low < min(decimals) and max(decimals) < plan.high and -inf < min(decimals) and max(decimals) < inf)
+    # XLA refuses a decimal that overflows a double, even for types in which large values saturate.
+    return not decimals or (spec.low < min(decimals) and max(decimals) < spec.high and -inf < min(decimals) and max(decimals) < inf)
 
 
 def _next(text: str, position: int) -> re.Match[str]:
-    """The token at `position`, past whitespace and comments."""
+    """The next token from `position` on, after whitespace and comments."""
     while True:
         match = _TOKEN.match(text, position)
-        assert match is not None  # the last alternatives match anything
+        assert match is not None  # the last alternative of the pattern matches anything
         if match.lastindex != _COMMENT:
             return match
         position = match.end()
@@ -256,45 +260,45 @@ def _start(match: re.Match[str]) -> int:
 def _expect(text: str, position: int, kind: int, message: str) -> int:
     match = _next(text, position)
     if match.lastindex != kind:
-        raise Violation("S001", _start(match), f"{message}, found {_shown(match)}")
+        raise Violation("S001", _start(match), f"{message}, found {_quoted(match)}")
     return match.end()
 
 
-def _shown(match: re.Match[str]) -> str:
+def _quoted(match: re.Match[str]) -> str:
     if match.lastindex == _END:
         return "the end"
-    # A digit here begins a token that is none of the numbers; its first character alone would mislead.
-    found = re.compile(r"[A-Za-z0-9_.?+-]{1,40}|[\s\S]").match(match.string, _start(match))
-    return repr(found.group() if found else match.group())
+    # Show the whole word: a digit may begin a token that is not a number.
+    word = re.compile(r"[A-Za-z0-9_.?+-]{1,40}|[\s\S]").match(match.string, _start(match))
+    return repr(word.group() if word else match.group())
 
 
 def _parse_tuple(shape: Shape, text: str) -> Literal:
-    """Reads `( e0, e1 )` after the tuple shape, with an explicit stack since shapes nest as deep as the text likes.
+    """Parses `( e0, e1 )`, with an explicit stack, since tuples may nest deeper than Python recurses.
 
-    As in XLA, commas between elements may be missing, and `()` for a tuple that has elements gives each of them the empty tuple.
+    As in XLA, commas between elements may be missing, and `()` for a tuple with elements makes each of them the empty tuple.
     """
-    position = _expect(text, 0, _LEFT, "expected '(' in front of tuple elements")
+    position = _expect(text, 0, _LEFT, "expected '(' before the elements of a tuple")
     stack: list[tuple[Shape, list[Literal]]] = [(shape, [])]
     while True:
-        current, done = stack[-1]
+        tuple_shape, elements = stack[-1]
         match = _next(text, position)
-        if not done and match.lastindex == _RIGHT:
-            done.extend(tuple_literal(()) for _ in current.elements)
-        if len(done) < len(current.elements):
-            if done and match.lastindex == _COMMA:
+        if not elements and match.lastindex == _RIGHT:
+            elements.extend(tuple_literal(()) for _ in tuple_shape.elements)
+        if len(elements) < len(tuple_shape.elements):
+            if elements and match.lastindex == _COMMA:
                 position = match.end()
-            element = current.elements[len(done)]
+            element = tuple_shape.elements[len(elements)]
             if element.is_tuple:
-                position = _expect(text, position, _LEFT, "expected '(' in front of tuple elements")
+                position = _expect(text, position, _LEFT, "expected '(' before the elements of a tuple")
                 stack.append((element, []))
             else:
-                literal, position = _ArrayScanner(_plan(element)).scan(text, position)
-                done.append(literal)
+                literal, position = _ArrayScanner(_array_spec(element)).scan(text, position)
+                elements.append(literal)
             continue
-        count = len(current.elements)
+        count = len(tuple_shape.elements)
         position = _expect(text, position, _RIGHT, f"expected ')' at the end of the tuple with {count} element{'' if count == 1 else 's'}")
         stack.pop()
-        literal = tuple_literal(done)
+        literal = tuple_literal(elements)
         if not stack:
             _expect(text, position, _END, "expected the end of the constant")
             return literal
@@ -302,28 +306,28 @@ def _parse_tuple(shape: Shape, text: str) -> Literal:
 
 
 class _ArrayScanner:
-    """Reads one array literal token by token: the authority on what is accepted.
+    """Reads one array literal token by token, with exactly the checks of XLA.
 
-    XLA goes on after an element at the wrong nesting level, and after one too many in a row, and accepts the literal unless a later
-    check fails: so `7` is a value for f32[2] (the rest are zeros), and so is `,`. The first such fault is kept for the message.
+    After an element at the wrong nesting level, or one too many in a row, XLA continues and accepts the literal unless a later check
+    fails: so `7` is a value of f32[2] (the rest are zeros), and so is `,`. `fault` is the first such error, for the message.
     """
 
-    def __init__(self, plan: _Plan) -> None:
-        self.plan = plan
+    def __init__(self, spec: _ArraySpec) -> None:
+        self.spec = spec
         self.items: list[str] = []
-        self.seen = [0] * len(plan.dimensions)
-        self.opened = [0] * len(plan.dimensions)
+        self.seen = [0] * len(spec.dimensions)
+        self.opened = [0] * len(spec.dimensions)
         self.level = 0
         self.values_after_dots: int | None = None
         self.fault: Violation | None = None
 
     def scan(self, text: str, position: int) -> tuple[Literal, int]:
-        plan, items = self.plan, self.items
-        rank, in_braces, outside, is_complex = len(plan.dimensions), _TOKEN_IN_BRACES.match, _TOKEN.match, plan.element.kind == "complex"
-        check, count = _CHECKS[plan.element.kind], plan.count
+        spec, items = self.spec, self.items
+        rank, in_braces, outside, is_complex = len(spec.dimensions), _TOKEN_IN_BRACES.match, _TOKEN.match, spec.element.kind == "complex"
+        check, count = _CHECKS[spec.element.kind], spec.count
         while True:
             match = (in_braces if self.level else outside)(text, position)
-            # The last alternatives match anything.
+            # The last alternative of the pattern matches anything.
             assert match is not None
             assert match.lastindex is not None
             kind, position = match.lastindex, match.end()
@@ -331,10 +335,10 @@ class _ArrayScanner:
                 if rank:
                     if self.level == rank:
                         self.seen[-1] += 1
-                    if self.level != rank or self.seen[-1] > plan.dimensions[-1]:
+                    if self.level != rank or self.seen[-1] > spec.dimensions[-1]:
                         self.misplaced(match)
                 token = match.group(kind)
-                check(plan, kind, token, match)
+                check(spec, kind, token, match)
                 if len(items) >= count:
                     raise self.fault or Violation("S030", match.start(kind), f"expected {_elements(count)}, found more")
                 items.append(token)
@@ -349,19 +353,19 @@ class _ArrayScanner:
             elif kind == _DOTS:
                 if self.level != 1:
                     raise self.fault or Violation("S030", match.start(kind), f"expected '...' at nesting level 1, found it at level {self.level}")
-                self.seen[0] = plan.dimensions[0]
+                self.seen[0] = spec.dimensions[0]
                 self.values_after_dots = len(items)
             elif kind == _LEFT:
-                raise self.fault or Violation("S032", match.start(kind), f"'(' begins a complex number, but the type is {plan.element.name}")
+                raise self.fault or Violation("S032", match.start(kind), f"'(' begins a complex number, but the type is {spec.element.name}")
             elif kind != _COMMA:
-                raise self.fault or Violation("S001", match.start(kind), f"expected a value, found {_shown(match)}")
+                raise self.fault or Violation("S001", match.start(kind), f"expected a value, found {_quoted(match)}")
             if not self.level:
                 return self.literal(), position
 
     def misplaced(self, match: re.Match[str]) -> Violation:
         if self.fault is not None:
             return self.fault
-        dimensions, at = self.plan.dimensions, _start(match)
+        dimensions, at = self.spec.dimensions, _start(match)
         if self.level != len(dimensions):
             self.fault = Violation("S030", at, f"expected values at nesting level {len(dimensions)}, found one at level {self.level}")
         else:
@@ -369,7 +373,7 @@ class _ArrayScanner:
         return self.fault
 
     def open(self, match: re.Match[str]) -> None:
-        dimensions, level = self.plan.dimensions, self.level
+        dimensions, level = self.spec.dimensions, self.level
         if level == len(dimensions):
             raise self.fault or Violation("S030", _start(match), f"expected at most {len(dimensions)} levels of braces, found more")
         self.level = level + 1
@@ -380,7 +384,7 @@ class _ArrayScanner:
                 raise self.fault or Violation("S030", _start(match), f"{_expected(dimensions, level - 1)}, found more")
 
     def close(self, match: re.Match[str]) -> None:
-        dimensions, level = self.plan.dimensions, self.level - 1
+        dimensions, level = self.spec.dimensions, self.level - 1
         if level < 0:
             raise self.fault or Violation("S001", _start(match), "expected a value, found '}'")
         if self.seen[level] != dimensions[level]:
@@ -389,11 +393,11 @@ class _ArrayScanner:
         self.level = level
 
     def complex(self, match: re.Match[str]) -> int:
-        """Reads `(re, im)` from its parenthesis on; returns the end."""
-        plan, text, at = self.plan, match.string, _start(match)
-        rank = len(plan.dimensions)
-        if self.level != rank or (rank and self.seen[-1] >= plan.dimensions[-1]):
-            # Unlike for real numbers this ends XLA's parsing at once.
+        """Reads `(real, imaginary)`, whose parenthesis is `match`; returns its end."""
+        spec, text, at = self.spec, match.string, _start(match)
+        rank = len(spec.dimensions)
+        if self.level != rank or (rank and self.seen[-1] >= spec.dimensions[-1]):
+            # Unlike for real numbers, XLA stops here.
             raise self.misplaced(match)
         if rank:
             self.seen[-1] += 1
@@ -401,35 +405,35 @@ class _ArrayScanner:
         for part, separator, kind in (("real", "','", _COMMA), ("imaginary", "')'", _RIGHT)):
             number = _next(text, position)
             if number.lastindex not in _NUMBERS:
-                raise Violation("S032", _start(number), f"expected the {part} part of a complex number, found {_shown(number)}")
+                raise Violation("S032", _start(number), f"expected the {part} part of a complex number, found {_quoted(number)}")
             parts.append((part, number.group(number.lastindex), number.start(number.lastindex)))
             position = _expect(text, number.end(), kind, f"expected {separator} after the {part} part of a complex number")
-        _check_complex(plan, parts, at)
-        if len(self.items) >= plan.count:
-            raise self.fault or Violation("S030", at, f"expected {_elements(plan.count)}, found more")
+        _check_complex(spec, parts, at)
+        if len(self.items) >= spec.count:
+            raise self.fault or Violation("S030", at, f"expected {_elements(spec.count)}, found more")
         self.items.append(f"({parts[0][1]}, {parts[1][1]})")
         return position
 
     def literal(self) -> Literal:
-        plan, items = self.plan, self.items
-        # What stands before the dots is overwritten by XLA's invented values; only a full set after them leaves nothing unknown.
-        if self.values_after_dots is not None and plan.count and (self.values_after_dots or len(items) < plan.count):
-            return Literal(plan.shape, ELIDED)
-        # A bare value or comma stays as short as the author wrote it, however large the shape.
-        if 1 < plan.count > len(items):
-            return Literal(plan.shape, items[0] if items else ",")
-        # So does an array without elements: `{...}` and `,` would expand to as many braces as its first dimensions say.
-        if plan.count == 0 and prod(plan.sizes[: plan.sizes.index(0)]) > _MANY_BRACES:
-            return Literal(plan.shape, ",")
-        items += [_zero(plan)] * (plan.count - len(items))
-        return Literal(plan.shape, brace_frame(plan.sizes, "%s") % tuple(items))
+        spec, items = self.spec, self.items
+        # XLA replaces the values before `...` by made-up ones; only with all values after it is every value known.
+        if self.values_after_dots is not None and spec.count and (self.values_after_dots or len(items) < spec.count):
+            return Literal(spec.shape, ELIDED)
+        # A bare value or comma is not expanded, since the shape may be huge.
+        if 1 < spec.count > len(items):
+            return Literal(spec.shape, items[0] if items else ",")
+        # Nor is an array without elements, whose outer dimensions may be huge.
+        if spec.count == 0 and prod(spec.sizes[: spec.sizes.index(0)]) > _MAX_EMPTY_BRACES:
+            return Literal(spec.shape, ",")
+        items += [_zero(spec)] * (spec.count - len(items))
+        return Literal(spec.shape, brace_frame(spec.sizes, "%s") % tuple(items))
 
 
-def _zero(plan: _Plan) -> str:
-    """Spelling of the value that XLA leaves where the text gives none: all bits zero."""
-    if plan.element.name == "f8e8m0fnu":
+def _zero(spec: _ArraySpec) -> str:
+    """The text of the value of elements that are not written: all bits zero."""
+    if spec.element.name == "f8e8m0fnu":
         return "5.877e-39"
-    return {"complex": "(0, 0)", "pred": "0" if plan.sizes else "false"}.get(plan.element.kind, "0")
+    return {"complex": "(0, 0)", "pred": "0" if spec.sizes else "false"}.get(spec.element.kind, "0")
 
 
 def _elements(count: int) -> str:
@@ -438,17 +442,17 @@ def _elements(count: int) -> str:
 
 def _expected(dimensions: tuple[int, ...], dimension: int) -> str:
     if dimensions[dimension] == UNBOUNDED:
-        return f"expected {ELIDED}, the only value for dimension {dimension} of unknown size"
+        return f"expected {ELIDED}, the only value for dimension {dimension}, whose size is unknown"
     return f"expected {_elements(dimensions[dimension])} in dimension {dimension}"
 
 
 def int64_value(token: str) -> int | None:
-    """The value of an INT as XLA holds it: in 64 bits, beyond 2^63 negative; None when it does not fit.
+    """The value of an INT as XLA stores it: in 64 bits, with values from 2^63 on wrapped; None if it does not fit.
 
     >>> int64_value("18446744073709551615"), int64_value("-0"), int64_value("18446744073709551616")
     (-1, 0, None)
     """
-    # int() refuses thousands of digits, which may all be leading zeros.
+    # int() refuses thousands of digits, but all of them may be leading zeros.
     if len(token) > 20:
         digits = token.lstrip("-").lstrip("0") or "0"
         token = ("-" if token[0] == "-" else "") + digits
@@ -467,30 +471,30 @@ def _integer(token: str, at: int) -> int:
     return value
 
 
-def _check_pred(plan: _Plan, kind: int, token: str, match: re.Match[str]) -> None:
+def _check_pred(spec: _ArraySpec, kind: int, token: str, match: re.Match[str]) -> None:
     if kind == _INT:
         _integer(token, match.start(kind))
     elif kind != _BOOL:
         raise Violation("S032", match.start(kind), f"expected true, false or an integer, found {token[:40]}")
 
 
-def _check_integer(plan: _Plan, kind: int, token: str, match: re.Match[str]) -> None:
+def _check_integer(spec: _ArraySpec, kind: int, token: str, match: re.Match[str]) -> None:
     if kind != _INT:
-        raise Violation("S032", match.start(kind), f"expected an integer for {plan.element.name}, found {token[:40]}")
+        raise Violation("S032", match.start(kind), f"expected an integer for {spec.element.name}, found {token[:40]}")
     value = int(token) if len(token) < 19 else _integer(token, match.start(kind))
-    if not plan.low <= value <= plan.high:
-        raise Violation("S031", match.start(kind), f"{token[:40]} is out of range for {plan.element.name}, which holds {plan.low} to {plan.high}")
+    if not spec.low <= value <= spec.high:
+        raise Violation("S031", match.start(kind), f"{token[:40]} is out of range for {spec.element.name}, which holds {spec.low} to {spec.high}")
 
 
-def _check_float(plan: _Plan, kind: int, token: str, match: re.Match[str]) -> None:
+def _check_float(spec: _ArraySpec, kind: int, token: str, match: re.Match[str]) -> None:
     if kind == _BOOL:
-        raise Violation("S032", match.start(kind), f"expected a number for {plan.element.name}, found {token}")
+        raise Violation("S032", match.start(kind), f"expected a number for {spec.element.name}, found {token}")
     if kind == _NAN:
-        _check_payload(plan.element.name, token, match.start(kind))
+        _check_payload(spec.element.name, token, match.start(kind))
     elif kind != _INF:
         value = _finite(token, kind == _INT, match.start(kind))
-        if not plan.low < value < plan.high:
-            raise Violation("S031", match.start(kind), f"{token[:40]} is out of range for {plan.element.name}")
+        if not spec.low < value < spec.high:
+            raise Violation("S031", match.start(kind), f"{token[:40]} is out of range for {spec.element.name}")
 
 
 def _finite(token: str, integer: bool, at: int) -> float:
@@ -505,26 +509,26 @@ def _check_payload(name: str, token: str, at: int) -> None:
         return
     payload = int(token[token.index("x") + 1 : -1], 16)
     if not 1 <= payload < 1 << 52:
-        raise Violation("S001", at, "a NaN's payload lies between 0x1 and 0xfffffffffffff")
+        raise Violation("S001", at, "the payload of a NaN must be between 0x1 and 0xfffffffffffff")
     mask = payload_mask(name)
-    if payload > mask and payload != DOUBLE_QUIET:
-        hint = f"{name} takes payloads up to {mask:#x}" if mask else f"{name} takes no payload"
-        raise Violation("S031", at, f"the NaN's payload {payload:#x} is out of range for {name}", hint)
+    if payload > mask and payload != QUIET_PAYLOAD:
+        hint = f"payloads of {name} go up to {mask:#x}" if mask else f"a NaN of {name} has no payload"
+        raise Violation("S031", at, f"the NaN payload {payload:#x} is out of range for {name}", hint)
 
 
-def _check_bare_complex(plan: _Plan, kind: int, token: str, match: re.Match[str]) -> None:
-    raise Violation("S032", match.start(kind), f"expected (real, imaginary) for {plan.element.name}, found {token[:40]}")
+def _check_bare_complex(spec: _ArraySpec, kind: int, token: str, match: re.Match[str]) -> None:
+    raise Violation("S032", match.start(kind), f"expected (real, imaginary) for {spec.element.name}, found {token[:40]}")
 
 
-def _check_complex(plan: _Plan, parts: list[tuple[str, str, int]], at: int) -> None:
+def _check_complex(spec: _ArraySpec, parts: list[tuple[str, str, int]], at: int) -> None:
     for part, token, start in parts:
         if "nan" in token:
-            # XLA converts the imaginary part's payload to the type and never finds it too large.
-            _check_payload("f64" if part == "imaginary" or plan.element.name == "c128" else "f32", token, at)
+            # XLA does not check the payload of the imaginary part but converts it to the type.
+            _check_payload("f64" if part == "imaginary" or spec.element.name == "c128" else "f32", token, at)
         elif "inf" not in token:
             value = _finite(token, token.lstrip("-").isdigit(), start)
-            if not plan.low < value < plan.high:
-                raise Violation("S031", at, f"the {part} part {token[:40]} is out of range for {plan.element.name}")
+            if not spec.low < value < spec.high:
+                raise Violation("S031", at, f"the {part} part {token[:40]} is out of range for {spec.element.name}")
 
 
 _CHECKS = {

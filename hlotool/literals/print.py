@@ -1,58 +1,55 @@
-"""Writes literals: without loss, or byte for byte as XLA prints them.
-
-Chooses spellings and layout only; `text.literals.floats` knows the digits, `text.literals.parse` the braces.
-"""
+"""Prints literals: without loss, or byte for byte as XLA prints them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
+from hlotool.literals.data import PART_TYPES, decode
+from hlotool.literals.floats import float_digits, unpack_numbers
+from hlotool.literals.parse import INDEX_COMMENT, brace_frame
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.literal import ELIDED, Literal
-from hlotool.text.literals.data import PART_TYPES, decode
-from hlotool.text.literals.floats import float_digits, unpack_numbers
-from hlotool.text.literals.parse import INDEX_COMMENT, brace_frame
 
 __all__ = ["literal_text", "xla_literal_text"]
 
 _LARGE = 10
-"""Without large constants XLA leaves out arrays with more elements than this."""
+"""XLA elides arrays with more elements than this unless it prints large constants."""
 
-# Spellings of integers that XLA prints differently: leading zeros, -0, and those that wrap, as any negative one does in a u64.
+# Integers that XLA prints otherwise than they may be written: leading zeros, -0, and numbers that wrap, such as negative u64 ones.
 _ODD_INTEGERS = {"signed": re.compile(r"\b0[0-9]|-0|[0-9]{19}"), "unsigned": re.compile(r"\b0[0-9]|-|[0-9]{19}")}
 
 
 def literal_text(literal: Literal) -> str:
-    """The text that XLA reads back as exactly this literal: the author's spelling where there is one.
+    """The text that XLA reads back as exactly this literal: its text as written if it has one.
 
-    Lost is only what no text can say: an imaginary part beside a real part that is a NaN, and a signaling imaginary NaN in c64.
+    Two values have no text that preserves them: an imaginary part whose real part is a NaN, and a signaling imaginary NaN in c64.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> literal_text(Literal(array_shape("f32", (2,)), data=bytes.fromhex("cdcccc3d00000080")))
     '{0.1, -0.0}'
     """
-    return _written(literal, lambda leaf: leaf.text or _from_data(leaf, decode(leaf), exact=True))
+    return _tuple_text(literal, lambda leaf: leaf.text or _from_data(leaf, decode(leaf), exact=True))
 
 
 def xla_literal_text(literal: Literal, *, print_large_constants: bool, typed: bool = False) -> str:
-    """XLA's own print, lossy for -0 and for narrow types; an elided literal prints as `{...}` whatever the options.
+    """The literal as XLA prints it, which loses -0 and digits of narrow types. An elided literal prints as `{...}` in any case.
 
-    With `typed` the form of the attribute `literal=`: every array after its shape, and nothing left out.
+    With `typed`, in the form of the attribute `literal=`: each array follows its shape, and none is elided.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> xla_literal_text(Literal(array_shape("f32", (2,)), "{1e5, 0.10}"), print_large_constants=True, typed=True)
     'f32[2]{0} {100000, 0.1}'
     """
     if typed:
-        return _written(literal, lambda leaf: f"{leaf.shape.text} {_xla_array(leaf)}")
+        return _tuple_text(literal, lambda leaf: f"{leaf.shape.text} {_xla_array(leaf)}")
     if not print_large_constants and (literal.shape.is_tuple or (literal.shape.rank and literal.element_count > _LARGE)):
         return ELIDED
-    return _written(literal, _xla_array)
+    return _tuple_text(literal, _xla_array)
 
 
-def _written(literal: Literal, write: Callable[[Literal], str]) -> str:
-    """Arrays by `write`, tuples in parentheses around them; an explicit stack, since tuples nest as deep as the text likes."""
+def _tuple_text(literal: Literal, write: Callable[[Literal], str]) -> str:
+    """Prints arrays by `write` and tuples in parentheses. Uses an explicit stack, since tuples may nest deeper than Python recurses."""
     if not literal.shape.is_tuple:
         return write(literal)
     parts: list[str] = []
@@ -82,7 +79,7 @@ def _xla_array(literal: Literal) -> str:
 
 
 def _prints_as_written(literal: Literal) -> bool:
-    """Whether the text surely is XLA's print already, which spares decoding large integer arrays."""
+    """Whether the text is known to be XLA's print already, to avoid decoding large integer arrays."""
     odd = _ODD_INTEGERS.get(ELEMENT_TYPES[literal.shape.element_type].kind)
     if odd is None or (literal.shape.rank and literal.text[0] != "{"):
         return False
@@ -109,6 +106,6 @@ def _from_data(literal: Literal, data: bytes, *, exact: bool) -> str:
 
 
 def _widened_payload(text: str) -> str:
-    """XLA converts an imaginary part from double, which drops the 29 low bits of a NaN's payload."""
-    sign, found, payload = text.partition("nan(")
-    return f"{sign}nan(0x{int(payload[2:-1], 16) << 29:x})" if found else text
+    """The text of an imaginary part with its NaN payload as that of a double, since XLA drops the 29 low bits when it converts the part."""
+    sign, separator, payload = text.partition("nan(")
+    return f"{sign}nan(0x{int(payload[2:-1], 16) << 29:x})" if separator else text

@@ -1,7 +1,4 @@
-"""Binary floating-point formats: rounding decimals into them, their bit patterns, and the digits XLA prints for them.
-
-Works on sequences of numbers and bytes; nothing here knows braces, shapes or tokens.
-"""
+"""Binary floating-point formats: rounding to them, their bit patterns, and the digits that XLA prints for them."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from struct import pack, unpack
 from hlotool.shapes.dtype import ELEMENT_TYPES, FloatFormat
 
 __all__ = [
-    "DOUBLE_QUIET",
+    "QUIET_PAYLOAD",
     "decode_floats",
     "encode_floats",
     "float_digits",
@@ -27,12 +24,12 @@ __all__ = [
     "unpack_numbers",
 ]
 
-DOUBLE_QUIET = 1 << 51
-"""Payload of a NaN that was written without one, as XLA's parser holds it in a double."""
+QUIET_PAYLOAD = 1 << 51
+"""The payload, in the double of XLA's parser, of a NaN that is written without a payload."""
 
 
 def pack_numbers(code: str, values: Iterable[int] | Iterable[float]) -> bytes:
-    """`values` as little-endian bytes; `code` is an array type code. Raises OverflowError for integers that do not fit."""
+    """`values` as little-endian bytes. `code` is a type code of `array`; raises OverflowError for integers that do not fit it."""
     packed = array(code, values)
     if sys.byteorder == "big":
         packed.byteswap()
@@ -40,7 +37,7 @@ def pack_numbers(code: str, values: Iterable[int] | Iterable[float]) -> bytes:
 
 
 def unpack_numbers(code: str, data: bytes) -> array[int] | array[float]:
-    """The inverse of `pack_numbers`."""
+    """The numbers in little-endian `data`, the inverse of `pack_numbers`."""
     numbers: array[int] | array[float] = array(code)
     numbers.frombytes(data)
     if sys.byteorder == "big":
@@ -56,13 +53,13 @@ def _format(name: str) -> FloatFormat:
 
 
 def payload_mask(name: str) -> int:
-    """Largest NaN payload of the format, 0 when its NaN has none."""
+    """The largest NaN payload of a floating-point type, 0 if its NaNs have no payload."""
     form = _format(name)
     return (1 << form.mantissa_bits) - 1 if form.nonfinite == "ieee" else 0
 
 
 def nan_code(name: str, negative: bool, payload: int | None = None) -> int:
-    """Bit pattern of a NaN as XLA's conversion from double makes it; without `payload` the quiet one.
+    """The bit pattern of a NaN as XLA converts it from double; without `payload`, the quiet NaN.
 
     >>> hex(nan_code("f32", True, 1)), hex(nan_code("f8e4m3fnuz", False)), hex(nan_code("f4e2m1fn", False))
     ('0xff800001', '0x80', '0x8')
@@ -77,7 +74,7 @@ def nan_code(name: str, negative: bool, payload: int | None = None) -> int:
     if form.nonfinite == "fnuz":
         return 1 << (bits - 1)
     if form.nonfinite == "none":
-        # Without a NaN the conversion gives zero, and its sign is the wrong way round.
+        # The format has no NaN; XLA converts one to a zero of the opposite sign.
         return 0 if negative else 1 << (bits - 1)
     return 0xFF
 
@@ -105,10 +102,10 @@ def _narrow_values(name: str) -> tuple[float, ...]:
 
 
 @cache
-def _steps(name: str) -> tuple[float, ...]:
-    """`steps[k]` is the smallest double that rounds to pattern k+1 rather than k; the last one is out of range.
+def _thresholds(name: str) -> tuple[float, ...]:
+    """Element k is the smallest double that rounds to bit pattern k + 1 rather than k; from the last one on, values are out of range.
 
-    Ties go to the even pattern, which is the even mantissa.
+    Ties go to the even bit pattern, which has the even mantissa.
     """
     form = _format(name)
     if form.nonfinite == "e8m0":
@@ -117,13 +114,13 @@ def _steps(name: str) -> tuple[float, ...]:
     values = _narrow_values(name)
     largest = max(code for code in range(len(values) // 2) if values[code] < inf)
     upper = [*values[1 : largest + 1], 2 * values[largest] - values[largest - 1]]
-    middles = [(low + high) / 2 for low, high in zip(values, upper, strict=False)]
-    steps = [middle if code % 2 else nextafter(middle, inf) for code, middle in enumerate(middles)]
-    return (*steps[:-1], inf) if form.nonfinite == "none" else tuple(steps)
+    midpoints = [(low + high) / 2 for low, high in zip(values, upper, strict=False)]
+    thresholds = [midpoint if code % 2 else nextafter(midpoint, inf) for code, midpoint in enumerate(midpoints)]
+    return (*thresholds[:-1], inf) if form.nonfinite == "none" else tuple(thresholds)
 
 
 def representable_range(name: str) -> tuple[float, float]:
-    """The finite values XLA accepts for a type lie strictly between these two doubles.
+    """Two doubles; the finite values that XLA accepts for a type lie strictly between them.
 
     >>> representable_range("f8e4m3fn")[1], representable_range("f8e8m0fnu")[0]
     (464.00000000000006, 0.0)
@@ -136,25 +133,25 @@ def representable_range(name: str) -> tuple[float, float]:
         # XLA rounds to f32 first: the limit is half a unit of f32 below half a unit of the type above its largest value.
         high = 65520 - ldexp(1.0, -9) if name == "f16" else ldexp(1.0, 128) - ldexp(1.0, 119) - ldexp(1.0, 103)
     else:
-        high = _steps(name)[-1]
+        high = _thresholds(name)[-1]
     return (-high if _format(name).signed else 0.0), high
 
 
 @cache
 def _infinity_code(name: str) -> int:
-    """Pattern of a positive infinity, or of what stands in for it."""
+    """The bit pattern of positive infinity, or of the value that replaces it in a format without infinities."""
     form = _format(name)
     if form.nonfinite == "ieee":
         return ((1 << form.exponent_bits) - 1) << form.mantissa_bits
-    return len(_steps(name)) - 1 if form.nonfinite == "none" else nan_code(name, negative=False)
+    return len(_thresholds(name)) - 1 if form.nonfinite == "none" else nan_code(name, negative=False)
 
 
 def _narrow_code(name: str, value: float) -> int:
     negative = copysign(1.0, value) < 0
     if isnan(value):
         return nan_code(name, negative)
-    steps, magnitude = _steps(name), abs(value)
-    code = bisect_right(steps, magnitude) if magnitude < steps[-1] else _infinity_code(name)
+    thresholds, magnitude = _thresholds(name), abs(value)
+    code = bisect_right(thresholds, magnitude) if magnitude < thresholds[-1] else _infinity_code(name)
     nonfinite = _format(name).nonfinite
     if not negative or (nonfinite == "fnuz" and code == 0):
         return code
@@ -162,7 +159,7 @@ def _narrow_code(name: str, value: float) -> int:
 
 
 def encode_floats(name: str, values: Iterable[float]) -> bytes:
-    """`values` rounded to the format as XLA does it: from double, through f32 for f16 and bf16, ties to even; NaNs lose payloads.
+    """The bytes of `values` rounded to a type as in XLA: to even, for f16 and bf16 through f32; payloads of NaNs are dropped.
 
     >>> encode_floats("bf16", [1.0, -0.1]).hex()
     '803fcdbd'
@@ -177,7 +174,7 @@ def encode_floats(name: str, values: Iterable[float]) -> bytes:
     if name == "bf16":
         patterns = unpack_numbers("I", pack_numbers("f", values))
         return pack_numbers("H", [(int(bits) + 0x7FFF + (int(bits) >> 16 & 1)) >> 16 for bits in patterns])
-    # Weights repeat: a memo spares the search for values already seen.
+    # Values repeat in weights, and the memo is faster than the search.
     memo: dict[tuple[float, float], int] = {}
     codes = bytearray()
     for value in values:
@@ -190,7 +187,7 @@ def encode_floats(name: str, values: Iterable[float]) -> bytes:
 
 
 def decode_floats(name: str, data: bytes) -> Sequence[float]:
-    """The exact values of the elements in `data`."""
+    """The exact values of the elements in `data`, as doubles."""
     if name in ("f64", "f32"):
         return unpack_numbers("d" if name == "f64" else "f", data)
     if name == "f16":
@@ -220,7 +217,7 @@ def _narrow_text(name: str, code: int, value: float, exact: bool) -> str:
     text = f"{value:.{digits}g}"
     if not exact:
         return text
-    # Only the smallest f8e8m0fnu needs more digits: 5.9e-39 reads back as the next value.
+    # Only the smallest f8e8m0fnu needs more digits: XLA reads 5.9e-39 back as the next value.
     while _narrow_code(name, float(text)) != code:
         digits += 1
         text = f"{value:.{digits}g}"
@@ -234,7 +231,7 @@ def _precision(name: str) -> tuple[int, int]:
 
 
 def float_digits(name: str, data: bytes, *, exact: bool = False) -> list[str]:
-    """What XLA prints for each element; with `exact`, spellings that XLA reads back bit for bit (`-0.0` for XLA's `-0`).
+    """The digits that XLA prints for each element; with `exact`, digits that XLA reads back bit for bit (`-0.0` for its `-0`).
 
     >>> float_digits("f32", encode_floats("f32", [0.1, 0.1234567, -0.0]))
     ['0.1', '0.123456702', '-0']

@@ -1,0 +1,1 @@
+"""Parses, decodes and prints literals, with XLA's rounding."""

@@ -1,0 +1,72 @@
+"""Checks that a formatted text is equivalent to the original: the same module, the same comments, and unchanged by a second run.
+
+The check shares nothing with the formatter: the parser reads both texts, and comments are found by an expression of their own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from hlotool.errors import InternalError, Source
+from hlotool.ir.equal import differences
+from hlotool.ir.model import Module
+from hlotool.text.formatting.pieces import INDEX_MARK
+from hlotool.text.parse.fast_path import FastPath
+from hlotool.text.parse.parser import read_source
+from hlotool.text.source.trivia import comment_spans
+
+__all__ = ["check_equivalent", "raise_internal_error"]
+
+_CHANGEABLE = str.maketrans("", "", " \t\r\n,")
+
+
+def comment_counts(text: str) -> Counter[str]:
+    """The comments of a text with the number of times each occurs, without XLA's index marks.
+
+    >>> comment_counts('a /* b */ // c "d //"')
+    Counter({'/* b */': 1, '// c "d //"': 1})
+    >>> comment_counts('frontend_attributes={/* a */ x={//}}, backend_config={/*}')
+    Counter({'/* a */': 1})
+    """
+    counts: Counter[str] = Counter()
+    for start, end in comment_spans(text):
+        if not INDEX_MARK.fullmatch(text, start, end):
+            counts[text[start:end].rstrip()] += 1
+    return counts
+
+
+def _character_counts(text: str) -> dict[str, int]:
+    """The number of times each character occurs, except characters that the formatter may add or drop."""
+    if "/*i" in text:
+        text = INDEX_MARK.sub("", text)
+    bare = text.translate(_CHANGEABLE)
+    return {character: bare.count(character) for character in set(bare)}
+
+
+def check_equivalent(before: Source, module: Module, after: str, format_again: Callable[[str, FastPath], str]) -> None:
+    """Raises InternalError unless `after` is equivalent to `before`, which was parsed as `module`; `format_again` runs the formatter."""
+    if after == before.text:
+        return
+    copy, path = read_source(Source(after, before.filename), strict=False)
+    errors = [d for d in copy.diagnostics if d.severity == "error"]
+    if errors:
+        raise_internal_error(before.filename, f"the formatted text would not parse: {errors[0]}")
+    difference = next(differences(module, copy), None)
+    if difference is not None:
+        raise_internal_error(before.filename, f"formatting would change the module: {difference}")
+    comments, new_comments = comment_counts(before.text), comment_counts(after)
+    if comments != new_comments:
+        changed = next(iter((comments - new_comments) or (new_comments - comments)))
+        raise_internal_error(before.filename, f"formatting would change the comments: {changed[:80]}")
+    # Parts of a text are missing from its module, such as percent signs and the parameters of signatures.
+    if _character_counts(before.text) != _character_counts(after):
+        raise_internal_error(before.filename, "formatting would change more than whitespace and commas")
+    assert path is not None
+    if format_again(after, path) != after:
+        raise_internal_error(before.filename, "formatting the result again would change it")
+
+
+def raise_internal_error(filename: str, reason: str) -> None:
+    """Raises InternalError for a defect of the formatter."""
+    raise InternalError(f"{filename}: {reason[:500]}. The text is left as it is. This is a bug in hlotool; please report it with the text")

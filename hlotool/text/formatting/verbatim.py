@@ -1,0 +1,81 @@
+"""The parts of a text that the formatter keeps verbatim: between `fmt: off` and `fmt: on`, on `fmt: skip` lines, and outside selected lines."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+__all__ = ["VerbatimRanges", "verbatim_ranges"]
+
+_DIRECTIVE = re.compile(
+    r"^[ \t]*+//[ \t]*+hlotool:[ \t]*+fmt[ \t]++(?P<word>off|on)\b[^\n]*+$|//[ \t]*+hlotool:[ \t]*+fmt[ \t]++(?P<skip>skip)\b", re.MULTILINE
+)
+
+
+class VerbatimRanges:
+    """Sorted, disjoint ranges of whole lines, as offsets. An item that overlaps a range stays verbatim, as does the whitespace around it.
+
+    >>> verbatim = VerbatimRanges([(10, 20)])
+    >>> verbatim.overlaps(15, 30), verbatim.overlaps(20, 30), verbatim.split(5, 25)
+    (True, False, [(5, 10, False), (10, 20, True), (20, 25, False)])
+    """
+
+    def __init__(self, ranges: list[tuple[int, int]]) -> None:
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        for start, end in sorted(ranges):
+            if self.ends and start <= self.ends[-1]:
+                self.ends[-1] = max(end, self.ends[-1])
+            else:
+                self.starts.append(start)
+                self.ends.append(end)
+
+    def __bool__(self) -> bool:
+        return bool(self.starts)
+
+    def overlaps(self, start: int, end: int) -> bool:
+        """Whether text[start:end] has a verbatim character."""
+        k = bisect_right(self.ends, start)
+        return k < len(self.starts) and self.starts[k] < end
+
+    def split(self, start: int, end: int) -> list[tuple[int, int, bool]]:
+        """Splits text[start:end] at the ends of the ranges: start, end, and whether the part is verbatim."""
+        parts, position = [], start
+        k = bisect_right(self.ends, start)
+        while k < len(self.starts) and self.starts[k] < end:
+            low, high = max(self.starts[k], position), min(self.ends[k], end)
+            if low > position:
+                parts.append((position, low, False))
+            parts.append((low, high, True))
+            position = high
+            k += 1
+        if position < end:
+            parts.append((position, end, False))
+        return parts
+
+
+def verbatim_ranges(text: str, selected: tuple[int, int] | None) -> VerbatimRanges:
+    """The ranges between directives in the text, and everything outside the `selected` lines, given as their start and end offsets."""
+    ranges = []
+    if "hlotool:" in text:
+        ranges = _directive_ranges(text)
+    if selected is not None:
+        ranges += [(0, selected[0]), (selected[1], len(text))]
+    return VerbatimRanges([(start, end) for start, end in ranges if start < end])
+
+
+def _directive_ranges(text: str) -> list[tuple[int, int]]:
+    ranges = []
+    off_start = -1
+    for directive in _DIRECTIVE.finditer(text):
+        line_end = text.find("\n", directive.end()) + 1 or len(text)
+        if directive["skip"]:
+            ranges.append((text.rfind("\n", 0, directive.start()) + 1, line_end))
+        elif directive["word"] == "off" and off_start < 0:
+            off_start = directive.start()
+        elif directive["word"] == "on" and off_start >= 0:
+            ranges.append((off_start, line_end))
+            off_start = -1
+    if off_start >= 0:
+        ranges.append((off_start, len(text)))
+    return ranges

@@ -1,1 +1,0 @@
-"""Literals: their text to values, values to bytes, bytes to text, with XLA's rounding."""

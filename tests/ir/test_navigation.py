@@ -1,0 +1,82 @@
+"""What Python users reach for first: names, users, the text of a module; and modules of texts that do not parse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from mutation import texts_of_cases
+
+import hlotool
+from hlotool.errors import HlotoolError
+
+TEXT = (
+    "f { x = f32[] parameter(0) ROOT n = f32[] negate(x) } ENTRY e { p = f32[] parameter(0) c = f32[] call(p), to_apply=f ROOT s = f32[] add(c, p) }"
+)
+
+
+TEXTS = [text for text in texts_of_cases(Path(__file__).parents[1]) if 0 < len(text) < 3000]
+HOPELESS = [
+    "",
+    "HloModule m\n",
+    "HloModule m, is_scheduled=true",
+    "ENTRY e {",
+    "ENTRY e { }",
+    "\x00",
+    "}",
+    "f32[",
+    "ENTRY e { ROOT a = f32[] zork(b) }",
+]
+
+
+def test_parts_are_found_by_name() -> None:
+    module = hlotool.parse(TEXT)
+    assert module.computation("f")["n"].opcode == "negate"
+    assert [x.name for x in module.entry["p"].users(module.entry)] == ["c", "s"]
+    assert (len(module.entry), "c" in module.entry, "n" in module.entry, module.entry.root in module.entry) == (3, True, False, True)
+    with pytest.raises(KeyError, match="no instruction named 'q' in computation 'e'"):
+        module.entry["q"]
+    with pytest.raises(KeyError, match="no computation named 'g' in module 'module_e'"):
+        module.computation("g")
+
+
+def test_a_module_is_its_text() -> None:
+    module = hlotool.parse(TEXT)
+    assert str(module) == hlotool.to_text(module)
+    assert repr(module) == "<module module_e with 2 computations>"
+
+
+def damaged(random: Random) -> str:
+    text = random.choice(TEXTS)
+    kind = random.randrange(3)
+    if kind == 0:
+        return text[: random.randrange(len(text) + 1)]
+    lines = text.split("\n")
+    at = random.randrange(len(lines))
+    if kind == 1:
+        return "\n".join(lines[:at] + lines[at + 1 :])
+    return "\n".join([*lines[:at], lines[at][random.randrange(len(lines[at]) + 1) :], *lines[at + 1 :]])
+
+
+@pytest.mark.parametrize("text", HOPELESS)
+def test_a_text_without_computations_gives_a_module(text: str) -> None:
+    total(text)
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_any_text_gives_a_module(seed: int) -> None:
+    total(damaged(Random(seed)))
+
+
+def total(text: str) -> None:
+    module = hlotool.parse(text, strict=False)
+    assert module.entry in module.computations
+    assert str(module).startswith("HloModule")
+    for computation in module.computations:
+        assert computation.root in computation.instructions
+        assert computation.program_shape.result is computation.root.shape
+    hlotool.verify(module, select=["ALL"])
+    if any(d.severity == "error" for d in module.diagnostics):
+        with pytest.raises(HlotoolError):
+            hlotool.evaluate(module, [])

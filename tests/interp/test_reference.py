@@ -86,13 +86,14 @@ def test_values_are_freed_after_their_last_use():
     assert [step.instruction.name for step in program.steps if not step.is_used] == ["unused"]
 
 
-def test_operands_and_control_predecessors_come_first():
-    """Also in modules that a program has put into another order than a text can have."""
+@pytest.mark.parametrize("order", [(5, 4, 3, 2, 1, 0), (0, 1, 2, 4, 3, 5)])
+def test_operands_and_control_predecessors_come_first(order):
+    """Also in modules whose instructions are in another order than a text can have."""
     text = """ENTRY e { k = token[] after-all() x = f32[] constant(1) y = f32[] constant(2)
       first = token[] outfeed(x, k), outfeed_shape=f32[]
       second = token[] outfeed(y, k), outfeed_shape=f32[], control-predecessors={first} ROOT r = token[] after-all(second, first) }"""
     module = hlotool.parse(text)
-    module.entry.instructions.reverse()
+    module.entry.instructions[:] = [module.entry.instructions[k] for k in order]
     names = [x.name for x in in_order(module.entry)]
     assert len(names) == 6
     assert names.index("k") < names.index("first") < names.index("second") < names.index("r")

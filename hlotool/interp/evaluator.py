@@ -110,6 +110,9 @@ def _evaluate(
     count = len(arguments)
     if not count or num_partitions < 1 or count % num_partitions:
         raise failure(module, None, "R002", f"arguments for {count} devices do not make replicas of {num_partitions} partitions each")
+    if errors := [d for d in module.diagnostics if d.severity == "error"]:
+        # What a tolerant parse leaves of a text with errors is not what the text meant.
+        raise EvaluationError(errors)
     if diagnostics := obstacles(module, _reachable_instructions(module.entry), options) or too_much_memory(module, options.max_memory):
         raise EvaluationError(diagnostics)
     queues = options.queues or ()

@@ -17,22 +17,25 @@ import click
 
 import hlotool
 from hlotool.cli.inputs import Outcome
-from hlotool.cli.output import complain, replace_file, write_out
+from hlotool.cli.output import complain, write_out
 from hlotool.cli.render import render_to_stderr, style_for
 from hlotool.cli.run_deadline import Deadline
 from hlotool.cli.run_progress import RunProgress, is_wanted
+from hlotool.cli.run_request import RunRequest
 from hlotool.cli.run_tables import comparison_lines, profile_json, profile_lines, trace_json, trace_line
 from hlotool.errors import EvaluationError, HlotoolError, ParseError, Source
 from hlotool.interp import files, report
 from hlotool.interp.comparison import Comparison, compare_values, expected_leaves
 from hlotool.interp.custom_calls import load_handler
-from hlotool.interp.memory import estimate, machine_memory, parse_size, too_much_memory
+from hlotool.interp.memory import estimate, machine_memory, too_much_memory
 from hlotool.interp.observers import Observer
 from hlotool.interp.profiling import Profile
 from hlotool.interp.tracing import NonfiniteWatch, Tracer, TraceRow
 from hlotool.interp.values import leaves
+from hlotool.options import parse_size
 from hlotool.shapes.shape import tuple_shape
 from hlotool.text.source.files import read_text
+from hlotool.workspace.writing import replace_file
 
 __all__ = ["Session"]
 
@@ -40,24 +43,23 @@ _MOST_ASSUMPTIONS = 20
 
 
 class Session:
-    """A run as one command line asks for it, with the command line's options by name."""
+    """Everything that one command line asks for."""
 
-    def __init__(self, options: dict[str, Any], arguments: list[tuple[str, str]], outcome: Outcome) -> None:
-        self.options = options
-        self.arguments = arguments
+    def __init__(self, request: RunRequest, outcome: Outcome) -> None:
+        self.request = request
         self.outcome = outcome
         self.sources: dict[str, Source] = {}
-        self.seed: int = options["seed"] or 0
-        self.partitions: int = options["partitions"]
-        self.devices: int = options["replicas"] * self.partitions
-        if self.devices > 1 and (options["trace"] is not None or options["profile"] or options["check_nans"]):
+        self.seed: int = request.seed or 0
+        self.partitions: int = request.partitions
+        self.devices: int = request.replicas * self.partitions
+        if self.devices > 1 and (request.trace is not None or request.profile or request.check_nans):
             raise click.UsageError("--trace, --profile and --check-nans watch one device, and not several")
-        self.handlers = _handlers(options["custom_calls"])
-        self.quiet: bool = options["quiet"]
-        self.limit = self._memory_limit(options["max_memory"])
+        self.handlers = _handlers(request.custom_calls)
+        self.quiet: bool = request.quiet
+        self.limit = self._memory_limit(request.max_memory)
         self.trace: list[TraceRow] = []
-        self.tracer = self._tracer(options["trace"])
-        self.profile = Profile() if options["profile"] else None
+        self.tracer = self._tracer(request.trace)
+        self.profile = Profile() if request.profile else None
         self.seconds = 0.0
 
     @staticmethod
@@ -73,16 +75,16 @@ class Session:
 
     def _tracer(self, pattern: str | None) -> Tracer | None:
         if pattern is None:
-            if self.options["trace_out"] is not None:
+            if self.request.trace_out is not None:
                 raise click.UsageError("--trace-out needs --trace REGEX, which says what to write")
             return None
         try:
-            return Tracer(re.compile(pattern), self._show_trace, keep=self.options["trace_out"] is not None)
+            return Tracer(re.compile(pattern), self._show_trace, keep=self.request.trace_out is not None)
         except re.error as error:
             raise click.UsageError(f"--trace '{pattern}' is no regular expression: {error}") from None
 
     def _show_trace(self, row: TraceRow) -> None:
-        if self.options["as_json"]:
+        if self.request.as_json:
             self.trace.append(row)
         else:
             write_out(trace_line(row) + "\n")
@@ -98,13 +100,13 @@ class Session:
             diagnostics = error.diagnostics
             self.outcome.at_least(1 if all(d.code == "R006" for d in diagnostics) else error.exit_code)
             source = self.sources.get(diagnostics[0].filename, Source(""))
-            render_to_stderr(diagnostics, source.line_text, self.options["color"])
+            render_to_stderr(diagnostics, source.line_text, self.request.color)
 
     def _run(self, name: str, text: str) -> None:
         module = self._module(name, text)
-        other_path: str | None = self.options["against"]
+        other_path: str | None = self.request.against
         other = None if other_path is None else self._module(other_path, read_text(other_path))
-        reference: str | None = self.options["compare"]
+        reference: str | None = self.request.compare
         shape = self._result_shape(module)
         expected = None if reference is None else expected_leaves(shape, files.read_npz(reference), reference)
         values = self._values(module)
@@ -138,24 +140,24 @@ class Session:
         if len(modules) != 1:
             raise HlotoolError(f"'{name}' holds {len(modules)} modules; run takes one at a time")
         (module,) = modules
-        if self.options["verify"] and (errors := [d for d in hlotool.verify(module) if d.severity == "error"]):
+        if self.request.verify and (errors := [d for d in hlotool.verify(module) if d.severity == "error"]):
             complain(f"'{name}' is not valid HLO; --no-verify runs it all the same")
             raise EvaluationError(errors)
         if diagnostics := too_much_memory(module, self.limit):
-            if self.options["max_memory"] is None:
+            if self.request.max_memory is None:
                 complain("the limit is the memory of this machine; --max-memory SIZE sets another")
             raise EvaluationError(diagnostics)
         return module
 
     def _values(self, module: Any) -> list[Any]:
-        """The values of all parameters for each device; random ones, and the reasons for their ranges, are told on standard error."""
-        arguments, inputs = files.Arguments(module), self.options["inputs"]
+        """The values of all parameters for each device; what is made up, and why so, is said on standard error."""
+        arguments, inputs = files.Arguments(module), self.request.inputs
         if inputs is not None:
             arguments.give_all(files.read_npz(inputs), inputs)
-        for name, text in self.arguments:
+        for name, text in self.request.arguments:
             arguments.give(name, text)
         missing = arguments.missing()
-        if missing and inputs is not None and self.options["seed"] is None:
+        if missing and inputs is not None and self.request.seed is None:
             raise HlotoolError(f"'{inputs}' has no value for parameter '{missing[0]}'; give it with --input, or --seed N for random values")
         if missing and not self.quiet:
             more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
@@ -168,47 +170,47 @@ class Session:
         return [arguments.values_or_random(self.seed + device) for device in range(self.devices)]
 
     def _observers(self, module: Any) -> list[Observer]:
-        members: list[Observer | None] = [self.tracer, self.profile, NonfiniteWatch(module) if self.options["check_nans"] else None]
+        members: list[Observer | None] = [self.tracer, self.profile, NonfiniteWatch(module) if self.request.check_nans else None]
         return [member for member in members if member is not None]
 
     def _evaluate(self, module: Any, values: Any, observers: list[Observer]) -> Any:
-        timeout = self.options["timeout"]
-        run_options = hlotool.RunOptions(
-            elided_fill=self.options["elided"],
+        request = self.request
+        options = hlotool.RunOptions(
+            elided_fill=request.elided,
             seed=self.seed,
-            max_iterations=self.options["max_iterations"],
-            timeout_seconds=timeout,
+            max_iterations=request.max_iterations,
+            timeout_seconds=request.timeout,
             custom_calls=self.handlers,
         )
         progress = RunProgress() if self.devices == 1 and is_wanted(quiet=self.quiet) else None
         started = time.perf_counter()
         try:
-            with Deadline(timeout):
+            with Deadline(request.timeout):
                 if self.devices > 1:
-                    return tuple(hlotool.evaluate_replicas(module, values, num_partitions=self.partitions, options=run_options))
-                return hlotool.evaluate(module, values[0], options=run_options, observers=[*observers, progress] if progress else observers)
+                    return tuple(hlotool.evaluate_replicas(module, values, num_partitions=self.partitions, options=options))
+                return hlotool.evaluate(module, values[0], options=options, observers=[*observers, progress] if progress else observers)
         finally:
             self.seconds = self.seconds or time.perf_counter() - started
             if progress is not None:
                 progress.clear()
 
     def _compared(self, shape: Any, value: Any, expected: list[tuple[str, Any]]) -> list[Comparison]:
-        return compare_values(shape, value, expected, self.options["rtol"], self.options["atol"])
+        return compare_values(shape, value, expected, self.request.rtol, self.request.atol)
 
     # ---- the output ---------------------------------------------------------------------------------------------------
 
     def _write(self, value: Any, shape: Any) -> None:
-        if self.options["output"] is not None:
-            replace_file(self.options["output"], files.npz_bytes(value, shape))
+        if self.request.output is not None:
+            replace_file(self.request.output, files.npz_bytes(value, shape))
         self._write_trace()
 
     def _write_trace(self) -> None:
-        if self.tracer is not None and self.options["trace_out"] is not None:
-            replace_file(self.options["trace_out"], files.npz_of(self.tracer.arrays))
+        if self.tracer is not None and self.request.trace_out is not None:
+            replace_file(self.request.trace_out, files.npz_of(self.tracer.arrays))
 
     def _show(self, module: Any, value: Any, comparisons: dict[str, list[Comparison]]) -> None:
         shape = self._result_shape(module)
-        if self.options["as_json"]:
+        if self.request.as_json:
             write_out(self._json(module, value, comparisons))
             return
         if not self.quiet and not comparisons:
@@ -220,7 +222,7 @@ class Session:
         self._show_profile(module)
 
     def _show_profile(self, module: Any) -> None:
-        if self.profile is not None and not self.options["as_json"]:
+        if self.profile is not None and not self.request.as_json:
             for line in profile_lines(self.profile, self.seconds, _peak_memory(), estimate(module).bytes):
                 write_out(line + "\n")
 
@@ -241,7 +243,7 @@ def _handlers(texts: tuple[str, ...]) -> dict[str, Any]:
     """The functions for custom-calls, by target; a usage error when one is not of the form that is asked for."""
     handlers = {}
     for text in texts:
-        # Targets may contain anything, unlike names of functions.
+        # Targets may hold anything, functions have names.
         target, equals, place = text.rpartition("=")
         if not equals or not target:
             raise click.UsageError(f"--custom-call '{text}' is not of the form TARGET=MODULE:FUNCTION")

@@ -15,6 +15,7 @@ from hlotool.interp.observers import Observer, Whereabouts
 from hlotool.interp.statistics import Statistics, has_nonfinite, plain, statistics
 from hlotool.interp.values import Value, leaves
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.opdefs.traits import FORWARDS
 from hlotool.record import Record
 from hlotool.shapes.metadata import StackTables
 from hlotool.text.print.stack_frames import innermost_location
@@ -83,8 +84,6 @@ class Tracer(Observer):
 
 # ---- NaN and infinities -----------------------------------------------------------------------------------------------
 
-_PASSES_ON = frozenset("call while conditional fusion tuple get-tuple-element async-start async-update async-done opt-barrier".split())
-"""Opcodes whose values are those of other instructions, which have been checked already."""
 _MOST_OPERANDS = 6
 
 
@@ -95,7 +94,8 @@ class NonfiniteWatch(Observer):
         self.module = module
 
     def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
-        if instruction.opcode in _PASSES_ON:
+        if FORWARDS in instruction.op.traits:
+            # Its values have been looked at where they were computed.
             return
         for leaf in leaves(value):
             if isinstance(leaf, np.ndarray) and has_nonfinite(leaf):

@@ -143,6 +143,8 @@ def all_cases() -> list[tuple[Callable[[Path, Case], None], Path, Case]]:
 
 def program_cases() -> Iterator[tuple[Callable[[Path, Case], None], Path, Case]]:
     """The tests in Python of what no text can get wrong, once for each of their parameters."""
+    # Run by its path, the script has only its own folder on the way.
+    sys.path.insert(0, str(HERE))
     import test_schedule
     import test_verify
 

@@ -15,7 +15,7 @@ from hlotool.opdefs.base import definition_of
 if TYPE_CHECKING:
     from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
 
-__all__ = ["ModuleState", "clone_computation", "clone_instruction", "clone_module", "module_of", "state_of"]
+__all__ = ["ModuleState", "clone_computation", "clone_instruction", "clone_module", "module_from_state", "state_of_module"]
 
 set_field = object.__setattr__
 """Sets a field of an instruction and leaves its place in the source as it is."""
@@ -90,7 +90,7 @@ class _Copies:
     def attribute_set(self, attributes: AttributeSet) -> AttributeSet:
         copy = self.attributes.get(id(attributes))
         if copy is None:
-            values = {name: _mapped(value, Node, self.node) for name, value in attributes.items()}
+            values = {name: _with_nodes_replaced(value, Node, self.node) for name, value in attributes.items()}
             is_same = all(values[name] is value for name, value in attributes.items())
             copy = self.attributes[id(attributes)] = attributes if is_same else type(attributes)(values)
         return copy
@@ -99,7 +99,7 @@ class _Copies:
         return self.computations.get(original) or self.instructions.get(original, original)
 
 
-class _Link(NamedTuple):
+class _NodeReference(NamedTuple):
     """Stands for a computation or an instruction in the values of attributes, by its number in textual order."""
 
     is_computation: bool
@@ -126,11 +126,13 @@ class ModuleState(NamedTuple):
 _HEADER = ("name", "source", "attributes", "attribute_starts", "stack_tables_text", "diagnostics")
 
 
-def state_of(module: Module) -> ModuleState:
+def state_of_module(module: Module) -> ModuleState:
     """What pickle keeps of a module."""
     computations = {computation: k for k, computation in enumerate(module.computations)}
     instructions = {x: k for k, x in enumerate(module.all_instructions())}
-    links: dict[Any, Any] = {node: _Link(True, k) for node, k in computations.items()} | {node: _Link(False, k) for node, k in instructions.items()}
+    references: dict[Any, Any] = {node: _NodeReference(True, k) for node, k in computations.items()} | {
+        node: _NodeReference(False, k) for node, k in instructions.items()
+    }
     sets: dict[int, int] = {}
     attributes: list[dict[str, Any]] = []
 
@@ -138,7 +140,7 @@ def state_of(module: Module) -> ModuleState:
         number = sets.get(id(values))
         if number is None:
             number = sets[id(values)] = len(attributes)
-            attributes.append({name: _mapped(value, Node, links.__getitem__) for name, value in values.items()})
+            attributes.append({name: _with_nodes_replaced(value, Node, references.__getitem__) for name, value in values.items()})
         return number
 
     rows = []
@@ -153,11 +155,11 @@ def state_of(module: Module) -> ModuleState:
     any_computation, any_instruction = module.entry, module.entry.root
     types = type(module), type(any_computation), type(any_instruction), type(any_instruction.attributes)
     header = {name: getattr(module, name) for name in _HEADER}
-    notes = module.notes.mapped(links.get, number_of)
+    notes = module.notes.mapped(references.get, number_of)
     return ModuleState(types, header, extents, rows, attributes, computations[module.entry], sorted(computations[c] for c in module.hidden), notes)
 
 
-def module_of(state: ModuleState) -> Module:
+def module_from_state(state: ModuleState) -> Module:
     """The module that a state was taken from, made anew."""
     make_module, make_computation, make_instruction, make_attributes = state.types
     module = make_module(state.header["name"])
@@ -166,10 +168,12 @@ def module_of(state: ModuleState) -> Module:
     computations = [make_computation(name, start) for name, _, start, *_ in state.computations]
     instructions = [make_instruction(name, definition_of(opcode), shape, ()) for name, opcode, shape, *_ in state.instructions]
 
-    def node(link: Any) -> Any:
-        return (computations if link.is_computation else instructions)[link.number]
+    def node(reference: Any) -> Any:
+        return (computations if reference.is_computation else instructions)[reference.number]
 
-    sets = [make_attributes({name: _mapped(value, _Link, node) for name, value in values.items()}) for values in state.attributes]
+    sets = [
+        make_attributes({name: _with_nodes_replaced(value, _NodeReference, node) for name, value in values.items()}) for values in state.attributes
+    ]
     for x, (_, _, _, operands, number, *rest) in zip(instructions, state.instructions, strict=True):
         values = (tuple([instructions[k] for k in operands]), sets[number], *rest)
         for field, value in zip(_LINKED_FIELDS, values, strict=True):
@@ -186,8 +190,8 @@ def module_of(state: ModuleState) -> Module:
 _LINKED_FIELDS = ("operands", "attributes", "immediate", "metadata_text", "backend_config", "start", "end")
 
 
-def _mapped(value: Any, kind: type, replacement: Callable[[Any], Any]) -> Any:
-    """An attribute's value with the nodes or links in it replaced."""
+def _with_nodes_replaced(value: Any, kind: type, replacement: Callable[[Any], Any]) -> Any:
+    """An attribute's value with the nodes or references in it replaced."""
     if isinstance(value, kind):
         return replacement(value)
     if isinstance(value, tuple) and value and isinstance(value[0], kind):

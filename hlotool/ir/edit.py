@@ -65,7 +65,7 @@ class Rewriter(InstructionEdits):
             self._uses.add(x, computation)
         computation.start = computation.end = -1
         self.module.computations.append(computation)
-        self._touch(computation)
+        self._mark_changed(computation)
         self._calls_changed = True
         return computation
 
@@ -82,7 +82,7 @@ class Rewriter(InstructionEdits):
     def set_entry(self, computation: Computation) -> None:
         """Makes a computation the one that the module runs; the header follows its parameters and result."""
         self.module.entry = computation
-        self._touch(computation)
+        self._mark_changed(computation)
 
     def erase_computation(self, computation: Computation) -> None:
         """Takes a computation out of the module. Raises EditError when it is the entry or is called."""
@@ -92,7 +92,7 @@ class Rewriter(InstructionEdits):
         if computation is self.module.entry:
             raise EditError(f"computation '{computation.name}' cannot be erased: it is the entry")
         self._calls_changed = True
-        self._forget(computation)
+        self._remove_computation(computation)
 
     def erase_parameter(self, parameter: Instruction) -> None:
         """Takes a parameter that is not used out of its computation, its operand out of every call, and its traces out of the header.
@@ -110,7 +110,7 @@ class Rewriter(InstructionEdits):
                 raise EditError(f"'{caller.name}', which calls '{owner.name}', needs the parameter '{parameter.name}'")
         for caller in self.callers(owner):
             self._drop_operand(caller, number)
-        self._take_out(parameter, owner)
+        self._remove_instruction(parameter, owner)
         for x in self.instructions(owner):
             if x.op.name == "parameter" and x.immediate > number:
                 self.update(x, immediate=x.immediate - 1)

@@ -15,7 +15,7 @@ from hlotool.shapes.shape import Shape, compatible
 
 __all__ = ["InstructionEdits"]
 
-_KEEP: Any = object()
+_UNCHANGED: Any = object()
 
 
 class InstructionEdits(EditState):
@@ -45,7 +45,7 @@ class InstructionEdits(EditState):
         `origin`, the instruction that it takes the place of, it has the metadata of that one, and messages point there. Raises EditError
         when operands, attributes or shape do not fit.
         """
-        owner = self._place(before, after, into)
+        owner = self._owner_at(before, after, into)
         for operand in operands:
             if self.owner(operand) is not owner:
                 raise EditError(f"operand '{operand.name}' is in computation '{self.owner(operand).name}', not in '{owner.name}'")
@@ -65,7 +65,7 @@ class InstructionEdits(EditState):
         set_field(x, "name", self._instruction_names.take(x.name))
         if origin is not None:
             self.module.notes.origin_of[x] = self.module.notes.origin_of.get(origin, origin)
-        self._enter(x, owner, before, after)
+        self._add_instruction(x, owner, before, after)
         return x
 
     def insert_copy(
@@ -93,14 +93,14 @@ class InstructionEdits(EditState):
             origin=x,
         )
 
-    def _place(self, before: Instruction | None, after: Instruction | None, into: Computation | None) -> Computation:
+    def _owner_at(self, before: Instruction | None, after: Instruction | None, into: Computation | None) -> Computation:
         if sum(place is not None for place in (before, after, into)) != 1:
             raise EditError("say one place: before=, after= or into=")
         if into is not None:
             return into
         return self.owner(before or after)  # type: ignore[arg-type]  # one of them is given
 
-    def _enter(self, x: Instruction, owner: Computation, before: Instruction | None, after: Instruction | None) -> None:
+    def _add_instruction(self, x: Instruction, owner: Computation, before: Instruction | None, after: Instruction | None) -> None:
         order = self._order(owner)
         if before is not None:
             order.insert_before(x, before)
@@ -117,26 +117,26 @@ class InstructionEdits(EditState):
         self,
         x: Instruction,
         *,
-        op: str | OpDef = _KEEP,
-        operands: Sequence[Instruction] = _KEEP,
-        shape: Shape = _KEEP,
-        attributes: Mapping[str, Any] = _KEEP,
-        immediate: Any = _KEEP,
-        metadata_text: str | None = _KEEP,
-        backend_config: str | None = _KEEP,
+        op: str | OpDef = _UNCHANGED,
+        operands: Sequence[Instruction] = _UNCHANGED,
+        shape: Shape = _UNCHANGED,
+        attributes: Mapping[str, Any] = _UNCHANGED,
+        immediate: Any = _UNCHANGED,
+        metadata_text: str | None = _UNCHANGED,
+        backend_config: str | None = _UNCHANGED,
     ) -> None:
         """Gives an instruction other fields; those that are not named stay. `attributes` replaces the ones it names, None removes one.
 
         Neither the shape nor the users are adapted. Raises EditError for attributes that the opcode does not have, or lacks.
         """
         owner = self.owner(x)
-        op = x.op if op is _KEEP else definition(op)
-        if operands is not _KEEP:
-            self._refuse_strangers(operands, owner)
-        values = x.attributes if attributes is _KEEP else x.attributes.changed(attributes)
+        op = x.op if op is _UNCHANGED else definition(op)
+        if operands is not _UNCHANGED:
+            self._check_owners(operands, owner)
+        values = x.attributes if attributes is _UNCHANGED else x.attributes.changed(attributes)
         if values is not x.attributes or op is not x.op:
             values = attribute_set(op, values)
-        self._touch(owner)
+        self._mark_changed(owner)
         self._uses.remove_uses(x)
         fields = {
             "op": op,
@@ -147,14 +147,14 @@ class InstructionEdits(EditState):
             "backend_config": backend_config,
         }
         for field, value in fields.items():
-            if value is not _KEEP:
+            if value is not _UNCHANGED:
                 set_field(x, field, value)
-        if operands is not _KEEP:
+        if operands is not _UNCHANGED:
             set_field(x, "operands", tuple(operands))
         self._uses.add_uses(x)
         self._calls_changed = self._calls_changed or bool(x.called)
 
-    def _refuse_strangers(self, operands: Iterable[Instruction], owner: Computation) -> None:
+    def _check_owners(self, operands: Iterable[Instruction], owner: Computation) -> None:
         for operand in operands:
             if self.owner(operand) is not owner:
                 raise EditError(f"operand '{operand.name}' is in computation '{self.owner(operand).name}', not in '{owner.name}'")
@@ -180,7 +180,7 @@ class InstructionEdits(EditState):
                 self.update(user, operands=[new if operand is old else operand for operand in user.operands])
         for successor in self.control_successors(old):
             if successor is not new:
-                self._replace_predecessor(successor, old, (new,))
+                self._replace_control_predecessor(successor, old, (new,))
         if owner.root is old:
             self.set_root(new)
 
@@ -189,17 +189,17 @@ class InstructionEdits(EditState):
         self.replace_all_uses(old, new)
         inherited = [y for y in old.control_predecessors if y is not new]
         if inherited:
-            self._set_predecessors(new, (*new.control_predecessors, *inherited))
+            self._set_control_predecessors(new, (*new.control_predecessors, *inherited))
         self.erase(old)
 
-    def _set_predecessors(self, x: Instruction, predecessors: Iterable[Instruction]) -> None:
+    def _set_control_predecessors(self, x: Instruction, predecessors: Iterable[Instruction]) -> None:
         self.update(x, attributes={"control-predecessors": tuple(dict.fromkeys(predecessors)) or None})
 
-    def _replace_predecessor(self, x: Instruction, old: Instruction, new: tuple[Instruction, ...]) -> None:
+    def _replace_control_predecessor(self, x: Instruction, old: Instruction, new: tuple[Instruction, ...]) -> None:
         predecessors: list[Instruction] = []
         for y in x.control_predecessors:
             predecessors.extend(new if y is old else (y,))
-        self._set_predecessors(x, [y for y in predecessors if y is not x])
+        self._set_control_predecessors(x, [y for y in predecessors if y is not x])
 
     def erase(self, x: Instruction) -> None:
         """Takes an instruction out of the module. What had to run before it now has to run before what had to run after it.
@@ -214,11 +214,11 @@ class InstructionEdits(EditState):
             raise EditError(f"'{x.name}' cannot be erased: it is the root of '{owner.name}'")
         if x.op.name == "parameter":
             raise EditError(f"'{x.name}' is a parameter; erase_parameter also changes callers and the header")
-        self._take_out(x, owner)
+        self._remove_instruction(x, owner)
 
-    def _take_out(self, x: Instruction, owner: Computation) -> None:
+    def _remove_instruction(self, x: Instruction, owner: Computation) -> None:
         for successor in self.control_successors(x):
-            self._replace_predecessor(successor, x, x.control_predecessors)
+            self._replace_control_predecessor(successor, x, x.control_predecessors)
         self._calls_changed = self._calls_changed or bool(x.called)
         self._order(owner).remove(x)
         self._uses.remove(x)
@@ -228,7 +228,7 @@ class InstructionEdits(EditState):
     def move(self, x: Instruction, *, before: Instruction | None = None, after: Instruction | None = None) -> None:
         """Moves an instruction to another place in its computation, as in a schedule."""
         anchor = before if before is not None else after
-        owner = self._place(before, after, None)
+        owner = self._owner_at(before, after, None)
         if self.owner(x) is not owner:
             raise EditError(f"'{x.name}' is in computation '{self.owner(x).name}', not in '{owner.name}'")
         if anchor is x:
@@ -243,7 +243,7 @@ class InstructionEdits(EditState):
     def set_root(self, x: Instruction) -> None:
         """Makes an instruction the result of its computation; callers are not adapted to another shape."""
         owner = self.owner(x)
-        self._touch(owner)
+        self._mark_changed(owner)
         owner.root = x
 
     def rename(self, node: Instruction | Computation, name: str) -> None:
@@ -258,7 +258,7 @@ class InstructionEdits(EditState):
         names.release(node.name)
         names.add(name)
         if isinstance(node, Instruction):
-            self._touch(self.owner(node))
+            self._mark_changed(self.owner(node))
             set_field(node, "name", name)
         else:
             node.name = name

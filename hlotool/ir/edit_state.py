@@ -23,7 +23,7 @@ class EditState:
         self.remarks: list[str] = []
         self._uses = Uses.of_module(module)
         self._orders: dict[Computation, LinkedOrder[Instruction]] = {}
-        self._touched: dict[Computation, None] = {}
+        self._changed: dict[Computation, None] = {}
         self._calls_changed = False
         self._names: NameTable | None = None
         self._computation_names: NameTable | None = None
@@ -82,17 +82,17 @@ class EditState:
         instructions depend on one another in a circle.
         """
         self.flush()
-        for computation in self._touched:
+        for computation in self._changed:
             if not computation.instructions:
                 raise EditError(f"computation '{computation.name}' has no instructions")
-            self._put_in_order(computation)
+            self._sort_instructions(computation)
         if self._calls_changed:
-            self._forget_uncalled_wrappers()
-            self._order_computations()
-        if self.module.entry in self._touched:
+            self._remove_uncalled_wrappers()
+            self._sort_computations()
+        if self.module.entry in self._changed:
             self.module.attributes, remarks = fitted_header(self.module.attributes, self.module.entry.program_shape)
             self.remarks += remarks
-        self._touched.clear()
+        self._changed.clear()
         self._calls_changed = False
 
     def check(self) -> None:
@@ -102,7 +102,7 @@ class EditState:
         if difference is not None:
             raise InternalError(f"the Rewriter has lost track: {difference}")
 
-    def _put_in_order(self, computation: Computation) -> None:
+    def _sort_instructions(self, computation: Computation) -> None:
         seen: set[Instruction] = set()
         for x in computation.instructions:
             if not (seen.issuperset(x.operands) and seen.issuperset(x.control_predecessors)):
@@ -117,7 +117,7 @@ class EditState:
         except ValueError as error:
             raise EditError(str(error)) from None
 
-    def _order_computations(self) -> None:
+    def _sort_computations(self) -> None:
         calls: dict[Computation, list[Computation]] = {}
         for called, callers in self._uses.callers.items():
             for caller in callers:
@@ -129,12 +129,12 @@ class EditState:
 
     # ---- bookkeeping --------------------------------------------------------------------------------------------------
 
-    def _touch(self, computation: Computation) -> None:
-        self._touched[computation] = None
+    def _mark_changed(self, computation: Computation) -> None:
+        self._changed[computation] = None
         self.module.notes.spans.pop(computation, None)
 
     def _order(self, computation: Computation) -> LinkedOrder[Instruction]:
-        self._touch(computation)
+        self._mark_changed(computation)
         order = self._orders.get(computation)
         if order is None:
             order = self._orders[computation] = LinkedOrder(computation.instructions)
@@ -152,17 +152,17 @@ class EditState:
             self._computation_names = NameTable(computation.name for computation in self.module.computations)
         return self._computation_names
 
-    def _forget_uncalled_wrappers(self) -> None:
+    def _remove_uncalled_wrappers(self) -> None:
         """Takes out what stands for async sugar that is no longer there; the text would not show it."""
         for computation in [c for c in self.module.computations if c in self.module.hidden and c not in self._uses.callers]:
-            self._forget(computation)
+            self._remove_computation(computation)
 
-    def _forget(self, computation: Computation) -> None:
+    def _remove_computation(self, computation: Computation) -> None:
         for x in self.instructions(computation):
             self._uses.remove(x)
             self._instruction_names.release(x.name)
         self._names_of_computations.release(computation.name)
-        self._touched.pop(computation, None)
+        self._changed.pop(computation, None)
         self._orders.pop(computation, None)
         self.module.notes.spans.pop(computation, None)
         self.module.computations.remove(computation)

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from hlotool.errors import EditError, Violation, nearest
-from hlotool.ir.model import NO_ATTRIBUTES, AttributeSet, Computation, Instruction, seen_by_ops
+from hlotool.ir.model import NO_ATTRIBUTES, AttributeSet, Computation, Instruction, as_op_argument
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.table import OPS
@@ -46,7 +46,7 @@ def inferred_shape(op: OpDef, operands: Sequence[Shape], attributes: Mapping[str
     """
     if not (op.infers or op.shape_ignored):
         raise Violation("S037", "shape", f"the result shape of '{op.name}' cannot be inferred", f"write it before '{op.name}'")
-    arguments = {name: seen_by_ops(attributes[name], _program_shape) for name in op.attributes if name in attributes}
+    arguments = {name: as_op_argument(attributes[name], _program_shape) for name in op.attributes if name in attributes}
     return op.infer(*operands, **arguments)
 
 

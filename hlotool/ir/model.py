@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, NoReturn, Self
 
 from hlotool.errors import Diagnostic, Source
-from hlotool.ir.clone import clone_computation, clone_instruction, clone_module, module_of, set_field, state_of
+from hlotool.ir.clone import clone_computation, clone_instruction, clone_module, module_from_state, set_field, state_of_module
 from hlotool.ir.node import Node
 from hlotool.ir.notes import SourceNotes
 from hlotool.opdefs.base import OpDef
@@ -24,7 +24,7 @@ from hlotool.shapes.metadata import (
 )
 from hlotool.shapes.shape import ProgramShape, Shape
 
-__all__ = ["NO_ATTRIBUTES", "AttributeSet", "Computation", "Instruction", "InstructionFields", "Module", "seen_by_ops", "set_field"]
+__all__ = ["NO_ATTRIBUTES", "AttributeSet", "Computation", "Instruction", "InstructionFields", "Module", "as_op_argument", "set_field"]
 
 
 class AttributeSet(dict[str, Any]):
@@ -251,7 +251,7 @@ class Computation(Node):
         return f"<computation {self.name} with {len(self.instructions)} instructions>"
 
 
-def seen_by_ops(value: Any, program_shape: Callable[[Computation], ProgramShape]) -> Any:
+def as_op_argument(value: Any, program_shape: Callable[[Computation], ProgramShape]) -> Any:
     """An attribute's value as op definitions may see it: called computations become their program shapes."""
     if isinstance(value, Computation):
         return program_shape(value)
@@ -286,7 +286,7 @@ class Module:
         return clone_module(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return module_of, (state_of(self),)
+        return module_from_state, (state_of_module(self),)
 
     @property
     def is_scheduled(self) -> bool:

@@ -11,31 +11,33 @@ from hlotool.opdefs.table import OPS
 from hlotool.shapes.shape import Shape
 from hlotool.text.parse.attributes import (
     Attribute,
-    converted,
+    converted_value,
     make_attributes,
     unknown_attribute,
 )
 from hlotool.text.parse.builder import ModuleBuilder
 
-__all__ = ["SUFFIXES", "adopt", "annotate", "follow", "set_annotations", "sugared_op", "wrap"]
+__all__ = ["ASYNC_OPCODES", "annotate_root", "annotate_wrapped", "continuation_attributes", "desugared_op", "set_annotations", "wrapped_start"]
 
 _NATIVE = frozenset({"all-gather", "all-reduce", "collective-permute", "copy", "recv", "send"})
-SUFFIXES = {"start": "async-start", "update": "async-update", "done": "async-done"}
+ASYNC_OPCODES = {"start": "async-start", "update": "async-update", "done": "async-done"}
 # Annotations that XLA copies from a start to the instruction that it wraps.
 _COPIED = ("frontend_attributes", "statistics", "origin")
 
 
-def sugared_op(opcode: str, position: int) -> tuple[OpDef, OpDef]:
+def desugared_op(opcode: str, position: int) -> tuple[OpDef, OpDef]:
     """The async opcode and the wrapped one that `X-start`, `X-update` or `X-done` stands for; Violation when it is no sugar."""
     prefix, _, suffix = opcode.rpartition("-")
-    wrapped, name = OPS.get(prefix), SUFFIXES.get(suffix)
+    wrapped, name = OPS.get(prefix), ASYNC_OPCODES.get(suffix)
     if wrapped is None or name is None or prefix in _NATIVE:
         meant = nearest(opcode, OPS)
         raise Violation("S012", position, f"unknown opcode '{opcode}'", f"did you mean '{meant}'?" if meant else None)
     return OPS[name], wrapped
 
 
-def wrap(builder: ModuleBuilder, wrapped: OpDef, shape: Shape | None, attributes: list[Attribute], position: int) -> tuple[AttributeSet, Computation]:
+def wrapped_start(
+    builder: ModuleBuilder, wrapped: OpDef, shape: Shape | None, attributes: list[Attribute], position: int
+) -> tuple[AttributeSet, Computation]:
     """The attributes of the start and its hidden computation, not yet in the module, for `X-start` with result `shape`.
 
     The root of the computation has no metadata and no checked shape yet.
@@ -60,18 +62,18 @@ def wrap(builder: ModuleBuilder, wrapped: OpDef, shape: Shape | None, attributes
     called.instructions.append(root)
     move_to_thread(called, thread)
     called.root = root
-    values = {a.name: converted(start.attributes.get(a.name) or COMMON_ATTRIBUTES[a.name], a) for a in outer}
+    values = {a.name: converted_value(start.attributes.get(a.name) or COMMON_ATTRIBUTES[a.name], a) for a in outer}
     return AttributeSet({**values, "calls": called}), called
 
 
-def adopt(notes: SourceNotes, attributes: AttributeSet, metadata: str | None, backend_config: str | None) -> None:
+def annotate_wrapped(notes: SourceNotes, attributes: AttributeSet, metadata: str | None, backend_config: str | None) -> None:
     """A start given by `calls=`: the computation runs on the start's thread, and its root takes the start's annotations."""
     called: Computation = attributes["calls"]
     move_to_thread(called, attributes.get("async_execution_thread", "main"))
-    annotate(notes, called, attributes, metadata, backend_config)
+    annotate_root(notes, called, attributes, metadata, backend_config)
 
 
-def annotate(notes: SourceNotes, called: Computation, attributes: AttributeSet, metadata: str | None, backend_config: str | None) -> None:
+def annotate_root(notes: SourceNotes, called: Computation, attributes: AttributeSet, metadata: str | None, backend_config: str | None) -> None:
     """Gives the root of an asynchronous computation what a start, update or done of it is annotated with, as XLA does."""
     root = called.root
     copied = {name: attributes[name] for name in _COPIED if name in attributes}
@@ -105,8 +107,8 @@ def move_to_thread(called: Computation, thread: str) -> None:
                     stack.append(callee)
 
 
-def follow(opcode: str, operands: list[Instruction], attributes: AttributeSet, wrapped: OpDef | None, position: int) -> AttributeSet:
-    """The attributes of an update or done: it must follow one async operation and agree with it, and calls what that calls."""
+def continuation_attributes(opcode: str, operands: list[Instruction], attributes: AttributeSet, wrapped: OpDef | None, position: int) -> AttributeSet:
+    """The attributes of an update or done: it must continuation_attributes one async operation and agree with it, and calls what that calls."""
     if len(operands) != 1:
         raise Violation("S013", position, f"'{opcode}' takes one operand, an async-start or async-update")
     before = operands[0]

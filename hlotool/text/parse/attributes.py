@@ -17,7 +17,16 @@ from hlotool.shapes.strings import is_raw_dict, quote
 from hlotool.text.parse.builder import ModuleBuilder
 from hlotool.text.parse.expectations import TO_APPLY_AND_CALLS
 
-__all__ = ["Attribute", "backend_config_text", "complete", "converted", "is_pending", "make_attributes", "split_annotations", "unknown_attribute"]
+__all__ = [
+    "Attribute",
+    "backend_config_text",
+    "converted_value",
+    "has_pending",
+    "make_attributes",
+    "resolve_pending",
+    "split_annotations",
+    "unknown_attribute",
+]
 
 
 class Attribute:
@@ -42,7 +51,7 @@ _PENDING = frozenset({"control-predecessors", "sharding", "parameter_replication
 def make_attributes(builder: ModuleBuilder, op: OpDef, attributes: Sequence[Attribute], position: int) -> AttributeSet:
     """Checks names, kinds and presence; raises Violation for the first fault.
 
-    Control predecessors and what depends on the instruction's shape are left for `complete`.
+    Control predecessors and what depends on the instruction's shape are left for `resolve_pending`.
     """
     values: dict[str, Any] = {}
     for attribute in attributes:
@@ -58,7 +67,7 @@ def make_attributes(builder: ModuleBuilder, op: OpDef, attributes: Sequence[Attr
             builder.report("S015", attribute.position, f"'{op.name}' has no attribute '{name}'", severity="warning")
             values[name] = attribute.value
             continue
-        values[name] = converted(spec, attribute)
+        values[name] = converted_value(spec, attribute)
     for name in op.required:
         if name not in values:
             raise Violation(_MISSING.get(name, "S014"), position, f"'{op.name}' needs the attribute '{name}'", f"add {name}=...")
@@ -72,12 +81,12 @@ def make_attributes(builder: ModuleBuilder, op: OpDef, attributes: Sequence[Attr
     return AttributeSet(values)
 
 
-def is_pending(attributes: AttributeSet) -> bool:
-    """Whether `complete` has something to do for an instruction with these attributes."""
+def has_pending(attributes: AttributeSet) -> bool:
+    """Whether `resolve_pending` has something to do for an instruction with these attributes."""
     return not _PENDING.isdisjoint(attributes)
 
 
-def converted(spec: AttributeSpec, attribute: Attribute) -> Any:
+def converted_value(spec: AttributeSpec, attribute: Attribute) -> Any:
     convert = CODECS[spec.kind].convert
     if convert is None:
         return attribute.value
@@ -97,7 +106,7 @@ def unknown_attribute(op: OpDef, attribute: Attribute) -> Violation:
     return Violation(code, attribute.position, f"'{op.name}' has no attribute '{attribute.name}'", hint)
 
 
-def complete(builder: ModuleBuilder, op: OpDef, shape: Shape, attributes: AttributeSet, positions: dict[str, int]) -> AttributeSet:
+def resolve_pending(builder: ModuleBuilder, op: OpDef, shape: Shape, attributes: AttributeSet, positions: dict[str, int]) -> AttributeSet:
     """The attributes with what depends on this instruction: resolved control predecessors, sharding expanded to its tuple."""
     changed: dict[str, Any] = {}
     names = attributes.get("control-predecessors")

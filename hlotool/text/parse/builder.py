@@ -31,7 +31,7 @@ _PARAMETER = re.compile(r"\bparameter[ \t]*+\([^)]*+\)")
 _ALIAS_PAIR = re.compile(r"\{[-0-9, \t\r\n]*+\}[ \t\r\n]*+:")
 
 # How far below its use a definition is looked for.
-_FAR = 20_000
+_SEARCH_LIMIT = 20_000
 
 MAX_DIAGNOSTICS = 100
 """A text with more errors than this is not read further."""
@@ -122,7 +122,7 @@ class ModuleBuilder:
             end, start = (max(end, start + 1), name.start()) if name is not None else (end, start)
         self.report(violation.code, start, violation.message, violation.hint, end=end)
 
-    def place(self, position: int) -> str:
+    def location(self, position: int) -> str:
         line, column = self.source.line_column(position)
         return f"{line}:{column}"
 
@@ -135,7 +135,9 @@ class ModuleBuilder:
     def open_computation(self, name: str, start: int, *, is_entry: bool = False, result: Shape | None = None, result_position: int = -1) -> Scope:
         if is_entry:
             if self.entry_position >= 0:
-                self.report("S010", start, "a module has only one ENTRY computation", notes=(f"the first is at {self.place(self.entry_position)}",))
+                self.report(
+                    "S010", start, "a module has only one ENTRY computation", notes=(f"the first is at {self.location(self.entry_position)}",)
+                )
             else:
                 self.entry_position = start
         scope = Scope(Computation(name, start), is_entry, result, result_position)
@@ -170,7 +172,7 @@ class ModuleBuilder:
             computation.name = free_name(computation.name, self.computations, self.counters)
         elif computation.name in self.computations:
             first = self.computations[computation.name]
-            note = f"the first definition is at {self.place(first.start)}"
+            note = f"the first definition is at {self.location(first.start)}"
             self.report("S005", computation.start, f"computation '{computation.name}' is defined twice", notes=(note,))
         if scope.is_faulty or scope.broken:
             # What it takes and gives is not known.
@@ -231,18 +233,18 @@ class ModuleBuilder:
             raise Violation("", position, "")
         if code == "S002":
             # XLA counts these as the same error; telling them apart spares the reader a search.
-            self._refuse_elsewhere(name, position)
+            self._raise_if_defined_elsewhere(name, position)
         meant = nearest(name, list(scope.names)[-1000:])
         hint = f"did you mean '{meant}'?" if meant else None
         raise Violation(code, position, f"no instruction named '{name}' in computation '{scope.computation.name}'", hint)
 
-    def _refuse_elsewhere(self, name: str, position: int) -> None:
+    def _raise_if_defined_elsewhere(self, name: str, position: int) -> None:
         """Raises Violation if the instruction stands further down in the open computation, or in another one."""
         text, here = self.source.text, self.scope.computation
         definition = re.compile(rf"^[ \t]*+(?:ROOT[ \t]++)?+%?+({re.escape(name)})[ \t]*+=|^[ \t]*+\}}", re.MULTILINE)
-        below = definition.search(text, position, position + _FAR)
+        below = definition.search(text, position, position + _SEARCH_LIMIT)
         if below is not None and below[1] is not None:
-            message = f"'{name}' is used before it is defined at {self.place(below.start(1))}"
+            message = f"'{name}' is used before it is defined at {self.location(below.start(1))}"
             # Where the lines are a schedule, this one is wrong.
             code = "A028" if self.module.is_scheduled else "S027"
             raise Violation(code, position, message, "move its definition up; HLO text defines before use")
@@ -292,7 +294,7 @@ class ModuleBuilder:
         if not self.has_errors:
             self._check_aliases()
         if self.has_origins:
-            _spread_origins(module)
+            _propagate_origins(module)
         return module
 
     def _check_aliases(self) -> None:
@@ -317,7 +319,7 @@ def _empty_computation() -> Computation:
     return computation
 
 
-def _spread_origins(module: Module) -> None:
+def _propagate_origins(module: Module) -> None:
     """As XLA does while it parses: an element taken out of a tuple instruction has the origin of what was put in."""
     for computation in module.computations:
         for x in computation.instructions:

@@ -22,12 +22,12 @@ from hlotool.text.parse.instructions import (
     literal_at,
 )
 from hlotool.text.parse.lexer import ACTIVE
-from hlotool.text.parse.session import Session
+from hlotool.text.parse.session import ParseSession
 
 __all__ = ["BROKEN", "OPENED", "callbacks"]
 
 
-class _Mark:
+class _Sentinel:
     """A value on Lark's stack that only says that something is there."""
 
     def __init__(self, name: str) -> None:
@@ -37,15 +37,15 @@ class _Mark:
         return f"<{self.name}>"
 
 
-def _current() -> Session:
+def _current() -> ParseSession:
     """The parse that Lark works for in this thread."""
-    return cast("Session", ACTIVE.session)
+    return cast("ParseSession", ACTIVE.session)
 
 
-BROKEN = _Mark("broken")
+BROKEN = _Sentinel("broken")
 """Stands for a value whose fault has been reported."""
 
-OPENED = _Mark("opened")
+OPENED = _Sentinel("opened")
 """Stands for a computation that has been opened; recovery counts these."""
 
 Children = list[Any]
@@ -177,7 +177,7 @@ _STRUCTURE["typed_tuple"] = _guarded(_typed_tuple)
 @_rule("module_attribute", "instruction_attribute")
 def _attribute(children: Children) -> Any:
     key, value = children
-    return BROKEN if isinstance(value, _Mark) else Attribute(str(key[:-1]), value, key.start_pos)
+    return BROKEN if isinstance(value, _Sentinel) else Attribute(str(key[:-1]), value, key.start_pos)
 
 
 @_rule("raw_value")
@@ -236,7 +236,7 @@ def _instruction(children: Children) -> Instruction | None:
         builder.scope.broken.add(reference.name)
         return None
     if root is not None and builder.scope.root_position >= 0:
-        first = builder.place(builder.scope.root_position)
+        first = builder.location(builder.scope.root_position)
         builder.report("S008", start, f"computation '{builder.scope.computation.name}' has a second ROOT", notes=(f"the first is at {first}",))
         root = None
     instruction = add_instruction(builder, reference.name, reference.position, parts, start, session.previous_end)
@@ -274,7 +274,7 @@ def _signature(children: Children) -> Any:
 
 
 @_rule("computation_open")
-def _computation_open(children: Children) -> _Mark:
+def _computation_open(children: Children) -> _Sentinel:
     builder = _current().builder
     if getattr(children[0], "type", "") == "FAST_OPEN":
         return OPENED
@@ -287,7 +287,7 @@ def _computation_open(children: Children) -> _Mark:
 
 
 @_rule("body_open")
-def _body_open(children: Children) -> _Mark:
+def _body_open(children: Children) -> _Sentinel:
     session = _current()
     session.builder.open_computation("_", session.previous_end)
     return OPENED

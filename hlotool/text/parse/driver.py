@@ -14,15 +14,15 @@ from lark.parsers.lalr_parser import _Parser
 from lark.utils import TextSlice
 
 from hlotool.text.parse.callbacks import OPENED, callbacks
-from hlotool.text.parse.expectations import describe
+from hlotool.text.parse.expectations import describe_syntax_error
 from hlotool.text.parse.grammar import load_grammar
 from hlotool.text.parse.lexer import ACTIVE, HloLexer, would_shift
-from hlotool.text.parse.session import Session
+from hlotool.text.parse.session import ParseSession
 
-__all__ = ["Maker", "parse_segment", "parse_with_recovery", "read_pieces", "the_parser"]
+__all__ = ["CallbackFactory", "parse_segment", "parse_with_callbacks", "parse_with_recovery", "shared_parser"]
 
 # From a rule of the grammar to the function that takes what it recognised.
-Maker = Callable[[Any], Callable[[list[Any]], Any]]
+CallbackFactory = Callable[[Any], Callable[[list[Any]], Any]]
 _LOCK = threading.Lock()
 _PARSER: HloParser | None = None
 
@@ -34,14 +34,14 @@ class HloParser:
         self.grammar = load_grammar(callbacks())
         self.lexer = HloLexer(self.grammar)
         self._automaton = _Parser(self.grammar.table, self.grammar.callbacks)
-        self._others: dict[Maker, _Parser] = {}
+        self._others: dict[CallbackFactory, _Parser] = {}
 
     def start(self, text: str, rule: str, automaton: _Parser | None = None) -> Any:
         """Lark's interactive parser before the first token of `text`; another automaton has other callbacks for the same rules."""
         thread = LexerThread(self.lexer, LexerState(TextSlice(text, 0, len(text))))
         return (automaton or self._automaton).parse(thread, rule, start_interactive=True)
 
-    def with_callbacks(self, maker: Maker) -> _Parser:
+    def with_callbacks(self, maker: CallbackFactory) -> _Parser:
         """The same automaton, which for each rule calls what `maker` makes of the rule, with everything that was recognised."""
         found = self._others.get(maker)
         if found is None:
@@ -49,7 +49,7 @@ class HloParser:
         return found
 
 
-def the_parser() -> HloParser:
+def shared_parser() -> HloParser:
     """The one parser of this process, made on first use."""
     global _PARSER
     if _PARSER is None:
@@ -70,20 +70,20 @@ def _feed(interactive: Any) -> Any:
     return state.feed_token(end, True)
 
 
-def parse_segment(session: Session, rule: str, text: str) -> Any:
+def parse_segment(session: ParseSession, rule: str, text: str) -> Any:
     """The value of one piece of text by its start rule; raises UnexpectedInput or Violation when it is wrong."""
     builder = session.builder
-    inner = Session(builder, None, text)
+    inner = ParseSession(builder, None, text)
     outer, ACTIVE.session, builder.in_segment = ACTIVE.session, inner, True
     try:
-        return _feed(the_parser().start(text, rule))
+        return _feed(shared_parser().start(text, rule))
     finally:
         ACTIVE.session, builder.in_segment = outer, False
 
 
-def read_pieces(session: Any, rule: str, maker: Maker) -> Any:
+def parse_with_callbacks(session: Any, rule: str, maker: CallbackFactory) -> Any:
     """What `maker`'s functions make of the session's text by `rule`; no module is built. Raises UnexpectedInput."""
-    parser = the_parser()
+    parser = shared_parser()
     previous = getattr(ACTIVE, "session", None)
     ACTIVE.session = session
     try:
@@ -95,12 +95,12 @@ def read_pieces(session: Any, rule: str, maker: Maker) -> Any:
             del ACTIVE.session
 
 
-def parse_with_recovery(session: Session, rule: str, max_errors: int) -> None:
+def parse_with_recovery(session: ParseSession, rule: str, max_errors: int) -> None:
     """Parses the session's text by `rule` into its builder; every fault is reported there."""
     previous = getattr(ACTIVE, "session", None)
     ACTIVE.session = session
     try:
-        interactive = the_parser().start(session.text, rule)
+        interactive = shared_parser().start(session.text, rule)
         state, thread = interactive.parser_state, interactive.lexer_thread
         resumed = -1
         while True:
@@ -109,7 +109,7 @@ def parse_with_recovery(session: Session, rule: str, max_errors: int) -> None:
                 return
             except UnexpectedInput as error:
                 accepts = frozenset(interactive.accepts())
-                _settle(state)
+                _reduce_completed(state)
                 body = _last_state(state, state.parse_conf.states, "FAST_RUN")
                 position = _report(session, error, accepts, in_body=body >= 0, begins=body == len(state.state_stack) - 1)
                 if session.builder.computations and body < 0 and session.text.startswith("HloModule", position):
@@ -119,9 +119,9 @@ def parse_with_recovery(session: Session, rule: str, max_errors: int) -> None:
                 if resumed < 0 and not session.builder.computations and not session.builder.scopes and rule == "module":
                     # The header is broken: the rest is read as if there were none.
                     rule = "headerless"
-                    match = next((m for m in _RESUME.finditer(session.text, position) if m["header"]), None)
+                    match = next((m for m in _RESUME_LINE.finditer(session.text, position) if m["header"]), None)
                     if match is not None:
-                        interactive = the_parser().start(session.text, rule)
+                        interactive = shared_parser().start(session.text, rule)
                         state, thread = interactive.parser_state, interactive.lexer_thread
                         resumed = thread.state.line_ctr.char_pos = session.token_end = session.previous_end = match.start()
                 if resumed < 0 or len(session.builder.diagnostics) >= max_errors:
@@ -133,7 +133,7 @@ def parse_with_recovery(session: Session, rule: str, max_errors: int) -> None:
             del ACTIVE.session
 
 
-def _report(session: Session, error: UnexpectedInput, accepts: frozenset[str], *, in_body: bool, begins: bool) -> int:
+def _report(session: ParseSession, error: UnexpectedInput, accepts: frozenset[str], *, in_body: bool, begins: bool) -> int:
     """Reports a syntax error and returns the offset at which it was found; `begins` says that a new instruction might begin there."""
     text = session.text
     if isinstance(error, UnexpectedToken):
@@ -148,10 +148,10 @@ def _report(session: Session, error: UnexpectedInput, accepts: frozenset[str], *
     if position < len(text) and not _TOKEN_START.match(text, position):
         # What no token begins with is the fault itself, wherever it stands.
         at_end = position
-    line = _RESUME.match(text, text.rfind("\n", 0, position) + 1)
+    line = _RESUME_LINE.match(text, text.rfind("\n", 0, position) + 1)
     unclosed = in_body and (position == len(text) or (line is not None and line["header"] is not None))
     shown = position
-    code, message, hint = describe(text, position, accepts)
+    code, message, hint = describe_syntax_error(text, position, accepts)
     if "\n" in text[at_end:position] and (unclosed or not begins) and code != "S034":
         # The fault is that something ended too early; it is shown where it ended, not where the next thing starts.
         shown, end = at_end, at_end + 1
@@ -165,7 +165,7 @@ def _report(session: Session, error: UnexpectedInput, accepts: frozenset[str], *
 
 
 # A line that can start something: an instruction, a computation's header or its end.
-_RESUME = re.compile(
+_RESUME_LINE = re.compile(
     r"^[ \t]*(?:(?P<instruction>(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=[ \t])|(?P<close>\})"
     r"|(?P<header>(?:ENTRY[ \t]+)?%?(?P<opened>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*(?:\([^\n]*)?\{[ \t]*(?://[^\n]*)?\r?$))",
     re.MULTILINE,
@@ -179,7 +179,7 @@ _WORD_BEFORE = re.compile(r"(?:[a-z_]+=[ \t]*\{[ \t]*%?(?=[A-Za-z0-9_.\-]+[ \t]*
 _TOKEN_START = re.compile(r"[A-Za-z0-9_%{}()\[\],=:*+~?\"'-]|<=|\.\.\.")
 
 
-def _settle(state: Any) -> None:
+def _reduce_completed(state: Any) -> None:
     """Finishes what is complete before the fault: an instruction or computation is not wrong because of what follows it."""
     for kind in ("FAST_RUN", "FAST_COMPUTATIONS"):
         if would_shift(state, kind):
@@ -189,7 +189,7 @@ def _settle(state: Any) -> None:
             return
 
 
-def _mark_broken(session: Session, state: Any, inside: int, line_start: int, line: re.Match[str] | None) -> None:
+def _mark_broken(session: ParseSession, state: Any, inside: int, line_start: int, line: re.Match[str] | None) -> None:
     """Notes what the fault spoils, so that its uses are not reported as well."""
     builder = session.builder
     if inside < 0:
@@ -197,18 +197,18 @@ def _mark_broken(session: Session, state: Any, inside: int, line_start: int, lin
             builder.broken.add(line["opened"])
         return
     # The first value that no finished instruction holds is where the broken one begins.
-    begun = next((at for value in state.value_stack[inside:] if (at := _position(value)) >= 0), line_start)
+    begun = next((at for value in state.value_stack[inside:] if (at := _offset_of_value(value)) >= 0), line_start)
     named = _NAMED.match(session.text, begun)
     if named and builder.scopes:
         builder.scope.broken.add(named["name"])
 
 
-def _position(value: Any) -> int:
+def _offset_of_value(value: Any) -> int:
     at: int = getattr(value, "start_pos", getattr(value, "position", -1))
     return at
 
 
-def _recover(session: Session, state: Any, thread: Any, position: int, resumed: int) -> int:
+def _recover(session: ParseSession, state: Any, thread: Any, position: int, resumed: int) -> int:
     """Moves parser and lexer to the next line that can start something; -1 when there is none."""
     text, states = session.text, state.parse_conf.states
     builder = session.builder
@@ -219,7 +219,7 @@ def _recover(session: Session, state: Any, thread: Any, position: int, resumed: 
         opened = max(index for index, value in enumerate(state.value_stack[:inside]) if value is OPENED)
         inside = _last_state(state, states, "FAST_RUN", opened + 1)
     line_start = text.rfind("\n", 0, position) + 1
-    line = _RESUME.match(text, line_start) if line_start > resumed else None
+    line = _RESUME_LINE.match(text, line_start) if line_start > resumed else None
     if line and line["header"]:
         # In a body this begins the next computation; else the fault is in the header itself.
         again = inside >= 0
@@ -230,12 +230,12 @@ def _recover(session: Session, state: Any, thread: Any, position: int, resumed: 
     start = line_start if again else text.find("\n", position) + 1
     if not start:
         return -1
-    match = _RESUME.search(text, start)
+    match = _RESUME_LINE.search(text, start)
     if match is None:
         return -1
     target = inside if inside >= 0 and not match["header"] else _last_state(state, states, "FAST_COMPUTATIONS")
     if target < 0 or (target != inside and not match["header"]):
-        match = next((m for m in _RESUME.finditer(text, start) if m["header"]), None)
+        match = next((m for m in _RESUME_LINE.finditer(text, start) if m["header"]), None)
         target = _last_state(state, states, "FAST_COMPUTATIONS")
         if match is None or target < 0:
             return -1

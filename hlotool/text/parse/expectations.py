@@ -10,7 +10,7 @@ from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.dtype import ELEMENT_TYPES
 
-__all__ = ["TO_APPLY_AND_CALLS", "describe"]
+__all__ = ["TO_APPLY_AND_CALLS", "describe_syntax_error"]
 
 TO_APPLY_AND_CALLS = "to_apply and calls exclude each other"
 
@@ -79,7 +79,7 @@ _LISTED_NAME = re.compile(r"(?P<key>[a-z_]+)=[ \t]*\{[ \t]*(?P<name>%?[A-Za-z_][
 _WORD = re.compile(r"%?[A-Za-z_][A-Za-z0-9_.\-]*=?|-?[0-9][0-9A-Za-z_.+\-]*|\"(?:[^\"\\\n]++|\\.)*+\"?|->|<=|\.\.\.|.", re.DOTALL)
 # The word before a fault, and whether an equals sign follows it.
 _BEFORE = re.compile(r"([A-Za-z_][A-Za-z0-9_\-]*+)(=?+)[ \t]*+\Z")
-_NEAR = 80
+_CONTEXT = 80
 _PUNCTUATION = frozenset("{}()[],:=#%\"'/")
 
 
@@ -97,7 +97,7 @@ def _word_for(terminal: str) -> str | None:
     return f"'{terminal.lower()}'"
 
 
-def describe(text: str, position: int, accepts: frozenset[str]) -> tuple[str, str, str | None]:
+def describe_syntax_error(text: str, position: int, accepts: frozenset[str]) -> tuple[str, str, str | None]:
     """Code, message and hint for a syntax error at `position` in a parser state that takes `accepts`."""
     found = _WORD.match(text, position)
     seen = found[0] if found else ""
@@ -105,12 +105,12 @@ def describe(text: str, position: int, accepts: frozenset[str]) -> tuple[str, st
     if len(words) > 6:
         words = [*words[:6], "..."]
     shown = f"'{seen[:60]}'" if seen else "the end of the text"
-    expected = _listed(words)
-    code, hint = _special(text, position, seen, accepts)
-    before = _BEFORE.search(text[max(0, position - _NEAR) : position])
+    expected = _joined(words)
+    code, hint = _known_mistake(text, position, seen, accepts)
+    before = _BEFORE.search(text[max(0, position - _CONTEXT) : position])
     word = before[1] if before is not None else ""
     if code == "S001" and before is not None and before[2] and _is_attribute(word):
-        return "S017", f"'{word}' expects {_listed(words)}, found {shown}", hint
+        return "S017", f"'{word}' expects {_joined(words)}, found {shown}", hint
     misnamed = seen if "ROOT" in accepts and _is_defined(text, position + len(seen)) else word if accepts == {"LSQB"} else ""
     if code == "S001" and misnamed.lstrip("%") in ELEMENT_TYPES:
         name = misnamed.lstrip("%")
@@ -129,7 +129,7 @@ def describe(text: str, position: int, accepts: frozenset[str]) -> tuple[str, st
     return code, f"expected {expected}, found {shown}", hint
 
 
-def _listed(words: list[str]) -> str:
+def _joined(words: list[str]) -> str:
     return ", ".join(words[:-1]) + (" or " if len(words) > 1 else "") + words[-1] if words else "the end of the text"
 
 
@@ -140,10 +140,10 @@ def _is_attribute(word: str) -> bool:
 
 def _is_defined(text: str, end: int) -> bool:
     """Whether an equals sign follows, as after the name of an instruction."""
-    return text[end : end + _NEAR].lstrip(" \t").startswith("=")
+    return text[end : end + _CONTEXT].lstrip(" \t").startswith("=")
 
 
-def _special(text: str, position: int, seen: str, accepts: frozenset[str]) -> tuple[str, str | None]:
+def _known_mistake(text: str, position: int, seen: str, accepts: frozenset[str]) -> tuple[str, str | None]:
     word = seen.rstrip("=").lstrip("%")
     if seen == "/" and text.startswith("/*", position):
         return "S001", "close the comment with */"

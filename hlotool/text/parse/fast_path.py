@@ -19,12 +19,12 @@ from hlotool.opdefs.table import CODECS, OPS
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import Shape, compatible
 from hlotool.shapes.strings import is_raw_dict, unquote
-from hlotool.text.parse.attributes import backend_config_text, complete, is_pending
+from hlotool.text.parse.attributes import backend_config_text, has_pending, resolve_pending
 from hlotool.text.parse.builder import ModuleBuilder, Scope
 from hlotool.text.parse.instructions import checked_shape
 from hlotool.text.parse.runs import RunReader
-from hlotool.text.parse.segments import Segments, Stop
-from hlotool.text.parse.session import Session
+from hlotool.text.parse.segments import NeedsGrammar, SegmentCache
+from hlotool.text.parse.session import ParseSession
 from hlotool.text.source.marks import MARK_INTERVAL, marked_operands
 
 __all__ = ["FastPath"]
@@ -33,7 +33,7 @@ __all__ = ["FastPath"]
 _PLAIN, _PARAMETER, _CONSTANT, _CHECKED = range(4)
 # Opcodes that look at more of their operands than their shapes.
 _SLOW = frozenset({"async-start", "async-update", "async-done", "send-done", "recv-done"})
-# Shape, opcode, arity, attribute sets by text and whether `complete` must see them, further work, whether the text is spelled as it is printed.
+# Shape, opcode, arity, attribute sets by text and whether `resolve_pending` must see them, further work, whether the text is spelled as it is printed.
 Head = tuple[Shape | None, OpDef, int, Memo[str, tuple[AttributeSet, bool]], int, bool]
 
 
@@ -44,7 +44,7 @@ class FastPath(RunReader):
         super().__init__()
         self.builder = builder
         self.count = 0
-        self.segments: Segments = None  # type: ignore[assignment]  # set by `attach`
+        self.segments: SegmentCache = None  # type: ignore[assignment]  # set by `attach`
         self.heads: Memo[str, Head] = Memo(self._head)
         self.attribute_memos: dict[str, Memo[str, tuple[AttributeSet, bool]]] = {}
         self.literals: dict[tuple[str, str], Literal] = {}
@@ -53,8 +53,8 @@ class FastPath(RunReader):
         self.configs: Memo[str, str | None] = Memo(_configuration)
         self._header: tuple[str, list[tuple[int, str, Any]], str | None, int] | None = None
 
-    def attach(self, session: Session) -> None:
-        self.segments = Segments(session)
+    def attach(self, session: ParseSession) -> None:
+        self.segments = SegmentCache(session)
 
     # ---- header -------------------------------------------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ class FastPath(RunReader):
                 if spec is None:
                     return False
                 attributes.append((match.start(2) + found.start(1), name, self.segments.value(CODECS[spec.kind].rule, found[2])))
-        except (Stop, Violation):
+        except (NeedsGrammar, Violation):
             return False
         end = match.end()
         tables = self.patterns.tables.match(text, end)
@@ -111,7 +111,7 @@ class FastPath(RunReader):
             if parameters is not None:
                 self._check_parameters(parameters)
                 shape = self.segments.shapes[result]
-        except Stop:
+        except NeedsGrammar:
             return False
         self.builder.open_computation(name, position, is_entry=entry is not None, result=shape, result_position=header.start(5))
         return True
@@ -122,7 +122,7 @@ class FastPath(RunReader):
         while at < len(text):
             parameter = match(text, at)
             if parameter is None or (parameter.end() == len(text)) != (parameter.end(2) == len(text)):
-                raise Stop
+                raise NeedsGrammar
             shapes[parameter[2]]
             at = parameter.end()
 
@@ -132,14 +132,14 @@ class FastPath(RunReader):
         shape_text, _, opcode = text.rpartition(" ")
         op = OPS.get(opcode)
         if op is None or opcode in _SLOW:
-            raise Stop
+            raise NeedsGrammar
         shape = self.segments.shapes[shape_text] if shape_text else None
         memo = self.attribute_memos.get(opcode)
         if memo is None:
             memo = self.attribute_memos[opcode] = Memo(lambda text: self._attributes(op, text))
         if opcode in ("parameter", "constant"):
             if shape is None:
-                raise Stop
+                raise NeedsGrammar
             return shape, op, 0, memo, _PARAMETER if opcode == "parameter" else _CONSTANT, text == f"{shape.text} {opcode}"
         checked = shape is None or op.shape_ignored or op.check_parsed is not None or (op.variadic and bool(op.operands))
         as_printed = shape is not None and not op.shape_ignored and text == f"{shape.text} {opcode}"
@@ -147,7 +147,7 @@ class FastPath(RunReader):
 
     def _attributes(self, op: OpDef, text: str) -> tuple[AttributeSet, bool]:
         attributes = self.segments.attributes(op, text)
-        return attributes, is_pending(attributes)
+        return attributes, has_pending(attributes)
 
     def _run(self, text: str, position: int) -> int:
         """Builds instructions line by line and returns the offset of the first line that it cannot read."""
@@ -172,7 +172,7 @@ class FastPath(RunReader):
             immediate = None
             try:
                 shape, op, arity, memo, work, head_as_printed = heads[head]
-                attributes, is_pending = memo[attribute_text]
+                attributes, pending = memo[attribute_text]
                 if references is None:
                     operands, shape, immediate, spelled = self._unreferenced(work, head, others, shape, scope)
                     as_printed = as_printed and spelled
@@ -187,12 +187,12 @@ class FastPath(RunReader):
                     shape = self._checked(head, attribute_text, shape, op, operands, attributes)
                 if name in names or name in reserved or (odd_names and not percent) or (arity != len(operands) and arity >= 0):
                     break
-                if is_pending:
-                    attributes = complete(self.builder, op, shape, attributes, {})  # type: ignore[arg-type]
+                if pending:
+                    attributes = resolve_pending(self.builder, op, shape, attributes, {})  # type: ignore[arg-type]
                 if config is not None:
                     written, config = config, configs[config]
                     as_printed = as_printed and written == config
-            except (KeyError, Stop, Violation, ValueError):
+            except (KeyError, NeedsGrammar, Violation, ValueError):
                 break
             as_printed = as_printed and head_as_printed and indent == "  " and bool(percent) and not trailing
             instruction = make(name, op, shape, operands, attributes, immediate, metadata, config, position, line.end())
@@ -229,15 +229,15 @@ class FastPath(RunReader):
         while at < len(text):
             piece = match(text, at)
             if piece is None or (piece.end() == len(text)) != (piece.end(2) == len(text)):
-                raise Stop
+                raise NeedsGrammar
             shape_text, name = piece.groups()
             operand = names[name]
             if name in self.reserved and text[piece.start(2) - 1] != "%":
-                raise Stop
+                raise NeedsGrammar
             if shape_text:
                 shape = shapes[shape_text]
                 if shape is not operand.shape and not compatible(shape, operand.shape):
-                    raise Stop
+                    raise NeedsGrammar
             found.append(operand)
             at = piece.end()
         return tuple(found)
@@ -249,7 +249,7 @@ class FastPath(RunReader):
         if work == _PARAMETER:
             number = self.numbers[others]
             if number in scope.numbers:
-                raise Stop
+                raise NeedsGrammar
             return (), shape, number, True
         if work == _CONSTANT:
             literal = self.literals.get((head, others)) or self._literal(head, others, shape)
@@ -263,7 +263,7 @@ class FastPath(RunReader):
     ) -> Shape:
         """The shape where it is inferred or bound by a rule; equal circumstances are judged once."""
         if op.arity >= 0 and len(operands) != op.arity:
-            raise Stop
+            raise NeedsGrammar
         # Shapes live as long as their instructions, so their identities tell them apart during this parse.
         key = (head, attribute_text, *[id(operand.shape) for operand in operands])
         found = self.checked.get(key)
@@ -273,20 +273,20 @@ class FastPath(RunReader):
 
     def _literal(self, head: str, text: str, shape: Shape | None) -> Literal:
         if shape is None:
-            raise Stop
+            raise NeedsGrammar
         literal = self.literals[head, text] = parse_literal(shape, text)
         return literal
 
     def _number(self, text: str) -> int:
         if not self.patterns.integer.fullmatch(text):
-            raise Stop
+            raise NeedsGrammar
         return int(text)
 
 
 def _configuration(text: str) -> str | None:
-    """The canonical text of a backend configuration that stands at the end of a line; raises Stop when it does not end there."""
+    """The canonical text of a backend configuration that stands at the end of a line; raises NeedsGrammar when it does not end there."""
     if text[0] == '"':
         return backend_config_text(unquote(text))
     if not is_raw_dict(text):
-        raise Stop
+        raise NeedsGrammar
     return text

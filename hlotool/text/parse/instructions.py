@@ -18,11 +18,11 @@ from hlotool.literals.parse import parse_literal
 from hlotool.opdefs.base import OpDef, unknown_op
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.shape import Shape, compatible
-from hlotool.text.parse.async_ops import adopt, annotate, follow, set_annotations, sugared_op, wrap
+from hlotool.text.parse.async_ops import annotate_root, annotate_wrapped, continuation_attributes, desugared_op, set_annotations, wrapped_start
 from hlotool.text.parse.attributes import (
     Attribute,
-    complete,
     make_attributes,
+    resolve_pending,
     split_annotations,
 )
 from hlotool.text.parse.builder import ModuleBuilder
@@ -61,13 +61,13 @@ class InstructionParts:
 # ---- operands ---------------------------------------------------------------------------------------------------------
 
 
-def _resolve(builder: ModuleBuilder, operand: Any) -> Instruction:
+def _resolve_operand(builder: ModuleBuilder, operand: Any) -> Instruction:
     if isinstance(operand, Instruction):
         return operand
     reference: Reference = operand
-    found = _referenced(builder, reference)
+    found = _resolve_reference(builder, reference)
     for k in reference.path:
-        found = _element(builder, found, k, reference.position)
+        found = _tuple_element(builder, found, k, reference.position)
     if reference.shape is not None and not compatible(reference.shape, found.shape):
         message = f"the operand is annotated {reference.shape.text_without_layout}, '{found.name}' is {found.shape.text_without_layout}"
         raise Violation(
@@ -76,7 +76,7 @@ def _resolve(builder: ModuleBuilder, operand: Any) -> Instruction:
     return found
 
 
-def _referenced(builder: ModuleBuilder, reference: Reference) -> Instruction:
+def _resolve_reference(builder: ModuleBuilder, reference: Reference) -> Instruction:
     name = reference.name
     if not (builder.single_instruction and len(builder.scopes) == 1) or (name is not None and name in builder.scope.names):
         if name is None:
@@ -93,7 +93,7 @@ def _referenced(builder: ModuleBuilder, reference: Reference) -> Instruction:
     return parameter
 
 
-def _element(builder: ModuleBuilder, of: Instruction, k: int, position: int) -> Instruction:
+def _tuple_element(builder: ModuleBuilder, of: Instruction, k: int, position: int) -> Instruction:
     """The get-tuple-element that `name#k` stands for."""
     if not of.shape.is_tuple or not 0 <= k < len(of.shape.elements):
         raise Violation("S002", position, f"'{of.name}' is {of.shape.text_without_layout}, which has no element {k}")
@@ -137,10 +137,10 @@ def add_instruction(
             name = _free_name(builder, name)
         else:
             _check_name(builder, name, position, start)
-        instruction = _make(builder, name, parts, start, end)
+        instruction = _build_instruction(builder, name, parts, start, end)
     except Violation as violation:
         if violation.code and not _is_known(builder, violation):
-            blamed = _blamed(builder, violation.at, position, parts)
+            blamed = _blamed_offset(builder, violation.at, position, parts)
             is_whole = violation.at == "instruction"
             builder.report_violation(violation, start if is_whole else blamed, end if is_whole else -1)
         scope.broken.add(name)
@@ -166,7 +166,7 @@ def _is_known(builder: ModuleBuilder, violation: Violation) -> bool:
 _TO_SHAPE = re.compile(r"[^=\n]*=[ \t]*")
 
 
-def _blamed(builder: ModuleBuilder, at: str | int, position: int, parts: InstructionParts) -> int:
+def _blamed_offset(builder: ModuleBuilder, at: str | int, position: int, parts: InstructionParts) -> int:
     """Where a violation's `at` stands: an attribute, an operand (also when its definition is to blame), or the opcode for everything else."""
     if isinstance(at, int):
         return at
@@ -190,18 +190,18 @@ def _check_name(builder: ModuleBuilder, name: str, position: int, start: int) ->
         raise Violation("S046", position, f"'{name}' cannot name an instruction", f"call it '{suggestion}'")
     first = builder.scope.names.get(name)
     if first is not None:
-        at = f"; the first is at {builder.place(builder.text_start(first.start))}" if first.start >= 0 else ""
+        at = f"; the first is at {builder.location(builder.text_start(first.start))}" if first.start >= 0 else ""
         raise Violation("S003", start, f"instruction '{name}' is defined twice in computation '{builder.scope.computation.name}'{at}")
 
 
-def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int, end: int) -> Instruction:
+def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int, end: int) -> Instruction:
     op, wrapped = OPS.get(parts.opcode), None
     if op is None:
-        op, wrapped = _sugared_or_unknown(builder, parts)
+        op, wrapped = _desugared_or_unknown(builder, parts)
     for operand in parts.operands:
         if isinstance(operand, Reference) and operand.name == name and name not in builder.scope.names:
             raise Violation("S028", operand.position, f"'{name}' depends on itself: {name} -> {name}")
-    operands = [_resolve(builder, operand) for operand in parts.operands]
+    operands = [_resolve_operand(builder, operand) for operand in parts.operands]
     if op.arity == 0 and operands:
         raise Violation("S035", parts.position, f"'{op.name}' takes no operands, found {len(operands)}")
     if op.arity >= 0 and len(operands) != op.arity:
@@ -210,14 +210,14 @@ def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int
     metadata, backend_config, rest = split_annotations(parts.attributes)
     hidden = None
     if wrapped is not None and op.name == "async-start":
-        attributes, hidden = wrap(builder, wrapped, parts.shape, rest, parts.position)
+        attributes, hidden = wrapped_start(builder, wrapped, parts.shape, rest, parts.position)
     else:
         attributes = make_attributes(builder, op, rest, parts.position)
         if op.name == "async-start":
-            adopt(builder.module.notes, attributes, metadata, backend_config)
+            annotate_wrapped(builder.module.notes, attributes, metadata, backend_config)
         elif op.name in ("async-update", "async-done"):
-            attributes = follow(parts.opcode, operands, attributes, wrapped, parts.position)
-            annotate(builder.module.notes, attributes["calls"], attributes, metadata, backend_config)
+            attributes = continuation_attributes(parts.opcode, operands, attributes, wrapped, parts.position)
+            annotate_root(builder.module.notes, attributes["calls"], attributes, metadata, backend_config)
         elif op.name in _CHANNEL_DONES:
             _check_channel(op, operands[0], attributes)
     immediate: Any = _parameter_number(builder, parts) if op.name == "parameter" else None
@@ -226,19 +226,19 @@ def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int
         immediate = literal_at(shape, *parts.immediate)
         # A literal is static, and so is the constant, whatever was written.
         shape = immediate.shape
-    attributes = complete(builder, op, shape, attributes, {a.name: a.position for a in rest})
+    attributes = resolve_pending(builder, op, shape, attributes, {a.name: a.position for a in rest})
     if hidden is not None:
-        _keep_hidden(builder, hidden, parts, metadata, backend_config)
+        _add_hidden_computation(builder, hidden, parts, metadata, backend_config)
     instruction = Instruction(name, op, shape, tuple(operands), attributes, immediate, metadata, backend_config, start, end)
     if isinstance(immediate, int):
         builder.scope.numbers[immediate] = instruction
     return instruction
 
 
-def _sugared_or_unknown(builder: ModuleBuilder, parts: InstructionParts) -> tuple[OpDef, OpDef | None]:
+def _desugared_or_unknown(builder: ModuleBuilder, parts: InstructionParts) -> tuple[OpDef, OpDef | None]:
     """What an opcode outside the table stands for; one that XLA does not have is kept if the builder is not strict."""
     try:
-        return sugared_op(parts.opcode, parts.position)
+        return desugared_op(parts.opcode, parts.position)
     except Violation as violation:
         if builder.strict:
             raise
@@ -260,12 +260,14 @@ def _check_channel(op: OpDef, before: Instruction, attributes: AttributeSet) -> 
         )
 
 
-def _keep_hidden(builder: ModuleBuilder, hidden: Computation, parts: InstructionParts, metadata: str | None, backend_config: str | None) -> None:
+def _add_hidden_computation(
+    builder: ModuleBuilder, hidden: Computation, parts: InstructionParts, metadata: str | None, backend_config: str | None
+) -> None:
     """Enters the computation that a sugared start made into the module."""
     root = hidden.root
     shape = checked_shape(root.op, root.shape, root.operands, root.attributes)
     set_field(root, "shape", shape)
-    set_annotations(root, Annotations(complete(builder, root.op, shape, root.attributes, {}), metadata, backend_config))
+    set_annotations(root, Annotations(resolve_pending(builder, root.op, shape, root.attributes, {}), metadata, backend_config))
     builder.module.computations.append(hidden)
     builder.module.hidden.add(hidden)
 

@@ -62,21 +62,23 @@ class HloLexer(Lexer):
             position = parser_state.position
             special = self.special.get(position)
             if special is not None:
-                if session.fast_path is not None and (kind := self._announced(session.fast_path, text, counter.char_pos, special, parser_state)):
-                    yield self._take(lexer_state, session, kind, counter.char_pos, counter.char_pos)
+                if session.fast_path is not None and (
+                    kind := self._fast_token_kind(session.fast_path, text, counter.char_pos, special, parser_state)
+                ):
+                    yield self._make_token(lexer_state, session, kind, counter.char_pos, counter.char_pos)
                     counter.char_pos, reopened = session.fast_path.consume(kind, text, counter.char_pos)
                     # A message about what is missing after these lines points to their end, not to the whitespace after it.
                     session.token_end = _before_whitespace(text, counter.char_pos)
                     if reopened:
-                        opening = self._take(lexer_state, session, "FAST_OPEN", counter.char_pos, counter.char_pos)
+                        opening = self._make_token(lexer_state, session, "FAST_OPEN", counter.char_pos, counter.char_pos)
                         session.token_end = session.previous_end
                         yield opening
                     continue
-                token = self._free_form(lexer_state, session, special, parser_state)
+                token = self._free_form_token(lexer_state, session, special, parser_state)
                 if token is not None:
                     yield token
                     continue
-            token = self._next(lexer_state, position)
+            token = self._next_token(lexer_state, position)
             if token is None:
                 return
             if token.type == "ATTRIBUTE":
@@ -86,14 +88,14 @@ class HloLexer(Lexer):
             session.previous_end, session.token_end = session.token_end, counter.char_pos
             yield token
 
-    def _announced(self, fast_path: LineReader, text: str, position: int, special: frozenset[str], parser_state: Any) -> str | None:
+    def _fast_token_kind(self, fast_path: LineReader, text: str, position: int, special: frozenset[str], parser_state: Any) -> str | None:
         """The FAST_ token that comes here, if the parser takes it: merged LALR states list more lookaheads than there can be."""
         if len(special & _RUNS) > 1:
             special = frozenset(name for name in special if would_shift(parser_state, name))
         kind = fast_path.announce(text, position, special)
         return kind if kind is not None and would_shift(parser_state, kind) else None
 
-    def _next(self, lexer_state: LexerState, position: int) -> Token | None:
+    def _next_token(self, lexer_state: LexerState, position: int) -> Token | None:
         """The next token that this parser state takes, None at the end of the text; raises UnexpectedCharacters."""
         counter, text = lexer_state.line_ctr, lexer_state.text.text
         start = skip_trivia(text, counter.char_pos)
@@ -122,7 +124,7 @@ class HloLexer(Lexer):
                 found.append((name, self.matchers[name]))
         return found
 
-    def _take(self, lexer_state: LexerState, session: LexerSession, kind: str, start: int, end: int) -> Token:
+    def _make_token(self, lexer_state: LexerState, session: LexerSession, kind: str, start: int, end: int) -> Token:
         """A token over text[start:end], with the lexer moved after it."""
         counter = lexer_state.line_ctr
         token = Token(kind, lexer_state.text.text[start:end], start, 1, start + 1)
@@ -131,7 +133,7 @@ class HloLexer(Lexer):
         session.previous_end, session.token_end = session.token_end, end
         return token
 
-    def _free_form(self, lexer_state: LexerState, session: LexerSession, special: frozenset[str], parser_state: Any) -> Token | None:
+    def _free_form_token(self, lexer_state: LexerState, session: LexerSession, special: frozenset[str], parser_state: Any) -> Token | None:
         """A token of free text, where the parser would shift one: a state may also accept it as a lookahead that cannot come."""
         actions = parser_state.parse_conf.states[parser_state.position]
         kind = next((name for name in _FREE_FORM if name in special and actions[name][0] is Shift), None)
@@ -140,7 +142,7 @@ class HloLexer(Lexer):
         text = lexer_state.text.text
         start = skip_trivia(text, lexer_state.line_ctr.char_pos)
         end = _FREE_FORM[kind](text, start)
-        return self._take(lexer_state, session, kind, start, end) if end > start else None
+        return self._make_token(lexer_state, session, kind, start, end) if end > start else None
 
 
 def would_shift(parser_state: Any, name: str) -> bool:

@@ -16,7 +16,7 @@ from hlotool.shapes.shape import ProgramShape, with_default_order
 from hlotool.text.parse.builder import MAX_DIAGNOSTICS, ModuleBuilder
 from hlotool.text.parse.driver import parse_with_recovery
 from hlotool.text.parse.fast_path import FastPath
-from hlotool.text.parse.session import Session
+from hlotool.text.parse.session import ParseSession
 from hlotool.text.source.trivia import TRIVIA
 
 __all__ = [
@@ -124,7 +124,7 @@ def read_source(source: Source, *, strict: bool = True, fast_path: bool = True) 
     """As `parse_source`, with the fast path that was taken and all that it remembers of the text's pieces."""
     builder = ModuleBuilder(source, strict=strict)
     path = FastPath(builder) if fast_path else None
-    session = Session(builder, path, source.text)
+    session = ParseSession(builder, path, source.text)
     if path is not None:
         path.attach(session)
     with no_garbage_collection():
@@ -162,7 +162,7 @@ def _check_recovery_modules(builder: ModuleBuilder, *, fast_path: bool) -> None:
             builder.report(first.code, builder.module.attribute_starts.get("origin_recovery_table", 0), message)
 
 
-def _parse_single_instruction(session: Session) -> None:
+def _parse_single_instruction(session: ParseSession) -> None:
     """A text that is one instruction: XLA wraps it in a scheduled module and computation called `_`."""
     builder = session.builder
     builder.single_instruction = True

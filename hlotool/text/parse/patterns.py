@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import cached_property, lru_cache
 
-from hlotool.text.parse.driver import the_parser
+from hlotool.text.parse.driver import shared_parser
 from hlotool.text.source.trivia import TRIVIA
 
 __all__ = ["Patterns", "patterns"]
@@ -66,20 +66,20 @@ _TABLES = (
 
 
 # What any dump needs; the others are compiled when they are first used.
-_NEEDED = "space header line computation parameter close attribute simple_name integer integers plain_array shape_piece entry_layout".split()
+_COMMON_PATTERNS = "space header line computation parameter close attribute simple_name integer integers plain_array shape_piece entry_layout".split()
 
 
 class Patterns:
     """The compiled expressions; one instance a process."""
 
     def __init__(self) -> None:
-        self._grammar = the_parser().grammar
+        self._grammar = shared_parser().grammar
         # PERCENT_NAME is a percent sign and a word.
         self._word = self._grammar.pattern("PERCENT_NAME").replace("%", "", 1)
         self._key = self._grammar.pattern("ATTRIBUTE")
         attributes = rf"((?:, (?!metadata=|backend_config=){self._key}{_VALUE})*+)"
         self._tail = rf"{attributes}(?:, metadata=({_METADATA}))?+(?:, backend_config=(\{{[^\n]*\}}|{_STRING}))?+({_SPACE}{_COMMENT}\r?+){_NO_COMMA}"
-        for name in _NEEDED:
+        for name in _COMMON_PATTERNS:
             getattr(self, name)
 
     @cached_property

@@ -23,19 +23,19 @@ from hlotool.shapes.values import AliasPair, SliceRange
 from hlotool.text.parse.attributes import Attribute, make_attributes
 from hlotool.text.parse.driver import parse_segment
 from hlotool.text.parse.patterns import patterns
-from hlotool.text.parse.session import Session
+from hlotool.text.parse.session import ParseSession
 
-__all__ = ["Segments", "Stop"]
+__all__ = ["NeedsGrammar", "SegmentCache"]
 
 
-class Stop(Exception):
+class NeedsGrammar(Exception):
     """The fast path cannot read this; the grammar path decides."""
 
 
-class Segments:
+class SegmentCache:
     """The memos of one parse."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ParseSession) -> None:
         self.session = session
         self.builder = session.builder
         self.patterns = patterns()
@@ -69,7 +69,7 @@ class Segments:
             try:
                 return valid_tuple(self._shape_list(text[1:-1]), 0)
             except Violation:
-                raise Stop from None
+                raise NeedsGrammar from None
         return self._read("shape", text)  # type: ignore[no-any-return]
 
     def _shape_list(self, text: str) -> list[Shape]:
@@ -78,7 +78,7 @@ class Segments:
         while at < len(text):
             piece = match(text, at)
             if piece is None or (piece.end() == len(text)) != (piece.end(1) == len(text)):
-                raise Stop
+                raise NeedsGrammar
             found.append(shapes[piece[1]])
             at = piece.end()
         return found
@@ -86,7 +86,7 @@ class Segments:
     # ---- values -------------------------------------------------------------------------------------------------------
 
     def value(self, rule: str, text: str) -> Any:
-        """The value of `text` by a start rule of the grammar; raises Stop when it has none."""
+        """The value of `text` by a start rule of the grammar; raises NeedsGrammar when it has none."""
         key = (rule, text)
         try:
             return self.values[key]
@@ -100,7 +100,7 @@ class Segments:
         try:
             return parse_segment(self.session, rule, text)
         except (UnexpectedInput, Violation):
-            raise Stop from None
+            raise NeedsGrammar from None
 
     def _ints(self, text: str) -> Any:
         match = self.patterns.integers.fullmatch(text)
@@ -126,16 +126,16 @@ class Segments:
     def _computation(self, text: str) -> Any:
         match = self.patterns.simple_name.fullmatch(text)
         if match is None or (match[1] in self.patterns.reserved and text[0] != "%"):
-            raise Stop
+            raise NeedsGrammar
         try:
             return self.builder.computations[match[1]]
         except KeyError:
-            raise Stop from None
+            raise NeedsGrammar from None
 
     def _computations(self, text: str) -> Any:
         # Names only: a body written inline makes a computation, which no text that may be read twice must do.
         if not (text.startswith("{") and text.endswith("}")):
-            raise Stop
+            raise NeedsGrammar
         return tuple([self._computation(name) for name in text[1:-1].split(", ")]) if text != "{}" else ()
 
     def _entry_layout(self, text: str) -> Any:
@@ -160,13 +160,13 @@ class Segments:
     # ---- attribute lists ----------------------------------------------------------------------------------------------
 
     def attributes(self, op: OpDef, text: str) -> AttributeSet:
-        """The attributes of `, name=value, name=value` for an opcode; raises Stop or Violation."""
+        """The attributes of `, name=value, name=value` for an opcode; raises NeedsGrammar or Violation."""
         found = []
         for match in self.patterns.attribute.finditer(text):
             name = match[1][:-1]
             spec = op.attributes.get(name) or COMMON_ATTRIBUTES.get(name)
             if spec is None:
-                raise Stop
+                raise NeedsGrammar
             found.append(Attribute(name, self.value(CODECS[spec.kind].rule, match[2]), 0))
         attributes = make_attributes(self.builder, op, found, 0)
         self.builder.module.notes.set_spelling(attributes, text)

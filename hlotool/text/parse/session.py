@@ -10,7 +10,7 @@ from hlotool.opdefs.table import CODECS, OPS
 from hlotool.text.parse.builder import ModuleBuilder
 from hlotool.text.parse.line_reader import LineReader
 
-__all__ = ["ATTRIBUTE_TOKENS", "LexerSession", "Session", "attribute_tokens"]
+__all__ = ["ATTRIBUTE_TOKENS", "LexerSession", "ParseSession", "attribute_tokens"]
 
 ATTRIBUTE_TOKENS: dict[str, str] = {}
 
@@ -53,7 +53,7 @@ class LexerSession:
         self.previous_end = 0
 
 
-class Session(LexerSession):
+class ParseSession(LexerSession):
     """The state of one parse."""
 
     __slots__ = ("builder",)

@@ -20,14 +20,14 @@ from hlotool.shapes.values import Raw
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.stack_frames import FRAME_ID, RenumberedFrames, innermost_location
 
-__all__ = ["FORGOTTEN_KINDS", "InstructionWriter", "as_written", "is_wrapper", "typed_literal_text"]
+__all__ = ["DROPPED_KINDS", "InstructionWriter", "as_written", "is_wrapper", "typed_literal_text"]
 
 # XLA reads these and forgets them; without a written mode it may refuse to read its own print.
-FORGOTTEN_KINDS = frozenset({"CollectiveMode", "IgnoredDims"})
-_BETWEEN = ("sharding", "frontend_attributes", "control-predecessors", "statistics")
-_QUEUES = '"wait_on_operation_queues":[],'
-_MOST_COMPACT = 4
-_MOST_ESSENTIAL = 500_000
+DROPPED_KINDS = frozenset({"CollectiveMode", "IgnoredDims"})
+_COMMON_IN_ORDER = ("sharding", "frontend_attributes", "control-predecessors", "statistics")
+_EMPTY_QUEUES = '"wait_on_operation_queues":[],'
+_MAX_COMPACT_OPERANDS = 4
+_MAX_ESSENTIAL_ELEMENTS = 500_000
 
 
 class InstructionWriter:
@@ -113,9 +113,9 @@ class InstructionWriter:
             return self._constant(x.immediate)
         operands: Sequence[Instruction] = x.operands
         rest = ""
-        if options.compact_operands and len(operands) > _MOST_COMPACT:
-            rest = f", ...(+{len(operands) - _MOST_COMPACT})"
-            operands = operands[:_MOST_COMPACT]
+        if options.compact_operands and len(operands) > _MAX_COMPACT_OPERANDS:
+            rest = f", ...(+{len(operands) - _MAX_COMPACT_OPERANDS})"
+            operands = operands[:_MAX_COMPACT_OPERANDS]
         interval = options.print_operand_index_annotation_interval
         parts = []
         for k, operand in enumerate(operands):
@@ -141,7 +141,7 @@ class InstructionWriter:
         """What the opcode itself has, in the order of its declaration."""
         parts = []
         for name, spec in op.attributes.items():
-            forgotten = spec.kind in FORGOTTEN_KINDS and not self.options.lossless
+            forgotten = spec.kind in DROPPED_KINDS and not self.options.lossless
             if name == "result_accuracy" or spec.kind == CONTINUED or forgotten or (spec.kind in CALLED_KINDS and skip_called):
                 continue
             text = self._attribute(op, x, name, spec, level)
@@ -165,9 +165,9 @@ class InstructionWriter:
             return "_"
         if name in ("infeed_config", "outfeed_config") and not self.options.print_infeed_outfeed_config:
             return None
-        return self._written(spec.kind, value)
+        return self._value_text(spec.kind, value)
 
-    def _written(self, kind: str, value: Any) -> str:
+    def _value_text(self, kind: str, value: Any) -> str:
         if isinstance(value, Raw):
             return value.text
         if kind == "TypedLiteral":
@@ -190,19 +190,19 @@ class InstructionWriter:
         parts = []
         thread = x.called[0].execution_thread
         if thread != "main":
-            parts.append(f", async_execution_thread={self._written('Text', thread)}")
+            parts.append(f", async_execution_thread={self._value_text('Text', thread)}")
         parts += self._attributes(wrapped.op, wrapped, level)
         own = wrapped.attributes
         if "frontend_attributes" in own and "frontend_attributes" in x.attributes:
             own = AttributeSet({k: v for k, v in own.items() if k != "frontend_attributes"})
-        for name in _BETWEEN:
+        for name in _COMMON_IN_ORDER:
             # XLA prints the statistics of the start twice, which cannot be read back.
             if name in own and (name not in x.attributes or (name == "statistics" and not self.options.lossless)):
-                parts += self._common_one(wrapped, name)
-        parts += self._accuracy(wrapped)
+                parts += self._common_attribute(wrapped, name)
+        parts += self._result_accuracy(wrapped)
         aliasing = x.attributes.get("output_to_operand_aliasing")
         if aliasing:
-            parts.append(f", output_to_operand_aliasing={self._written('OutputAliases', aliasing)}")
+            parts.append(f", output_to_operand_aliasing={self._value_text('OutputAliases', aliasing)}")
         if self.options.print_subcomputation_mode == "full":
             parts.append(f", calls=\n{self.body(x.called[0], level + 1)}")
         return parts + self._common(x)
@@ -212,24 +212,24 @@ class InstructionWriter:
     def common_attributes(self, x: Instruction) -> list[str]:
         """What stands between the opcode's own attributes and the metadata."""
         parts: list[str] = []
-        for name in _BETWEEN:
-            parts += self._common_one(x, name)
-        parts += self._accuracy(x)
+        for name in _COMMON_IN_ORDER:
+            parts += self._common_attribute(x, name)
+        parts += self._result_accuracy(x)
         if self.options.print_original_value and "origin" in x.attributes:
-            parts.append(f", origin={self._written('Origin', x.attributes['origin'])}")
+            parts.append(f", origin={self._value_text('Origin', x.attributes['origin'])}")
         # What the opcode does not have was kept by a tolerant parse.
         for name, value in x.attributes.items():
             if name not in x.op.attributes and name not in COMMON_ATTRIBUTES:
-                parts.append(f", {name}={self._foreign(name, value)}")
+                parts.append(f", {name}={self._undeclared_attribute(name, value)}")
         return parts
 
-    def _foreign(self, name: str, value: Any) -> str:
+    def _undeclared_attribute(self, name: str, value: Any) -> str:
         """An attribute that belongs to other opcodes only, written as there; raw text if it belongs to none."""
         kind = next((op.attributes[name].kind for op in OPS.values() if name in op.attributes), "Text")
         if kind in CALLED_KINDS and not isinstance(value, Raw):
             names = tuple(self.computation_name(c) for c in (value if isinstance(value, tuple) else (value,)))
             return CODECS[kind].write(names if kind == "Computations" else names[0], self.style)
-        return self._written(kind, value)
+        return self._value_text(kind, value)
 
     def _common(self, x: Instruction) -> list[str]:
         parts = self.common_attributes(x) if x.attributes else []
@@ -241,7 +241,7 @@ class InstructionWriter:
             parts.append(f", backend_config={self._backend_config(x.backend_config)}")
         return parts
 
-    def _common_one(self, x: Instruction, name: str) -> list[str]:
+    def _common_attribute(self, x: Instruction, name: str) -> list[str]:
         value = x.attributes.get(name)
         if value is None:
             return []
@@ -254,13 +254,13 @@ class InstructionWriter:
             return []
         if name == "statistics" and not value.values:
             return []
-        return [f", {name}={self._written(COMMON_ATTRIBUTES[name].kind, value)}"]
+        return [f", {name}={self._value_text(COMMON_ATTRIBUTES[name].kind, value)}"]
 
-    def _accuracy(self, x: Instruction) -> list[str]:
+    def _result_accuracy(self, x: Instruction) -> list[str]:
         value = x.attributes.get("result_accuracy")
         if value is None or (value.mode == "default" and value.tolerance is None):
             return []
-        return [f", result_accuracy={self._written('ResultAccuracy', value)}"]
+        return [f", result_accuracy={self._value_text('ResultAccuracy', value)}"]
 
     def metadata(self, text: str) -> str | None:
         """A metadata text as this print shows it, None when it shows none."""
@@ -287,8 +287,8 @@ class InstructionWriter:
         return replace(value, stack_frame_id=0, source_file=file_name, source_line=location.line, source_column=location.column)
 
     def _backend_config(self, text: str) -> str:
-        if not self.options.lossless and _QUEUES in text:
-            text = text.replace(_QUEUES, "")
+        if not self.options.lossless and _EMPTY_QUEUES in text:
+            text = text.replace(_EMPTY_QUEUES, "")
         if self.options.sort_backend_config and text.startswith("{"):
             # Loaded only here: few prints sort, and json costs every start 2 ms.
             json = import_module("json")
@@ -345,6 +345,6 @@ def _essential(literal: Literal) -> str:
     for digit, spellings in (("0", {"0", "false"}), ("1", {"1", "true"})):
         if values and values <= spellings:
             return digit
-    if "." not in text and literal.shape.element_type[0] in "sup" and literal.element_count <= _MOST_ESSENTIAL:
+    if "." not in text and literal.shape.element_type[0] in "sup" and literal.element_count <= _MAX_ESSENTIAL_ELEMENTS:
         return text
     return "{...}"

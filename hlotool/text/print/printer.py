@@ -30,7 +30,7 @@ __all__ = ["to_text"]
 _LOSSLESS = PrintOptions()
 # Attributes that make XLA build the module's configuration, and with it the entry layout, before it has seen the entry; unless they
 # have this value.
-_RESETS_LAYOUT = (
+_DEFAULT_LAYOUT_UNLESS = (
     ("alias_passthrough_params", False),
     ("allow_spmd_sharding_propagation_to_parameters", None),
     ("allow_spmd_sharding_propagation_to_output", None),
@@ -38,10 +38,10 @@ _RESETS_LAYOUT = (
     ("num_partitions", 1),
 )
 # Bodies written inside one another multiply; a small text can ask for more output than any disk holds.
-_DEEPEST_BODIES = 100
-_MOST_BODIES = 1_000_000
+_MAX_BODY_DEPTH = 100
+_MAX_BODIES = 1_000_000
 # More instructions than this, and print_name_after_closing_brace repeats the name.
-_SHORT = 5
+_MAX_WITHOUT_NAME = 5
 
 
 def to_text(module: Module, options: PrintOptions = _LOSSLESS) -> str:
@@ -72,7 +72,7 @@ class ModulePrinter:
         names: dict[Instruction, str]
         if options.lossless:
             computation_names = {c: c.name for c in module.computations}
-            names = _OwnNames()
+            names = _LosslessNames()
         else:
             names, computation_names = unique_names(module)
         self.frames = RenumberedFrames(module) if not options.lossless and options.print_metadata else None
@@ -84,7 +84,7 @@ class ModulePrinter:
         self.texts: dict[int | OpDef, str] = {}
         # Attribute sets whose source is spelled as they are printed, by identity.
         self.as_printed: dict[int, bool] = {}
-        self.plans: Memo[OpDef, _Plan] = Memo(_Plan)
+        self.plans: Memo[OpDef, _AttributePlan] = Memo(_AttributePlan)
         self.signatures: Memo[Shape, str] = Memo(lambda shape: shape.text_without_layout)
 
     def text(self) -> str:
@@ -191,7 +191,7 @@ class ModulePrinter:
         """The layouts of the entry; XLA forgets their dimension orders when certain attributes are written."""
         shape = self.module.entry.program_shape
         attributes = self.module.attributes
-        if not any(name in attributes and attributes[name] != unless for name, unless in _RESETS_LAYOUT):
+        if not any(name in attributes and attributes[name] != unless for name, unless in _DEFAULT_LAYOUT_UNLESS):
             return shape
         return ProgramShape(tuple(with_default_order(p) for p in shape.parameters), with_default_order(shape.result))
 
@@ -237,16 +237,16 @@ class ModulePrinter:
         closing = f"{indent}}}"
         if computation.execution_thread != "main" and options.print_ids:
             closing += f', execution_thread="{computation.execution_thread}"'
-        if options.print_name_after_closing_brace and len(order) > _SHORT:
+        if options.print_name_after_closing_brace and len(order) > _MAX_WITHOUT_NAME:
             closing += f" // {self.computation_names[computation]}"
         lines.append(closing)
         return "\n".join(lines)
 
     def _nested_body(self, computation: Computation, level: int) -> str:
         self.nested += 1
-        if level > _DEEPEST_BODIES or self.nested > _MOST_BODIES:
+        if level > _MAX_BODY_DEPTH or self.nested > _MAX_BODIES:
             message = (
-                f"called computations nest too deeply or too often to be written in full (over {_DEEPEST_BODIES} levels or {_MOST_BODIES:,} bodies)"
+                f"called computations nest too deeply or too often to be written in full (over {_MAX_BODY_DEPTH} levels or {_MAX_BODIES:,} bodies)"
             )
             raise HlotoolError(f"{message}; print their names instead")
         return self.computation(computation, level, nested=True)
@@ -269,7 +269,7 @@ class ModulePrinter:
         return f"({parameters}) -> {computation.root.shape.text_without_layout}"
 
 
-class _Plan:
+class _AttributePlan:
     """How the lossless print writes the attributes of an opcode: name, default, always, kind if it is a called computation, writer, memo."""
 
     __slots__ = ("rows",)
@@ -292,7 +292,7 @@ def _as_written(module: Module, computation: Computation) -> tuple[list[Instruct
     return [root if x is computation.root else x for x in computation.instructions], root
 
 
-class _OwnNames(dict[Instruction, str]):
+class _LosslessNames(dict[Instruction, str]):
     """The lossless print calls instructions what they are called."""
 
     def __missing__(self, x: Instruction) -> str:

@@ -1,4 +1,4 @@
-"""What Lark calls when it has recognised a rule: values come from the codecs' builders, structure goes to the module builder."""
+"""The callbacks of grammar rules: the codecs' builders make values, the functions here build the structure of the module."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["BROKEN", "OPENED", "callbacks"]
 
 
 class _Sentinel:
-    """A value on Lark's stack that only says that something is there."""
+    """A marker on Lark's value stack."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -38,31 +38,33 @@ class _Sentinel:
 
 
 def _current() -> ParseSession:
-    """The parse that Lark works for in this thread."""
+    """The parse of this thread."""
     return cast("ParseSession", ACTIVE.session)
 
 
 BROKEN = _Sentinel("broken")
-"""Stands for a value whose fault has been reported."""
+"""The value of a rule whose error has been reported."""
 
 OPENED = _Sentinel("opened")
-"""Stands for a computation that has been opened; recovery counts these."""
+"""The value of the opening of a computation; recovery counts these on the stack."""
 
 Children = list[Any]
 _STRUCTURE: dict[str, Callable[[Children], Any]] = {}
 
 
 def _rule(*names: str) -> Callable[[Callable[[Children], Any]], Callable[[Children], Any]]:
-    def wrap(function: Callable[[Children], Any]) -> Callable[[Children], Any]:
+    """Registers a function as the callback of these rules."""
+
+    def register(function: Callable[[Children], Any]) -> Callable[[Children], Any]:
         for name in names:
             _STRUCTURE[name] = function
         return function
 
-    return wrap
+    return register
 
 
 def _guarded(function: Callable[[Children], Any]) -> Callable[[Children], Any]:
-    """Reports a Violation and yields BROKEN, so that the parser goes on and finds the next fault."""
+    """The function with error handling: it reports a Violation and returns BROKEN, so that the parse continues."""
 
     def call(children: Children) -> Any:
         if BROKEN in children:
@@ -144,7 +146,7 @@ def _constant_call(children: Children) -> InstructionParts:
     return InstructionParts(None, "constant", opcode.start_pos, [], (_current().text[start:end], start), [])
 
 
-# ---- literals: the grammar finds their extent, the literal parser reads them by the declared shape ---------------------
+# ---- literals: the grammar finds where they end, the literal parser reads them by their declared shape -----------------
 
 
 @_rule("literal", "loose_literal", "loose_tuple", "dense", "complex")
@@ -221,8 +223,8 @@ def _nested_instruction(children: Children) -> Any:
     if parts is BROKEN:
         return BROKEN
     session = _current()
-    made = add_instruction(session.builder, f"{parts.opcode}.anon", parts.position, parts, parts.position, session.previous_end, nested=True)
-    return made or BROKEN
+    start, end = parts.position, session.previous_end
+    return add_instruction(session.builder, f"{parts.opcode}.anon", start, parts, start, end, nested=True) or BROKEN
 
 
 @_rule("instruction")
@@ -326,7 +328,7 @@ def _module_header(children: Children) -> None:
 
 
 def _module_header_with_faults(children: Children) -> None:
-    # The name is kept even if an attribute is broken, so that later messages and prints have it.
+    # With a broken attribute, the module still has its name, for later messages and for the printer.
     guarded = _guarded(_module_header)
     if guarded(children) is BROKEN and len(children) > 1 and isinstance(children[1], Reference):
         _current().builder.module.name = children[1].name or ""

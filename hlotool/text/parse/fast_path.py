@@ -1,6 +1,6 @@
-"""The fast path: builds runs of whole lines spelled as XLA spells them, without a token for each word.
+"""The fast path: builds instructions from whole lines that are spelled the way XLA prints them.
 
-It never decides that a text is wrong: whatever it cannot read it leaves to the ordinary lexer, which goes on at that line.
+It never reports an error: at the first line that it cannot read, the grammar path continues.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from hlotool.text.source.marks import MARK_INTERVAL, marked_operands
 
 __all__ = ["FastPath"]
 
-# What a head (shape and opcode) needs beyond the common work.
+# Extra work for a head (shape and opcode): none, a parameter number, a literal, or a check of the shape.
 _PLAIN, _PARAMETER, _CONSTANT, _CHECKED = range(4)
-# Opcodes that look at more of their operands than their shapes.
+# Opcodes whose checks use more of their operands than the shapes.
 _SLOW = frozenset({"async-start", "async-update", "async-done", "send-done", "recv-done"})
-# Shape, opcode, arity, attribute sets by text and whether `resolve_pending` must see them, further work, whether the text is spelled as it is printed.
+# Shape, opcode, arity, attribute sets by text and whether each is pending, extra work, and whether the text is spelled as printed.
 Head = tuple[Shape | None, OpDef, int, Memo[str, tuple[AttributeSet, bool]], int, bool]
 
 
 class FastPath(RunReader):
-    """The fast path over one text; `count` says how many instructions it built."""
+    """The fast path over one text; `count` is the number of instructions that it has built."""
 
     def __init__(self, builder: ModuleBuilder) -> None:
         super().__init__()
@@ -64,12 +64,12 @@ class FastPath(RunReader):
             return False
         attributes: list[tuple[int, str, Any]] = []
         try:
-            for found in self.patterns.attribute.finditer(match[2]):
-                name = found[1][:-1]
+            for attribute in self.patterns.attribute.finditer(match[2]):
+                name = attribute[1][:-1]
                 spec = MODULE_ATTRIBUTES.get(name)
                 if spec is None:
                     return False
-                attributes.append((match.start(2) + found.start(1), name, self.segments.value(CODECS[spec.kind].rule, found[2])))
+                attributes.append((match.start(2) + attribute.start(1), name, self.segments.value(CODECS[spec.kind].rule, attribute[2])))
         except (NeedsGrammar, Violation):
             return False
         end = match.end()
@@ -117,7 +117,7 @@ class FastPath(RunReader):
         return True
 
     def _check_parameters(self, text: str) -> None:
-        """Signature parameters are read and forgotten, as in XLA."""
+        """Checks the syntax of a signature's parameters; like XLA, ignores their names and shapes."""
         at, match, shapes = 0, self.patterns.parameter.match, self.segments.shapes
         while at < len(text):
             parameter = match(text, at)
@@ -151,20 +151,20 @@ class FastPath(RunReader):
 
     def _run(self, text: str, position: int) -> int:
         """Builds instructions line by line and returns the offset of the first line that it cannot read."""
-        # Local names and no helper calls on the common way, because this loop is where a parse spends its time.
+        # A parse spends most of its time in this loop: hence local names, and no helper calls for common lines.
         scope = self.builder.scope
         match, heads, configs = self.patterns.line.match, self.heads, self.configs
         names, reserved, odd_names, computation = scope.names, self.reserved, scope.odd_names, scope.computation
         append, get, unmark = computation.instructions.append, names.__getitem__, self.patterns.index_mark.sub
-        make, sealed = cast("type[Instruction]", InstructionFields), Instruction
+        make_fields, final_class = cast("type[Instruction]", InstructionFields), Instruction
         started, first = len(computation.instructions), position
-        # Whether all lines so far are spelled as the printer would spell them.
+        # Whether all lines so far are spelled the way the printer would write them.
         as_printed = not started
         while True:
             line = match(text, position)
             if line is None:
-                after = self._skip(text, position)
-                line = match(text, after) if after > position and text[after : after + 1] != "}" else None
+                next_start = self._skip(text, position)
+                line = match(text, next_start) if next_start > position and text[next_start : next_start + 1] != "}" else None
                 if line is None:
                     break
                 as_printed = False
@@ -174,12 +174,12 @@ class FastPath(RunReader):
                 shape, op, arity, memo, work, head_as_printed = heads[head]
                 attributes, pending = memo[attribute_text]
                 if references is None:
-                    operands, shape, immediate, spelled = self._unreferenced(work, head, others, shape, scope)
-                    as_printed = as_printed and spelled
+                    operands, shape, immediate, operands_as_printed = self._other_operands(work, head, others, shape, scope)
+                    as_printed = as_printed and operands_as_printed
                 elif "/*" in references:
-                    bare = unmark("", references).split(", %")
-                    operands = tuple(map(get, bare))
-                    as_printed = as_printed and marked_operands(bare) == f"%{references}"
+                    operand_names = unmark("", references).split(", %")
+                    operands = tuple(map(get, operand_names))
+                    as_printed = as_printed and marked_operands(operand_names) == f"%{references}"
                 else:
                     operands = tuple(map(get, references.split(", %")))
                     as_printed = as_printed and len(operands) <= MARK_INTERVAL
@@ -190,13 +190,13 @@ class FastPath(RunReader):
                 if pending:
                     attributes = resolve_pending(self.builder, op, shape, attributes, {})  # type: ignore[arg-type]
                 if config is not None:
-                    written, config = config, configs[config]
-                    as_printed = as_printed and written == config
+                    source_config, config = config, configs[config]
+                    as_printed = as_printed and source_config == config
             except (KeyError, NeedsGrammar, Violation, ValueError):
                 break
             as_printed = as_printed and head_as_printed and indent == "  " and bool(percent) and not trailing
-            instruction = make(name, op, shape, operands, attributes, immediate, metadata, config, position, line.end())
-            instruction.__class__ = sealed
+            instruction = make_fields(name, op, shape, operands, attributes, immediate, metadata, config, position, line.end())
+            instruction.__class__ = final_class
             if root:
                 if scope.root_position >= 0:
                     break
@@ -211,7 +211,7 @@ class FastPath(RunReader):
         return position
 
     def _note_span(self, scope: Scope, start: int, end: int) -> None:
-        """Notes that a computation is spelled as it is printed from `start` to `end`, or that it is not where `end` is -1."""
+        """Notes that the source of a computation's instructions is spelled as printed; `end` is -1 if it is not."""
         computation, spans = scope.computation, self.builder.module.notes.spans
         if end >= 0 and scope.root_position >= 0:
             spans[computation] = PrintedSpan(start, end, computation.root, len(computation.instructions))
@@ -219,13 +219,13 @@ class FastPath(RunReader):
             spans.pop(computation, None)
 
     def _operands(self, text: str, scope: Scope) -> tuple[Instruction, ...]:
-        """Operands that are spelled bare or carry their shapes."""
+        """Operands that are written without percent signs or with their shapes."""
         if not scope.odd_names:
             try:
                 return tuple([scope.names[name] for name in text.split(", ")])
             except KeyError:
                 pass
-        names, shapes, match, at, found = scope.names, self.segments.shapes, self.patterns.typed_operand.match, 0, []
+        names, shapes, match, at, operands = scope.names, self.segments.shapes, self.patterns.typed_operand.match, 0, []
         while at < len(text):
             piece = match(text, at)
             if piece is None or (piece.end() == len(text)) != (piece.end(2) == len(text)):
@@ -238,14 +238,14 @@ class FastPath(RunReader):
                 shape = shapes[shape_text]
                 if shape is not operand.shape and not compatible(shape, operand.shape):
                     raise NeedsGrammar
-            found.append(operand)
+            operands.append(operand)
             at = piece.end()
-        return tuple(found)
+        return tuple(operands)
 
-    def _unreferenced(
+    def _other_operands(
         self, work: int, head: str, others: str, shape: Shape | None, scope: Scope
     ) -> tuple[tuple[Instruction, ...], Shape | None, Any, bool]:
-        """Operands, shape and immediate of a line without percent signs among its operands, and whether it is spelled as printed."""
+        """Operands, shape, immediate and whether these are spelled as printed, for a line whose operands do not begin with a percent sign."""
         if work == _PARAMETER:
             number = self.numbers[others]
             if number in scope.numbers:
@@ -261,15 +261,15 @@ class FastPath(RunReader):
     def _checked(
         self, head: str, attribute_text: str, shape: Shape | None, op: OpDef, operands: Sequence[Instruction], attributes: AttributeSet
     ) -> Shape:
-        """The shape where it is inferred or bound by a rule; equal circumstances are judged once."""
+        """The checked or inferred shape; computed once for equal heads, attributes and operand shapes."""
         if op.arity >= 0 and len(operands) != op.arity:
             raise NeedsGrammar
-        # Shapes live as long as their instructions, so their identities tell them apart during this parse.
+        # Shapes live as long as their instructions, so their ids are unique during this parse.
         key = (head, attribute_text, *[id(operand.shape) for operand in operands])
-        found = self.checked.get(key)
-        if found is None:
-            found = self.checked[key] = checked_shape(op, shape, operands, attributes)
-        return found
+        result = self.checked.get(key)
+        if result is None:
+            result = self.checked[key] = checked_shape(op, shape, operands, attributes)
+        return result
 
     def _literal(self, head: str, text: str, shape: Shape | None) -> Literal:
         if shape is None:
@@ -284,7 +284,7 @@ class FastPath(RunReader):
 
 
 def _configuration(text: str) -> str | None:
-    """The canonical text of a backend configuration that stands at the end of a line; raises NeedsGrammar when it does not end there."""
+    """The canonical text of a backend configuration at the end of a line. Raises NeedsGrammar when the configuration ends earlier."""
     if text[0] == '"':
         return backend_config_text(unquote(text))
     if not is_raw_dict(text):

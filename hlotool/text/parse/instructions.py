@@ -1,6 +1,6 @@
-"""Makes one instruction from its parsed parts: resolves, checks, infers; the only place where XLA's parse-time rules are applied.
+"""Builds an instruction from its parsed parts: resolves operands, applies the checks of XLA's parser, and infers the shape.
 
-The fast path calls the same functions for every distinct text that it meets.
+The fast path calls the same functions, once for each distinct text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["InstructionParts", "Reference", "add_instruction", "checked_shape", 
 
 
 class Reference:
-    """An operand that names an instruction, perhaps with a shape in front and a `#` path after."""
+    """An operand given by name, with an optional shape before the name and an optional `#` path after it."""
 
     __slots__ = ("name", "path", "position", "shape")
 
@@ -45,7 +45,7 @@ class Reference:
 
 
 class InstructionParts:
-    """What stands right of the equals sign."""
+    """The part of an instruction after the equals sign."""
 
     __slots__ = ("attributes", "immediate", "opcode", "operands", "position", "shape")
 
@@ -65,15 +65,17 @@ def _resolve_operand(builder: ModuleBuilder, operand: Any) -> Instruction:
     if isinstance(operand, Instruction):
         return operand
     reference: Reference = operand
-    found = _resolve_reference(builder, reference)
+    instruction = _resolve_reference(builder, reference)
     for k in reference.path:
-        found = _tuple_element(builder, found, k, reference.position)
-    if reference.shape is not None and not compatible(reference.shape, found.shape):
-        message = f"the operand is annotated {reference.shape.text_without_layout}, '{found.name}' is {found.shape.text_without_layout}"
+        instruction = _tuple_element(builder, instruction, k, reference.position)
+    actual = instruction.shape
+    if reference.shape is not None and not compatible(reference.shape, actual):
+        declared = reference.shape.text_without_layout
+        message = f"the operand is annotated with {declared}, but '{instruction.name}' is {actual.text_without_layout}"
         raise Violation(
-            "S022", shape_before(builder.source.text, reference.position), message, f"write {found.shape.text_without_layout} or drop the annotation"
+            "S022", shape_before(builder.source.text, reference.position), message, f"write {actual.text_without_layout} or remove the annotation"
         )
-    return found
+    return instruction
 
 
 def _resolve_reference(builder: ModuleBuilder, reference: Reference) -> Instruction:
@@ -83,7 +85,7 @@ def _resolve_reference(builder: ModuleBuilder, reference: Reference) -> Instruct
             raise Violation("S001", reference.position, "expected an operand's name after its shape")
         return builder.instruction(name, reference.position)
     if reference.shape is None:
-        message = f"'{name}' has no shape: the operands of a single instruction need one each"
+        message = f"operand '{name}' has no shape; the operands of a single instruction need shapes"
         raise Violation("S002", reference.position, message, f"write f32[...] {name}, or a whole module")
     scope = builder.scope
     number = len(scope.numbers)
@@ -94,7 +96,7 @@ def _resolve_reference(builder: ModuleBuilder, reference: Reference) -> Instruct
 
 
 def _tuple_element(builder: ModuleBuilder, of: Instruction, k: int, position: int) -> Instruction:
-    """The get-tuple-element that `name#k` stands for."""
+    """Adds the get-tuple-element that `name#k` stands for."""
     if not of.shape.is_tuple or not 0 <= k < len(of.shape.elements):
         raise Violation("S002", position, f"'{of.name}' is {of.shape.text_without_layout}, which has no element {k}")
     name = _free_name(builder, f"{of.name}_{k}")
@@ -112,7 +114,10 @@ def _free_name(builder: ModuleBuilder, name: str) -> str:
 
 
 def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction], attributes: AttributeSet) -> Shape:
-    """The written shape, or the inferred one where none is written or XLA ignores it; raises Violation as XLA's parser refuses."""
+    """The shape of an instruction: the written one, or the inferred one if none is written or XLA ignores it.
+
+    Raises Violation for what XLA's parser refuses.
+    """
     operand_shapes = tuple([x.shape for x in operands])
     if op.variadic and len(operands) < len(op.operands):
         least = f"{len(op.operands)} operand" + "s" * (len(op.operands) != 1)
@@ -130,7 +135,7 @@ def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction
 def add_instruction(
     builder: ModuleBuilder, name: str, position: int, parts: InstructionParts, start: int, end: int, *, nested: bool = False
 ) -> Instruction | None:
-    """Adds the instruction to the open computation and returns it; a faulty one is reported, marked broken and None is returned."""
+    """Adds an instruction to the open computation and returns it. Reports an error, and then returns None."""
     scope = builder.scope
     try:
         if nested:
@@ -150,24 +155,24 @@ def add_instruction(
     return instruction
 
 
-# About a name, not about who uses it.
+# Codes about a name, which are reported once and not for each use.
 _ABOUT_NAMES = frozenset({"S002", "S026", "S027", "A028"})
 
 
 def _is_known(builder: ModuleBuilder, violation: Violation) -> bool:
-    """Whether another instruction of the computation has met the same missing definition."""
+    """Whether the same error about a name has been reported in this computation."""
     if violation.code not in _ABOUT_NAMES:
         return False
     here = builder.scope.computation.name
     return any(d.code == violation.code and d.message == violation.message and d.computation == here for d in builder.diagnostics)
 
 
-# From an instruction's name to what stands after the equals sign.
+# The text from an instruction's name to the start of its shape or opcode.
 _TO_SHAPE = re.compile(r"[^=\n]*=[ \t]*")
 
 
 def _blamed_offset(builder: ModuleBuilder, at: str | int, position: int, parts: InstructionParts) -> int:
-    """Where a violation's `at` stands: an attribute, an operand (also when its definition is to blame), or the opcode for everything else."""
+    """The offset of a violation's `at`: an attribute or an operand (also if its definition is to blame), otherwise the opcode."""
     if isinstance(at, int):
         return at
     place = parse_place(at)
@@ -187,7 +192,7 @@ def _blamed_offset(builder: ModuleBuilder, at: str | int, position: int, parts: 
 def _check_name(builder: ModuleBuilder, name: str, position: int, start: int) -> None:
     if not is_legal_name(name):
         suggestion = "a_" + name.lstrip("_") if name.startswith("__") else name + "_"
-        raise Violation("S046", position, f"'{name}' cannot name an instruction", f"call it '{suggestion}'")
+        raise Violation("S046", position, f"'{name}' cannot be the name of an instruction", f"rename it to '{suggestion}'")
     first = builder.scope.names.get(name)
     if first is not None:
         at = f"; the first is at {builder.location(builder.text_start(first.start))}" if first.start >= 0 else ""
@@ -205,8 +210,8 @@ def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionPart
     if op.arity == 0 and operands:
         raise Violation("S035", parts.position, f"'{op.name}' takes no operands, found {len(operands)}")
     if op.arity >= 0 and len(operands) != op.arity:
-        wanted = f"{op.arity} operand" + "s" * (op.arity != 1)
-        raise Violation("S013", parts.position, f"'{op.name}' takes {wanted}, found {len(operands)}")
+        expected = f"{op.arity} operand" + "s" * (op.arity != 1)
+        raise Violation("S013", parts.position, f"'{op.name}' takes {expected}, found {len(operands)}")
     metadata, backend_config, rest = split_annotations(parts.attributes)
     hidden = None
     if wrapped is not None and op.name == "async-start":
@@ -224,7 +229,7 @@ def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionPart
     shape = checked_shape(op, parts.shape, operands, attributes)
     if op.name == "constant":
         immediate = literal_at(shape, *parts.immediate)
-        # A literal is static, and so is the constant, whatever was written.
+        # The shape of a literal is static, and so is the constant's, even if a dynamic one is written.
         shape = immediate.shape
     attributes = resolve_pending(builder, op, shape, attributes, {a.name: a.position for a in rest})
     if hidden is not None:
@@ -236,7 +241,7 @@ def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionPart
 
 
 def _desugared_or_unknown(builder: ModuleBuilder, parts: InstructionParts) -> tuple[OpDef, OpDef | None]:
-    """What an opcode outside the table stands for; one that XLA does not have is kept if the builder is not strict."""
+    """The definition of an opcode outside the table, and the wrapped one of async sugar. Raises Violation if strict."""
     try:
         return desugared_op(parts.opcode, parts.position)
     except Violation as violation:
@@ -246,7 +251,7 @@ def _desugared_or_unknown(builder: ModuleBuilder, parts: InstructionParts) -> tu
         return unknown_op(parts.opcode), None
 
 
-# The end of a transfer is on the channel of what it follows.
+# These must have the same channel as their operand.
 _CHANNEL_DONES = frozenset({"send-done", "recv-done"})
 
 
@@ -256,14 +261,14 @@ def _check_channel(op: OpDef, before: Instruction, attributes: AttributeSet) -> 
     own, others = attributes.get("channel_id"), before.attributes.get("channel_id")
     if own != others:
         raise Violation(
-            "A022", "channel_id", f"'{op.name}' is on channel {own}, '{before.name}' on channel {others}", "give both the same channel_id"
+            "A022", "channel_id", f"'{op.name}' is on channel {own}, but '{before.name}' is on channel {others}", "give both the same channel_id"
         )
 
 
 def _add_hidden_computation(
     builder: ModuleBuilder, hidden: Computation, parts: InstructionParts, metadata: str | None, backend_config: str | None
 ) -> None:
-    """Enters the computation that a sugared start made into the module."""
+    """Completes the computation that `wrapped_start` made, and adds it to the module."""
     root = hidden.root
     shape = checked_shape(root.op, root.shape, root.operands, root.attributes)
     set_field(root, "shape", shape)
@@ -273,7 +278,7 @@ def _add_hidden_computation(
 
 
 def literal_at(shape: Shape, text: str, at: int) -> Any:
-    """The literal in `text`, which stands at offset `at` of the source."""
+    """Parses the literal in `text`, which starts at offset `at` of the source. Raises Violation."""
     try:
         return parse_literal(shape, text)
     except Violation as violation:
@@ -287,5 +292,5 @@ def _parameter_number(builder: ModuleBuilder, parts: InstructionParts) -> int:
         raise Violation("S019", parts.position, f"a parameter number cannot be negative: {number}")
     if number in builder.scope.numbers:
         first = builder.scope.numbers[number]
-        raise Violation("S020", "instruction", f"parameter number {number} is taken by '{first.name}'")
+        raise Violation("S020", "instruction", f"parameter number {number} is already used by '{first.name}'")
     return number

@@ -1,4 +1,4 @@
-"""What one reading of one text carries through Lark: the reader of lines, positions of the last two tokens, and what is being built."""
+"""The state of one parse, which Lark's lexer and callbacks share."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ ATTRIBUTE_TOKENS: dict[str, str] = {}
 
 
 def attribute_tokens() -> dict[str, str]:
-    """For every known attribute name the token of its kind, as the grammar spells it: `dimensions` -> KEY_INTS."""
+    """The token of each known attribute name, which tells its kind of value to the grammar: `dimensions` -> KEY_INTS."""
     if not ATTRIBUTE_TOKENS:
         tables: list[Any] = [MODULE_ATTRIBUTES, COMMON_ATTRIBUTES, *(op.attributes for op in OPS.values())]
         for table in tables:
             for name, spec in table.items():
                 token = _TOKEN_OF_RULE[CODECS[spec.kind].rule]
                 if ATTRIBUTE_TOKENS.setdefault(name, token) != token:
-                    raise ValueError(f"attribute {name} has two kinds of value in the grammar")
+                    raise ValueError(f"attribute '{name}' has two kinds of values, {token} and {ATTRIBUTE_TOKENS[name]}")
     return ATTRIBUTE_TOKENS
 
 
 class _TokenOfRule(dict[str, str]):
-    """The token of a value's rule is the rule's name, but for a few that read better short."""
+    """Tokens by the rule of the value: `KEY_` and the name of the rule, with a few shorter exceptions."""
 
     def __missing__(self, rule: str) -> str:
         return "KEY_" + rule.upper()
@@ -41,7 +41,7 @@ _TOKEN_OF_RULE = _TokenOfRule(
 
 
 class LexerSession:
-    """What the lexer needs to know of a text that is being read, whatever for."""
+    """The lexer's part of the state: the text, and the ends of the last two tokens, `token_end` and `previous_end`."""
 
     __slots__ = ("attribute_tokens", "fast_path", "previous_end", "text", "token_end")
 
@@ -54,7 +54,7 @@ class LexerSession:
 
 
 class ParseSession(LexerSession):
-    """The state of one parse."""
+    """The state of a parse that builds a module."""
 
     __slots__ = ("builder",)
 

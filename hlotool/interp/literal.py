@@ -39,7 +39,7 @@ def literal_array(literal: Literal) -> Array:
         return known
     sizes = tuple(max(size, 0) for size in literal.shape.dimensions)
     array = np.frombuffer(decode(literal), NUMPY_TYPES[literal.shape.element_type]).reshape(sizes)
-    literal.keep_array(array)
+    literal.cache_array(array)
     return array
 
 

@@ -15,12 +15,10 @@ from hlotool.ir.clone import clone_computation
 from hlotool.ir.edit_instructions import InstructionEdits
 from hlotool.ir.header import header_without_parameter
 from hlotool.ir.model import Computation, Instruction, set_field
+from hlotool.opdefs.traits import ANY_SIGNATURE
 from hlotool.record import replace
 
 __all__ = ["Rewriter"]
-
-# Their operands are the parameters of the called computation, in order.
-_PASSES_OPERANDS = frozenset({"call", "fusion"})
 
 
 class Rewriter(InstructionEdits):
@@ -107,7 +105,7 @@ class Rewriter(InstructionEdits):
             raise EditError(f"parameter '{parameter.name}' cannot be erased: it is used")
         number = parameter.immediate
         for caller in self.callers(owner):
-            if caller.op.name not in _PASSES_OPERANDS:
+            if ANY_SIGNATURE not in caller.op.traits:
                 raise EditError(
                     f"parameter '{parameter.name}' cannot be erased: '{caller.name}' ({caller.op.name}) calls '{owner.name}' and needs it"
                 )

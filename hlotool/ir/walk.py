@@ -33,7 +33,7 @@ def instruction_post_order(computation: Computation) -> list[Instruction]:
 
 
 def _called_post_order(root: Computation) -> list[Computation]:
-    """XLA's MakeEmbeddedComputationsList.
+    """XLA's MakeEmbeddedComputationsList, and the root after it.
 
     XLA marks all computations that an instruction calls before it walks the first. So if one of them calls another, the caller comes
     first: a bug of XLA that is visible in its prints, and is kept here.
@@ -54,8 +54,7 @@ def _called_post_order(root: Computation) -> list[Computation]:
                 break
         else:
             stack.pop()
-            if computation is not root or stack:
-                order.append(computation)
+            order.append(computation)
     return order
 
 
@@ -65,9 +64,7 @@ def computation_post_order(module: Module) -> list[Computation]:
     order: dict[Computation, None] = {}
     for computation in module.computations:
         if computation not in called:
-            for callee in _called_post_order(computation):
-                order.setdefault(callee)
-            order.setdefault(computation)
+            order.update(dict.fromkeys(_called_post_order(computation)))
     return list(order)
 
 

@@ -56,7 +56,7 @@ _LAYOUT_ONLY = dict.fromkeys(map(ord, "0123456789.+-eEinfatruls"))
 # An empty array with more inner braces than this is normalized to `,`.
 _MAX_EMPTY_BRACES = 4096
 
-# The finite f32 lie strictly between these doubles: the largest f32 plus half a unit in the last place.
+# Finite parts of c64 lie strictly between these doubles, the first ones beyond the largest f32 on both sides.
 _C64_RANGE = (-(2.0**128 - 2.0**104 + 2.0**75), 2.0**128 - 2.0**104 + 2.0**75)
 
 

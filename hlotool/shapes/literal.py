@@ -26,7 +26,7 @@ class Literal(Record):
     bits (integers sign-extended), and complex numbers as real part and imaginary part.
 
     Literals are equal if they have the same shape and text, or the same shape and bytes; the numbers are not compared. `shape` is the result
-    of `literals.parse.literal_shape`: static except for dimensions written `?`, and without `element_size_in_bits`.
+    of `literal_shape`: static except for dimensions written `?`, and without `element_size_in_bits`.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> Literal(array_shape("f32", (2,)), "{1, 2.5}").elided
@@ -60,7 +60,7 @@ class Literal(Record):
         """The decoded values, cached here by the interpreter; None if it has not decoded them yet."""
         return self._array
 
-    def keep_array(self, array: object) -> None:
+    def cache_array(self, array: object) -> None:
         """Caches the decoded values as `array`."""
         object.__setattr__(self, "_array", array)
 
@@ -125,7 +125,7 @@ def literal_from_bytes(shape: Shape, data: bytes) -> Literal:
     Raises ValueError if `data` does not have the size of the shape.
 
     >>> from hlotool.shapes.shape import array_shape
-    >>> literal_from_bytes(array_shape("s16", (2,)), b"\1\0\2\0").element_count
+    >>> literal_from_bytes(array_shape("s16", (2,)), b"\\1\\0\\2\\0").element_count
     2
     """
     literal = Literal(literal_shape(shape), data=bytes(data))

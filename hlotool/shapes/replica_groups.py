@@ -34,7 +34,7 @@ class ReplicaGroups(Record):
     def text(self) -> str:
         """The text that XLA reads back as these groups."""
         if not self._text:
-            object.__setattr__(self, "_text", self.spell())
+            object.__setattr__(self, "_text", self.to_text())
         return self._text
 
     def __str__(self) -> str:
@@ -44,13 +44,13 @@ class ReplicaGroups(Record):
         """False for `{}`, which means one group of all devices."""
         return bool(self.lists) or self.tile is not None or self.mesh is not None
 
-    def spell(self, *, exact: bool = True) -> str:
+    def to_text(self, *, exact: bool = True) -> str:
         """The text; with `exact=False` as XLA prints it, which does not escape the names of axes."""
         if self.tile is not None:
             return self.tile.text
         if self.mesh is not None:
-            return f"{self.mesh.spell(exact=exact)} {{{self.mesh.spell_axes(self.axes, ',', exact=exact)}}}"
-        return _spell_lists(self.lists)
+            return f"{self.mesh.to_text(exact=exact)} {{{self.mesh.axes_text(self.axes, ',', exact=exact)}}}"
+        return _lists_text(self.lists)
 
     @property
     def group_count(self) -> int:
@@ -90,7 +90,7 @@ class ReplicaGroups(Record):
         else:
             return self.lists
         if min(tile.dimensions) <= 0 or tile.size > MAX_DEVICES or tile.size != tile.device_count or per_group <= 0:
-            raise Violation("P030", "replica_groups", f"{self.text} does not place {tile.device_count} ids in groups of {per_group}")
+            raise Violation("P030", "replica_groups", f"{self.text} does not divide {tile.device_count} ids into groups of {per_group}")
         if self.mesh is not None:
             tile = tile.transposed(sorted(set(range(len(sizes))).difference(grouped)) + grouped)
         ids = iter(tile.device_ids())
@@ -146,7 +146,7 @@ NO_GROUPS = ReplicaGroups()
 """`{}`: one group of all devices."""
 
 
-def _spell_lists(lists: Sequence[Sequence[int]]) -> str:
+def _lists_text(lists: Sequence[Sequence[int]]) -> str:
     return "{" + ",".join("{" + ",".join(map(str, group)) + "}" for group in lists) + "}"
 
 

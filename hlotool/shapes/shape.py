@@ -69,7 +69,7 @@ class Shape(Record):
             object.__setattr__(self, "_text", _text(self, layouts=True))
         return self._text
 
-    def keep_text(self, text: str) -> None:
+    def cache_text(self, text: str) -> None:
         """Caches `text`, for a parser that knows the canonical text already."""
         object.__setattr__(self, "_text", text)
 

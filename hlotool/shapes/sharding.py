@@ -43,7 +43,7 @@ class _Metadata(Protocol):
 
 
 class AxisRef(Record):
-    """An axis of a mesh, by number, or a part of one: `'a':(2)4` has `pre_size` 2 and `size` 4, as in XLA's SubAxisInfo."""
+    """An axis of a mesh, by number, or a part of one: `'a':(2)4` has `pre_size` 2 and `size` 4, as in Shardy's sub-axes."""
 
     axis: int
     pre_size: int = 1
@@ -83,7 +83,7 @@ class AxisRef(Record):
 class Mesh(Record):
     """A mesh of devices with named axes; `devices` is None if the devices are 0, 1, 2, ... in order.
 
-    >>> Mesh(("x", "y"), (2, 4)).spell()
+    >>> Mesh(("x", "y"), (2, 4)).to_text()
     "mesh['x'=2,'y'=4]"
     """
 
@@ -101,14 +101,14 @@ class Mesh(Record):
         """The devices as a tile assignment with a dimension for each axis."""
         return TileAssignment(self.sizes, IotaDevices((self.size,), (0,)) if self.devices is None else self.devices)
 
-    def spell(self, *, exact: bool = True) -> str:
+    def to_text(self, *, exact: bool = True) -> str:
         """The text; with `exact=False` as XLA prints it, which does not escape the names of axes."""
         axes = ",".join(f"{_quote_axis(name, exact)}={size}" for name, size in zip(self.names, self.sizes, strict=True))
         if self.devices is None:
             return f"mesh[{axes}]"
         return f"mesh[{axes}], device_ids=({self.devices.text if isinstance(self.devices, IotaDevices) else integers_text(self.devices)})"
 
-    def spell_axes(self, axes: Iterable[AxisRef], separator: str = ", ", *, exact: bool = True) -> str:
+    def axes_text(self, axes: Iterable[AxisRef], separator: str = ", ", *, exact: bool = True) -> str:
         """The text of a list of axes or parts of axes: `'x', 'y':(1)2`."""
         return separator.join(_quote_axis(self.names[ref.axis], exact) + (f":({ref.pre_size}){ref.size}" if ref.size else "") for ref in axes)
 
@@ -166,11 +166,11 @@ class NamedSharding(Record):
         """The number of parts into which each array dimension is split."""
         return tuple(prod(ref.extent(self.mesh) for ref in dimension.axes) for dimension in self.dimensions)
 
-    def spell(self, *, exact: bool = True) -> str:
+    def to_text(self, *, exact: bool = True) -> str:
         """The text without braces and metadata; with `exact=False` as XLA prints it."""
-        return f"{self.mesh.spell(exact=exact)}, {self._spell_axes(exact)}"
+        return f"{self.mesh.to_text(exact=exact)}, {self._axes_text(exact)}"
 
-    def _spell_axes(self, exact: bool) -> str:
+    def _axes_text(self, exact: bool) -> str:
         if not self.dimensions:
             if not self.replicated and not self.unreduced and not self.manual:
                 return "replicated"
@@ -180,12 +180,12 @@ class NamedSharding(Record):
                 return "manual"
         dimensions = []
         for dimension in self.dimensions:
-            axes = self.mesh.spell_axes(dimension.axes, exact=exact)
+            axes = self.mesh.axes_text(dimension.axes, exact=exact)
             dimensions.append("{" + axes + (", ?" if axes else "?") * dimension.is_open + "}")
         out = ["[" + ", ".join(dimensions) + "]"]
         for name, axes_of_kind in (("replicated=", self.replicated), ("unreduced=" + self.reduction, self.unreduced), ("manual=", self.manual)):
             if axes_of_kind:
-                out.append(name + "{" + self.mesh.spell_axes(axes_of_kind, exact=exact) + "}")
+                out.append(name + "{" + self.mesh.axes_text(axes_of_kind, exact=exact) + "}")
         return ", ".join(out)
 
     def as_tiled(self) -> Sharding:
@@ -249,7 +249,7 @@ class Sharding(Record):
     def text(self) -> str:
         """The text that XLA reads back as this sharding."""
         if not self._text:
-            object.__setattr__(self, "_text", self.spell())
+            object.__setattr__(self, "_text", self.to_text())
         return self._text
 
     def __hash__(self) -> int:
@@ -258,25 +258,25 @@ class Sharding(Record):
             object.__setattr__(self, "_hash", hash(key) or 1)
         return self._hash
 
-    def spell(self, *, exact: bool = True, metadata: bool = True) -> str:
+    def to_text(self, *, exact: bool = True, metadata: bool = True) -> str:
         """The text; with `exact=False` byte for byte as XLA prints it, even where XLA cannot read its own print."""
         if self.is_tuple:
             cached = exact and metadata
-            return "{" + join_elements(element.text if cached else element.spell(exact=exact, metadata=metadata) for element in self.elements) + "}"
+            return "{" + join_elements(element.text if cached else element.to_text(exact=exact, metadata=metadata) for element in self.elements) + "}"
         if not exact and self.tile is not None and self.tile.is_miscounted:
-            return self.completed().spell(exact=False, metadata=metadata)
+            return self.completed().to_text(exact=False, metadata=metadata)
         origins = [value.text for value in self.metadata] if metadata else []
         if self.named is not None or self.kind == "maximal_mesh":
-            text = self.named.spell(exact=exact) if self.named is not None else f"maximal_mesh[device_id={self.device}]"
+            text = self.named.to_text(exact=exact) if self.named is not None else f"maximal_mesh[device_id={self.device}]"
             return "{" + text + (f", metadata={{{', '.join(origins)}}}" if origins else "") + "}"
-        parts = [self._spell_placement(exact)]
+        parts = [self._placement_text(exact)]
         if self.shard_group is not None:
             parts.append(f"{self.shard_group[0]} {self.shard_group[1]}")
         if origins:
             parts.append(f"metadata={origins[0]}" if len(origins) == 1 else f"metadata={{{', '.join(origins)}}}")
         return "{" + " ".join(parts) + "}"
 
-    def _spell_placement(self, exact: bool) -> str:
+    def _placement_text(self, exact: bool) -> str:
         if self.kind == "maximal":
             return f"maximal device={self.device}"
         if self.tile is None:

@@ -57,7 +57,7 @@ class IotaDevices(Record):
     def ids(self) -> tuple[int, ...]:
         """All ids in order. Raises Violation P026 for more than MAX_DEVICES ids, or if `permutation` is not one."""
         if sorted(self.permutation) != list(range(len(self.reshape))) or min(self.reshape) < 0:
-            raise Violation("P026", "sharding", f"{self.text} does not transpose a list of devices")
+            raise Violation("P026", "sharding", f"{self.text} is not a valid iota of devices")
         if self.size > MAX_DEVICES:
             raise Violation("P026", "sharding", f"a list of {self.size} devices is too long to expand")
         strides = _strides(self.reshape)
@@ -71,7 +71,7 @@ class IotaDevices(Record):
         if len(self.reshape) == 1:
             return iota_devices(dimensions, order)
         if prod(dimensions) != self.size or min(*self.reshape, *dimensions) <= 0:
-            raise Violation("P026", "sharding", f"{self.size} devices for {prod(dimensions)} tiles")
+            raise Violation("P026", "sharding", f"the iota has {self.size} devices, but there are {prod(dimensions)} tiles")
         pieces: dict[int, list[int]] = {dimension: [] for dimension in self.permutation}
         parts: list[list[tuple[int, int]]] = []
         remaining = [(dimension, self.reshape[dimension]) for dimension in reversed(self.permutation)]
@@ -188,7 +188,7 @@ class TileAssignment(Record):
         if not isinstance(self.devices, IotaDevices):
             return self.devices[: self.size] + (0,) * (self.size - len(self.devices))
         if self.devices.size != self.size:
-            raise Violation("P026", "sharding", f"{self.devices.size} devices for {self.size} tiles")
+            raise Violation("P026", "sharding", f"the iota has {self.devices.size} devices, but there are {self.size} tiles")
         return self.devices.ids()
 
     def with_dimensions(self, dimensions: Iterable[int]) -> TileAssignment:

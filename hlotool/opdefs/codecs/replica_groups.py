@@ -59,7 +59,7 @@ def write_replica_groups(value: ReplicaGroups, style: WriteStyle) -> str:
         return value.as_lists().text
     if style.without_subaxes:
         value = value.without_subaxes()
-    return value.text if style.exact else value.spell(exact=False)
+    return value.text if style.exact else value.to_text(exact=False)
 
 
 codec("ReplicaGroups", "replica_groups", write_replica_groups)

@@ -259,7 +259,7 @@ def build_mesh(mesh: Mesh, written: WrittenDevices | None) -> Mesh:
         return mesh if len(iota.reshape) == 1 else replace(mesh, devices=iota)
     devices = written.devices
     if len(devices) != mesh.size:
-        raise Violation("P039", written.at, f"{mesh.spell()} has {mesh.size} devices, but device_ids lists {len(devices)}")
+        raise Violation("P039", written.at, f"{mesh.to_text()} has {mesh.size} devices, but device_ids lists {len(devices)}")
     if sorted(devices) != list(range(len(devices))):
         raise Violation("P039", written.at, f"device_ids must list each number from 0 to {len(devices) - 1} once")
     if devices == tuple(range(len(devices))):
@@ -303,7 +303,7 @@ def _resolve_axis(mesh: Mesh, numbers: dict[str, int], written: WrittenAxis) -> 
     if axis < 0 and len(name) <= 20 and _INDEX.fullmatch(name):
         axis = int(name)
     if not 0 <= axis < len(mesh.sizes):
-        raise Violation("P039", at, f"axis '{name}' is not in {mesh.spell()}")
+        raise Violation("P039", at, f"axis '{name}' is not in {mesh.to_text()}")
     if written.size is None:
         return AxisRef(axis)
     pre_size, size = integer(written.pre_size), integer(written.size)
@@ -322,10 +322,10 @@ def check_axes(mesh: Mesh, lists: Sequence[Sequence[tuple[AxisRef, int]]]) -> No
         for ref, at in axes:
             others = used.setdefault(ref.axis, [])
             if not all(ref.can_coexist(other) for other in others):
-                raise Violation("P039", at, f"axis {mesh.spell_axes([ref])} is used twice or overlaps another part")
+                raise Violation("P039", at, f"axis {mesh.axes_text([ref])} is used twice or overlaps another part")
             if before is not None and before.can_join(ref):
                 raise Violation(
-                    "P039", at, f"{mesh.spell_axes([before, ref])} must be written as one part, {mesh.spell_axes([_joined(mesh, before, ref)])}"
+                    "P039", at, f"{mesh.axes_text([before, ref])} must be written as one part, {mesh.axes_text([_joined(mesh, before, ref)])}"
                 )
             others.append(ref)
             before = ref
@@ -424,7 +424,7 @@ def write_sharding(value: Sharding, style: WriteStyle) -> str:
     """The text of the sharding, without `sharding=`."""
     if style.exact and style.metadata:
         return value.text
-    return value.spell(exact=style.exact, metadata=style.metadata)
+    return value.to_text(exact=style.exact, metadata=style.metadata)
 
 
 codec("Sharding", "sharding", write_sharding)

@@ -42,7 +42,9 @@ def build_window(children: list[Any]) -> tuple[WindowDimension, ...]:
     sizes = fields.get("size=", ())
     for key, values in fields.items():
         if len(values) != len(sizes):
-            raise Violation("S017", children[0][0].start_pos, f"'{key}' has {len(values)} dimensions, 'size=' has {len(sizes)}")
+            raise Violation(
+                "S017", children[0][0].start_pos, f"'{key}' and 'size=' must have the same number of dimensions, got {len(values)} and {len(sizes)}"
+            )
     ones, zeros = (1,) * len(sizes), (0,) * len(sizes)
     return tuple(
         WindowDimension(size, stride, pad[0], pad[1], rhs, lhs, bool(reversal))

@@ -136,7 +136,7 @@ class LineFormatter(RunReader):
         verbatim: VerbatimRanges | None = writer.verbatim or None
         indent = "  " * writer.block.level
         # Where the current run of unchanged lines starts; -1 outside of one.
-        unchanged = -1
+        unchanged_start = -1
         end = line_start = position
         while True:
             line = match(text, line_start)
@@ -145,7 +145,7 @@ class LineFormatter(RunReader):
                 line = match(text, after) if after > line_start and text[after : after + 1] != "}" else None
                 if line is None:
                     break
-                unchanged = self._copy_unchanged(unchanged, end)
+                unchanged_start = self._copy_unchanged(unchanged_start, end)
             space, root, percent, name, head, references, others, attribute_text, metadata, config, trailing = line.groups()
             start = line.end(1)
             try:
@@ -163,20 +163,20 @@ class LineFormatter(RunReader):
             written = references if references is not None else others
             is_changed = formatted_head != head or operands != written or formatted != attribute_text
             if verbatim is not None and verbatim.overlaps(start, stop):
-                unchanged = self._copy_unchanged(unchanged, end)
+                unchanged_start = self._copy_unchanged(unchanged_start, end)
                 writer.item(start, stop, "")
             elif is_changed or space != indent or self._too_long(stop - line.start()):
-                unchanged = self._copy_unchanged(unchanged, end)
+                unchanged_start = self._copy_unchanged(unchanged_start, end)
                 opening = f"(%{operands})" if references is not None else f"({operands})"
                 tail = (f", metadata={metadata}" if metadata is not None else "") + (f", backend_config={config}" if config is not None else "")
                 writer.item(start, stop, f"{root or ''}{percent}{name} = {formatted_head}{opening}{formatted}{tail}")
-            elif unchanged < 0:
+            elif unchanged_start < 0:
                 same_line = writer.write_gap(start, stop)
-                unchanged = start if same_line else line.start()
+                unchanged_start = start if same_line else line.start()
             end, line_start = stop, line.end()
             if trailing != ending or text[line_start - 1 : line_start] != "\n":
-                unchanged = self._copy_unchanged(unchanged, end)
-        self._copy_unchanged(unchanged, end)
+                unchanged_start = self._copy_unchanged(unchanged_start, end)
+        self._copy_unchanged(unchanged_start, end)
         return end
 
     def _too_long(self, length: int) -> bool:

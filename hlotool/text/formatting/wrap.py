@@ -23,8 +23,8 @@ _RAW = frozenset({"KEY_BACKEND_CONFIG", "KEY_FRONTEND_ATTRIBUTES"})
 def wrapped(text: str, indent: str, width: int, newline: str) -> str:
     """Breaks an instruction into lines of at most `width` characters where its commas allow it.
 
-    `text` is the instruction and the result its lines, both without the first `indent`. Among the commas that fit on a line, it ends at the
-    last one inside the fewest brackets. Lines that start inside brackets are indented further.
+    `text` is the instruction and the result its lines, both without the first `indent`. Of the commas that fit on a line, it is
+    broken after the last one of those inside the fewest brackets. Lines that start inside brackets are indented further.
 
     >>> print(wrapped("ROOT r = f32[2] add(first, second), metadata={op_name='sum'}", "  ", 44, chr(10)))
     ROOT r = f32[2] add(first, second),

@@ -21,7 +21,7 @@ from hlotool.shapes.shape import Shape, compatible
 from hlotool.shapes.strings import is_raw_dict, unquote
 from hlotool.text.parse.attributes import backend_config_text, has_pending, resolve_pending
 from hlotool.text.parse.builder import ModuleBuilder, Scope
-from hlotool.text.parse.instructions import checked_shape
+from hlotool.text.parse.instructions import checked_shape, needs_operands
 from hlotool.text.parse.runs import RunReader
 from hlotool.text.parse.segments import NeedsGrammar, SegmentCache
 from hlotool.text.parse.session import ParseSession
@@ -31,8 +31,6 @@ __all__ = ["FastPath"]
 
 # Extra work for a head (shape and opcode): none, a parameter number, a literal, or a check of the shape.
 _PLAIN, _PARAMETER, _CONSTANT, _CHECKED = range(4)
-# Opcodes whose checks use more of their operands than the shapes.
-_SLOW = frozenset({"async-start", "async-update", "async-done", "send-done", "recv-done"})
 # Shape, opcode, arity, attribute sets by text and whether each is pending, extra work, and whether the text is spelled as printed.
 Head = tuple[Shape | None, OpDef, int, Memo[str, tuple[AttributeSet, bool]], int, bool]
 
@@ -131,7 +129,7 @@ class FastPath(RunReader):
     def _head(self, text: str) -> Head:
         shape_text, _, opcode = text.rpartition(" ")
         op = OPS.get(opcode)
-        if op is None or opcode in _SLOW:
+        if op is None or needs_operands(op):
             raise NeedsGrammar
         shape = self.segments.shapes[shape_text] if shape_text else None
         memo = self.attribute_memos.get(opcode)

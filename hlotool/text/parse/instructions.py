@@ -29,7 +29,7 @@ from hlotool.text.parse.builder import ModuleBuilder
 from hlotool.text.parse.lexer import entry_start, shape_before
 from hlotool.text.source.places import parse_place
 
-__all__ = ["InstructionParts", "Reference", "add_instruction", "checked_shape", "literal_at"]
+__all__ = ["InstructionParts", "Reference", "add_instruction", "checked_shape", "literal_at", "needs_operands"]
 
 
 class Reference:
@@ -220,10 +220,10 @@ def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionPart
         attributes = make_attributes(builder, op, rest, parts.position)
         if op.name == "async-start":
             annotate_wrapped(builder.module.notes, attributes, metadata, backend_config)
-        elif op.name in ("async-update", "async-done"):
+        elif "async-start" in (op.update_of, op.done_of):
             attributes = continuation_attributes(parts.opcode, operands, attributes, wrapped, parts.position)
             annotate_root(builder.module.notes, attributes["calls"], attributes, metadata, backend_config)
-        elif op.name in _CHANNEL_DONES:
+        elif _ends_transfer(op):
             _check_channel(op, operands[0], attributes)
     immediate: Any = _parameter_number(builder, parts) if op.name == "parameter" else None
     shape = checked_shape(op, parts.shape, operands, attributes)
@@ -251,11 +251,18 @@ def _desugared_or_unknown(builder: ModuleBuilder, parts: InstructionParts) -> tu
         return unknown_op(parts.opcode), None
 
 
-# These must have the same channel as their operand.
-_CHANNEL_DONES = frozenset({"send-done", "recv-done"})
+def needs_operands(op: OpDef) -> bool:
+    """Whether the checks of an opcode use more of its operands than the shapes."""
+    return "async-start" in (op.name, op.update_of, op.done_of) or _ends_transfer(op)
+
+
+def _ends_transfer(op: OpDef) -> bool:
+    """Whether the opcode completes a transfer, and so must have the channel of its operand."""
+    return op.done_of is not None and "channel_id" in op.attributes
 
 
 def _check_channel(op: OpDef, before: Instruction, attributes: AttributeSet) -> None:
+    """Checks that the end of a transfer has the channel of its operand. Raises Violation."""
     if "channel_id" not in before.op.attributes:
         return
     own, others = attributes.get("channel_id"), before.attributes.get("channel_id")

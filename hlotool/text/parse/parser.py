@@ -71,7 +71,7 @@ def parse_all(text: str | bytes, filename: str = "<string>", *, strict: bool = T
 
     Raises ParseError with the errors of all modules.
 
-    >>> [module.name for module in parse_all("a { ROOT p = f32[] parameter(0) }\n// -----\nb { ROOT p = f32[] parameter(0) }")]
+    >>> [module.name for module in parse_all("a { ROOT p = f32[] parameter(0) }\\n// -----\\nb { ROOT p = f32[] parameter(0) }")]
     ['module_a', 'module_b']
     """
     modules: list[Module] = []

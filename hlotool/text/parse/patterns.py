@@ -8,8 +8,9 @@ repetitions that could backtrack, so that a line that does not match fails in on
 from __future__ import annotations
 
 import re
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
+from hlotool.memo import cached_property
 from hlotool.text.parse.driver import shared_parser
 from hlotool.text.source.trivia import TRIVIA
 

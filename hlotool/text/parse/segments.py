@@ -63,7 +63,7 @@ class SegmentCache:
             except Violation:
                 return self._read("shape", text)  # type: ignore[no-any-return]
             if plain[3] is not None or not plain[2]:
-                shape.keep_text(text)
+                shape.cache_text(text)
             return shape
         if text.startswith("(") and "(" not in text[1:]:
             try:

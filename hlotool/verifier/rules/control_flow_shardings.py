@@ -55,9 +55,9 @@ def _differing(code: str, parts: list[Part]) -> Iterator[Finding]:
 
 
 def _brief(sharding: Sharding) -> str:
-    return f"a tuple of {len(sharding.elements)} shardings" if sharding.is_tuple else sharding.spell(metadata=False)
+    return f"a tuple of {len(sharding.elements)} shardings" if sharding.is_tuple else sharding.to_text(metadata=False)
 
 
 def _placement(sharding: Sharding) -> str:
     """What a sharding says, apart from where in a program it comes from."""
-    return sharding.spell(metadata=False)
+    return sharding.to_text(metadata=False)

@@ -5,6 +5,7 @@ Names are resolved on first use, so that importing the package costs nothing and
 
 from __future__ import annotations
 
+from _thread import RLock
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,7 @@ _HOMES = {
     "VerifyModes": "hlotool.opdefs.modes",
     "verify": "hlotool.verifier.engine",
 }
+_IMPORTING = RLock()
 __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604
 
 
@@ -61,11 +63,13 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'hlotool' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
+    # One thread at a time: where several import parts of a package at once, Python lets them see modules that are half made.
+    with _IMPORTING:
+        value = getattr(import_module(home), name)
+        if name == "parse":
+            # With the parser and not at the first print: what is parsed is printed, and all calls shall take the same time.
+            import_module(_HOMES["to_text"])
     globals()[name] = value
-    if name == "parse":
-        # With the parser and not at the first print: what is parsed is printed, and all calls shall take the same time.
-        import_module(_HOMES["to_text"])
     return value
 
 

@@ -3,19 +3,58 @@
 from __future__ import annotations
 
 import gc
+import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 __all__ = ["no_garbage_collection"]
 
 
+class _Pause:
+    """How many threads have paused the collector, which is one for the whole process: the last of them turns it on again."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.holders = 0
+        self.was_enabled = False
+
+    def begin(self) -> None:
+        with self.lock:
+            if self.holders == 0:
+                self.was_enabled = gc.isenabled()
+                gc.disable()
+            self.holders += 1
+
+    def end(self) -> None:
+        with self.lock:
+            self.holders -= 1
+            if self.holders == 0 and self.was_enabled:
+                gc.enable()
+
+    def after_fork(self) -> None:
+        """In a forked process the other threads are gone, with the lock that one of them may have held."""
+        self.lock = threading.Lock()
+        if self.holders and self.was_enabled:
+            gc.enable()
+        self.holders = 0
+
+
+_pause = _Pause()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pause.after_fork)
+
+
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Parsing and verifying make no cyclic garbage worth collecting, and collections would take a third of their time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
+    """Parsing and verifying make no cyclic garbage worth collecting, and collections would take a third of their time.
+
+    >>> with no_garbage_collection():
+    ...     gc.isenabled()
+    False
+    """
+    _pause.begin()
     try:
         yield
     finally:
-        if was_enabled:
-            gc.enable()
+        _pause.end()

@@ -29,9 +29,9 @@ def coverage(paths: Iterable[str]) -> Iterator[str]:
     """Opcodes and attributes that occur in the texts and are not in the op table: one line each, the most frequent first."""
     seen: dict[str, list[Diagnostic]] = {}
     for path in paths:
-        for found in _diagnostics(path):
-            if found.code in _UNKNOWN:
-                seen.setdefault(found.message, []).append(found)
+        for diagnostic in _diagnostics(path):
+            if diagnostic.code in _UNKNOWN:
+                seen.setdefault(diagnostic.message, []).append(diagnostic)
     for message, places in sorted(seen.items(), key=lambda item: (-len(item[1]), item[0])):
         first = places[0]
         yield f"{len(places):>6}  {message}  ({first.filename}:{first.line})"
@@ -39,7 +39,7 @@ def coverage(paths: Iterable[str]) -> Iterator[str]:
 
 def _diagnostics(path: str) -> list[Diagnostic]:
     try:
-        return [found for module in parse_all(read_text(path), path, strict=False) for found in module.diagnostics]
+        return [diagnostic for module in parse_all(read_text(path), path, strict=False) for diagnostic in module.diagnostics]
     except ParseError as error:
         return error.diagnostics
 

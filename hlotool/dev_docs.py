@@ -1,4 +1,4 @@
-"""Makes `docs/rules` and `docs/ops` of the code: tables, docstrings, op definitions, and the cases that test the rules.
+"""Generates `docs/rules` and `docs/ops` from the code: tables, docstrings, op definitions, and the cases that test the rules.
 
 What it says of a rule or an opcode is gathered by `verifier.explanations`; run it with `python -m hlotool.dev docs`.
 """
@@ -13,24 +13,21 @@ from pathlib import Path
 from sys import modules
 
 from hlotool.cli.explain import op_markdown, rule_markdown
-from hlotool.codes import CODE_NAMES
+from hlotool.codes import CODE_NAMES, FAMILIES
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
-from hlotool.verifier.explanations import FAMILIES, explain_op, explain_rule
+from hlotool.verifier.explanations import explain_op, explain_rule
 
 __all__ = ["pages", "stale", "write"]
 
 _PACKAGE = Path(__file__).parent
 _ROOT = _PACKAGE.parent
-_MADE = "<!-- Made by `python -m hlotool.dev docs`; edit the code that it is made of. -->\n"
-_FILES = {
-    "S": "structure", "T": "types", "L": "layouts", "C": "calls", "A": "async", "P": "parallelism", "M": "module", "R": "running", "W": "warnings",
-}  # fmt: skip
+_HEADER = "<!-- Made by `python -m hlotool.dev docs`; edit the code that it is made of. -->\n"
 _CODE = re.compile(r"\"([STLCAPMRW]\d{3})\"")
 _SEPARATOR = "// -----\n"
 _EXPECTED = re.compile(r"[ \t]*// error(@[+-]\d+)?: ([A-Z]\d{3}(?:, [A-Z]\d{3})*)[^\n]*")
 # These name codes without finding anything.
-_TABLES = ("codes.py", "summaries.py", "presets.py", "selection.py", "fixing.py", "explanations.py")
+_TABLES = ("codes.py", "presets.py", "selection.py", "fixing.py", "explanations.py")
 # Longer examples show little.
 _MOST_LINES = 24
 
@@ -43,9 +40,9 @@ def pages() -> dict[str, str]:
 def stale() -> list[str]:
     """The pages that are not what the code says, or that nothing stands after any more."""
     wanted = pages()
-    found = {path.relative_to(_ROOT).as_posix() for folder in ("rules", "ops") for path in (_ROOT / "docs" / folder).glob("*.md")}
-    differing = [name for name, text in wanted.items() if name not in found or (_ROOT / name).read_text(encoding="utf-8") != text]
-    return sorted({*differing, *(found - wanted.keys())})
+    present = {path.relative_to(_ROOT).as_posix() for folder in ("rules", "ops") for path in (_ROOT / "docs" / folder).glob("*.md")}
+    differing = [name for name, text in wanted.items() if name not in present or (_ROOT / name).read_text(encoding="utf-8") != text]
+    return sorted({*differing, *(present - wanted.keys())})
 
 
 def write() -> list[str]:
@@ -66,16 +63,16 @@ def write() -> list[str]:
 
 def _rule_pages() -> Iterator[tuple[str, str]]:
     checked = _checked_codes()
-    index = [_MADE, "# Rules\n", "What `hlotool verify` reports, by the letter of the codes. `hlotool explain CODE` says the same on a terminal.\n"]
+    index = [_HEADER, "# Rules\n", "What `hlotool verify` reports, by the letter of the codes. `hlotool explain CODE` says the same on a terminal.\n"]
     index.append("| codes | | rules |\n|---|---|---|")
-    for letter, what in FAMILIES.items():
+    for letter, (title, page) in FAMILIES.items():
         codes = [code for code in CODE_NAMES if code[0] == letter]
-        index.append(f"| {letter} | [{what}]({_FILES[letter]}.md) | {len(codes)} |")
-        parts = [f"{_MADE}\n# {letter}: {what}\n"]
+        index.append(f"| {letter} | [{title}]({page}.md) | {len(codes)} |")
+        parts = [f"{_HEADER}\n# {letter}: {title}\n"]
         for code in codes:
             note = "" if code in checked or letter == "R" else "\nNot checked yet.\n"
             parts.append(rule_markdown(explain_rule(code), note + _example(code)))
-        yield f"docs/rules/{_FILES[letter]}.md", "\n".join(parts)
+        yield f"docs/rules/{page}.md", "\n".join(parts)
     yield "docs/rules/README.md", "\n".join(index) + "\n"
 
 
@@ -91,8 +88,8 @@ def _example(code: str) -> str:
     if not path.exists():
         return ""
     for case in path.read_text(encoding="utf-8").split(_SEPARATOR):
-        found = _EXPECTED.search(case)
-        if found and code in found[2] and found[1] is None and case.count("\n") <= _MOST_LINES:
+        expected = _EXPECTED.search(case)
+        if expected and code in expected[2] and expected[1] is None and case.count("\n") <= _MOST_LINES:
             shown = _EXPECTED.sub(lambda m: f" // {m[2]}", case).strip("\n")
             return f"\n```hlo\n{shown}\n```\n"
     return ""
@@ -106,7 +103,7 @@ def _op_pages() -> Iterator[tuple[str, str]]:
     for op in OPS.values():
         families.setdefault(_family(op), []).append(op)
     index = [
-        _MADE,
+        _HEADER,
         "# Opcodes\n",
         "What `hlotool explain OPCODE` says, by the file in which an opcode is defined.\n",
         "| page | opcodes |\n|---|---|",
@@ -114,7 +111,7 @@ def _op_pages() -> Iterator[tuple[str, str]]:
     for family, ops in sorted(families.items()):
         index.append(f"| [{family}]({family}.md) | {', '.join(op.name for op in ops)} |")
         summary = (getdoc(modules[f"hlotool.opdefs.{family}"]) or "").partition("\n")[0]
-        parts = [f"{_MADE}\n# {family.replace('_', ' ').capitalize()}\n\n{summary}\n", *(op_markdown(explain_op(op)) for op in ops)]
+        parts = [f"{_HEADER}\n# {family.replace('_', ' ').capitalize()}\n\n{summary}\n", *(op_markdown(explain_op(op)) for op in ops)]
         yield f"docs/ops/{family}.md", "\n".join(parts)
     yield "docs/ops/README.md", "\n".join(index) + "\n"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -21,6 +22,10 @@ __all__ = [
     "Violation",
     "nearest",
 ]
+
+# Of words that `nearest` compares: longer ones are no misspelled names. With less similarity it guesses more than it knows.
+_MAX_WORD = 64
+_LEAST_SIMILARITY = 0.7
 
 
 class Source:
@@ -189,30 +194,14 @@ class Violation(Exception):
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """The candidate with the smallest edit distance to a misspelled word; None if more than a third of the word would have to change.
-
-    Case does not matter. Not done by difflib, which takes 3 ms to import.
+    """The candidate that was probably meant: the most similar one, if most of the word is right; case does not matter.
 
     >>> nearest("tranpose", ["transpose", "reverse"])
     'transpose'
     """
-    word = word.lower()[:64]
-    best, limit = None, max(1, len(word) // 3)
+    by_word: dict[str, str] = {}
     for candidate in candidates:
-        if abs(len(candidate) - len(word)) <= limit:
-            distance = _edit_distance(word, candidate.lower(), limit)
-            if distance <= limit and (best is None or distance < limit):
-                best, limit = candidate, distance
-    return best
-
-
-def _edit_distance(first: str, second: str, limit: int) -> int:
-    """The Levenshtein distance, or `limit` + 1 if it is greater than `limit`."""
-    row = list(range(len(second) + 1))
-    for i, a in enumerate(first, 1):
-        previous, row[0] = row[0], i
-        for j, b in enumerate(second, 1):
-            previous, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, previous + (a != b))
-        if min(row) > limit:
-            return limit + 1
-    return row[-1]
+        by_word.setdefault(candidate.lower(), candidate)
+    # Loaded where a message needs it: it would cost every start 3 ms.
+    matches = import_module("difflib").get_close_matches(word.lower()[:_MAX_WORD], by_word, n=1, cutoff=_LEAST_SIMILARITY)
+    return by_word[matches[0]] if matches else None

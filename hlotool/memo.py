@@ -1,11 +1,11 @@
-"""A dictionary that computes missing values."""
+"""Values that are computed once: by key in a dictionary, and as attributes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar, overload
 
-__all__ = ["Memo"]
+__all__ = ["Memo", "cached_property"]
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -24,4 +24,39 @@ class Memo(dict[Key, Value], Generic[Key, Value]):
 
     def __missing__(self, key: Key) -> Value:
         value = self[key] = self.make(key)
+        return value
+
+
+class cached_property(Generic[Value]):  # noqa: N801  # called like the one that it replaces
+    """An attribute that is computed when it is first read, as `functools.cached_property` of Python 3.12.
+
+    That of Python 3.11 holds a lock while it computes, one for all instances: threads wait for each other, and a process forked meanwhile waits
+    forever. Here two threads may compute the same value.
+
+    >>> class Circle:
+    ...     radius = 2
+    ...     @cached_property
+    ...     def area(self):
+    ...         return 3 * self.radius**2
+    >>> circle = Circle()
+    >>> circle.area, vars(circle)
+    (12, {'area': 12})
+    """
+
+    def __init__(self, compute: Callable[[Any], Value]) -> None:
+        self.compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Value: ...
+    def __get__(self, instance: object | None, owner: type | None = None) -> Self | Value:
+        if instance is None:
+            return self
+        # From now on the attribute is found in the instance, before this.
+        value = instance.__dict__[self.name] = self.compute(instance)
         return value

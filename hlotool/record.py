@@ -7,18 +7,25 @@ hlotool, every start of the command line would take longer than reading a small 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import Field
 from operator import attrgetter
 from typing import Any, ClassVar, TypeVar, dataclass_transform
+
+from hlotool.options import METADATA, Option
 
 __all__ = ["Record", "replace"]
 
 
 @dataclass_transform(frozen_default=True)
 class _RecordType(type):
-    """Makes slots from annotated fields. Fields that begin with an underscore are caches, which the constructor does not accept."""
+    """Makes slots from annotated fields. Fields that begin with an underscore are caches, which the constructor does not accept.
+
+    A default may be an `option`, which is then found in `_options`.
+    """
 
     _fields: tuple[str, ...]
     _defaults: dict[str, Any]
+    _options: dict[str, Option]
     _values: attrgetter[Any]
     _setters: tuple[Callable[[Any, Any], None], ...]
     # By the number of positional arguments: the values of all other fields and caches, or None if one has no default.
@@ -29,6 +36,10 @@ class _RecordType(type):
         defaults = {field: namespace.pop(field) for field in annotations if field in namespace}
         namespace["__slots__"] = tuple(annotations)
         cls = super().__new__(mcs, name, bases, namespace)
+        cls._options = {}
+        for field, default in defaults.items():
+            if isinstance(default, Field):
+                defaults[field], cls._options[field] = default.default, default.metadata[METADATA]
         cls._fields = tuple(field for field in annotations if not field.startswith("_"))
         cls._defaults = defaults
         caches = tuple(field for field in annotations if field.startswith("_"))

@@ -9,20 +9,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hlotool.analysis.callgraph import Call
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.opdefs.traits import CONTROL_FLOW, IDENTITY
 from hlotool.shapes.shape import subshape
 
-__all__ = ["CONTINUED_BY", "AsyncFlow", "written_opcode"]
-
-CONTINUED_BY = ("async-update", "async-done")
-"""Opcodes that take over the value of an async-start or async-update."""
+__all__ = ["AsyncFlow", "continues", "written_opcode"]
 
 Users = Callable[[Computation], Mapping[Instruction, Sequence[Instruction]]]
 Path = tuple[int, ...]
 _Carrier = tuple[Computation, Instruction, Path]
 
-# They give their operand, or one of them, unchanged.
-_UNCHANGED = frozenset({"opt-barrier", "copy", "custom-call", "domain"})
-_LEFT_BY_RETURN = frozenset({"while", "call", "conditional"})
+
+def continues(x: Instruction) -> bool:
+    """Whether an instruction takes over the value of an async-start or async-update.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> text = "ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) ROOT d = f32[4] abs-done(s) }"
+    >>> [continues(x) for x in parse(text).entry.instructions]
+    [False, False, True]
+    """
+    return x.op.update_of is not None or x.op.done_of == "async-start"
 
 
 class AsyncFlow:
@@ -53,7 +58,7 @@ class AsyncFlow:
                 continue
             seen.add((x, path))
             yield inside, x
-            if x is not start and x.op.name in CONTINUED_BY:
+            if x is not start and continues(x):
                 continue
             for user in self._takers(inside, x, path):
                 pending.extend(self._passed_to(inside, user, x, path))
@@ -84,7 +89,8 @@ class AsyncFlow:
     def _passed_to(self, inside: Computation, user: Instruction, x: Instruction, path: Path) -> Iterator[_Carrier]:
         """What holds the value after `user` took `x`, which has it at `path`."""
         opcode = user.op.name
-        if opcode in CONTINUED_BY or opcode in _UNCHANGED:
+        # Of custom calls, those that mark a value give it back.
+        if continues(user) or IDENTITY in user.op.traits or opcode == "custom-call":
             yield inside, user, path
         elif opcode == "tuple":
             yield from ((inside, user, (k, *path)) for k in self._places_in(user, x))
@@ -103,7 +109,7 @@ class AsyncFlow:
 
     def _returned_to(self, inside: Computation, path: Path) -> Iterator[_Carrier]:
         for outside, caller in self.callers.get(inside, ()):
-            if caller.op.name in _LEFT_BY_RETURN:
+            if CONTROL_FLOW in caller.op.traits:
                 yield outside, caller, path
             if caller.op.name == "while" and inside.parameters:
                 yield inside, inside.parameters[0], path

@@ -6,9 +6,23 @@ Facts of one instruction and its module's header; nothing here judges them.
 from __future__ import annotations
 
 from hlotool.ir.model import Instruction, Module
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.traits import COLLECTIVE
 from hlotool.shapes.replica_groups import NO_GROUPS, ReplicaGroups
 
-__all__ = ["CROSS_BOTH", "CROSS_PARTITION", "CROSS_REPLICA", "FLATTENED", "group_mode", "group_size", "groups_of", "ids_of_mode"]
+__all__ = [
+    "CROSS_BOTH",
+    "CROSS_PARTITION",
+    "CROSS_REPLICA",
+    "FLATTENED",
+    "group_mode",
+    "group_size",
+    "groups_of",
+    "ids_of_mode",
+    "is_grouped",
+    "permutes",
+    "reduces",
+]
 
 CROSS_REPLICA, CROSS_PARTITION, CROSS_BOTH, FLATTENED = "replicas", "partitions", "replicas of all partitions", "devices"
 
@@ -19,6 +33,26 @@ _WRITTEN = {
     "flattened_id": FLATTENED,
 }
 """What the attribute `mode` says, which stands in for what the others would mean."""
+
+
+def is_grouped(op: OpDef) -> bool:
+    """Whether an opcode is a collective of groups of devices."""
+    return COLLECTIVE in op.traits and "replica_groups" in op.attributes
+
+
+def permutes(op: OpDef) -> bool:
+    """Whether an opcode is a collective in which single devices send to single devices."""
+    return COLLECTIVE in op.traits and "source_target_pairs" in op.attributes
+
+
+def reduces(op: OpDef) -> bool:
+    """Whether an opcode is a collective that combines what the devices give.
+
+    >>> from hlotool.opdefs.table import OPS
+    >>> [name for name in OPS if reduces(OPS[name])]
+    ['all-reduce', 'all-reduce-start', 'reduce-scatter']
+    """
+    return COLLECTIVE in op.traits and "to_apply" in op.attributes
 
 
 def groups_of(x: Instruction) -> ReplicaGroups:

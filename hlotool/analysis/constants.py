@@ -1,21 +1,16 @@
-"""What constants hold, as far as a rule needs to know: one number, or one number in every place.
+"""How constants are spelled, as far as a rule needs to know: one number, or one number in every place.
 
-Folds nothing: values pass only through instructions that spread or reinterpret a shape.
+What value an instruction has, constant or not, is known by `analysis.simplify`.
 """
 
 from __future__ import annotations
 
-from hlotool.ir.model import Instruction
 from hlotool.literals.data import element_tokens
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.literal import Literal
 
-__all__ = ["number_of", "uniform_spelling", "uniform_value"]
+__all__ = ["number_of", "uniform_spelling"]
 
-_SPREADING = frozenset({"broadcast", "reshape", "bitcast", "copy"})
-# Rules ask for every user of a constant, and nobody spreads a number over a longer way or writes it out as often.
-_MOST_STEPS = 16
-_LONGEST = 10_000
 _WORDS = {"true": 1, "false": 0}
 
 
@@ -67,22 +62,3 @@ def _uniform_data(literal: Literal) -> str | None:
     if data != data[:size] * count:
         return None
     return str(int.from_bytes(data[:size], "little", signed=ELEMENT_TYPES[literal.shape.element_type].kind == "signed"))
-
-
-def uniform_value(x: Instruction) -> float | int | None:
-    """The number that every element of the result is, where that follows from one constant.
-
-    >>> from hlotool.text.parse.parser import parse
-    >>> module = parse("ENTRY e { z = f32[] constant(0.5) ROOT b = f32[4] broadcast(z), dimensions={} }")
-    >>> uniform_value(module.entry.root)
-    0.5
-    """
-    for _ in range(_MOST_STEPS):
-        if x.op.name not in _SPREADING or not x.operands:
-            break
-        x = x.operands[0]
-    literal = x.literal
-    if literal is None or len(literal.text) > _LONGEST:
-        return None
-    spelled = uniform_spelling(literal)
-    return None if spelled is None else number_of(spelled)

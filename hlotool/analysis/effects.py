@@ -1,22 +1,15 @@
 """Which instructions do more than compute a value, so that nobody may drop, repeat or share them.
 
-As XLA's HasSideEffect, with what starts and ends asynchronous work; nothing here judges.
+As XLA's HasSideEffect, with what begins, continues and ends asynchronous work; nothing here judges.
 """
 
 from __future__ import annotations
 
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.traits import EFFECT
 
-__all__ = ["computations_with_effects", "has_effect"]
-
-_EFFECTS = frozenset(
-    "send send-done recv recv-done rng rng-get-and-update-state infeed outfeed all-reduce-start all-reduce-done all-gather-start all-gather-done"
-    " collective-permute-start collective-permute-done async-start async-update async-done copy-start copy-done domain".split()
-)
-_COLLECTIVES = frozenset(
-    "all-gather all-reduce all-to-all collective-broadcast collective-permute ragged-all-to-all reduce-scatter partition-id replica-id".split()
-)
-_MAY_HAVE_EFFECTS = _EFFECTS | _COLLECTIVES | {"custom-call"}
+__all__ = ["computations_with_effects", "has_effect", "has_own_effect"]
 
 
 def computations_with_effects(module: Module) -> set[Computation]:
@@ -27,14 +20,32 @@ def computations_with_effects(module: Module) -> set[Computation]:
     >>> module.entry in computations_with_effects(module)
     True
     """
-    found: set[Computation] = set()
+    with_effects: set[Computation] = set()
+    # Few opcodes can have an effect at all, and these loops run over every instruction of a module.
+    may_have: dict[OpDef, bool] = {}
     # Computations are defined before they are called, so one pass in textual order is enough.
     for computation in module.computations:
-        # Few can have an effect at all, and these loops run over every instruction of a module.
-        doubtful = [x for x in computation.instructions if x.op.name in _MAY_HAVE_EFFECTS or x.op.calls]
-        if any(has_effect(x, found) for x in doubtful):
-            found.add(computation)
-    return found
+        for x in computation.instructions:
+            doubtful = may_have.get(x.op)
+            if doubtful is None:
+                doubtful = may_have[x.op] = EFFECT in x.op.traits or x.op.effect_if is not None or x.op.is_asynchronous
+            if (doubtful or x.op.calls) and has_effect(x, with_effects):
+                with_effects.add(computation)
+                break
+    return with_effects
+
+
+def has_own_effect(x: Instruction) -> bool:
+    """Whether the instruction itself has an effect: XLA's HasSideEffectNoRecurse, which knows nothing of asynchronous work.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> [has_own_effect(x) for x in parse("ENTRY e { t = token[] after-all() ROOT i = (f32[], token[]) infeed(t) }").entry.instructions]
+    [False, True]
+    """
+    if EFFECT in x.op.traits:
+        return True
+    flag = x.op.effect_if
+    return flag is not None and bool(x.attributes.get(flag, False))
 
 
 def has_effect(x: Instruction, computations: set[Computation]) -> bool:
@@ -44,11 +55,4 @@ def has_effect(x: Instruction, computations: set[Computation]) -> bool:
     >>> [has_effect(x, set()) for x in parse("ENTRY e { t = token[] after-all() ROOT i = (f32[], token[]) infeed(t) }").entry.instructions]
     [False, True]
     """
-    opcode = x.op.name
-    if opcode in _EFFECTS:
-        return True
-    if opcode == "custom-call" and x.attributes.get("custom_call_has_side_effect", False):
-        return True
-    if opcode in _COLLECTIVES and x.attributes.get("constrain_layout", False):
-        return True
-    return any(called in computations for called in x.called)
+    return has_own_effect(x) or x.op.is_asynchronous or any(called in computations for called in x.called)

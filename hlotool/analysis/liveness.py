@@ -13,6 +13,7 @@ from itertools import accumulate
 from hlotool.analysis.users import users
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.walk import computation_post_order
+from hlotool.opdefs.traits import OVERWRITES, RUNS_COMPUTATIONS, VIEW
 from hlotool.record import Record
 from hlotool.shapes.memory import array_bytes
 from hlotool.shapes.shape import Shape, subshape
@@ -63,14 +64,6 @@ class _Summary(Record):
     result: tuple[int, ...]
 
 
-_RUNS = frozenset({"call", "while", "conditional", "async-start"})
-_SAME = frozenset({"bitcast", "opt-barrier", "add-dependency", "async-update", "all-reduce-done", "domain"})
-# Which element of what is in flight a done gives; the rest of its result are tokens.
-_GIVEN_BY_DONE = {"all-gather-done": 1, "collective-permute-done": 1, "copy-done": 0, "async-done": 1, "recv-done": 0}
-# Which element of a start's result is the operands themselves.
-_OPERANDS_IN_START = {"all-gather-start": 0, "collective-permute-start": 0, "copy-start": 1, "async-start": 0, "send": 0}
-
-
 def peak_memory(module: Module, memory_space: int = 0) -> PeakMemory:
     """The most memory that the entry computation has in use at once, in one memory space.
 
@@ -94,7 +87,7 @@ def _run_by(entry: Computation) -> set[Computation]:
     found, pending = {entry}, [entry]
     while pending:
         for x in pending.pop().instructions:
-            for called in x.called if x.op.name in _RUNS else ():
+            for called in x.called if RUNS_COMPUTATIONS in x.op.traits else ():
                 if called not in found:
                     found.add(called)
                     pending.append(called)
@@ -168,7 +161,7 @@ class _Walk:
         return value
 
     def _value(self, x: Instruction, place: int) -> _Value:
-        opcode = x.op.name
+        opcode, traits = x.op.name, x.op.traits
         if opcode == "parameter":
             return self._parameter(x)
         if opcode == "get-tuple-element":
@@ -177,12 +170,14 @@ class _Walk:
         self._use(x, place)
         if opcode == "tuple":
             return tuple(buffer for operand in x.operands for buffer in self._of(operand))
-        if opcode in _SAME:
+        if VIEW in traits:
             return self._of(x.operands[0])
-        if opcode in _GIVEN_BY_DONE:
-            return self._given(x, place)
-        if opcode in _RUNS:
+        if x.op.gives is not None:
+            return self._given(x, place, x.op.gives)
+        if RUNS_COMPUTATIONS in traits:
             self.temporary[place] = max((self.summaries[c].temporary for c in x.called if c in self.summaries), default=0)
+        if x.op.operands_at is not None:
+            return self._start(x, place, x.op.operands_at)
         rule = _RULES.get(opcode)
         return rule(self, x, place) if rule is not None else self._made_or_overwritten(x, place)
 
@@ -199,7 +194,7 @@ class _Walk:
 
     def _use(self, x: Instruction, place: int) -> None:
         read = list(x.operands)
-        if x.op.name.endswith("-done"):
+        if x.op.done_of is not None:
             # What a start reads is read until its end.
             read += [source for operand in x.operands for source in operand.operands]
         for operand in read:
@@ -208,16 +203,16 @@ class _Walk:
                 if buffer in self.last_use:
                     self.last_use[buffer] = place
 
-    def _given(self, x: Instruction, place: int) -> _Value:
-        """What a done gives: a part of what was in flight."""
+    def _given(self, x: Instruction, place: int, element: int) -> _Value:
+        """What a done gives: an element of what was in flight, and tokens."""
         flying = x.operands[0]
-        value = self._of(flying)[self.sizes.element(flying.shape, _GIVEN_BY_DONE[x.op.name])]
+        value = self._of(flying)[self.sizes.element(flying.shape, element)]
         missing = len(self.sizes.leaves(x.shape)) - len(value)
         return value if missing == 0 else (*value, *(_Buffer(x, 0, place) for _ in range(missing)))
 
-    def start(self, x: Instruction, place: int) -> _Value:
+    def _start(self, x: Instruction, place: int, kept: int) -> _Value:
         """What is in flight: the operands where they are, and new buffers for the rest."""
-        kept, found = _OPERANDS_IN_START[x.op.name], list[_Buffer]()
+        found = list[_Buffer]()
         given = tuple(buffer for operand in x.operands for buffer in self._of(operand))
         for k, element in enumerate(x.shape.elements):
             # Of a transfer, the operands include a token.
@@ -319,7 +314,6 @@ class _Walk:
 
 
 _RULES: dict[str, Callable[[_Walk, Instruction, int], _Value]] = {
-    **dict.fromkeys(_OPERANDS_IN_START, _Walk.start),
     "while": _Walk.loop,
     "call": _Walk.call,
 }
@@ -327,17 +321,15 @@ _RULES: dict[str, Callable[[_Walk, Instruction, int], _Value]] = {
 
 def _updated(x: Instruction) -> list[tuple[int, int]]:
     """Leaves of a result that are an operand with changes: by leaf and number of the operand."""
-    if x.op.name == "dynamic-update-slice":
-        return [(0, 0)]
-    if x.op.name == "scatter":
-        return [(k, k) for k in range(len(x.operands) // 2)]
+    if OVERWRITES in x.op.traits:
+        return [(k, k) for k in range(len(x.shape.elements) if x.shape.is_tuple else 1)]
     if x.op.name != "fusion":
         return []
     root = x.called[0].root
     parts = root.operands if root.op.name == "tuple" else (root,)
     found = []
     for leaf, part in enumerate(parts):
-        for _, number in _updated(part) if part.op.name in ("dynamic-update-slice", "scatter") else ():
+        for _, number in _updated(part) if OVERWRITES in part.op.traits else ():
             source = part.operands[number]
             while source.op.name == "bitcast":
                 source = source.operands[0]

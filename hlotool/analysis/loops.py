@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from operator import eq, ge, gt, le, lt, ne
 
-from hlotool.analysis.constants import uniform_value
-from hlotool.analysis.reducers import without_converts
+from hlotool.analysis.simplify import constant_value, converted, without_conversions
 from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.algebra import Number
+from hlotool.shapes.dtype import ELEMENT_TYPES
 
 __all__ = ["carried_elements", "trip_count"]
 
@@ -47,25 +48,28 @@ def trip_count(loop: Instruction) -> int | None:
     0
     """
     test = loop.attributes["condition"].root
-    known = uniform_value(test)
+    known = constant_value(test)
     if known is not None:
         return None if known else 0
-    if test.op.name != "compare":
+    # The total order tells zeros and NaNs apart.
+    if test.op.name != "compare" or test.attributes.get("type") == "TOTALORDER":
         return None
-    left, right = map(without_converts, test.operands)
-    holds = _DIRECTIONS[test.attributes["direction"]]
-    limit = uniform_value(right)
-    index = _element_of_parameter(left)
+    counter, holds = without_conversions(test.operands[0]), _DIRECTIONS[test.attributes["direction"]]
+    limit, index = constant_value(test.operands[1]), _element_of_parameter(counter)
     if limit is None or index is None:
         return None
-    start, step = _start(loop.operands[0], index), _step(loop.attributes["body"], index)
-    if start is None or not holds(start, limit):
-        return None if start is None else 0
+    value, step = _start(loop.operands[0], index), _step(loop.attributes["body"], index)
+    if value is None or not holds(value, limit):
+        return None if value is None else 0
     if step is None:
         return None
     turns = 0
-    while turns < _MOST_TURNS and holds(start, limit):
-        start += step
+    while turns < _MOST_TURNS and holds(value, limit):
+        # Integers wrap; a sum of floats that must be rounded is not followed.
+        following = converted(value + step, ELEMENT_TYPES[counter.shape.element_type])
+        if following is None:
+            return None
+        value = following
         turns += 1
     return turns
 
@@ -83,12 +87,12 @@ def _element(x: Instruction, index: int) -> Instruction | None:
     return x.operands[index] if x.op.name == "tuple" else None
 
 
-def _start(state: Instruction, index: int) -> float | int | None:
+def _start(state: Instruction, index: int) -> Number | None:
     x = _element(state, index)
-    return None if x is None else uniform_value(without_converts(x))
+    return None if x is None else constant_value(x)
 
 
-def _step(body: Computation, index: int) -> float | int | None:
+def _step(body: Computation, index: int) -> Number | None:
     """What the body adds to an element of the state."""
     x = _element(body.root, index)
     if x is None or x.op.name not in ("add", "subtract"):
@@ -96,7 +100,7 @@ def _step(body: Computation, index: int) -> float | int | None:
     first, second = x.operands
     if x.op.name == "add" and _element_of_parameter(first) != index:
         first, second = second, first
-    step = uniform_value(second)
+    step = constant_value(second)
     if _element_of_parameter(first) != index or step is None:
         return None
     return step if x.op.name == "add" else -step

@@ -10,25 +10,7 @@ from collections.abc import Mapping, Sequence
 from hlotool.ir.model import Computation, Instruction
 from hlotool.record import Record
 
-__all__ = ["AWAITED_BY", "COSTS_NOTHING", "STARTS", "Span", "spans"]
-
-AWAITED_BY: Mapping[str, str] = {
-    "all-gather-start": "all-gather-done",
-    "all-reduce-start": "all-reduce-done",
-    "collective-permute-start": "collective-permute-done",
-    "copy-start": "copy-done",
-    "send": "send-done",
-    "recv": "recv-done",
-    "async-start": "async-done",
-}
-"""The opcode that waits for each opcode that only begins something."""
-
-STARTS = tuple(AWAITED_BY)
-
-COSTS_NOTHING = frozenset(
-    {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "opt-barrier", "partition-id", "replica-id"}
-)
-"""Opcodes that no device spends time on."""
+__all__ = ["Span", "spans"]
 
 
 class Span(Record):
@@ -49,19 +31,19 @@ def spans(computation: Computation, users: Mapping[Instruction, Sequence[Instruc
     >>> [(span.start.name, span.done.name, span.first, span.last) for span in spans(entry, users(entry))]
     [('s', 'd', 1, 2)]
     """
-    begun = [(k, x) for k, x in enumerate(computation.instructions) if x.op.name in AWAITED_BY]
+    begun = [(k, x) for k, x in enumerate(computation.instructions) if x.op.done is not None]
     if not begun:
         return []
     places = {x: k for k, x in enumerate(computation.instructions)}
     found = []
     for first, start in begun:
-        done = _end(start, AWAITED_BY[start.op.name], users)
+        done = _end(start, users)
         if done is not None and done in places:
             found.append(Span(start, done, first, places[done]))
     return found
 
 
-def _end(start: Instruction, awaited_by: str, users: Mapping[Instruction, Sequence[Instruction]]) -> Instruction | None:
+def _end(start: Instruction, users: Mapping[Instruction, Sequence[Instruction]]) -> Instruction | None:
     """What waits for a start, after any updates."""
     x: Instruction | None = start
     # Updates follow each other like the instructions do, but a module that a program built may go in circles.
@@ -69,8 +51,8 @@ def _end(start: Instruction, awaited_by: str, users: Mapping[Instruction, Sequen
     while x is not None and x not in seen:
         seen.add(x)
         following = users.get(x, ())
-        done = next((user for user in following if user.op.name == awaited_by), None)
+        done = next((user for user in following if user.op.name == start.op.done), None)
         if done is not None:
             return done
-        x = next((user for user in following if user.op.name == "async-update"), None)
+        x = next((user for user in following if user.op.update_of == start.op.name), None)
     return None

@@ -9,16 +9,15 @@ from collections.abc import Callable
 from typing import Any
 
 from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
+from hlotool.opdefs.traits import NONDETERMINISTIC
 
 __all__ = ["ComputationClasses", "value_numbers"]
 
-# Each run of these gives another value.
-_UNIQUE = frozenset({"rng", "rng-get-and-update-state", "infeed", "recv", "recv-done"})
 Frozen = Callable[[AttributeSet], Any]
 
 
 class ComputationClasses:
-    """Computations by what they compute: equal up to names, metadata and backend configuration means the same class.
+    """Computations by what they compute: equal up to names and metadata means the same class.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("f { ROOT x = f32[] parameter(0) } g { ROOT y = f32[] parameter(0) } ENTRY e { ROOT p = f32[4] parameter(0) }")
@@ -57,7 +56,7 @@ class ComputationClasses:
 
 
 def value_numbers(computation: Computation, frozen: Frozen, *, parameters_by_number: bool = False) -> dict[Instruction, int]:
-    """A number for each instruction; equal numbers mean equal opcode, shape, attributes, immediate and operands, these by number.
+    """A number for each instruction; equal numbers mean equal opcode, shape, attributes, configuration, immediate and operands, these by number.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) b = f32[] abs(p) ROOT s = f32[] add(a, b) }")
@@ -74,7 +73,8 @@ def value_numbers(computation: Computation, frozen: Frozen, *, parameters_by_num
 
 def _key(x: Instruction, numbers: dict[Instruction, int], frozen: Frozen, *, parameters_by_number: bool) -> Any:
     literal = x.literal
-    if x.op.name in _UNIQUE or (literal is not None and literal.elided) or (x.op.name == "parameter" and not parameters_by_number):
+    if NONDETERMINISTIC in x.op.traits or (literal is not None and literal.elided) or (x.op.name == "parameter" and not parameters_by_number):
         return x
     predecessors = tuple([numbers.get(y, y) for y in x.control_predecessors])
-    return (x.op.name, x.shape, tuple([numbers[y] for y in x.operands]), x.immediate, frozen(x.attributes), predecessors)
+    operands = tuple([numbers[y] for y in x.operands])
+    return (x.op.name, x.shape, operands, x.immediate, frozen(x.attributes), x.backend_config, predecessors)

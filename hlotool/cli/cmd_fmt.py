@@ -6,22 +6,25 @@ It chooses files, compares and writes; the formatting and its proof are the libr
 from __future__ import annotations
 
 import sys
+import traceback
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 import hlotool
-from hlotool.cli.config import Settings, wrong_setting
-from hlotool.cli.file_choice import FileChoice, file_choice_options
-from hlotool.cli.inputs import STDIN, Outcome, files_or_stdin, read_input
-from hlotool.cli.options import color_option, files_argument
-from hlotool.cli.output import OutputError, bug_message, complain, replace_file, write_out
+from hlotool.cli.inputs import Outcome, chosen_files
+from hlotool.cli.options import click_option, color_option, file_choice_options, files_argument
+from hlotool.cli.output import bug_message, complain, write_out
 from hlotool.cli.progress import progress
 from hlotool.cli.render import render_to_stderr, wants_color
 from hlotool.cli.text_diff import unified_diff
-from hlotool.cli.workers import in_order
 from hlotool.errors import HlotoolError, InternalError, ParseError, Source
+from hlotool.options import options_of
+from hlotool.workspace.files import FileChoice
+from hlotool.workspace.reading import STDIN, read_input
+from hlotool.workspace.settings import Settings, wrong_setting
+from hlotool.workspace.workers import in_order
 
 if TYPE_CHECKING:
     from hlotool.text.formatting.style import FormatStyle
@@ -97,7 +100,8 @@ def line_range(ctx: click.Context, param: click.Parameter, value: str | None) ->
 
 def format_file(file: str, style: FormatStyle, job: Job) -> Result:
     """Formats one file by a job; every failure is a Result, so that it can come from another process and stops no other file."""
-    from hlotool.text.source.files import InputError  # noqa: PLC0415  # as in cli.inputs
+    # --help imports this module, and shall not wait for the parser.
+    from hlotool.workspace.in_place import write_back  # noqa: PLC0415
 
     name = job.stdin_filename if file == STDIN else file
     text = ""
@@ -110,38 +114,24 @@ def format_file(file: str, style: FormatStyle, job: Job) -> Result:
         elif not job.check and (file == STDIN or job.stdout):
             out = after
         elif not job.check and after != text:
-            _refuse_to_lose(file, text)
-            replace_file(file, after)
+            write_back(file, text, after, action="format", instead="write the result elsewhere with --stdout")
         return Result(name, out, after != text)
     except HlotoolError as error:
         return Result(name, error=error, source=text if isinstance(error, ParseError) else "")
-    except OutputError as error:
-        if error.message is None:
-            raise
-        return Result(name, error=InputError(error.message))
+    except BrokenPipeError:
+        raise
     except MemoryError:
-        return Result(name, error=InputError(f"not enough memory for '{name}'"))
+        return Result(name, error=HlotoolError(f"not enough memory for '{name}'"))
     except Exception as error:
-        return Result(name, error=InternalError(bug_message(error, name)))
+        return Result(name, error=InternalError(bug_message(f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)), name)))
 
 
 def style_of(width: int | None, settings: Settings) -> FormatStyle:
-    """The style that the command line and a file's settings ask for; raises ClickException."""
+    """The style that the command line and a file's settings ask for; raises SettingsError."""
     try:
         return hlotool.FormatStyle(width=width if width is not None else settings.get("fmt", "width"))
     except ValueError as error:
         raise wrong_setting(settings.origin, str(error)) from error
-
-
-def _refuse_to_lose(file: str, text: str) -> None:
-    """Raises HlotoolError for files that cannot be rewritten without losing what they are."""
-    from hlotool.text.parse.parser import has_log_prefixes  # noqa: PLC0415
-    from hlotool.text.source.files import InputError, is_compressed  # noqa: PLC0415  # as in cli.inputs
-
-    if is_compressed(file):
-        raise InputError(f"cannot format '{file}' in place: it is compressed; decompress it, or write the result elsewhere with --stdout")
-    if has_log_prefixes(text):
-        raise InputError(f"cannot format '{file}' in place: the prefixes of a log stand before its lines, and would be lost; see --stdout")
 
 
 class Report:
@@ -180,9 +170,9 @@ class Report:
             self.outcome.unreadable += 1
             self.outcome.at_least(error.exit_code)
             if self.quiet < 2:
-                found = error.diagnostics
-                render_to_stderr(found[:_MOST_SHOWN], Source(result.source, result.name).line_text, self.color)
-                more = f" ({len(found) - _MOST_SHOWN} more errors; see hlotool verify)" if len(found) > _MOST_SHOWN else ""
+                diagnostics = error.diagnostics
+                render_to_stderr(diagnostics[:_MOST_SHOWN], Source(result.source, result.name).line_text, self.color)
+                more = f" ({len(diagnostics) - _MOST_SHOWN} more errors; see hlotool verify)" if len(diagnostics) > _MOST_SHOWN else ""
                 complain(f"cannot format '{result.name}': it does not parse{more}")
         elif error is not None:
             self.outcome.failed(str(error), max(error.exit_code, 2))
@@ -209,7 +199,7 @@ def _files(number: int) -> str:
 @click.option("--check", is_flag=True, help="Write nothing; say which files would change, and exit with 1 if any would.")
 @click.option("--diff", is_flag=True, help="Write nothing; print what would change, and exit with 1 if anything would.")
 @click.option("--stdout", is_flag=True, help="Write the formatted texts to standard output instead of the files.")
-@click.option("--width", type=click.IntRange(min=40), metavar="N", help="Break instructions longer than N characters; default: one line each.")
+@click_option("width", options_of(hlotool.FormatStyle)["width"])
 @click.option("--range", "lines", callback=line_range, metavar="FIRST:LAST", help="Format only the instructions on these lines, counted from 1.")
 @click.option("-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Work in N processes; 0: as many as are worth it.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if --check or --diff found something to do.")
@@ -224,16 +214,16 @@ def command(
 ) -> None:  # fmt: skip
     outcome = Outcome(silent=quiet > 1)
     job = Job(check, diff, stdout, lines, wants_color(color, sys.stdout), stdin_filename)
-    found = list(choice.files(files_or_stdin(files), outcome))
-    if lines is not None and len(found) > 1:
+    names = chosen_files(choice, files, outcome)
+    if lines is not None and len(names) > 1:
         raise click.UsageError("--range is for one file")
     report = Report(outcome, job, quiet=quiet, verbose=verbose, color=color)
-    work = [(name, style_of(width, choice.settings_of(name))) for name in found]
+    work = [(name, style_of(width, choice.settings_of(name))) for name in names]
     with progress(len(work), "Formatting", quiet=bool(quiet)) as advance:
         for result in in_order(partial(format_file, job=job), work, jobs):
             advance(result.name)
             report.take(result)
-    if not quiet and found != [STDIN]:
+    if not quiet and names != [STDIN]:
         complain(report.summary())
     if exit_zero and outcome.exit_code == 1:
         outcome.exit_code = 0

@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
-from hlotool.cli.inputs import Outcome, files_or_stdin, read_input
+from hlotool.cli.inputs import Outcome, files_or_stdin
 from hlotool.cli.options import color_option, stdin_filename_option
+from hlotool.workspace.reading import read_input
 
 __all__ = ["command"]
 
@@ -19,7 +20,7 @@ _HELP = """Run an HLO module.
 
 FILE may be compressed (.gz, .xz, .zst); `-`, or nothing in a pipe, is standard input. The module is verified, and its entry computation
 runs once on each device. Parameters that are given nothing get random values, the same for the same seed, that suit their uses: indices in
-range, positive numbers under a root, weights that keep sums small. What was assumed is said on standard error.
+range, positive numbers under a root, weights that keep sums small. Standard error says what was assumed.
 
 \b
 Examples:
@@ -83,9 +84,10 @@ class _Number(click.FloatRange):
 _TOLERANCE, _SECONDS = _Number(min=0), _Number(min=0, min_open=True)
 
 
-def _split(given: tuple[str, ...]) -> list[tuple[str, str]]:
+def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The names and values of --input."""
     pairs = []
-    for text in given:
+    for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name or not value:
             raise click.UsageError(f"--input '{text}' is not of the form NAME=VALUE")
@@ -97,7 +99,7 @@ def _split(given: tuple[str, ...]) -> list[tuple[str, str]]:
 @click.argument("file", required=False, metavar="[FILE|-]", type=click.Path())
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of random values; 0 unless given.")
 @click.option("--inputs", metavar="FILE", type=click.Path(), help="Arguments from an .npz file.")
-@click.option("--input", "given", multiple=True, metavar="NAME=VALUE", help="One argument; may be repeated.")
+@click.option("--input", "arguments", multiple=True, callback=_split, metavar="NAME=VALUE", help="One argument; may be repeated.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the results to FILE as .npz.")
 @click.option("--compare", metavar="FILE", type=click.Path(), help="Compare the results with those in an .npz file.")
 @click.option("--against", metavar="FILE", type=click.Path(), help="Compare the results with those of another module for the same arguments.")
@@ -108,7 +110,7 @@ def _split(given: tuple[str, ...]) -> list[tuple[str, str]]:
 @click.option("--check-nans", is_flag=True, help="Stop at the first instruction that makes a NaN or an infinity.")
 @click.option("--profile", is_flag=True, help="Show where the time goes, by opcode and instruction, and the peak memory.")
 @click.option("--elided", type=_MODES, help="Values for constants written {...}, which are errors otherwise.")
-@click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="Give up when a loop takes more than N rounds.")
+@click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="Give up when a loop takes more than N iterations.")
 @click.option("--max-memory", metavar="SIZE", help="Do not start what needs more, such as 500M or 2GiB; this machine's memory unless given, or none.")
 @click.option("--timeout", type=_SECONDS, metavar="SECONDS", help="Give up after SECONDS.")
 @click.option("--verify/--no-verify", default=True, help="Whether to run only what is valid; the default is yes.")
@@ -119,19 +121,19 @@ def _split(given: tuple[str, ...]) -> list[tuple[str, str]]:
 @color_option
 @click.option("-q", "--quiet", is_flag=True, help="Show no results and no remarks; errors and findings only.")
 @stdin_filename_option
-def command(file: str | None, given: tuple[str, ...], stdin_filename: str, **options: Any) -> None:
-    pairs = _split(given)
+def command(file: str | None, stdin_filename: str, **options: Any) -> None:
     (path,) = files_or_stdin((file,) if file is not None else ())
     # OpenBLAS's own threads spin: beside other work, as on a build machine, they cost more than they bring.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     outcome = Outcome()
     with outcome.file(path):
         # NumPy comes with the interpreter, for this command only, and not for its --help.
+        from hlotool.cli.run_request import RunRequest  # noqa: PLC0415
         from hlotool.cli.run_session import Session  # noqa: PLC0415
         from hlotool.interp.allocation import keep_freed_memory  # noqa: PLC0415
 
         keep_freed_memory()
-        session = Session(options, pairs, outcome)
+        session = Session(RunRequest(**options), outcome)
         name, text = read_input(path, stdin_filename)
         session.run(name, text)
     outcome.finish()

@@ -1,6 +1,6 @@
 """`hlotool verify`: reports what is wrong with HLO texts.
 
-It finds nothing itself: `cli.checking` asks the library, `cli.render` writes the answers, `cli.rewriting` changes files.
+It finds nothing itself: `workspace.checking` asks the verifier, `cli.render` writes the answers, `cli.rewriting` changes files.
 """
 
 from __future__ import annotations
@@ -11,18 +11,24 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from hlotool.cli.checking import Checked, Job, check_files, collapsed
-from hlotool.cli.file_choice import FileChoice, file_choice_options
-from hlotool.cli.inputs import STDIN, Outcome, files_or_stdin
-from hlotool.cli.options import color_option, files_argument, stdin_filename_option
-from hlotool.cli.output import complain, flush_out, replace_file, write_out
+from hlotool.cli.alike import collapsed
+from hlotool.cli.inputs import Outcome, chosen_files
+from hlotool.cli.options import color_option, file_choice_options, files_argument, stdin_filename_option
+from hlotool.cli.output import bug_message, complain, flush_out, write_out
 from hlotool.cli.progress import progress
-from hlotool.cli.render import FORMATS, Finding, Style, style_for
-from hlotool.cli.rule_choice import Checks, RuleChoice, rule_options
+from hlotool.cli.render import FORMATS, Style, style_for
+from hlotool.cli.rule_options import rule_options, settings_lines
+from hlotool.workspace.files import FileChoice
+from hlotool.workspace.findings import Checked, Finding
+from hlotool.workspace.reading import STDIN
+from hlotool.workspace.writing import replace_file
+
+if TYPE_CHECKING:
+    from hlotool.workspace.rules import Checks, RuleChoice
 
 __all__ = ["command"]
 
@@ -109,23 +115,22 @@ class Report:
         limit = self.options.max_findings
         for result in results:
             self._take(result)
-            found = result.findings
+            findings = result.findings
             if self.options.output_format == "text" and not self.options.show_all and not self.options.statistics:
-                found = list(collapsed(found))
-            room = len(found) if limit is None or self.options.statistics else max(0, limit - self.shown)
-            self.left_out += max(0, len(found) - room)
-            self.shown += min(room, len(found))
+                findings = list(collapsed(findings))
+            room = len(findings) if limit is None or self.options.statistics else max(0, limit - self.shown)
+            self.left_out += max(0, len(findings) - room)
+            self.shown += min(room, len(findings))
             self.first += islice(result.findings, max(0, _MOST_IN_SUMMARY - len(self.first)))
-            yield from islice(found, room)
+            yield from islice(findings, room)
 
     def _take(self, result: Checked) -> None:
-        if result.is_bug:
+        if result.traceback is not None:
             self.outcome.unreadable += 1
             self.outcome.at_least(3)
+            message = bug_message(result.failure or "", result.traceback, result.name)
             if not self.outcome.silent:
-                what = (result.failure or "").partition("\n")[0][:200]
-                where = f"internal error while working on '{result.name}'"
-                complain(f"{where}: {what}. This is a bug; please report it with the input (HLOTOOL_DEBUG=1 shows where)")
+                complain(message)
             return
         if result.failure is not None:
             self.outcome.failed(result.failure, result.exit_code)
@@ -198,14 +203,17 @@ def _summarize_for_github(report: Report) -> None:
 
 def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: Options, outcome: Outcome, stdin_filename: str) -> None:
     report = Report(outcome, options)
-    job = Job(stdin_filename, wants_fixes=options.output_format != "concise")
     # What was fixed takes the place of standard input, so that the findings go elsewhere.
     to_stdout = not (options.rewrites and STDIN in names)
     with progress(len(work), "Verifying", quiet=bool(options.quiet)) as advance:
         if options.rewrites:
             results = import_module("hlotool.cli.rewriting").rewrite_files(work, options, outcome, stdin_filename)
         else:
-            results = check_files(work, job, options.jobs)
+            # --help imports this module, and shall not wait for the verifier.
+            from hlotool.workspace.checking import CheckRequest, check_files  # noqa: PLC0415
+
+            request = CheckRequest(stdin_filename, wants_fixes=options.output_format != "concise")
+            results = check_files(work, request, options.jobs)
 
         def advancing() -> Iterator[Checked]:
             for result in results:
@@ -253,10 +261,9 @@ def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: O
 @file_choice_options
 def command(
     files: tuple[str, ...], choice: FileChoice, rules: RuleChoice, list_rules: bool, explain: str | None, show_settings: bool, stdin_filename: str,
-    **given: Any,
+    **values: Any,
 ) -> None:  # fmt: skip
-    options = Options(**given)
-    rules.validate()
+    options = Options(**values)
     outcome = Outcome(silent=options.quiet > 1)
     if explain is not None:
         with outcome.file(explain):
@@ -266,11 +273,11 @@ def command(
         write_out(import_module("hlotool.cli.explain").list_rules(rules.checks_for("", settings).selection, options.output_format in _RECORDS))
     elif show_settings:
         for name in files or ("module.hlo",):
-            write_out("".join(f"{line}\n" for line in rules.shown(name, choice.settings_of(name))))
+            write_out("".join(f"{line}\n" for line in settings_lines(rules, name, choice.settings_of(name))))
     else:
         if options.unsafe_fixes and not (options.fix or options.diff):
             raise click.UsageError("--unsafe-fixes goes with --fix or --diff")
-        names = list(choice.files(files_or_stdin(files), outcome))
+        names = chosen_files(choice, files, outcome)
         work = [(name, rules.checks_for(stdin_filename if name == STDIN else name, choice.settings_of(name))) for name in names]
         _verify(names, work, options, outcome, stdin_filename)
     if options.exit_zero and outcome.exit_code == 1:

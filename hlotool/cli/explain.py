@@ -21,12 +21,12 @@ _WIDTH = 80
 
 def explain(subject: str, output_format: str) -> str:
     """The explanation of a code, a name or an opcode: as "text", "markdown" or "json". Raises UnknownSubjectError."""
-    found = explanations.explain(subject)
+    explanation = explanations.explain(subject)
     if output_format == "json":
-        return json.dumps(found._asdict(), indent=1) + "\n"
-    if isinstance(found, RuleExplanation):
-        return rule_markdown(found) if output_format == "markdown" else "\n".join(_rule_lines(found)) + "\n"
-    return op_markdown(found) if output_format == "markdown" else "\n".join(_op_lines(found)) + "\n"
+        return json.dumps(explanation._asdict(), indent=1) + "\n"
+    if isinstance(explanation, RuleExplanation):
+        return rule_markdown(explanation) if output_format == "markdown" else "\n".join(_rule_lines(explanation)) + "\n"
+    return op_markdown(explanation) if output_format == "markdown" else "\n".join(_op_lines(explanation)) + "\n"
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:

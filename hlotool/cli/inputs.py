@@ -1,13 +1,9 @@
-"""Arguments to texts: files, folders and standard input, and what a run over many of them comes to.
-
-It does not look into the texts; which files a folder stands for is `cli.file_choice`'s business.
-"""
+"""The files that a command works on, and the exit code of a run over many of them."""
 
 from __future__ import annotations
 
-import gc
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import click
@@ -15,10 +11,10 @@ from click.exceptions import Exit
 
 from hlotool.cli.output import OutputError, complain, flush_out, report_bug
 from hlotool.errors import HlotoolError
+from hlotool.workspace.files import FileChoice
+from hlotool.workspace.reading import STDIN
 
-__all__ = ["STDIN", "Outcome", "files_or_stdin", "one_by_one", "read_input"]
-
-STDIN = "-"
+__all__ = ["Outcome", "chosen_files", "files_or_stdin"]
 
 
 class Outcome:
@@ -48,7 +44,7 @@ class Outcome:
             self.failed(str(error), max(error.exit_code, 2))
         except MemoryError:
             self.failed(f"not enough memory for '{name}'")
-        except (OutputError, click.ClickException, click.Abort, Exit):
+        except (OutputError, BrokenPipeError, click.ClickException, click.Abort, Exit):
             raise
         except Exception as error:
             self.unreadable += 1
@@ -70,21 +66,12 @@ def files_or_stdin(files: Sequence[str]) -> Sequence[str]:
     return (STDIN,)
 
 
-def read_input(name: str, stdin_name: str = "<stdin>") -> tuple[str, str]:
-    """Name for messages and text of an argument; raises HlotoolError."""
-    # --help imports the commands, and shall not wait for the parser, which comes with this.
-    from hlotool.text.source.files import InputError, read_stream, read_text  # noqa: PLC0415
-
-    if name != STDIN:
-        return name, read_text(name)
-    if sys.stdin is None:
-        raise InputError("standard input is closed")
-    return stdin_name, read_stream(sys.stdin.buffer, stdin_name)
-
-
-def one_by_one(names: Iterable[str]) -> Iterator[str]:
-    """The names, with the garbage of one file's work collected before the next, where the collector is off."""
-    for k, name in enumerate(names):
-        if k and not gc.isenabled():
-            gc.collect()
-        yield name
+def chosen_files(choice: FileChoice, names: Sequence[str], outcome: Outcome) -> list[str]:
+    """The files that arguments stand for; what there is to tell about the choice is told."""
+    chosen = choice.files(files_or_stdin(names))
+    for remark in chosen.remarks:
+        if remark.is_failure:
+            outcome.failed(remark.message)
+        elif not outcome.silent:
+            complain(remark.message)
+    return chosen.names

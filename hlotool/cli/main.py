@@ -10,13 +10,13 @@ import gc
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
+from typing import IO, Any, NoReturn
 
 import click
 
 import hlotool
-from hlotool.cli.output import OutputError, complain, flush_out, report_bug, silence
-from hlotool.errors import nearest
+from hlotool.cli.output import BROKEN_PIPE, OutputError, complain, flush_out, report_bug, silence
+from hlotool.errors import HlotoolError, InternalError, nearest
 
 __all__ = ["COMMANDS", "INTERRUPTED", "main", "run"]
 
@@ -32,9 +32,18 @@ Exit codes, the same for every command:
 
 \b
 Environment:
-  NO_COLOR       no colours, unless --color says otherwise
+  NO_COLOR       no colors, unless --color says otherwise
   HLOTOOL_DEBUG  tracebacks of internal errors
 """
+
+
+class CommandError(click.ClickException):
+    """What the library refuses, as an error of the command."""
+
+    exit_code = 2
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        complain(self.message)
 
 
 class Commands(click.Group):
@@ -49,6 +58,14 @@ class Commands(click.Group):
         # Commands are imported when they are called, so that none pays for what another needs.
         command: click.Command = import_module(f"hlotool.cli.cmd_{cmd_name.replace('-', '_')}").command
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except InternalError:
+            raise
+        except HlotoolError as error:
+            raise CommandError(str(error)) from error
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         try:
@@ -83,6 +100,9 @@ def run(arguments: list[str] | None = None) -> int:
         if error.message is not None:
             complain(error.message)
         return error.exit_code
+    except BrokenPipeError:
+        silence()
+        return BROKEN_PIPE
     except (click.Abort, KeyboardInterrupt):
         silence()
         return INTERRUPTED

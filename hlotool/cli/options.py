@@ -1,15 +1,94 @@
-"""Options that several commands share, so that they are spelled alike."""
+"""Options that several commands share, and options derived from the metadata of fields, so that they are spelled and described alike."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import Any
+
 import click
 
-__all__ = ["color_option", "files_argument", "stdin_filename_option"]
+from hlotool.options import Option, parse_size
+from hlotool.workspace.files import FILE_OPTIONS, FileChoice
+from hlotool.workspace.reading import STDIN
+
+__all__ = ["click_option", "color_option", "decorate", "file_choice_options", "files_argument", "list_option", "stdin_filename_option"]
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 files_argument = click.argument("files", nargs=-1, metavar="[FILE|-]...", type=click.Path())
 
 color_option = click.option(
-    "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour messages; auto: on a terminal, unless NO_COLOR is set."
+    "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Color messages; auto: on a terminal, unless NO_COLOR is set."
 )
 
 stdin_filename_option = click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="What messages call standard input.")
+
+
+def decorate(function: Callable[..., Any], options: Iterable[Decorator]) -> Callable[..., Any]:
+    """A function with these options, which --help lists in their order."""
+    for option in reversed(list(options)):
+        function = option(function)
+    return function
+
+
+# ---- options from metadata --------------------------------------------------------------------------------------------
+
+
+class _Size(click.ParamType[int]):
+    """A number of bytes, written like 500M or 2GiB."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return value if isinstance(value, int) else parse_size(value)
+        except (ValueError, OverflowError):
+            self.fail(f"'{value}' is not a size such as 500M or 2GiB", param, ctx)
+
+
+def click_option(name: str, option: Option) -> Decorator:
+    """The command-line option for a field; what is not given is None, so that settings can say it."""
+    flag = name.replace("_", "-")
+    details: dict[str, Any] = {"default": None, "help": option.description}
+    if option.kind == "flag":
+        opposite = flag.replace("no-", "allow-", 1) if flag.startswith("no-") else f"no-{flag}"
+        return click.option(f"--{flag}/--{opposite}", name, **details)
+    if option.kind == "auto":
+        return click.option(f"--{flag}", type=click.Choice(["auto", "true", "false"]), callback=_auto, **details)
+    if option.kind == "choice":
+        return click.option(f"--{flag}", type=click.Choice(option.choices), **details)
+    if option.kind == "size":
+        return click.option(f"--{flag}", type=_Size(), metavar="SIZE", **details)
+    return click.option(f"--{flag}", type=click.IntRange(option.least, option.most), metavar="N", **details)
+
+
+def list_option(name: str, option: Option, metavar: str, callback: Any = None) -> Decorator:
+    """An option that may be repeated."""
+    return click.option(f"--{name.replace('_', '-')}", multiple=True, metavar=metavar, callback=callback, help=option.description)
+
+
+def _auto(ctx: click.Context, param: click.Parameter, word: str | None) -> bool | str | None:
+    return {"true": True, "false": False}.get(word, word) if word is not None else None
+
+
+# ---- which files ------------------------------------------------------------------------------------------------------
+
+
+def file_choice_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that become one argument `choice`; the command's own `--stdin-filename` is part of it."""
+
+    @wraps(function)
+    def with_choice(**values: Any) -> Any:
+        own = {name: values.pop(name) for name in FileChoice._fields if name in values and name != "stdin_filename"}
+        return function(**values, choice=FileChoice(**own, stdin_filename=values.get("stdin_filename", STDIN)))
+
+    options: Sequence[Decorator] = [
+        list_option("include", FILE_OPTIONS["include"], "PATTERN"),
+        list_option("exclude", FILE_OPTIONS["exclude"], "PATTERN"),
+        click.option("--force-exclude", is_flag=True, help="Leave out files that match also where they are named."),
+        click_option("respect_gitignore", FILE_OPTIONS["respect_gitignore"]),
+        click.option("--config", metavar="FILE", type=click.Path(), help="Take the settings from FILE, not from the nearest one."),
+        click.option("--isolated", is_flag=True, help="Ignore all settings in files."),
+    ]
+    return decorate(with_choice, options)

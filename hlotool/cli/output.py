@@ -1,19 +1,13 @@
-"""Writing: to standard output, to standard error, and to files that are replaced as a whole or not at all.
-
-It does not know what is written.
-"""
+"""Writing to standard output and standard error; it does not know what is written."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-import stat
 import sys
 import traceback
-from pathlib import Path
 
-__all__ = ["BROKEN_PIPE", "OutputError", "bug_message", "complain", "flush_out", "replace_file", "report_bug", "silence", "visible", "write_out"]
+__all__ = ["BROKEN_PIPE", "OutputError", "bug_message", "complain", "flush_out", "report_bug", "silence", "visible", "write_out"]
 
 BROKEN_PIPE = 128 + 13
 """The exit code that shells give to a program whose reader went away."""
@@ -41,6 +35,8 @@ def visible(text: str) -> str:
 
 def write_out(text: str) -> None:
     """Writes to standard output: UTF-8 whatever the locale, bytes that were no UTF-8 in the source as they were."""
+    if not text:
+        return
     if sys.stdout is None:
         raise OutputError(2, "standard output is closed")
     try:
@@ -81,68 +77,12 @@ def complain(message: str) -> None:
 
 def report_bug(error: BaseException, name: str | None = None) -> None:
     """What a traceback would say to those who can mend it, and what everybody else needs to know."""
-    complain(bug_message(error, name))
+    complain(bug_message(f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)), name))
 
 
-def bug_message(error: BaseException, name: str | None = None) -> str:
+def bug_message(message: str, trace: str, name: str | None = None) -> str:
     """The same as one line; the traceback is shown at once if it is wanted."""
-    if os.environ.get("HLOTOOL_DEBUG"):
-        traceback.print_exception(error)
-    what = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+    if os.environ.get("HLOTOOL_DEBUG") and sys.stderr is not None:
+        sys.stderr.write(trace)
     where = f" while working on '{name}'" if name else ""
-    return f"internal error{where}: {what}. This is a bug; please report it with the input (HLOTOOL_DEBUG=1 shows where)"
-
-
-def replace_file(path: str, content: str | bytes) -> None:
-    """Puts `content` into a file: readers see the old content or the new, never a part, whatever happens meanwhile.
-
-    Links are followed, and the file keeps owner, mode and extended attributes; devices and pipes are written to.
-    """
-    try:
-        target = Path(path)
-        data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
-        before = target.stat() if target.exists() else None
-        if before is not None and not stat.S_ISREG(before.st_mode):
-            target.write_bytes(data)
-        else:
-            _replace(target.resolve(), data, before)
-    except BrokenPipeError as error:
-        raise OutputError(BROKEN_PIPE, None) from error
-    except (OSError, ValueError) as error:
-        reason = error.strerror or error if isinstance(error, OSError) else error
-        raise OutputError(2, f"cannot write '{path}': {reason}") from error
-
-
-def _replace(target: Path, data: bytes, before: os.stat_result | None) -> None:
-    # In the same folder, since only within one file system a rename is atomic; a process that was killed may have left another.
-    temporary = target.with_name(f".{target.name[:200]}.{os.urandom(6).hex()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            if before is not None:
-                _take_over(target, temporary, before)
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _take_over(target: Path, temporary: Path, before: os.stat_result) -> None:
-    """Gives the new file owner, mode and extended attributes of the old one, or raises OSError."""
-    if hasattr(os, "chown"):
-        now = temporary.stat()
-        if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
-            try:
-                os.chown(temporary, before.st_uid, before.st_gid)
-            except PermissionError as error:
-                raise OSError(errno.EPERM, "it belongs to somebody else, and would not any more") from error
-    # After chown, which clears the bits that give a program its owner's rights.
-    temporary.chmod(stat.S_IMODE(before.st_mode))
-    if hasattr(os, "listxattr"):
-        for name in os.listxattr(target):
-            # Not every file system takes what another gave; security labels are the system's to set.
-            with contextlib.suppress(OSError):
-                os.setxattr(temporary, name, os.getxattr(target, name))
+    return f"internal error{where}: {message.splitlines()[0][:200]}. This is a bug; please report it with the input (HLOTOOL_DEBUG=1 shows where)"

@@ -10,31 +10,23 @@ import os
 import re
 import shutil
 import sys
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import NamedTuple, TextIO
 
+import click
+
 from hlotool.cli.output import visible
 from hlotool.errors import Diagnostic
+from hlotool.workspace.findings import Finding
 
-__all__ = ["FORMATS", "Finding", "Render", "Style", "render_to_stderr", "style_for", "wants_color"]
+__all__ = ["FORMATS", "Render", "Style", "render_to_stderr", "style_for", "wants_color"]
 
-_BOLD, _RED, _YELLOW, _BLUE, _GREEN, _END = "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[34m", "\x1b[32m", "\x1b[0m"
-_COLORS = {"error": _RED, "warning": _YELLOW, "info": _BLUE}
+_COLORS = {"error": "red", "warning": "yellow", "info": "blue"}
 _CUT = "..."
 _WORD = re.compile(r"[%A-Za-z0-9_.\-]++")
 _LEAST_WIDTH = 40
 _WIDTH_WITHOUT_TERMINAL = 120
-
-
-class Finding(NamedTuple):
-    """A diagnostic and the line of the source that it points into; `alike` says how many more there are that are not shown."""
-
-    diagnostic: Diagnostic
-    line: str
-    is_entry: bool = False
-    alike: str | None = None
 
 
 class Style(NamedTuple):
@@ -45,7 +37,7 @@ class Style(NamedTuple):
 
 
 def wants_color(choice: str, stream: TextIO | None) -> bool:
-    """Whether to colour what goes to `stream`: as told, else when it is a terminal and the environment does not object."""
+    """Whether to color what goes to `stream`: as told, else when it is a terminal and the environment does not object."""
     if choice != "auto":
         return choice == "always"
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
@@ -73,31 +65,31 @@ def _block(finding: Finding, style: Style) -> Iterator[str]:
     """The lines of one diagnostic, in the manner of the Rust compiler."""
     d, line = finding.diagnostic, finding.line
 
-    def paint(text: str, *colors: str) -> str:
-        return f"{''.join(colors)}{text}{_END}" if style.color else text
+    def paint(text: str, color: str | None = None, **styles: bool) -> str:
+        return click.style(text, fg=color, **styles) if style.color else text
 
-    color = _COLORS.get(d.severity, _BLUE)
-    yield f"{paint(f'{d.severity}[{d.code}] {d.name}', _BOLD, color)}{paint(': ' + visible(d.message), _BOLD)}"
+    color = _COLORS.get(d.severity, "blue")
+    yield f"{paint(f'{d.severity}[{d.code}] {d.name}', color, bold=True)}{paint(': ' + visible(d.message), bold=True)}"
     number = str(d.line)
     gutter = " " * len(number)
-    bar = paint("|", _BLUE)
-    yield f"{gutter}{paint('-->', _BLUE)} {visible(d.filename)}:{d.line}:{d.column}"
+    bar = paint("|", "blue")
+    yield f"{gutter}{paint('-->', 'blue')} {visible(d.filename)}:{d.line}:{d.column}"
     if line.strip():
         end = d.end_column if d.end_line == d.line else len(line) + 1
         shown, before, marked = _excerpt(line, d.column, end, style.width - len(number) - 3)
         yield f"{gutter} {bar}"
-        yield f"{paint(number, _BLUE)} {bar} {shown}"
+        yield f"{paint(number, 'blue')} {bar} {shown}"
         yield f"{gutter} {bar} {' ' * before}{paint('^' * marked, color)}"
-    equals = f"{gutter} {paint('=', _BLUE)}"
+    equals = f"{gutter} {paint('=', 'blue')}"
     # What the message says already is not said twice.
     if d.computation and f"computation '{d.computation}'" not in d.message:
         yield f"{equals} in computation '{visible(d.computation)}'{' (ENTRY)' if finding.is_entry else ''}"
     for note in d.notes:
         yield f"{equals} note: {visible(note)}"
     if d.hint:
-        yield f"{equals} {paint('hint', _GREEN)}: {visible(d.hint)}"
+        yield f"{equals} {paint('hint', 'green')}: {visible(d.hint)}"
     if d.fix is not None:
-        yield f"{equals} {paint('fix', _GREEN)}: {d.fix.title} ({'--fix' if d.fix.is_safe else '--fix --unsafe-fixes'})"
+        yield f"{equals} {paint('fix', 'green')}: {d.fix.title} ({'--fix' if d.fix.is_safe else '--fix --unsafe-fixes'})"
     if finding.alike:
         yield f"{equals} and {visible(finding.alike)} (--show-all)"
 
@@ -134,10 +126,8 @@ def _one_cell_each(text: str) -> str:
 
 
 def _cells(text: str) -> int:
-    """Columns that a text takes on a terminal."""
-    if text.isascii():
-        return len(text)
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    """Columns that a text takes on a terminal; rich, which knows, is loaded for the rare lines that are not ASCII."""
+    return len(text) if text.isascii() else import_module("rich.cells").cell_len(text)
 
 
 def _concise(findings: Iterable[Finding], style: Style) -> Iterator[str]:
@@ -149,7 +139,7 @@ def _concise(findings: Iterable[Finding], style: Style) -> Iterator[str]:
             continue
         d = finding.diagnostic
         place, tag, rest = text.partition(f"{d.severity}[{d.code}]")
-        yield f"{place}{_BOLD}{_COLORS.get(d.severity, _BLUE)}{tag}{_END}{rest}\n"
+        yield f"{place}{click.style(tag, fg=_COLORS.get(d.severity, 'blue'), bold=True)}{rest}\n"
 
 
 Render = Callable[[Iterable[Finding], Style], Iterator[str]]
@@ -183,6 +173,8 @@ FORMATS: dict[str, Render] = {
 
 def render_to_stderr(diagnostics: Iterable[Diagnostic], lines: Callable[[int], str], color: str) -> None:
     """Diagnostics in the way of something else than a report: to standard error, for people."""
+    if sys.stderr is None:
+        return
     style = style_for(color, sys.stderr)
     for piece in _text((Finding(d, lines(d.line)) for d in diagnostics), style):
         sys.stderr.write(piece)

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hlotool.cli.output import visible
-from hlotool.cli.render import Finding, Style
+from hlotool.cli.render import Style
 from hlotool.errors import Diagnostic
+from hlotool.workspace.findings import Finding
 
 __all__ = ["fingerprint", "github", "gitlab", "json_array", "json_lines", "null", "rdjson", "record_of"]
 
@@ -37,8 +38,8 @@ def fingerprint(d: Diagnostic) -> str:
     >>> fingerprint(Diagnostic("T003", "result-shape", "error", "m", line=1)) == fingerprint(Diagnostic("T003", "result-shape", "error", "m", line=9))
     True
     """
-    said = "\0".join((d.filename, d.code, d.computation or "", d.instruction or "", d.message))
-    return hashlib.sha256(said.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    identity = "\0".join((d.filename, d.code, d.computation or "", d.instruction or "", d.message))
+    return hashlib.sha256(identity.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 def _dumps(value: Any) -> str:

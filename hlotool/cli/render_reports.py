@@ -10,14 +10,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
-from xml.sax.saxutils import escape, quoteattr
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import hlotool
 from hlotool.cli.output import visible
-from hlotool.cli.render import Finding, Style
+from hlotool.cli.render import Style
 from hlotool.cli.render_records import fingerprint
-from hlotool.codes import CODE_NAMES, severity_of
+from hlotool.codes import CODE_NAMES, severity_of, summary_of
 from hlotool.errors import Diagnostic, Edit
+from hlotool.workspace.findings import Finding
 
 __all__ = ["junit", "markdown", "sarif"]
 
@@ -26,13 +27,13 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 def sarif(findings: Iterable[Finding], style: Style) -> Iterator[str]:
     """SARIF 2.1.0: one run, with the rules that have findings."""
-    found = [finding.diagnostic for finding in findings]
-    codes = sorted({d.code for d in found})
+    diagnostics = [finding.diagnostic for finding in findings]
+    codes = sorted({d.code for d in diagnostics})
     rules = [
         {
             "id": code,
             "name": CODE_NAMES.get(code, code),
-            "shortDescription": {"text": CODE_NAMES.get(code, code)},
+            "shortDescription": {"text": summary_of(code)},
             "defaultConfiguration": {"level": _level(severity_of(code))},
         }
         for code in codes
@@ -40,7 +41,7 @@ def sarif(findings: Iterable[Finding], style: Style) -> Iterator[str]:
     numbers = {code: k for k, code in enumerate(codes)}
     seen: Counter[str] = Counter()
     results = []
-    for d in found:
+    for d in diagnostics:
         mark = fingerprint(d)
         seen[mark] += 1
         results.append(_result(d, numbers[d.code], f"{mark}:{seen[mark]}"))
@@ -60,12 +61,12 @@ def _result(d: Diagnostic, rule: int, mark: str) -> dict[str, Any]:
     if d.computation:
         name = f"{d.computation}/{d.instruction}" if d.instruction else d.computation
         location["logicalLocations"] = [{"name": d.instruction or d.computation, "fullyQualifiedName": name}]
-    said = [d.message, *d.notes, *([f"hint: {d.hint}"] if d.hint else [])]
+    lines = [d.message, *d.notes, *([f"hint: {d.hint}"] if d.hint else [])]
     result: dict[str, Any] = {
         "ruleId": d.code,
         "ruleIndex": rule,
         "level": _level(d.severity),
-        "message": {"text": "\n".join(said)},
+        "message": {"text": "\n".join(lines)},
         "locations": [location],
         "partialFingerprints": {"hlotool/v1": mark},
     }
@@ -85,27 +86,22 @@ def junit(findings: Iterable[Finding], style: Style) -> Iterator[str]:
     for finding in findings:
         files.setdefault(finding.diagnostic.filename, []).append(finding.diagnostic)
     total = sum(map(len, files.values()))
-    yield '<?xml version="1.0" encoding="utf-8"?>\n'
-    yield f'<testsuites name="hlotool" tests="{total}" failures="{total}" errors="0">\n'
-    for name, found in files.items():
-        yield f'  <testsuite name={_attribute(name)} tests="{len(found)}" failures="{len(found)}" errors="0" skipped="0">\n'
-        for d in found:
-            case = f"{d.code} {d.name} at {d.line}:{d.column}"
+    suites = Element("testsuites", name="hlotool", tests=str(total), failures=str(total), errors="0")
+    for name, diagnostics in files.items():
+        count = str(len(diagnostics))
+        suite = SubElement(suites, "testsuite", name=_xml(name), tests=count, failures=count, errors="0", skipped="0")
+        for d in diagnostics:
+            case = SubElement(suite, "testcase", name=_xml(f"{d.code} {d.name} at {d.line}:{d.column}"), classname=_xml(name))
+            failure = SubElement(case, "failure", type=d.severity, message=_xml(d.message))
             lines = [str(d), *(f"note: {note}" for note in d.notes), *([f"hint: {d.hint}"] if d.hint else [])]
-            text = "\n".join(escape(_xml(line)) for line in lines)
-            yield f"    <testcase name={_attribute(case)} classname={_attribute(name)}>\n"
-            yield f"      <failure type={_attribute(d.severity)} message={_attribute(d.message)}>{text}</failure>\n    </testcase>\n"
-        yield "  </testsuite>\n"
-    yield "</testsuites>\n"
+            failure.text = "\n".join(map(_xml, lines))
+    indent(suites)
+    yield '<?xml version="1.0" encoding="utf-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
 
 
 def _xml(text: str) -> str:
     """The text without characters that XML cannot hold."""
     return visible(text).encode("utf-8", "backslashreplace").decode()
-
-
-def _attribute(text: str) -> str:
-    return quoteattr(_xml(text))
 
 
 def markdown(findings: Iterable[Finding], style: Style) -> Iterator[str]:

@@ -17,22 +17,25 @@ import click
 
 import hlotool
 from hlotool.cli.inputs import Outcome
-from hlotool.cli.output import complain, replace_file, write_out
+from hlotool.cli.output import complain, write_out
 from hlotool.cli.render import render_to_stderr, style_for
 from hlotool.cli.run_deadline import Deadline
 from hlotool.cli.run_progress import RunProgress, is_wanted
+from hlotool.cli.run_request import RunRequest
 from hlotool.cli.run_tables import comparison_lines, profile_json, profile_lines, trace_json, trace_line
 from hlotool.errors import EvaluationError, HlotoolError, ParseError, Source
 from hlotool.interp import files, report
 from hlotool.interp.comparison import Comparison, compare_values, expected_leaves
 from hlotool.interp.custom_calls import load_handler
-from hlotool.interp.memory import estimate, machine_memory, parse_size, too_much_memory
+from hlotool.interp.memory import estimate, machine_memory, too_much_memory
 from hlotool.interp.observers import Observer
 from hlotool.interp.profiling import Profile
 from hlotool.interp.tracing import NonfiniteWatch, Tracer, TraceRow
 from hlotool.interp.values import leaves
+from hlotool.options import parse_size
 from hlotool.shapes.shape import tuple_shape
 from hlotool.text.source.files import read_text
+from hlotool.workspace.writing import replace_file
 
 __all__ = ["Session"]
 
@@ -40,24 +43,23 @@ _MOST_ASSUMPTIONS = 20
 
 
 class Session:
-    """Everything that one command line asks for; `given` holds its options by name."""
+    """Everything that one command line asks for."""
 
-    def __init__(self, given: dict[str, Any], arguments: list[tuple[str, str]], outcome: Outcome) -> None:
-        self.given = given
-        self.arguments = arguments
+    def __init__(self, request: RunRequest, outcome: Outcome) -> None:
+        self.request = request
         self.outcome = outcome
         self.sources: dict[str, Source] = {}
-        self.seed: int = given["seed"] or 0
-        self.partitions: int = given["partitions"]
-        self.devices: int = given["replicas"] * self.partitions
-        if self.devices > 1 and (given["trace"] is not None or given["profile"] or given["check_nans"]):
+        self.seed: int = request.seed or 0
+        self.partitions: int = request.partitions
+        self.devices: int = request.replicas * self.partitions
+        if self.devices > 1 and (request.trace is not None or request.profile or request.check_nans):
             raise click.UsageError("--trace, --profile and --check-nans watch one device, and not several")
-        self.handlers = _handlers(given["custom_calls"])
-        self.quiet: bool = given["quiet"]
-        self.limit = self._memory_limit(given["max_memory"])
+        self.handlers = _handlers(request.custom_calls)
+        self.quiet: bool = request.quiet
+        self.limit = self._memory_limit(request.max_memory)
         self.trace: list[TraceRow] = []
-        self.tracer = self._tracer(given["trace"])
-        self.profile = Profile() if given["profile"] else None
+        self.tracer = self._tracer(request.trace)
+        self.profile = Profile() if request.profile else None
         self.seconds = 0.0
 
     @staticmethod
@@ -73,16 +75,16 @@ class Session:
 
     def _tracer(self, pattern: str | None) -> Tracer | None:
         if pattern is None:
-            if self.given["trace_out"] is not None:
+            if self.request.trace_out is not None:
                 raise click.UsageError("--trace-out needs --trace REGEX, which says what to write")
             return None
         try:
-            return Tracer(re.compile(pattern), self._show_trace, keep=self.given["trace_out"] is not None)
+            return Tracer(re.compile(pattern), self._show_trace, keep=self.request.trace_out is not None)
         except re.error as error:
             raise click.UsageError(f"--trace '{pattern}' is no regular expression: {error}") from None
 
     def _show_trace(self, row: TraceRow) -> None:
-        if self.given["as_json"]:
+        if self.request.as_json:
             self.trace.append(row)
         else:
             write_out(trace_line(row) + "\n")
@@ -95,16 +97,16 @@ class Session:
             self._run(name, text)
         except (ParseError, EvaluationError) as error:
             # What a tool was asked to find is a finding, and no bad input.
-            found = error.diagnostics
-            self.outcome.at_least(1 if all(d.code == "R006" for d in found) else error.exit_code)
-            source = self.sources.get(found[0].filename, Source(""))
-            render_to_stderr(found, source.line_text, self.given["color"])
+            diagnostics = error.diagnostics
+            self.outcome.at_least(1 if all(d.code == "R006" for d in diagnostics) else error.exit_code)
+            source = self.sources.get(diagnostics[0].filename, Source(""))
+            render_to_stderr(diagnostics, source.line_text, self.request.color)
 
     def _run(self, name: str, text: str) -> None:
         module = self._module(name, text)
-        other_path: str | None = self.given["against"]
+        other_path: str | None = self.request.against
         other = None if other_path is None else self._module(other_path, read_text(other_path))
-        reference: str | None = self.given["compare"]
+        reference: str | None = self.request.compare
         shape = self._result_shape(module)
         expected = None if reference is None else expected_leaves(shape, files.read_npz(reference), reference)
         values = self._values(module)
@@ -115,16 +117,16 @@ class Session:
             self._show_profile(module)
             self._write_trace()
             raise
-        found: dict[str, list[Comparison]] = {}
+        comparisons: dict[str, list[Comparison]] = {}
         if expected is not None and reference is not None:
-            found[reference] = self._compared(shape, value, expected)
+            comparisons[reference] = self._compared(shape, value, expected)
         if other is not None and other_path is not None:
             theirs = self._evaluate(other, values, [])
             names = [path for path, _ in files.output_names(self._result_shape(other))]
-            found[other_path] = self._compared(shape, value, list(zip(names, leaves(theirs), strict=True)))
+            comparisons[other_path] = self._compared(shape, value, list(zip(names, leaves(theirs), strict=True)))
         self._write(value, shape)
-        self._show(module, value, found)
-        if any(not c.agrees for comparisons in found.values() for c in comparisons):
+        self._show(module, value, comparisons)
+        if any(not c.agrees for arrays in comparisons.values() for c in arrays):
             self.outcome.at_least(1)
 
     def _result_shape(self, module: Any) -> Any:
@@ -138,24 +140,24 @@ class Session:
         if len(modules) != 1:
             raise HlotoolError(f"'{name}' holds {len(modules)} modules; run takes one at a time")
         (module,) = modules
-        if self.given["verify"] and (errors := [d for d in hlotool.verify(module) if d.severity == "error"]):
+        if self.request.verify and (errors := [d for d in hlotool.verify(module) if d.severity == "error"]):
             complain(f"'{name}' is not valid HLO; --no-verify runs it all the same")
             raise EvaluationError(errors)
-        if found := too_much_memory(module, self.limit):
-            if self.given["max_memory"] is None:
+        if diagnostics := too_much_memory(module, self.limit):
+            if self.request.max_memory is None:
                 complain("the limit is the memory of this machine; --max-memory SIZE sets another")
-            raise EvaluationError(found)
+            raise EvaluationError(diagnostics)
         return module
 
     def _values(self, module: Any) -> list[Any]:
         """The values of all parameters for each device; what is made up, and why so, is said on standard error."""
-        arguments, inputs = files.Arguments(module), self.given["inputs"]
+        arguments, inputs = files.Arguments(module), self.request.inputs
         if inputs is not None:
             arguments.give_all(files.read_npz(inputs), inputs)
-        for name, text in self.arguments:
+        for name, text in self.request.arguments:
             arguments.give(name, text)
         missing = arguments.missing()
-        if missing and inputs is not None and self.given["seed"] is None:
+        if missing and inputs is not None and self.request.seed is None:
             raise HlotoolError(f"'{inputs}' has no value for parameter '{missing[0]}'; give it with --input, or --seed N for random values")
         if missing and not self.quiet:
             more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
@@ -168,16 +170,16 @@ class Session:
         return [arguments.values_or_random(self.seed + device) for device in range(self.devices)]
 
     def _observers(self, module: Any) -> list[Observer]:
-        members: list[Observer | None] = [self.tracer, self.profile, NonfiniteWatch(module) if self.given["check_nans"] else None]
+        members: list[Observer | None] = [self.tracer, self.profile, NonfiniteWatch(module) if self.request.check_nans else None]
         return [member for member in members if member is not None]
 
     def _evaluate(self, module: Any, values: Any, observers: list[Observer]) -> Any:
-        given = self.given
-        options = hlotool.RunOptions(given["elided"], self.seed, given["max_iterations"], given["timeout"], custom_calls=self.handlers)
+        request = self.request
+        options = hlotool.RunOptions(request.elided, self.seed, request.max_iterations, request.timeout, custom_calls=self.handlers)
         progress = RunProgress() if self.devices == 1 and is_wanted(quiet=self.quiet) else None
         started = time.perf_counter()
         try:
-            with Deadline(given["timeout"]):
+            with Deadline(request.timeout):
                 if self.devices > 1:
                     return tuple(hlotool.evaluate_replicas(module, values, num_partitions=self.partitions, options=options))
                 return hlotool.evaluate(module, values[0], options=options, observers=[*observers, progress] if progress else observers)
@@ -187,43 +189,43 @@ class Session:
                 progress.clear()
 
     def _compared(self, shape: Any, value: Any, expected: list[tuple[str, Any]]) -> list[Comparison]:
-        return compare_values(shape, value, expected, self.given["rtol"], self.given["atol"])
+        return compare_values(shape, value, expected, self.request.rtol, self.request.atol)
 
     # ---- what is said of it -------------------------------------------------------------------------------------------
 
     def _write(self, value: Any, shape: Any) -> None:
-        if self.given["output"] is not None:
-            replace_file(self.given["output"], files.npz_bytes(value, shape))
+        if self.request.output is not None:
+            replace_file(self.request.output, files.npz_bytes(value, shape))
         self._write_trace()
 
     def _write_trace(self) -> None:
-        if self.tracer is not None and self.given["trace_out"] is not None:
-            replace_file(self.given["trace_out"], files.npz_of(self.tracer.arrays))
+        if self.tracer is not None and self.request.trace_out is not None:
+            replace_file(self.request.trace_out, files.npz_of(self.tracer.arrays))
 
-    def _show(self, module: Any, value: Any, found: dict[str, list[Comparison]]) -> None:
+    def _show(self, module: Any, value: Any, comparisons: dict[str, list[Comparison]]) -> None:
         shape = self._result_shape(module)
-        if self.given["as_json"]:
-            write_out(self._json(module, value, found))
+        if self.request.as_json:
+            write_out(self._json(module, value, comparisons))
             return
-        if not self.quiet and not found:
+        if not self.quiet and not comparisons:
             for line in report.as_text(value, shape, style_for("never", sys.stdout).width):
                 write_out(line + "\n")
-        for source, comparisons in found.items():
-            for line in comparison_lines(comparisons, source, quiet=self.quiet):
+        for source, arrays in comparisons.items():
+            for line in comparison_lines(arrays, source, quiet=self.quiet):
                 write_out(line + "\n")
         self._show_profile(module)
 
     def _show_profile(self, module: Any) -> None:
-        if self.profile is not None and not self.given["as_json"]:
+        if self.profile is not None and not self.request.as_json:
             for line in profile_lines(self.profile, self.seconds, _peak_memory(), estimate(module).bytes):
                 write_out(line + "\n")
 
-    def _json(self, module: Any, value: Any, found: dict[str, list[Comparison]]) -> str:
+    def _json(self, module: Any, value: Any, comparisons: dict[str, list[Comparison]]) -> str:
         """The results; an object with everything that was asked for if it was more."""
         outputs = report.as_json(value, self._result_shape(module))
         more: dict[str, Any] = {}
-        if found:
-            more["comparisons"] = [{"with": source, "arrays": [c.as_dict() for c in arrays]} for source, arrays in found.items()]
+        if comparisons:
+            more["comparisons"] = [{"with": source, "arrays": [c.as_dict() for c in arrays]} for source, arrays in comparisons.items()]
         if self.tracer is not None:
             more["trace"] = [trace_json(row) for row in self.trace]
         if self.profile is not None:
@@ -231,10 +233,10 @@ class Session:
         return json.dumps({"outputs": json.loads(outputs), **more}, indent=1) + "\n" if more else outputs
 
 
-def _handlers(given: tuple[str, ...]) -> dict[str, Any]:
+def _handlers(texts: tuple[str, ...]) -> dict[str, Any]:
     """The functions for custom-calls, by target; a usage error when one is not of the form that is asked for."""
     handlers = {}
-    for text in given:
+    for text in texts:
         # Targets may hold anything, functions have names.
         target, equals, place = text.rpartition("=")
         if not equals or not target:

@@ -34,21 +34,21 @@ def table(rows: Sequence[Sequence[str]], *, left: int) -> Iterator[str]:
 # ---- comparison -------------------------------------------------------------------------------------------------------
 
 
-def comparison_lines(found: Sequence[Comparison], source: str, *, quiet: bool) -> Iterator[str]:
+def comparison_lines(comparisons: Sequence[Comparison], source: str, *, quiet: bool) -> Iterator[str]:
     """A line for each array, the worst elements of those that differ, and what it comes to; quietly, those that differ only."""
-    names = max((len(c.name) for c in found), default=0)
-    types = max((len(c.type) for c in found), default=0)
-    for c in found:
+    names = max((len(c.name) for c in comparisons), default=0)
+    types = max((len(c.type) for c in comparisons), default=0)
+    for c in comparisons:
         if not quiet or not c.agrees:
             yield visible(f"{c.name:{names}}  {c.type:{types}}  {_verdict(c)}")
             yield from (f"  {line}" for line in _worst(c))
-    bad = sum(not c.agrees for c in found)
+    bad = sum(not c.agrees for c in comparisons)
     if not quiet:
-        count = f"{len(found)} array{'' if len(found) == 1 else 's'}"
+        count = f"{len(comparisons)} array{'' if len(comparisons) == 1 else 's'}"
         if bad:
             yield visible(f"{count} compared with {source}: {'1 differs' if bad == 1 else f'{bad} differ'}")
         else:
-            yield visible(f"{count} agree{'s' if len(found) == 1 else ''} with {source}")
+            yield visible(f"{count} agree{'s' if len(comparisons) == 1 else ''} with {source}")
 
 
 def _verdict(c: Comparison) -> str:

@@ -1,6 +1,6 @@
 """`--statistics`: how often each rule has found something.
 
-It counts; what is found comes from `cli.checking`.
+It counts; what is found comes from `workspace.checking`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import Any
 
 from hlotool.cli.output import visible
-from hlotool.cli.render import Finding
 from hlotool.errors import Diagnostic
+from hlotool.workspace.findings import Finding
 
 __all__ = ["statistics"]
 

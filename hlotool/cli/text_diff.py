@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import click
 
 __all__ = ["unified_diff"]
 
 _CONTEXT = 3
 # So far is looked ahead for lines that are the same again. Formatting moves nothing, so that they are near.
 _REACH = 200
-_BOLD, _RED, _GREEN, _CYAN, _END = "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[0m"
 
 # first[a:b] is replaced by second[c:d].
 _Change = tuple[int, int, int, int]
@@ -27,23 +29,29 @@ def unified_diff(before: str, after: str, name: str, *, color: bool = False) -> 
     +c
     """
     first, second = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    paint = _painted if color else _plain
+    paint: _Paint = _painted if color else _plain
     started = False
     for group in _groups(_changes(first, second)):
         if not started:
-            yield paint(f"--- {name}\n", _BOLD)
-            yield paint(f"+++ {name}\n", _BOLD)
+            yield paint(f"--- {name}\n", bold=True)
+            yield paint(f"+++ {name}\n", bold=True)
             started = True
         yield from _hunk(group, first, second, paint)
 
 
-def _plain(text: str, color: str) -> str:
+class _Paint(Protocol):
+    """Makes a line look like something."""
+
+    def __call__(self, text: str, color: str | None = None, *, bold: bool | None = None) -> str: ...
+
+
+def _plain(text: str, color: str | None = None, *, bold: bool | None = None) -> str:
     return text
 
 
-def _painted(text: str, color: str) -> str:
+def _painted(text: str, color: str | None = None, *, bold: bool | None = None) -> str:
     line, end, note = text.partition("\n")
-    return f"{color}{line}{_END}{end}{note}"
+    return f"{click.style(line, fg=color, bold=bold)}{end}{note}"
 
 
 def _changes(first: Sequence[str], second: Sequence[str]) -> Iterator[_Change]:
@@ -86,19 +94,18 @@ def _groups(changes: Iterator[_Change]) -> Iterator[list[_Change]]:
         yield group
 
 
-def _hunk(group: list[_Change], first: Sequence[str], second: Sequence[str], paint: object) -> Iterator[str]:
-    assert callable(paint)
+def _hunk(group: list[_Change], first: Sequence[str], second: Sequence[str], paint: _Paint) -> Iterator[str]:
     start = max(0, group[0][0] - _CONTEXT)
     end = min(len(first), group[-1][1] + _CONTEXT)
     lead = group[0][0] - start
     other_start = group[0][2] - lead
     other_end = group[-1][3] + end - group[-1][1]
-    yield paint(f"@@ -{_range(start, end)} +{_range(other_start, other_end)} @@\n", _CYAN)
+    yield paint(f"@@ -{_range(start, end)} +{_range(other_start, other_end)} @@\n", "cyan")
     at = start
     for a, b, c, d in group:
         yield from (_line(" ", line) for line in first[at:a])
-        yield from (paint(_line("-", line), _RED) for line in first[a:b])
-        yield from (paint(_line("+", line), _GREEN) for line in second[c:d])
+        yield from (paint(_line("-", line), "red") for line in first[a:b])
+        yield from (paint(_line("+", line), "green") for line in second[c:d])
         at = b
     yield from (_line(" ", line) for line in first[at:end])
 

@@ -9,10 +9,11 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator
 
+from hlotool.analysis.simplify import constant_value
 from hlotool.interp.drawing import Domain
 from hlotool.interp.dtypes import NUMBERS
-from hlotool.interp.literal import literal_array
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.opdefs.traits import CONVERTS, MOVES, REARRANGES, RETURNS, STRUCTURAL
 from hlotool.shapes.shape import Shape
 
 __all__ = ["domains"]
@@ -36,10 +37,8 @@ class _Use:
 
 _MOST_USES = 1_000
 """So many uses of one parameter are looked at; the near ones come first."""
-_SAME_NUMBERS = frozenset(
-    "bitcast broadcast clamp concatenate convert copy dynamic-slice gather maximum minimum pad reshape reverse select slice transpose"
-    " reduce-precision all-gather opt-barrier sort while call fusion conditional tuple get-tuple-element".split()
-)
+_SAME_NUMBERS = (MOVES, CONVERTS, RETURNS, STRUCTURAL)
+"""Traits of opcodes in whose results the numbers of operands are found again."""
 
 
 def domains(module: Module) -> dict[tuple[int, int], Domain]:
@@ -103,7 +102,7 @@ class _Walk:
                         queue.append(step)
             if value is self.home[value].root:
                 for caller in self.callers.get(self.home[value], ()):
-                    if caller.opcode in ("call", "fusion", "conditional") and (caller, leaf) not in seen:
+                    if RETURNS in caller.op.traits and caller.opcode != "while" and (caller, leaf) not in seen:
                         seen.add((caller, leaf))
                         queue.append((caller, leaf, factor, offset))
             if left <= 0:
@@ -116,14 +115,14 @@ class _Walk:
         changed = _affine(use)
         if changed is not None:
             yield x, leaf, *changed
-        if x.opcode not in _SAME_NUMBERS:
+        if x.op.traits.isdisjoint(_SAME_NUMBERS):
             return
         if x.opcode == "tuple":
             yield x, (use.operand, *leaf), factor, offset
         elif x.opcode == "get-tuple-element":
             if leaf[:1] == (x.attributes["index"],):
                 yield x, leaf[1:], factor, offset
-        elif x.opcode in ("call", "fusion", "conditional", "while"):
+        elif RETURNS in x.op.traits:
             yield from ((p, leaf, factor, offset) for p in _parameters_for(x, use.operand))
         elif _is_data(x, use.operand):
             yield x, leaf, factor, offset
@@ -143,27 +142,18 @@ def _parameters_for(x: Instruction, operand: int) -> Iterator[Instruction]:
             yield parameters[operand]
 
 
-_DATA_OPERANDS: dict[str, tuple[int, ...]] = {
-    "clamp": (1,), "dynamic-slice": (0,), "gather": (0,), "pad": (0, 1), "select": (1, 2), "sort": (0,),
-}  # fmt: skip
+_DATA_OPERANDS: dict[str, tuple[int, ...]] = {"clamp": (1,), "select": (1, 2), "sort": (0,)}
 
 
 def _is_data(x: Instruction, operand: int) -> bool:
-    places = _DATA_OPERANDS.get(x.opcode)
+    places = (0,) if REARRANGES in x.op.traits else _DATA_OPERANDS.get(x.opcode)
     return (places is None or operand in places) and not x.shape.is_tuple
 
 
 def _constant(x: Instruction) -> float | None:
     """The number that a constant, or an array of equal numbers, consists of."""
-    for _ in range(8):
-        if x.opcode not in ("broadcast", "convert", "reshape", "copy", "bitcast"):
-            break
-        x = x.operands[0]
-    literal = x.literal
-    if literal is None or literal.elided or literal.shape.is_tuple or math.prod(literal.shape.dimensions) != 1:
-        return None
-    array = literal_array(literal)
-    return float(array.reshape(-1)[0]) if array.dtype.kind in "biuf" else None
+    value = constant_value(x)
+    return None if value is None else float(value)
 
 
 def _affine(use: _Use) -> tuple[float, float] | None:
@@ -283,7 +273,7 @@ def _compared(domain: Domain, use: _Use) -> None:
     """Numbers that are looked for among 0, 1, 2, ..., as where a one-hot encoding is made."""
     other = use.user.operands[1 - use.operand]
     for _ in range(8):
-        if other.opcode not in ("broadcast", "reshape", "convert", "bitcast"):
+        if REARRANGES not in other.op.traits and CONVERTS not in other.op.traits:
             break
         other = other.operands[0]
     if other.opcode == "iota" and use.user.attributes.get("direction") == "EQ":

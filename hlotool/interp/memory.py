@@ -15,18 +15,14 @@ from hlotool.interp.dtypes import NUMBERS
 from hlotool.interp.failures import diagnostic_at
 from hlotool.interp.program import in_order
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.opdefs.traits import IDENTITY, STRIDED, STRUCTURAL, VIEW
 from hlotool.shapes.memory import format_bytes
 from hlotool.shapes.shape import Shape
 
-__all__ = ["Estimate", "estimate", "machine_memory", "parse_size", "too_much_memory"]
+__all__ = ["Estimate", "estimate", "machine_memory", "too_much_memory"]
 
-_VIEWS = frozenset(
-    "add-dependency after-all bitcast broadcast copy copy-start copy-done domain dynamic-slice get-dimension-size optimization-barrier"
-    " parameter reverse slice transpose".split()
-)
-"""Opcodes whose values take no memory of their own: other views of an operand's."""
-_SCATTERED = frozenset("broadcast transpose slice reverse dynamic-slice".split())
-"""Views of which a reshape has to make a copy."""
+_VIEWS = frozenset({VIEW, STRIDED, IDENTITY, STRUCTURAL})
+"""Traits of opcodes whose values take no memory of their own: other views of an operand's."""
 
 
 class Estimate:
@@ -37,20 +33,6 @@ class Estimate:
     def __init__(self, size: int, at: Instruction | None) -> None:
         self.bytes = size
         self.at = at
-
-
-def parse_size(text: str) -> int:
-    """The bytes that a text like `500M`, `2GiB` or `1000000` means; raises ValueError.
-
-    >>> parse_size("2GiB"), parse_size("1.5k")
-    (2147483648, 1536)
-    """
-    number = text.strip().lower().removesuffix("b").removesuffix("i")
-    power = "kmgtp".find(number[-1:]) + 1 if number[-1:] else 0
-    size = float(number[:-1] if power else number) * 1024**power
-    if not 0 < size < 2**63:
-        raise ValueError(text)
-    return int(size)
 
 
 def machine_memory() -> int | None:
@@ -179,11 +161,15 @@ class _Peak:
                 return operands[0][ends[index - 1] if index else 0 : ends[index]]
             # Not valid, which the kernel will say.
             return [self._new(leaf) for leaf in x.shape.leaves()]
-        if x.opcode in ("parameter", "constant"):
+        if not x.operands and STRUCTURAL in x.op.traits:
             return [0] * sum(1 for _ in x.shape.leaves())
         if x.opcode == "while":
             return self._state(x, operands[0])
-        is_view = x.opcode in _VIEWS or (x.opcode == "reshape" and x.operands[0].opcode not in _SCATTERED)
+        if x.op.gives is not None and 0 <= x.op.gives < len(ends := self._ends(x.operands[0].shape)):
+            # Tokens, which may follow, have no size.
+            return operands[0][ends[x.op.gives - 1] if x.op.gives else 0 : ends[x.op.gives]]
+        # Of elements that do not lie side by side a reshape has to make a copy.
+        is_view = not _VIEWS.isdisjoint(x.op.traits) or (x.opcode == "reshape" and STRIDED not in x.operands[0].op.traits)
         if is_view and operands and len(operands[0]) == sum(1 for _ in x.shape.leaves()):
             return operands[0]
         return [self._new(leaf) for leaf in x.shape.leaves()]
@@ -220,6 +206,6 @@ def _on_the_side(x: Instruction) -> int:
     total = 0
     for shape in shapes:
         number = NUMBERS.get(shape.element_type)
-        if number is not None and x.opcode not in _VIEWS and number.computed != number.held and number.kind == "float":
+        if number is not None and _VIEWS.isdisjoint(x.op.traits) and number.computed != number.held and number.kind == "float":
             total += _size(shape) // number.held.itemsize * number.computed.itemsize
     return total

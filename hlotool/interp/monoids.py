@@ -9,9 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from hlotool.analysis.simplify import identity_of
 from hlotool.interp.dtypes import NUMBERS, Array, number_type
 from hlotool.ir.model import Computation
+from hlotool.opdefs.table import OPS
+from hlotool.opdefs.traits import IDEMPOTENT
 from hlotool.record import Record
+from hlotool.shapes.dtype import ELEMENT_TYPES
 
 __all__ = ["Monoid", "monoid_of"]
 
@@ -19,13 +23,13 @@ __all__ = ["Monoid", "monoid_of"]
 class Monoid(Record):
     """An operation for which NumPy has a reduction: one ufunc for numbers, one for pred.
 
-    `identity` is the number that changes nothing; None for operations to which it is all one how often a number enters.
+    `opcode` is the operation, whose algebra is known to the op table.
     `winning_zero` is the sign bit of the zero that wins over the other where the operation compares, None where it does not.
     """
 
+    opcode: str
     numbers: Any
     preds: Any
-    identity: int | None = None
     winning_zero: bool | None = None
 
     @property
@@ -34,8 +38,12 @@ class Monoid(Record):
 
     def may_repeat(self, init: Array) -> bool:
         """Whether it does not matter how often init enters a reduction."""
-        number = number_type(init)
-        return self.identity is None or number.kind == "pred" or bool(init.astype(number.computed) == self.identity)
+        number, op = number_type(init), OPS[self.opcode]
+        if number.kind == "pred" or IDEMPOTENT in op.traits:
+            return True
+        # Of either part of a complex number.
+        identity = identity_of(op, ELEMENT_TYPES["f32"] if number.kind == "complex" else number.element)
+        return identity is not None and bool(init.astype(number.computed) == identity)
 
     def reduced(self, x: Array, init: Array, axes: tuple[int, ...]) -> Array:
         """init combined with all elements along the axes, in the type that both are held in.
@@ -73,13 +81,13 @@ class Monoid(Record):
 
 
 _MONOIDS = {
-    "add": Monoid(np.add, np.logical_or, identity=0),
-    "multiply": Monoid(np.multiply, np.logical_and, identity=1),
-    "maximum": Monoid(np.maximum, np.logical_or, winning_zero=False),
-    "minimum": Monoid(np.minimum, np.logical_and, winning_zero=True),
-    "and": Monoid(np.bitwise_and, np.logical_and),
-    "or": Monoid(np.bitwise_or, np.logical_or),
-    "xor": Monoid(np.bitwise_xor, np.logical_xor, identity=0),
+    "add": Monoid("add", np.add, np.logical_or),
+    "multiply": Monoid("multiply", np.multiply, np.logical_and),
+    "maximum": Monoid("maximum", np.maximum, np.logical_or, winning_zero=False),
+    "minimum": Monoid("minimum", np.minimum, np.logical_and, winning_zero=True),
+    "and": Monoid("and", np.bitwise_and, np.logical_and),
+    "or": Monoid("or", np.bitwise_or, np.logical_or),
+    "xor": Monoid("xor", np.bitwise_xor, np.logical_xor),
 }
 
 

@@ -21,6 +21,7 @@ from hlotool.interp.literal import literal_value
 from hlotool.interp.options import ELIDED_MODES, RunOptions
 from hlotool.interp.values import Value
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.opdefs.traits import NONDETERMINISTIC
 from hlotool.shapes.shape import Shape
 
 __all__ = ["Program", "Step", "in_order", "is_worth_keeping", "obstacles", "works_on_lanes"]
@@ -151,7 +152,7 @@ def _is_repeatable(x: Instruction) -> bool:
     while stack:
         y = stack.pop()
         kernel: Kernel | None = y.op.kernel
-        if kernel is not None and not _CHANGING_FACTS.isdisjoint(kernel.wanted):
+        if NONDETERMINISTIC in y.op.traits or (kernel is not None and not _CHANGING_FACTS.isdisjoint(kernel.wanted)):
             return False
         fresh = [called for called in y.called if called not in seen or y is x]
         seen.update(fresh)

@@ -18,6 +18,7 @@ from hlotool.interp.observers import Observer, Whereabouts
 from hlotool.interp.statistics import Statistics, has_nonfinite, plain, statistics
 from hlotool.interp.values import Value, leaves
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.opdefs.traits import FORWARDS
 from hlotool.record import Record
 from hlotool.shapes.metadata import StackTables
 from hlotool.text.print.stack_frames import innermost_location
@@ -86,8 +87,6 @@ class Tracer(Observer):
 
 # ---- NaN and infinities -----------------------------------------------------------------------------------------------
 
-_PASSES_ON = frozenset("call while conditional fusion tuple get-tuple-element async-start async-update async-done opt-barrier".split())
-"""What gives the values of others, which have been looked at where they were made."""
 _MOST_OPERANDS = 6
 
 
@@ -98,7 +97,8 @@ class NonfiniteWatch(Observer):
         self.module = module
 
     def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
-        if instruction.opcode in _PASSES_ON:
+        if FORWARDS in instruction.op.traits:
+            # Its values have been looked at where they were computed.
             return
         for leaf in leaves(value):
             if isinstance(leaf, np.ndarray) and has_nonfinite(leaf):

@@ -15,12 +15,10 @@ from hlotool.ir.clone import clone_computation
 from hlotool.ir.edit_instructions import InstructionEdits
 from hlotool.ir.header import header_without_parameter
 from hlotool.ir.model import Computation, Instruction, set_field
+from hlotool.opdefs.traits import ANY_SIGNATURE
 from hlotool.record import replace
 
 __all__ = ["Rewriter"]
-
-# Their operands are the parameters of what they call, one by one.
-_PASSES_OPERANDS = frozenset({"call", "fusion"})
 
 
 class Rewriter(InstructionEdits):
@@ -106,7 +104,7 @@ class Rewriter(InstructionEdits):
             raise EditError(f"parameter '{parameter.name}' is used")
         number = parameter.immediate
         for caller in self.callers(owner):
-            if caller.op.name not in _PASSES_OPERANDS:
+            if ANY_SIGNATURE not in caller.op.traits:
                 raise EditError(f"'{caller.name}', which calls '{owner.name}', needs the parameter '{parameter.name}'")
         for caller in self.callers(owner):
             self._drop_operand(caller, number)

@@ -7,25 +7,21 @@ verifier demands beyond it stands beside the function and is given to the decora
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from hlotool.errors import Violation
+from hlotool.opdefs.algebra import NO_ALGEBRA, Algebra
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.opdefs.traits import COMMUNICATES, EFFECT, NONDETERMINISTIC, with_implied
 from hlotool.record import Record
 from hlotool.shapes.shape import Shape
 
 __all__ = [
-    "ACCUMULATED",
     "CALLED_KINDS",
     "CONTINUED",
-    "LAYOUT_KEPT",
-    "MIXED_PRECISION",
     "OPS",
-    "PRECISION_KEPT",
     "REQUIRED",
-    "ROUNDED",
-    "SHAPE_GUESSED",
     "AttributeSpec",
     "OpDef",
     "Verify",
@@ -33,7 +29,7 @@ __all__ = [
     "op",
     "require",
     "unknown_op",
-]  # fmt: skip
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 OperandDefault = Callable[[tuple[Shape, ...]], Any]
@@ -42,19 +38,6 @@ Verify = Callable[[Shape, tuple[Shape, ...], dict[str, Any], VerifyModes], Shape
 
 REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
 """Default of an attribute that must be written."""
-
-MIXED_PRECISION = "mixed-precision"
-"""Trait: operands may be floats of different types even where the verifier allows no mixed precision elsewhere."""
-LAYOUT_KEPT = "layout-kept"
-"""Trait: the result's layout is the inferred one, since nothing is computed that could arrange it anew."""
-PRECISION_KEPT = "precision-kept"
-"""Trait: the result's element type is the inferred one even where the verifier allows mixed precision."""
-ROUNDED = "rounded"
-"""Trait: the result may be bf16 where f32 is inferred, as compilers for TPUs write sums that they round at once."""
-ACCUMULATED = "accumulated"
-"""Trait: the result may have another element type than the operands, in which products are accumulated."""
-SHAPE_GUESSED = "shape-guessed"
-"""Trait: what the parser infers where the shape is omitted is not what the verifier demands of a written one."""
 
 
 def require(holds: object, code: str, at: str, message: str, hint: str | None = None) -> None:
@@ -94,27 +77,39 @@ class OpDef:
     `verify(result, operand_shapes, attributes, modes)` refuses what the verifier refuses and inference lets pass; `attributes` has the
     defaults of those that are not written. It returns the shape that the result must have where that is not the inferred one.
     `result_code` is the rule that another result breaks.
+    `traits` are those of `opdefs.traits`, with all that follow from them; `algebra` says which elements change nothing.
+    `effect_if` names the attribute that says whether the instruction has an effect, where not every one has.
+    `start_of` is the opcode that does at once what this one begins; `done_of` the one whose end this one waits for, `update_of` the one that
+    it continues. `done` and `start` are these two relations read from the other side.
+    `gives` is the element of the operand's shape that a done gives, and `operands_at` the element of a start's shape that its operands are.
     `calls` names the attributes that hold called computations, in the order in which XLA stores these.
     `kernel` computes its values: None until the interpreter, which alone fills and reads it, is imported.
     """
 
     __slots__ = (
+        "algebra",
         "arity",
         "attributes",
         "calls",
         "check_parsed",
         "derived",
         "doc",
+        "done_of",
+        "effect_if",
+        "gives",
         "infer",
         "infers",
         "kernel",
         "name",
         "operand_defaults",
         "operands",
+        "operands_at",
         "required",
         "result_code",
         "shape_ignored",
+        "start_of",
         "traits",
+        "update_of",
         "variadic",
         "verify",
     )  # fmt: skip
@@ -131,7 +126,14 @@ class OpDef:
         derived: dict[str, Callable[[Shape], Any]] | None = None,
         verify: Verify | None = None,
         result_code: str = "T003",
-        traits: tuple[str, ...] = (),
+        traits: Iterable[str] = (),
+        algebra: Algebra = NO_ALGEBRA,
+        effect_if: str | None = None,
+        start_of: str | None = None,
+        done_of: str | None = None,
+        update_of: str | None = None,
+        gives: int | None = None,
+        operands_at: int | None = None,
         doc: str = "",
     ) -> None:
         self.name = name
@@ -144,13 +146,60 @@ class OpDef:
         self.derived = derived or {}
         self.verify = verify
         self.result_code = result_code
-        self.traits = frozenset(traits)
+        self.traits = with_implied(traits)
+        self.algebra = algebra
+        self.effect_if = effect_if
+        self.start_of = start_of
+        self.done_of = done_of
+        self.update_of = update_of
+        self.gives = gives
+        self.operands_at = operands_at
         self.doc = doc
         self.kernel: Any = None
         self.arity = -1 if self.variadic else len(self.operands)
         self.required = tuple(spec.name for spec in self.attributes.values() if spec.default is REQUIRED)
         calls = [spec.name for spec in self.attributes.values() if spec.kind in CALLED_KINDS]
         self.calls = tuple(sorted(calls, key=lambda name: name != _STORED_FIRST))
+
+    @property
+    def done(self) -> str | None:
+        """The opcode that waits for what this one begins; None where it begins nothing.
+
+        >>> from hlotool.opdefs.table import OPS
+        >>> OPS["send"].done, OPS["all-reduce-start"].done, OPS["add"].done
+        ('send-done', 'all-reduce-done', None)
+        """
+        return _DONES.get(self.name)
+
+    @property
+    def start(self) -> str | None:
+        """The opcode of its own that begins what this one does at once; None where there is only `async-start`.
+
+        >>> from hlotool.opdefs.table import OPS
+        >>> OPS["all-reduce"].start, OPS["all-to-all"].start
+        ('all-reduce-start', None)
+        """
+        return _STARTS.get(self.name)
+
+    @property
+    def is_asynchronous(self) -> bool:
+        """Whether it begins, continues or ends work that goes on beside other instructions.
+
+        >>> from hlotool.opdefs.table import OPS
+        >>> [name for name in ("copy", "copy-start", "copy-done", "async-update", "recv") if OPS[name].is_asynchronous]
+        ['copy-start', 'copy-done', 'async-update', 'recv']
+        """
+        return self.done_of is not None or self.update_of is not None or self.name in _DONES
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether it does nothing but compute a value that its operands and attributes determine; what it calls may do more.
+
+        >>> from hlotool.opdefs.table import OPS
+        >>> [name for name in ("add", "rng", "all-reduce", "custom-call", "while") if OPS[name].is_pure]
+        ['add', 'while']
+        """
+        return self.effect_if is None and not self.is_asynchronous and self.traits.isdisjoint(_IMPURE)
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
@@ -164,6 +213,11 @@ class OpDef:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OpDef:
         return self
+
+
+_IMPURE = frozenset({EFFECT, NONDETERMINISTIC, COMMUNICATES})
+_DONES: dict[str, str] = {}
+_STARTS: dict[str, str] = {}
 
 
 OPS: dict[str, OpDef] = {}
@@ -180,7 +234,14 @@ def op(
     derived: dict[str, Callable[[Shape], Any]] | None = None,
     verify: Verify | None = None,
     result_code: str = "T003",
-    traits: tuple[str, ...] = (),
+    traits: Iterable[str] = (),
+    algebra: Algebra = NO_ALGEBRA,
+    effect_if: str | None = None,
+    start_of: str | None = None,
+    done_of: str | None = None,
+    update_of: str | None = None,
+    gives: int | None = None,
+    operands_at: int | None = None,
     doc: str | None = None,
 ) -> Callable[[Function], Function]:
     """Enters the decorated function into OPS.
@@ -207,8 +268,19 @@ def op(
             verify=verify,
             result_code=result_code,
             traits=traits,
+            algebra=algebra,
+            effect_if=effect_if,
+            start_of=start_of,
+            done_of=done_of,
+            update_of=update_of,
+            gives=gives,
+            operands_at=operands_at,
             doc=(doc or function.__doc__ or "").strip(),
         )
+        if done_of is not None:
+            _DONES[done_of] = opcode
+        if start_of is not None:
+            _STARTS[start_of] = opcode
         return function
 
     return wrap

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import MIXED_PRECISION, ROUNDED, Verify, op, require
+from hlotool.opdefs.base import Verify, op, require
 from hlotool.opdefs.constraints import difference
 from hlotool.opdefs.inference import (
     bounds,
@@ -34,6 +34,20 @@ from hlotool.opdefs.kinds import (
     SliceSizeLists,
 )
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.opdefs.traits import (
+    COLLECTIVE,
+    COMBINABLE,
+    DEVICE_ID,
+    EFFECT,
+    FREE,
+    MIXED_PRECISION,
+    MOVES,
+    ORDER_KEPT,
+    ROUNDED,
+    UNIFORM_GROUPS,
+    VIEW,
+)
+from hlotool.record import Record
 from hlotool.shapes.shape import UNBOUNDED, ProgramShape, Shape, array_shape, compatible, tuple_shape
 
 __all__ = [
@@ -105,7 +119,12 @@ def _verify_all_gather(result: Shape, operands: tuple[Shape, ...], attributes: d
     return _gathered(result, operands, attributes, "all-gather")
 
 
-@op(infers=False, verify=_verify_all_gather, traits=(MIXED_PRECISION,))
+@op(
+    infers=False,
+    verify=_verify_all_gather,
+    traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT, UNIFORM_GROUPS, COMBINABLE, MOVES),
+    effect_if="constrain_layout",
+)
 def all_gather(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -130,7 +149,14 @@ def _verify_all_gather_start(result: Shape, operands: tuple[Shape, ...], attribu
     return tuple_shape((_as_result(operands), gathered, *result.elements[2:]))
 
 
-@op(infers=False, verify=_verify_all_gather_start, result_code="A017", traits=(MIXED_PRECISION,))
+@op(
+    infers=False,
+    verify=_verify_all_gather_start,
+    result_code="A017",
+    traits=(MIXED_PRECISION, COLLECTIVE, EFFECT, UNIFORM_GROUPS),
+    start_of="all-gather",
+    operands_at=0,
+)
 def all_gather_start(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -169,7 +195,13 @@ def _check_reducer(operands: tuple[Shape, ...], to_apply: ProgramShape) -> None:
     require(given in (2, 2 * len(operands)), "C030", "to_apply", f"the computation has {count(given, 'parameter')}, needs 2")
 
 
-@op(infers=False, check_parsed=_global_ids_need_channel, verify=_reduced_alike("all-reduce"), traits=(MIXED_PRECISION, ROUNDED))
+@op(
+    infers=False,
+    check_parsed=_global_ids_need_channel,
+    verify=_reduced_alike("all-reduce"),
+    traits=(MIXED_PRECISION, ROUNDED, COLLECTIVE, ORDER_KEPT, COMBINABLE),
+    effect_if="constrain_layout",
+)
 def all_reduce(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -186,7 +218,13 @@ def all_reduce(
     written_shape_needed("all-reduce")
 
 
-@op(infers=False, check_parsed=_global_ids_need_channel, verify=_reduced_alike("all-reduce-start"), traits=(MIXED_PRECISION, ROUNDED))
+@op(
+    infers=False,
+    check_parsed=_global_ids_need_channel,
+    verify=_reduced_alike("all-reduce-start"),
+    traits=(MIXED_PRECISION, ROUNDED, COLLECTIVE, EFFECT, ORDER_KEPT),
+    start_of="all-reduce",
+)
 def all_reduce_start(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -220,7 +258,13 @@ def _verify_reduce_scatter(result: Shape, operands: tuple[Shape, ...], attribute
     return _as_result(parts)
 
 
-@op(infers=False, check_parsed=_global_ids_need_channel, verify=_verify_reduce_scatter, traits=(MIXED_PRECISION,))
+@op(
+    infers=False,
+    check_parsed=_global_ids_need_channel,
+    verify=_verify_reduce_scatter,
+    traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT, UNIFORM_GROUPS, COMBINABLE),
+    effect_if="constrain_layout",
+)
 def reduce_scatter(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -253,7 +297,12 @@ def _verify_all_to_all(result: Shape, operands: tuple[Shape, ...], attributes: d
     return tuple_shape(operands)
 
 
-@op(infers=False, verify=_verify_all_to_all, traits=(MIXED_PRECISION,))
+@op(
+    infers=False,
+    verify=_verify_all_to_all,
+    traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT, UNIFORM_GROUPS, MOVES),
+    effect_if="constrain_layout",
+)
 def all_to_all(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -287,7 +336,7 @@ def _verify_ragged(result: Shape, operands: tuple[Shape, ...], attributes: dict[
     return operands[1]
 
 
-@op(infers=False, verify=_verify_ragged)
+@op(infers=False, verify=_verify_ragged, traits=(COLLECTIVE, ORDER_KEPT))
 def ragged_all_to_all(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -311,7 +360,7 @@ def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: di
     return data[0]
 
 
-@op(infers=False, verify=_verify_broadcast, result_code="T105", traits=(MIXED_PRECISION,))
+@op(infers=False, verify=_verify_broadcast, result_code="T105", traits=(MIXED_PRECISION, COLLECTIVE, EFFECT))
 def collective_broadcast(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -359,7 +408,13 @@ def _verify_permute(result: Shape, operands: tuple[Shape, ...], attributes: dict
     return operands[1] if sliced else _as_result(operands)
 
 
-@op(infers=False, check_parsed=_permute_rule, verify=_verify_permute, result_code="T105", traits=(MIXED_PRECISION,))
+@op(
+    infers=False,
+    check_parsed=_permute_rule,
+    verify=_verify_permute,
+    result_code="T105",
+    traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT),
+)
 def collective_permute(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
     """Sends the operand from each source to its target; a device that is nobody's target gets zeros.
 
@@ -379,7 +434,15 @@ def _verify_permute_start(result: Shape, operands: tuple[Shape, ...], attributes
     return tuple_shape((given, moved, *result.elements[2:]))
 
 
-@op(infers=False, check_parsed=_permute_rule, verify=_verify_permute_start, result_code="A017", traits=(MIXED_PRECISION,))
+@op(
+    infers=False,
+    check_parsed=_permute_rule,
+    verify=_verify_permute_start,
+    result_code="A017",
+    traits=(MIXED_PRECISION, COLLECTIVE, EFFECT),
+    start_of="collective-permute",
+    operands_at=0,
+)
 def collective_permute_start(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
     """Begins a collective-permute; the result holds operand, eventual result and contexts.
 
@@ -442,8 +505,25 @@ def _second(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, An
     return operands[0].elements[1] if operands[0].is_tuple and len(operands[0].elements) > 1 else None
 
 
-_AWAITED: dict[str, Verify] = {"all-gather-done": _second, "all-reduce-done": _whole, "collective-permute-done": _second}
+class _DoneRow(Record):
+    """A done of a collective: what it waits for, which shape it must give, and how it gets its value out of what is in flight."""
+
+    done_of: str
+    verify: Verify
+    traits: tuple[str, ...] = ()
+    gives: int | None = None
+
+
+_AWAITED = {
+    "all-gather-done": _DoneRow("all-gather-start", _second, gives=1),
+    "all-reduce-done": _DoneRow("all-reduce-start", _whole, traits=(VIEW,)),
+    "collective-permute-done": _DoneRow("collective-permute-start", _second, gives=1),
+}
 for _opcode, _doc in _DONES.items():
-    op(_opcode, infers=False, verify=_AWAITED[_opcode], result_code="A016", traits=(MIXED_PRECISION, ROUNDED), doc=_doc)(_done(_opcode))
+    _row = _AWAITED[_opcode]
+    _traits = (MIXED_PRECISION, ROUNDED, EFFECT, ORDER_KEPT, *_row.traits)
+    op(_opcode, infers=False, verify=_row.verify, result_code="A016", traits=_traits, done_of=_row.done_of, gives=_row.gives, doc=_doc)(
+        _done(_opcode)
+    )
 for _opcode, _doc in _IDS.items():
-    op(_opcode, check_parsed=_is_id, doc=_doc)(_device_id)
+    op(_opcode, check_parsed=_is_id, traits=(FREE, DEVICE_ID), doc=_doc)(_device_id)

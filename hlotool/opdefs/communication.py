@@ -8,11 +8,27 @@ from __future__ import annotations
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import LAYOUT_KEPT, MIXED_PRECISION, Verify, op, require
+from hlotool.opdefs.base import Verify, op, require
 from hlotool.opdefs.constraints import difference, same_order, same_shape
 from hlotool.opdefs.inference import made_tuple, written_shape_needed
 from hlotool.opdefs.kinds import Always, Bool, Domain, Int, ShapeValue, Text
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.opdefs.traits import (
+    COMMUNICATES,
+    EFFECT,
+    FORWARDS,
+    FREE,
+    HOLDS_BUFFERS,
+    HOST_QUEUE,
+    IDENTITY,
+    LAYOUT_KEPT,
+    MIXED_PRECISION,
+    NONDETERMINISTIC,
+    ORDER_KEPT,
+    STRUCTURAL,
+    TRANSFER,
+    VIEW,
+)
 from hlotool.record import replace
 from hlotool.shapes.shape import TOKEN, Shape, array_shape, compatible, tuple_shape
 
@@ -43,7 +59,7 @@ def _tokens_at(*places: int) -> Verify:
     return verify
 
 
-@op(shape_ignored=True, verify=_tokens_at())
+@op(shape_ignored=True, verify=_tokens_at(), traits=(STRUCTURAL, FREE))
 def after_all(*operands: Shape) -> Shape:
     """A token that comes after all its operands.
 
@@ -52,7 +68,7 @@ def after_all(*operands: Shape) -> Shape:
     return TOKEN
 
 
-@op(shape_ignored=True, verify=_tokens_at(1), traits=(MIXED_PRECISION,))
+@op(shape_ignored=True, verify=_tokens_at(1), traits=(MIXED_PRECISION, FREE, VIEW, IDENTITY, ORDER_KEPT))
 def add_dependency(operand: Shape, token: Shape) -> Shape:
     """The operand itself, not before the token.
 
@@ -65,7 +81,7 @@ def _in_flight(buffer: Shape, at: str, opcode: str) -> Shape:
     return made_tuple((buffer, array_shape("u32"), TOKEN), at, opcode)
 
 
-@op(infers=False, shape_ignored=True, result_code="A020", traits=(MIXED_PRECISION,))
+@op(infers=False, shape_ignored=True, result_code="A020", traits=(MIXED_PRECISION, EFFECT, TRANSFER), operands_at=0)
 def send(operand: Shape, token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Begins to send the operand over a channel; the result holds the buffer, a context and a token.
 
@@ -74,7 +90,7 @@ def send(operand: Shape, token: Shape, *, channel_id: Int | None = None, is_host
     return _in_flight(operand, "operand 0", "send")
 
 
-@op(infers=False, shape_ignored=True)
+@op(infers=False, shape_ignored=True, traits=(EFFECT, COMMUNICATES), done_of="send")
 def send_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Waits for a send.
 
@@ -97,7 +113,7 @@ def _verify_recv(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
     return _recv_rule(result, operands, attributes)
 
 
-@op(infers=False, check_parsed=_recv_rule, verify=_verify_recv, result_code="A021")
+@op(infers=False, check_parsed=_recv_rule, verify=_verify_recv, result_code="A021", traits=(EFFECT, NONDETERMINISTIC, TRANSFER))
 def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Begins to receive from a channel; the result holds the buffer, a context and a token.
 
@@ -106,7 +122,7 @@ def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool 
     written_shape_needed("recv")
 
 
-@op(infers=False, shape_ignored=True, result_code="A021")
+@op(infers=False, shape_ignored=True, result_code="A021", traits=(EFFECT, NONDETERMINISTIC, COMMUNICATES), done_of="recv", gives=0)
 def recv_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
     """Waits for a recv and gives what was received.
 
@@ -126,7 +142,7 @@ def _infeed_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: 
     return made_tuple((result.elements[0], TOKEN), "shape", "infeed")
 
 
-@op(infers=False, check_parsed=_infeed_rule, verify=_tokens_at(0), result_code="T079")
+@op(infers=False, check_parsed=_infeed_rule, verify=_tokens_at(0), result_code="T079", traits=(EFFECT, NONDETERMINISTIC, HOST_QUEUE))
 def infeed(token: Shape, *, infeed_config: Text = "") -> Shape:
     """Takes an item from the queue that the host fills.
 
@@ -149,7 +165,7 @@ def _verify_outfeed(result: Shape, operands: tuple[Shape, ...], attributes: dict
     infers=False,
     shape_ignored=True,
     verify=_verify_outfeed,
-    traits=(MIXED_PRECISION,),
+    traits=(MIXED_PRECISION, EFFECT, HOST_QUEUE),
     operand_defaults={"outfeed_shape": lambda operands: operands[0]},
 )
 def outfeed(operand: Shape, token: Shape, *, outfeed_shape: Always[ShapeValue | None] = None, outfeed_config: Text = "") -> Shape:
@@ -170,7 +186,7 @@ def _verify_copy_start(result: Shape, operands: tuple[Shape, ...], attributes: d
     return tuple_shape((operands[0], operands[0], array_shape("u32")))
 
 
-@op(infers=False, verify=_verify_copy_start, result_code="A018", traits=(MIXED_PRECISION,))
+@op(infers=False, verify=_verify_copy_start, result_code="A018", traits=(MIXED_PRECISION,), start_of="copy", operands_at=1)
 def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = None) -> Shape:
     """Begins to copy the operand, usually to another memory space; the result holds destination, source and a context.
 
@@ -198,7 +214,7 @@ def _verify_copy_done(result: Shape, operands: tuple[Shape, ...], attributes: di
     return destination
 
 
-@op(infers=False, verify=_verify_copy_done, result_code="A019", traits=(MIXED_PRECISION,))
+@op(infers=False, verify=_verify_copy_done, result_code="A019", traits=(MIXED_PRECISION,), done_of="copy-start", gives=0)
 def copy_done(operand: Shape) -> Shape:
     """Waits for a copy and gives the destination.
 
@@ -211,7 +227,7 @@ def _like_operand(result: Shape, operands: tuple[Shape, ...], attributes: dict[s
     return operands[0]
 
 
-@op(infers=False, verify=_like_operand, result_code="T081", traits=(MIXED_PRECISION, LAYOUT_KEPT))
+@op(infers=False, verify=_like_operand, result_code="T081", traits=(MIXED_PRECISION, LAYOUT_KEPT, FREE, VIEW, IDENTITY, FORWARDS, HOLDS_BUFFERS))
 def opt_barrier(operand: Shape) -> Shape:
     """The operand itself, across which compilers may not move anything.
 
@@ -220,7 +236,7 @@ def opt_barrier(operand: Shape) -> Shape:
     written_shape_needed("opt-barrier")
 
 
-@op("domain", result_code="T081", traits=(MIXED_PRECISION,))
+@op("domain", result_code="T081", traits=(MIXED_PRECISION, FREE, VIEW, IDENTITY))
 def domain(operand: Shape, *, domain: Domain) -> Shape:
     """The operand itself, at the border between two shardings.
 

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import ACCUMULATED, LAYOUT_KEPT, MIXED_PRECISION, PRECISION_KEPT, ROUNDED, OpDef, require
+from hlotool.opdefs.base import OpDef, require
 from hlotool.opdefs.inference import arrays_compatible_up_to_precision, kind_of, same_type_up_to_precision
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.opdefs.traits import ACCUMULATED, LAYOUT_KEPT, MIXED_PRECISION, PRECISION_KEPT, ROUNDED
 from hlotool.record import replace
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape, compatible

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hlotool.opdefs.base import ACCUMULATED, MIXED_PRECISION, SHAPE_GUESSED, op, require
+from hlotool.opdefs.base import op, require
 from hlotool.opdefs.inference import (
     Bound,
     bounds,
@@ -22,6 +22,7 @@ from hlotool.opdefs.inference import (
 )
 from hlotool.opdefs.kinds import Always, Dims, OperandPrecision, PrecisionAlgorithm
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.opdefs.traits import ACCUMULATED, EXPENSIVE, FOLDABLE, MIXED_PRECISION, SHAPE_GUESSED
 from hlotool.record import Record
 from hlotool.shapes.shape import UNBOUNDED, Shape
 
@@ -87,7 +88,7 @@ def _dot_result(opcode: str, lhs: Shape, rhs: Shape, numbers: DotDimensions) -> 
     return made_array(higher_precision(lhs.element_type, rhs.element_type, opcode), numbers.result(lhs, rhs), opcode)
 
 
-@op(result_code="T049", traits=(MIXED_PRECISION, ACCUMULATED))
+@op(result_code="T049", traits=(MIXED_PRECISION, ACCUMULATED, FOLDABLE, EXPENSIVE))
 def dot(
     lhs: Shape,
     rhs: Shape,
@@ -106,7 +107,7 @@ def dot(
     return _dot_result("dot", lhs, rhs, DotDimensions(lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims))
 
 
-@op(result_code="T087", traits=(MIXED_PRECISION, ACCUMULATED))
+@op(result_code="T087", traits=(MIXED_PRECISION, ACCUMULATED, EXPENSIVE))
 def ragged_dot(
     lhs: Shape,
     rhs: Shape,
@@ -197,7 +198,7 @@ def _verify_scaled_dot(result: Shape, operands: tuple[Shape, ...], attributes: d
     return _dot_result("scaled-dot", operands[0], operands[1], numbers)
 
 
-@op(verify=_verify_scaled_dot, traits=(SHAPE_GUESSED, MIXED_PRECISION, ACCUMULATED))
+@op(verify=_verify_scaled_dot, traits=(SHAPE_GUESSED, MIXED_PRECISION, ACCUMULATED, EXPENSIVE))
 def scaled_dot(
     lhs: Shape,
     rhs: Shape,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import LAYOUT_KEPT, MIXED_PRECISION, op, require
+from hlotool.opdefs.base import op, require
 from hlotool.opdefs.constraints import difference, same_order, same_shape
 from hlotool.opdefs.custom_call_targets import BUFFER_CONVERTERS, LAYOUT_KEEPERS, check_buffers, check_target
 from hlotool.opdefs.inference import (
@@ -40,6 +40,20 @@ from hlotool.opdefs.kinds import (
 )
 from hlotool.opdefs.layouts import require_kept_layout
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.opdefs.traits import (
+    ANY_SIGNATURE,
+    CONTROL_FLOW,
+    EXPENSIVE,
+    FORWARDS,
+    HOLDS_BUFFERS,
+    LAYOUT_KEPT,
+    MIXED_PRECISION,
+    RETURNS,
+    RUNS_COMPUTATIONS,
+    SAME_THREAD,
+    SAME_THREAD_ON_REQUEST,
+    VIEW,
+)
 from hlotool.shapes.shape import ProgramShape, Shape, array_shape, compatible, subshape, tuple_shape
 from hlotool.shapes.values import AliasPair
 
@@ -79,7 +93,7 @@ def _check_composite(frontend_attributes: dict[str, str]) -> None:
     require(is_number, "C034", "is_composite", f"composite.version must be an integer of 0 or more, got '{version}'")
 
 
-@op(verify=_verify_call, result_code="C003", traits=(MIXED_PRECISION, LAYOUT_KEPT))
+@op(verify=_verify_call, result_code="C003", traits=(MIXED_PRECISION, LAYOUT_KEPT, CONTROL_FLOW, ANY_SIGNATURE, SAME_THREAD_ON_REQUEST))
 def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) -> Shape:
     """Runs a computation on the operands; a composite call names an operation whose meaning the computation spells out.
 
@@ -101,7 +115,7 @@ def _verify_while(result: Shape, operands: tuple[Shape, ...], attributes: dict[s
     return body.result
 
 
-@op(verify=_verify_while, result_code="C006", traits=(MIXED_PRECISION, LAYOUT_KEPT))
+@op(verify=_verify_while, result_code="C006", traits=(MIXED_PRECISION, LAYOUT_KEPT, CONTROL_FLOW, SAME_THREAD))
 def while_(init: Shape, *, condition: Computation, body: Computation) -> Shape:
     """Replaces the loop state by the body's result for as long as the condition holds.
 
@@ -161,7 +175,7 @@ def _verify_conditional(result: Shape, operands: tuple[Shape, ...], attributes: 
             raise Violation("L024", "shape", f"{where}the result of branch {k} lies in memory as {given}, written {written}")
 
 
-@op(check_parsed=_conditional_rule, verify=_verify_conditional, result_code="C011", traits=(MIXED_PRECISION, LAYOUT_KEPT))
+@op(check_parsed=_conditional_rule, verify=_verify_conditional, result_code="C011", traits=(MIXED_PRECISION, LAYOUT_KEPT, CONTROL_FLOW, SAME_THREAD))
 def conditional(
     selector: Shape,
     *operands: Shape,
@@ -270,7 +284,12 @@ def _side(output: Shape | None) -> str:
     return "result's" if output is None else "operand's"
 
 
-@op(infers=False, verify=_verify_fusion, result_code="C014", traits=(MIXED_PRECISION, LAYOUT_KEPT))
+@op(
+    infers=False,
+    verify=_verify_fusion,
+    result_code="C014",
+    traits=(MIXED_PRECISION, LAYOUT_KEPT, RETURNS, FORWARDS, HOLDS_BUFFERS, ANY_SIGNATURE, SAME_THREAD, EXPENSIVE),
+)
 def fusion(*operands: Shape, kind: FusionKind, output_to_operand_aliasing: OutputAliases = (), calls: Computation) -> Shape:
     """Runs a computation that a compiler has chosen to emit as one kernel.
 
@@ -301,7 +320,13 @@ def _verify_custom_call(result: Shape, operands: tuple[Shape, ...], attributes: 
     check_buffers(result, operands, pairs)
 
 
-@op(infers=False, check_parsed=_custom_call_rule, verify=_verify_custom_call, traits=(MIXED_PRECISION, LAYOUT_KEPT))
+@op(
+    infers=False,
+    check_parsed=_custom_call_rule,
+    verify=_verify_custom_call,
+    traits=(MIXED_PRECISION, LAYOUT_KEPT, HOLDS_BUFFERS, SAME_THREAD_ON_REQUEST, EXPENSIVE),
+    effect_if="custom_call_has_side_effect",
+)
 def custom_call(
     *operands: Shape,
     window: Window | None = None,
@@ -361,7 +386,13 @@ def _is_beginning(part: Shape, whole: Shape, modes: VerifyModes) -> bool:
     return len(part.elements) <= len(whole.elements) and all(same_shape(a, b, modes) for a, b in zip(part.elements, whole.elements, strict=False))
 
 
-@op(infers=False, check_parsed=_async_start_rule, verify=_verify_async_start, traits=(MIXED_PRECISION,))
+@op(
+    infers=False,
+    check_parsed=_async_start_rule,
+    verify=_verify_async_start,
+    traits=(MIXED_PRECISION, RUNS_COMPUTATIONS, FORWARDS, HOLDS_BUFFERS),
+    operands_at=0,
+)
 def async_start(*operands: Shape, async_execution_thread: Text = "main", output_to_operand_aliasing: OutputAliases = (), calls: Computation) -> Shape:
     """Begins to run a computation on another thread; the result holds operands, eventual result and contexts.
 
@@ -375,7 +406,7 @@ def _async_update_rule(result: Shape | None, operands: tuple[Shape, ...], attrib
         raise Violation("A032", "result", f"result {result.text} is not the operand's shape {operands[0].text}")
 
 
-@op(infers=False, check_parsed=_async_update_rule)
+@op(infers=False, check_parsed=_async_update_rule, traits=(VIEW, FORWARDS, HOLDS_BUFFERS), update_of="async-start")
 def async_update(previous: Shape, *, async_execution_thread: Text | None = None, calls: ContinuedComputation | None = None) -> Shape:
     """Marks progress of an asynchronous operation; the attributes only repeat what the async-start says.
 
@@ -388,7 +419,14 @@ def _verify_async_done(result: Shape, operands: tuple[Shape, ...], attributes: d
     return operands[0].elements[1]
 
 
-@op(infers=False, verify=_verify_async_done, result_code="A006", traits=(MIXED_PRECISION, LAYOUT_KEPT))
+@op(
+    infers=False,
+    verify=_verify_async_done,
+    result_code="A006",
+    traits=(MIXED_PRECISION, LAYOUT_KEPT, FORWARDS, HOLDS_BUFFERS),
+    done_of="async-start",
+    gives=1,
+)
 def async_done(previous: Shape, *, async_execution_thread: Text | None = None, calls: ContinuedComputation | None = None) -> Shape:
     """Waits for an asynchronous operation and gives its result; the attributes only repeat what the async-start says.
 

@@ -5,7 +5,7 @@ Infers result shapes from dimension labels and windows; computes no values.
 
 from __future__ import annotations
 
-from hlotool.opdefs.base import ACCUMULATED, MIXED_PRECISION, op, require
+from hlotool.opdefs.base import op, require
 from hlotool.opdefs.inference import (
     Bound,
     bounds,
@@ -23,12 +23,13 @@ from hlotool.opdefs.kinds import (
     SparsityConfig,
     Window,
 )
+from hlotool.opdefs.traits import ACCUMULATED, EXPENSIVE, MIXED_PRECISION
 from hlotool.shapes.shape import UNBOUNDED, Shape
 
 __all__ = ["convolution"]
 
 
-@op(traits=(MIXED_PRECISION, ACCUMULATED))
+@op(traits=(MIXED_PRECISION, ACCUMULATED, EXPENSIVE))
 def convolution(
     lhs: Shape,
     rhs: Shape,

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import MIXED_PRECISION, op, require
+from hlotool.opdefs.algebra import NO_ALGEBRA, Algebra, Number, greatest, least, ones, value, zero
+from hlotool.opdefs.base import op, require
 from hlotool.opdefs.inference import (
     Bound,
     array_operand,
@@ -35,11 +36,12 @@ from hlotool.opdefs.kinds import (
     ResultAccuracy,
 )
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, CONVERTS, ELEMENTWISE, IDEMPOTENT, INVOLUTION, MIXED_PRECISION, MOVES
 from hlotool.record import Record, replace
-from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape
 
-__all__ = ["BINARY", "ELEMENTWISE", "UNARY", "BinaryRow", "UnaryRow", "default_comparison_type"]
+__all__ = ["BINARY", "UNARY", "BinaryRow", "UnaryRow", "default_comparison_type"]
 
 _FLOAT = ("float",)
 _FLOAT_OR_COMPLEX = ("float", "complex")
@@ -67,36 +69,39 @@ class UnaryRow(Record):
     doc: str
     accuracy: bool = False
     to_component: bool = False
+    traits: tuple[str, ...] = ()
 
 
 UNARY: tuple[UnaryRow, ...] = (
-    UnaryRow("abs", _SIGNED, "Absolute value; the magnitude of a complex number. The least integer stays itself.", to_component=True),
+    UnaryRow(
+        "abs", _SIGNED, "Absolute value; the magnitude of a complex number. The least integer stays itself.", to_component=True, traits=(IDEMPOTENT,)
+    ),
     UnaryRow("acos", _FLOAT_OR_COMPLEX, "Inverse cosine.", accuracy=True),
     UnaryRow("acosh", _FLOAT_OR_COMPLEX, "Inverse hyperbolic cosine.", accuracy=True),
     UnaryRow("asin", _FLOAT_OR_COMPLEX, "Inverse sine.", accuracy=True),
     UnaryRow("asinh", _FLOAT_OR_COMPLEX, "Inverse hyperbolic sine.", accuracy=True),
     UnaryRow("atanh", _FLOAT_OR_COMPLEX, "Inverse hyperbolic tangent.", accuracy=True),
     UnaryRow("cbrt", _FLOAT, "Real cube root, also of negative numbers.", accuracy=True),
-    UnaryRow("ceil", _FLOAT, "Least integral value that is not smaller than the operand."),
+    UnaryRow("ceil", _FLOAT, "Least integral value that is not smaller than the operand.", traits=(IDEMPOTENT,)),
     UnaryRow("cosh", _FLOAT_OR_COMPLEX, "Hyperbolic cosine.", accuracy=True),
     UnaryRow("cosine", _FLOAT_OR_COMPLEX, "Cosine of an angle in radians.", accuracy=True),
     UnaryRow("count-leading-zeros", _INTEGRAL, "Number of zero bits above the highest one bit, in the width of the type."),
     UnaryRow("erf", _FLOAT, "Gauss error function.", accuracy=True),
     UnaryRow("exponential", _FLOAT_OR_COMPLEX, "e to the power of the operand.", accuracy=True),
     UnaryRow("exponential-minus-one", _FLOAT_OR_COMPLEX, "e to the power of the operand, minus 1, exact near 0.", accuracy=True),
-    UnaryRow("floor", _FLOAT, "Greatest integral value that is not larger than the operand."),
+    UnaryRow("floor", _FLOAT, "Greatest integral value that is not larger than the operand.", traits=(IDEMPOTENT,)),
     UnaryRow("imag", _FLOAT_OR_COMPLEX, "Imaginary part; 0 for real numbers.", to_component=True),
     UnaryRow("log", _FLOAT_OR_COMPLEX, "Natural logarithm.", accuracy=True),
     UnaryRow("log-plus-one", _FLOAT_OR_COMPLEX, "Natural logarithm of the operand plus 1, exact near 0.", accuracy=True),
     UnaryRow("logistic", _FLOAT_OR_COMPLEX, "Sigmoid: 1 / (1 + exp(-x)).", accuracy=True),
-    UnaryRow("negate", _NUMERIC, "The operand with its sign changed; integers wrap."),
-    UnaryRow("not", _LOGICAL, "Complement: logical for pred, of every bit for integers."),
+    UnaryRow("negate", _NUMERIC, "The operand with its sign changed; integers wrap.", traits=(INVOLUTION,)),
+    UnaryRow("not", _LOGICAL, "Complement: logical for pred, of every bit for integers.", traits=(INVOLUTION,)),
     UnaryRow("popcnt", _INTEGRAL, "Number of one bits."),
     UnaryRow("real", _FLOAT_OR_COMPLEX, "Real part; the operand itself for real numbers.", to_component=True),
-    UnaryRow("round-nearest-afz", _FLOAT, "Nearest integral value, ties away from zero."),
-    UnaryRow("round-nearest-even", _FLOAT, "Nearest integral value, ties to even."),
+    UnaryRow("round-nearest-afz", _FLOAT, "Nearest integral value, ties away from zero.", traits=(IDEMPOTENT,)),
+    UnaryRow("round-nearest-even", _FLOAT, "Nearest integral value, ties to even.", traits=(IDEMPOTENT,)),
     UnaryRow("rsqrt", _FLOAT_OR_COMPLEX, "1 divided by the square root.", accuracy=True),
-    UnaryRow("sign", _SIGNED, "-1, 0 or 1; x / |x| for complex numbers. Keeps NaN and the sign of zero."),
+    UnaryRow("sign", _SIGNED, "-1, 0 or 1; x / |x| for complex numbers. Keeps NaN and the sign of zero.", traits=(IDEMPOTENT,)),
     UnaryRow("sine", _FLOAT_OR_COMPLEX, "Sine of an angle in radians.", accuracy=True),
     UnaryRow("sinh", _FLOAT_OR_COMPLEX, "Hyperbolic sine.", accuracy=True),
     UnaryRow("sqrt", _FLOAT_OR_COMPLEX, "Square root.", accuracy=True),
@@ -120,16 +125,16 @@ def _example(opcode: str, operands: str, kinds: tuple[str, ...]) -> str:
 
 
 def _define_unary(row: UnaryRow) -> None:
-    doc = row.doc + _example(row.name, "x", row.kinds)
+    doc, traits = row.doc + _example(row.name, "x", row.kinds), (ELEMENTWISE, *row.traits)
     if not row.accuracy:
 
-        @op(row.name, doc=doc)
+        @op(row.name, doc=doc, traits=traits)
         def infer(operand: Shape) -> Shape:
             return _unary_shape(row, operand)
 
         return
 
-    @op(row.name, doc=doc)
+    @op(row.name, doc=doc, traits=traits)
     def infer_with_accuracy(operand: Shape, *, result_accuracy: ResultAccuracy | None = None) -> Shape:
         return _unary_shape(row, operand)
 
@@ -138,7 +143,7 @@ for _unary in UNARY:
     _define_unary(_unary)
 
 
-@op(result_code="T009")
+@op(result_code="T009", traits=(ELEMENTWISE,))
 def is_finite(operand: Shape) -> Shape:
     """Whether each number is neither infinite nor NaN.
 
@@ -162,25 +167,83 @@ class BinaryRow(Record):
     kinds: tuple[str, ...]
     doc: str
     strict_kinds: tuple[str, ...] = ()
+    traits: tuple[str, ...] = ()
+    algebra: Algebra = NO_ALGEBRA
+
+
+_CHOICE = (COMMUTATIVE, ASSOCIATIVE, IDEMPOTENT)
+
+
+def _zero_of_integers(row: ElementType) -> Number | None:
+    return 0 if row.is_integral else None
+
+
+def _greatest_integer(row: ElementType) -> Number | None:
+    """What no maximum exceeds; of floats there is nothing, since the maximum of inf and NaN is NaN."""
+    return greatest(row) if row.kind != "float" else None
+
+
+def _least_integer(row: ElementType) -> Number | None:
+    return least(row) if row.kind != "float" else None
 
 
 BINARY: tuple[BinaryRow, ...] = (
-    BinaryRow("add", _ANY, "Sum; integers wrap, pred is a logical or."),
-    BinaryRow("and", _LOGICAL, "Conjunction: logical for pred, of every bit for integers."),
+    BinaryRow(
+        "add", _ANY, "Sum; integers wrap, pred is a logical or.", traits=(COMMUTATIVE, ASSOCIATIVE), algebra=Algebra(value(0, -0.0), on_pred="or")
+    ),
+    BinaryRow("and", _LOGICAL, "Conjunction: logical for pred, of every bit for integers.", traits=_CHOICE, algebra=Algebra(ones, zero)),
     BinaryRow("atan2", _FLOAT_OR_COMPLEX, "Angle of the point with lhs as its y and rhs as its x coordinate."),
-    BinaryRow("divide", _NUMERIC, "Quotient; integers truncate toward zero."),
-    BinaryRow("maximum", _ANY, "The larger of both; NaN if either is NaN."),
-    BinaryRow("minimum", _ANY, "The smaller of both; NaN if either is NaN."),
-    BinaryRow("mulhi", _ANY, "The upper half of the product of two integers."),
-    BinaryRow("multiply", _ANY, "Product; integers wrap, pred is a logical and."),
-    BinaryRow("or", _LOGICAL, "Disjunction: logical for pred, of every bit for integers."),
-    BinaryRow("power", _NUMERIC, "lhs to the power of rhs."),
-    BinaryRow("remainder", _NUMERIC, "Remainder of the truncated division; has the sign of lhs."),
-    BinaryRow("shift-left", _NUMERIC, "lhs shifted left by rhs bits; 0 when rhs is not smaller than the width.", strict_kinds=_INTEGRAL),
-    BinaryRow("shift-right-arithmetic", _NUMERIC, "lhs shifted right by rhs bits, filled with copies of its top bit.", strict_kinds=_INTEGRAL),
-    BinaryRow("shift-right-logical", _NUMERIC, "lhs shifted right by rhs bits, filled with zeros.", strict_kinds=_INTEGRAL),
-    BinaryRow("subtract", _NUMERIC, "Difference; integers wrap."),
-    BinaryRow("xor", _LOGICAL, "Exclusive or: logical for pred, of every bit for integers."),
+    BinaryRow("divide", _NUMERIC, "Quotient; integers truncate toward zero.", algebra=Algebra(value(1, 1.0))),
+    BinaryRow(
+        "maximum",
+        _ANY,
+        "The larger of both; NaN if either is NaN.",
+        traits=(*_CHOICE, MOVES),
+        algebra=Algebra(least, _greatest_integer, on_pred="or"),
+    ),
+    BinaryRow(
+        "minimum",
+        _ANY,
+        "The smaller of both; NaN if either is NaN.",
+        traits=(*_CHOICE, MOVES),
+        algebra=Algebra(greatest, _least_integer, on_pred="and"),
+    ),
+    BinaryRow("mulhi", _ANY, "The upper half of the product of two integers.", traits=(COMMUTATIVE,), algebra=Algebra(absorbing=_zero_of_integers)),
+    BinaryRow(
+        "multiply",
+        _ANY,
+        "Product; integers wrap, pred is a logical and.",
+        traits=(COMMUTATIVE, ASSOCIATIVE),
+        algebra=Algebra(value(1, 1.0), zero, on_pred="and"),
+    ),
+    BinaryRow("or", _LOGICAL, "Disjunction: logical for pred, of every bit for integers.", traits=_CHOICE, algebra=Algebra(zero, ones)),
+    BinaryRow("power", _NUMERIC, "lhs to the power of rhs.", algebra=Algebra(value(1, 1.0))),
+    BinaryRow("remainder", _NUMERIC, "Remainder of the truncated division; has the sign of lhs.", algebra=Algebra(absorbing=zero)),
+    BinaryRow(
+        "shift-left",
+        _NUMERIC,
+        "lhs shifted left by rhs bits; 0 when rhs is not smaller than the width.",
+        strict_kinds=_INTEGRAL,
+        algebra=Algebra(zero, zero),
+    ),
+    BinaryRow(
+        "shift-right-arithmetic",
+        _NUMERIC,
+        "lhs shifted right by rhs bits, filled with copies of its top bit.",
+        strict_kinds=_INTEGRAL,
+        algebra=Algebra(zero, zero),
+    ),
+    BinaryRow(
+        "shift-right-logical", _NUMERIC, "lhs shifted right by rhs bits, filled with zeros.", strict_kinds=_INTEGRAL, algebra=Algebra(zero, zero)
+    ),
+    BinaryRow("subtract", _NUMERIC, "Difference; integers wrap.", algebra=Algebra(value(0, 0.0), of_itself=zero)),
+    BinaryRow(
+        "xor",
+        _LOGICAL,
+        "Exclusive or: logical for pred, of every bit for integers.",
+        traits=(COMMUTATIVE, ASSOCIATIVE),
+        algebra=Algebra(zero, of_itself=zero),
+    ),
 )
 """One row for each opcode whose definition differs from the others' by this row only.
 
@@ -241,7 +304,9 @@ def _define_binary(row: BinaryRow) -> None:
         if row.strict_kinds:
             require_kind(operands[0], "operands", row.name, row.strict_kinds, "T007")
 
-    @op(row.name, doc=row.doc + _example(row.name, "x, y", row.kinds), verify=verify)
+    doc, traits = row.doc + _example(row.name, "x, y", row.kinds), (ELEMENTWISE, *row.traits)
+
+    @op(row.name, doc=doc, verify=verify, traits=traits, algebra=row.algebra)
     def infer(lhs: Shape, rhs: Shape) -> Shape:
         _require_operands(row.name, lhs, rhs, row.kinds)
         return _binary_shape(row.name, lhs, rhs)
@@ -251,7 +316,7 @@ for _binary in BINARY:
     _define_binary(_binary)
 
 
-@op(verify=_same_sizes)
+@op(verify=_same_sizes, traits=(ELEMENTWISE,))
 def complex_(lhs: Shape, rhs: Shape) -> Shape:
     """Complex numbers from their real parts (lhs) and imaginary parts (rhs).
 
@@ -302,6 +367,7 @@ def _verify_compare(result: Shape, operands: tuple[Shape, ...], attributes: dict
     verify=_verify_compare,
     result_code="T009",
     operand_defaults={"type": lambda operands: default_comparison_type(operands[0])},
+    traits=(ELEMENTWISE,),
 )
 def compare(lhs: Shape, rhs: Shape, *, direction: ComparisonDirection, type: ComparisonType | None = None) -> Shape:
     """Comparison of each pair of elements; TOTALORDER also orders NaNs and signed zeros.
@@ -326,7 +392,7 @@ def _verify_stochastic_convert(result: Shape, operands: tuple[Shape, ...], attri
     return array_shape(result.element_type, operand.dimensions, operand.dynamic)
 
 
-@op(infers=False, verify=_verify_stochastic_convert)
+@op(infers=False, verify=_verify_stochastic_convert, traits=(ELEMENTWISE,))
 def stochastic_convert(operand: Shape, random: Shape) -> Shape:
     """Conversion of floats to a narrower type, rounding up or down as the random bits decide.
 
@@ -345,7 +411,7 @@ def _select_bound(pred: Bound, on_true: Bound, on_false: Bound) -> Bound:
     return size, pred[1] or on_true[1] or on_false[1]
 
 
-@op()
+@op(traits=(ELEMENTWISE, MOVES))
 def select(pred: Shape, on_true: Shape, on_false: Shape) -> Shape:
     """The element of on_true where pred is true, of on_false where it is false; a scalar pred chooses for all.
 
@@ -368,7 +434,7 @@ def select(pred: Shape, on_true: Shape, on_false: Shape) -> Shape:
     return shape.with_layout(replace(shape.layout, element_size_in_bits=on_true.layout.element_size_in_bits))
 
 
-@op()
+@op(traits=(ELEMENTWISE, MOVES))
 def clamp(minimum: Shape, operand: Shape, maximum: Shape) -> Shape:
     """The operand limited to the range from minimum to maximum, which may be scalars.
 
@@ -396,7 +462,7 @@ def _verify_convert(result: Shape, operands: tuple[Shape, ...], attributes: dict
     return array_shape(result.element_type, operand.dimensions, operand.dynamic)
 
 
-@op(infers=False, verify=_verify_convert, result_code="T100")
+@op(infers=False, verify=_verify_convert, result_code="T100", traits=(ELEMENTWISE, CONVERTS))
 def convert(operand: Shape) -> Shape:
     """Conversion of each value to the result's element type.
 
@@ -425,7 +491,7 @@ def _verify_bitcast_convert(result: Shape, operands: tuple[Shape, ...], attribut
     return made_array(new, sizes, "bitcast-convert")
 
 
-@op(infers=False, verify=_verify_bitcast_convert, result_code="T043")
+@op(infers=False, verify=_verify_bitcast_convert, result_code="T043", traits=(ELEMENTWISE,))
 def bitcast_convert(operand: Shape) -> Shape:
     """The bits of the operand read as elements of another type; a wider type swallows the last dimension, a narrower one adds it.
 
@@ -437,21 +503,15 @@ def bitcast_convert(operand: Shape) -> Shape:
 def _verify_reduce_precision(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     require_array(operands[0], "operand 0", "reduce-precision")
     require_kind(operands[0], "operands", "reduce-precision", _FLOAT, "T097")
-    for name, least in (("exponent_bits", 1), ("mantissa_bits", 0)):
-        require(attributes[name] >= least, "T097", name, f"{name} must be at least {least}, got {attributes[name]}")
+    for name, smallest in (("exponent_bits", 1), ("mantissa_bits", 0)):
+        require(attributes[name] >= smallest, "T097", name, f"{name} must be at least {smallest}, got {attributes[name]}")
     return operands[0]
 
 
-@op(infers=False, verify=_verify_reduce_precision, traits=(MIXED_PRECISION,))
+@op(infers=False, verify=_verify_reduce_precision, traits=(MIXED_PRECISION, ELEMENTWISE, CONVERTS))
 def reduce_precision(operand: Shape, *, exponent_bits: Int32, mantissa_bits: Int32) -> Shape:
     """Floats rounded to what a format with so many exponent and mantissa bits can hold, in their own type.
 
     r = f32[4] reduce-precision(x), exponent_bits=5, mantissa_bits=10
     """
     written_shape_needed("reduce-precision")
-
-
-ELEMENTWISE = frozenset(
-    {row.name for row in UNARY} | {row.name for row in BINARY} | {"compare", "select", "clamp", "convert", "bitcast-convert", "reduce-precision"}
-)
-"""The opcodes that compute each element of an array from the elements at the same place."""

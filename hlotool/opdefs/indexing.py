@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hlotool.opdefs.base import MIXED_PRECISION, PRECISION_KEPT, op, require
+from hlotool.opdefs.base import op, require
 from hlotool.opdefs.constraints import require_same_element_type
 from hlotool.opdefs.inference import (
     Bound,
@@ -45,6 +45,7 @@ from hlotool.opdefs.kinds import (
 )
 from hlotool.opdefs.layouts import check_sliced_memory, check_updated_memory
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.opdefs.traits import EXPENSIVE, HOLDS_BUFFERS, MIXED_PRECISION, MOVES, ORDER_KEPT, OVERWRITES, PRECISION_KEPT, REARRANGES, STRIDED
 from hlotool.shapes.shape import UNBOUNDED, ProgramShape, Shape, array_shape, compatible, tuple_shape
 
 __all__: list[str] = []
@@ -92,7 +93,7 @@ def _check_slice_sizes(operand: Shape, slice_sizes: Dims, dropped: Sequence[int]
     require(small, "T063", "slice_sizes value", "collapsed and batching dimensions of 'gather' must have slice sizes of at most 1")
 
 
-@op()
+@op(traits=(REARRANGES, EXPENSIVE))
 def gather(
     operand: Shape,
     start_indices: Shape,
@@ -158,7 +159,7 @@ def _check_updates(at: str, update: Shape, limits: Sequence[int], indices: Seque
 _SCATTER_RULES = ReducerRules("C023", "C023", "C023", "C023")
 
 
-@op(check_parsed=_check_scatter, traits=(MIXED_PRECISION,))
+@op(check_parsed=_check_scatter, traits=(MIXED_PRECISION, OVERWRITES, EXPENSIVE, ORDER_KEPT))
 def scatter(
     *operands: Shape,
     update_window_dims: Dims,
@@ -253,7 +254,7 @@ def _verify_dynamic_slice(result: Shape, operands: tuple[Shape, ...], attributes
     return made_array(operand.element_type, made, "dynamic-slice")
 
 
-@op(infers=False, check_parsed=_check_dynamic_slice, verify=_verify_dynamic_slice)
+@op(infers=False, check_parsed=_check_dynamic_slice, verify=_verify_dynamic_slice, traits=(STRIDED, ORDER_KEPT))
 def dynamic_slice(*operands: Shape, dynamic_slice_sizes: Dims) -> Shape:
     """A slice of the first operand that starts where the other operands say, moved so that it fits.
 
@@ -280,7 +281,12 @@ def _verify_update_slice(result: Shape, operands: tuple[Shape, ...], attributes:
     return operands[0]
 
 
-@op(infers=False, check_parsed=_check_dynamic_update_slice, verify=_verify_update_slice, traits=(PRECISION_KEPT,))
+@op(
+    infers=False,
+    check_parsed=_check_dynamic_update_slice,
+    verify=_verify_update_slice,
+    traits=(PRECISION_KEPT, OVERWRITES, ORDER_KEPT, HOLDS_BUFFERS),
+)
 def dynamic_update_slice(*operands: Shape) -> Shape:
     """The first operand with the second written over it where the other operands say, moved so that it fits.
 
@@ -312,7 +318,7 @@ def _verify_sort(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
     require_dimension(attributes["dimensions"][0], bare(operands[0]).rank, "T076", "dimensions", "sort")
 
 
-@op(verify=_verify_sort, traits=(MIXED_PRECISION,))
+@op(verify=_verify_sort, traits=(MIXED_PRECISION, MOVES, EXPENSIVE, ORDER_KEPT))
 def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_apply: Computation) -> Shape:
     """The operands, all reordered alike along one dimension so that to_apply, a comparison, holds between neighbours.
 
@@ -326,7 +332,7 @@ def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_ap
     return made_tuple(operands, "operands", "sort")
 
 
-@op(traits=(MIXED_PRECISION,))
+@op(traits=(MIXED_PRECISION, ORDER_KEPT))
 def topk(operand: Shape, *, k: Int, largest: Always[Bool] = True, is_stable: Bool = True) -> Shape:
     """The k largest (or smallest) elements along the last dimension, in order, and their indices.
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from hlotool.errors import Violation
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.opdefs.traits import ELEMENTWISE, ORDER_KEPT
 from hlotool.record import replace
 from hlotool.shapes.layout import Layout
 from hlotool.shapes.memory import data_size, stored_size
@@ -31,19 +32,6 @@ FAST_MEMORY = 1
 HOST_MEMORY = 5
 """Memory space of the host's memory."""
 
-_ELEMENTWISE = frozenset(
-    "abs acos acosh add and asin asinh atan2 atanh bitcast-convert cbrt ceil clamp compare complex convert cosh cosine count-leading-zeros divide"
-    " erf exponential exponential-minus-one floor imag is-finite log log-plus-one logistic maximum minimum mulhi multiply negate not or popcnt"
-    " power real reduce-precision remainder round-nearest-afz round-nearest-even rsqrt select shift-left shift-right-arithmetic"
-    " shift-right-logical sign sine sinh sqrt stochastic-convert subtract tan tanh xor".split()
-)
-_KEEPS_ORDER = _ELEMENTWISE | frozenset(
-    "add-dependency all-gather all-gather-done all-reduce all-reduce-done all-reduce-start all-to-all cholesky collective-permute"
-    " collective-permute-done concatenate dynamic-slice dynamic-update-slice fft map pad ragged-all-to-all reduce-scatter reduce-window reverse"
-    " scatter select-and-scatter set-dimension-size slice sort topk triangular-solve".split()
-)
-"""Ops that XLA's layout assignment takes for unable to change a layout, for which it puts copies around them."""
-
 
 def _space(shape: Shape) -> int:
     return shape.layout.memory_space if shape.layout is not None else 0
@@ -61,8 +49,8 @@ def _lasting(layout: Layout, same_type: bool) -> Layout:
 
 def check_kept_layout(op: OpDef, result: Shape, operands: Sequence[Shape], modes: VerifyModes) -> None:
     """Refuses an op that computes where it can only read and write what lies alike: in one memory, and in one order if modes ask for it."""
-    if op.name in _KEEPS_ORDER:
-        require_kept_layout(result, operands, modes, is_elementwise=op.name in _ELEMENTWISE)
+    if ORDER_KEPT in op.traits:
+        require_kept_layout(result, operands, modes, is_elementwise=ELEMENTWISE in op.traits)
 
 
 def require_kept_layout(result: Shape, operands: Sequence[Shape], modes: VerifyModes, *, is_elementwise: bool = False) -> None:

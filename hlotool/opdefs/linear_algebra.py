@@ -22,12 +22,13 @@ from hlotool.opdefs.inference import (
 )
 from hlotool.opdefs.kinds import Bool, Dims, FftType, TransposeOption
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.opdefs.traits import EXPENSIVE, ORDER_KEPT
 from hlotool.shapes.shape import UNBOUNDED, Shape
 
 __all__ = ["cholesky", "fft", "triangular_solve"]
 
 
-@op()
+@op(traits=(ORDER_KEPT, EXPENSIVE))
 def cholesky(a: Shape, *, lower: Bool = False) -> Shape:
     """Factors each Hermitian positive-definite matrix into a triangular one times its adjoint; reads only the named triangle.
 
@@ -41,7 +42,7 @@ def cholesky(a: Shape, *, lower: Bool = False) -> Shape:
     return a
 
 
-@op()
+@op(traits=(ORDER_KEPT, EXPENSIVE))
 def triangular_solve(
     a: Shape,
     b: Shape,
@@ -80,7 +81,7 @@ def _verify_fft(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
     require(fits, "T055", "fft_length value", f"fft_length {list(lengths)} does not match the innermost dimensions {list(inner)}")
 
 
-@op(verify=_verify_fft)
+@op(verify=_verify_fft, traits=(ORDER_KEPT, EXPENSIVE))
 def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
     """Discrete Fourier transform over the innermost dimensions, as many as fft_length has entries (one to three).
 

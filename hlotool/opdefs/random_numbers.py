@@ -17,6 +17,7 @@ from hlotool.opdefs.inference import (
 )
 from hlotool.opdefs.kinds import Int, RandomAlgorithm, RandomDistribution
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.opdefs.traits import EFFECT, NONDETERMINISTIC, RANDOM_STATE
 from hlotool.shapes.shape import Shape, array_shape, compatible
 
 __all__: list[str] = []
@@ -34,7 +35,7 @@ def _verify_rng(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
     require_kind(operands[0], "operands", f"{attributes['distribution']}", kinds, "T059")
 
 
-@op(infers=False, verify=_verify_rng)
+@op(infers=False, verify=_verify_rng, traits=(EFFECT, NONDETERMINISTIC))
 def rng(*operands: Shape, distribution: RandomDistribution) -> Shape:
     """Random numbers: rng_uniform between two bounds, or rng_normal with a mean and a standard deviation; which ones is unspecified.
 
@@ -52,7 +53,7 @@ def _verify_rng_bit_generator(result: Shape, operands: tuple[Shape, ...], attrib
     require(compatible(operands[0], result.elements[0]), "T060", "shape[0]", f"the state in the result is {made}, the operand is {given}")
 
 
-@op(infers=False, verify=_verify_rng_bit_generator)
+@op(infers=False, verify=_verify_rng_bit_generator, traits=(RANDOM_STATE,))
 def rng_bit_generator(state: Shape, *, algorithm: RandomAlgorithm) -> Shape:
     """Random bits computed from a state by a named algorithm; gives the next state and the bits.
 
@@ -65,7 +66,7 @@ def _state(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any
     return array_shape("u64", (2,))
 
 
-@op(infers=False, verify=_state, result_code="T061")
+@op(infers=False, verify=_state, result_code="T061", traits=(EFFECT, NONDETERMINISTIC, RANDOM_STATE))
 def rng_get_and_update_state(*, delta: Int) -> Shape:
     """The device's 128-bit random state, to which delta is added afterwards.
 

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import MIXED_PRECISION, ROUNDED, SHAPE_GUESSED, op, require
+from hlotool.opdefs.base import op, require
 from hlotool.opdefs.inference import (
     ReducerRules,
     array_operand,
@@ -31,6 +31,7 @@ from hlotool.opdefs.inference import (
 )
 from hlotool.opdefs.kinds import Always, Bool, Computation, Dims, Int, SingleDim, Window
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.opdefs.traits import EXPENSIVE, FOLDABLE, MIXED_PRECISION, ORDER_KEPT, REDUCTION, ROUNDED, SHAPE_GUESSED
 from hlotool.shapes.layout import Layout, is_valid_layout
 from hlotool.shapes.shape import UNBOUNDED, ProgramShape, Shape, array_shape, compatible, tuple_shape
 
@@ -60,7 +61,7 @@ def _verify_reduce(result: Shape, operands: tuple[Shape, ...], attributes: dict[
     _types_of_reducer(operands, attributes["to_apply"], "C022", modes)
 
 
-@op(check_parsed=_even_operands, verify=_verify_reduce, result_code="T093", traits=(ROUNDED,))
+@op(check_parsed=_even_operands, verify=_verify_reduce, result_code="T093", traits=(ROUNDED, REDUCTION, FOLDABLE, EXPENSIVE))
 def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
     """Combines the elements along the named dimensions with a function, starting from an init value for each input.
 
@@ -102,7 +103,7 @@ def _verify_reduce_window(result: Shape, operands: tuple[Shape, ...], attributes
     check_parsed=_even_operands,
     verify=_verify_reduce_window,
     result_code="T095",
-    traits=(SHAPE_GUESSED, MIXED_PRECISION),
+    traits=(SHAPE_GUESSED, MIXED_PRECISION, REDUCTION, ORDER_KEPT, EXPENSIVE),
 )
 def reduce_window(*operands: Shape, window: Window = (), to_apply: Computation) -> Shape:
     """Combines the elements inside each position of a window; padding and holes contribute nothing.
@@ -127,7 +128,7 @@ def _windowed(element_type: str, operand: Shape, window: Window, opcode: str) ->
 _SCATTER_RULES = ReducerRules("C024", "C024", "C024", "T094", 2)
 
 
-@op()
+@op(traits=(ORDER_KEPT, EXPENSIVE))
 def select_and_scatter(operand: Shape, source: Shape, init_value: Shape, *, window: Window = (), select: Computation, scatter: Computation) -> Shape:
     """Adds each source value, with `scatter`, at the place in its window of the operand that `select` prefers.
 
@@ -172,7 +173,7 @@ def _verify_map(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
     "map",
     check_parsed=_map_rule,
     verify=_verify_map,
-    traits=(SHAPE_GUESSED,),
+    traits=(SHAPE_GUESSED, ORDER_KEPT),
     derived={"dimensions": lambda result: tuple(range(result.rank))},
 )
 def map_(*operands: Shape, dimensions: Always[Dims] = (), to_apply: Computation) -> Shape:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
-from hlotool.opdefs.base import LAYOUT_KEPT, ROUNDED, SHAPE_GUESSED, Verify, op, require
+from hlotool.opdefs.base import Verify, op, require
 from hlotool.opdefs.constraints import require_same_element_type
 from hlotool.opdefs.inference import (
     Bound,
@@ -39,6 +39,7 @@ from hlotool.opdefs.kinds import (
 )
 from hlotool.opdefs.layouts import check_bitcast_memory, check_copied_memory
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.opdefs.traits import CHEAP, FOLDABLE, FREE, IDENTITY, LAYOUT_KEPT, MOVES, ORDER_KEPT, REARRANGES, ROUNDED, SHAPE_GUESSED, STRIDED, VIEW
 from hlotool.record import replace
 from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, buffer_shape
 
@@ -80,7 +81,7 @@ def _meant_dimensions(sizes: tuple[int, ...], result: tuple[int, ...]) -> str | 
     return f"did you mean dimensions={{{','.join(map(str, found))}}}?" if ordered else None
 
 
-@op(check_parsed=_check_broadcast, verify=_verify_broadcast, traits=(SHAPE_GUESSED,))
+@op(check_parsed=_check_broadcast, verify=_verify_broadcast, traits=(SHAPE_GUESSED, STRIDED))
 def broadcast(operand: Shape, *, dimensions: Always[Dims] = ()) -> Shape:
     """The operand repeated along new dimensions; dimension k of the operand becomes dimension dimensions[k] of the result.
 
@@ -125,7 +126,7 @@ def _verify_reshape(result: Shape, operands: tuple[Shape, ...], attributes: dict
     require_same_element_type(result, operands[0], "reshape", modes, "T022")
 
 
-@op(infers=False, check_parsed=_check_reshape, verify=_verify_reshape)
+@op(infers=False, check_parsed=_check_reshape, verify=_verify_reshape, traits=(REARRANGES,))
 def reshape(operand: Shape, *, inferred_dimension: Int = -1) -> Shape:
     """The same elements in row-major order with other dimensions.
 
@@ -150,7 +151,7 @@ def _verify_dynamic_reshape(result: Shape, operands: tuple[Shape, ...], attribut
         require(fits, "T090", f"definition of operand {k}", f"size operand {k} must be s32[], got {size.text_without_layout}")
 
 
-@op(infers=False, check_parsed=_check_dynamic_reshape, verify=_verify_dynamic_reshape)
+@op(infers=False, check_parsed=_check_dynamic_reshape, verify=_verify_dynamic_reshape, traits=(REARRANGES,))
 def dynamic_reshape(*operands: Shape) -> Shape:
     """The elements of the first operand with dimensions whose actual sizes the other operands give, one scalar for each.
 
@@ -163,7 +164,7 @@ def _verify_bitcast(result: Shape, operands: tuple[Shape, ...], attributes: dict
     check_bitcast_memory(result, operands[0], modes)
 
 
-@op(infers=False, verify=_verify_bitcast, traits=(LAYOUT_KEPT,))
+@op(infers=False, verify=_verify_bitcast, traits=(LAYOUT_KEPT, FREE, VIEW, REARRANGES))
 def bitcast(operand: Shape) -> Shape:
     """The operand's memory read as an array of another shape, layout or element type; no bytes move.
 
@@ -185,7 +186,7 @@ def _keeps_element_type(opcode: str) -> Verify:
     return verify
 
 
-@op(verify=_keeps_element_type("transpose"), result_code="T024")
+@op(verify=_keeps_element_type("transpose"), result_code="T024", traits=(STRIDED, FOLDABLE))
 def transpose(operand: Shape, *, dimensions: Dims) -> Shape:
     """The dimensions in another order: dimension k of the result is dimension dimensions[k] of the operand.
 
@@ -207,7 +208,7 @@ def transpose(operand: Shape, *, dimensions: Dims) -> Shape:
     return shape.with_layout(replace(operand.layout, minor_to_major=tuple(place[dimension] for dimension in order)))
 
 
-@op(verify=_keeps_element_type("reverse"))
+@op(verify=_keeps_element_type("reverse"), traits=(STRIDED, FOLDABLE, ORDER_KEPT))
 def reverse(operand: Shape, *, dimensions: Dims) -> Shape:
     """The elements in opposite order along the given dimensions.
 
@@ -228,7 +229,7 @@ def _verify_copy(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
     check_copied_memory(result, operands[0], modes)
 
 
-@op(check_parsed=_check_copy, verify=_verify_copy, result_code="T081", traits=(ROUNDED,))
+@op(check_parsed=_check_copy, verify=_verify_copy, result_code="T081", traits=(ROUNDED, IDENTITY))
 def copy(operand: Shape) -> Shape:
     """The operand, in memory of its own and possibly in another layout.
 
@@ -259,7 +260,7 @@ def _verify_slice(result: Shape, operands: tuple[Shape, ...], attributes: dict[s
     return made_array(operand.element_type, made, "slice")
 
 
-@op(infers=False, verify=_verify_slice)
+@op(infers=False, verify=_verify_slice, traits=(STRIDED, FOLDABLE, ORDER_KEPT))
 def slice_(operand: Shape, *, slice: SliceRanges) -> Shape:
     """In each dimension the elements from start to before limit, every stride-th.
 
@@ -273,7 +274,7 @@ def _in_int64(value: int) -> int:
     return (value - _INT64_MIN) % (1 << 64) + _INT64_MIN
 
 
-@op(verify=_keeps_element_type("pad"))
+@op(verify=_keeps_element_type("pad"), traits=(MOVES, FOLDABLE, ORDER_KEPT))
 def pad(operand: Shape, padding_value: Shape, *, padding: Padding) -> Shape:
     """The operand with the padding value around it and between its elements; negative amounts cut elements off.
 
@@ -317,7 +318,7 @@ def _common_bound(dimension: int, parts: Sequence[Bound]) -> Bound:
     return known[0][0], any(dynamic for _, dynamic in known)
 
 
-@op()
+@op(traits=(MOVES, FOLDABLE, ORDER_KEPT))
 def concatenate(*operands: Shape, dimensions: SingleDim) -> Shape:
     """The operands one after the other along one dimension.
 
@@ -348,7 +349,7 @@ def _verify_iota(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
     require(kind_of(result.element_type) != "pred", "T042", "shape", "iota cannot count in pred")
 
 
-@op(infers=False, verify=_verify_iota)
+@op(infers=False, verify=_verify_iota, traits=(CHEAP,))
 def iota(*, iota_dimension: Int) -> Shape:
     """Each element is its own index along one dimension.
 
@@ -375,7 +376,7 @@ def get_dimension_size(operand: Shape, *, dimensions: FirstDim) -> Shape:
     return array_shape("s32")
 
 
-@op(result_code="T073")
+@op(result_code="T073", traits=(ORDER_KEPT,))
 def set_dimension_size(operand: Shape, size: Shape, *, dimensions: FirstDim) -> Shape:
     """The operand with the actual size of one dimension set; its bound stays.
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import LAYOUT_KEPT, MIXED_PRECISION, op, require
+from hlotool.opdefs.base import op, require
 from hlotool.opdefs.constraints import difference
 from hlotool.opdefs.inference import count, written_shape_needed
 from hlotool.opdefs.kinds import Int, Replication
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.opdefs.traits import FORWARDS, FREE, HOLDS_BUFFERS, LAYOUT_KEPT, MIXED_PRECISION, STRUCTURAL
 from hlotool.shapes.shape import Shape, compatible, tuple_shape
 
 __all__ = ["constant", "get_tuple_element", "parameter", "tuple_"]
@@ -27,7 +28,7 @@ def _one_flag_for_each_leaf(result: Shape | None, operands: tuple[Shape, ...], a
         raise Violation("P031", "parameter_replication", f"{count(len(flags), 'flag')} for {count(leaves, 'leaf buffer')}")
 
 
-@op(infers=False, check_parsed=_one_flag_for_each_leaf)
+@op(infers=False, check_parsed=_one_flag_for_each_leaf, traits=(STRUCTURAL, FREE, HOLDS_BUFFERS))
 def parameter(*, parameter_replication: Replication | None = None) -> Shape:
     """An input of the computation, by number.
 
@@ -36,7 +37,7 @@ def parameter(*, parameter_replication: Replication | None = None) -> Shape:
     written_shape_needed("parameter")
 
 
-@op(infers=False)
+@op(infers=False, traits=(STRUCTURAL, FREE))
 def constant() -> Shape:
     """A value that the text spells out.
 
@@ -54,7 +55,7 @@ def _tuple_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: d
         raise Violation("T071", "operands", f"written with {count(len(result.elements), 'element')}, has {count(len(operands), 'operand')}")
 
 
-@op("tuple", check_parsed=_tuple_rule, result_code="T071", traits=(MIXED_PRECISION, LAYOUT_KEPT))
+@op("tuple", check_parsed=_tuple_rule, result_code="T071", traits=(MIXED_PRECISION, LAYOUT_KEPT, STRUCTURAL, FREE, FORWARDS, HOLDS_BUFFERS))
 def tuple_(*operands: Shape) -> Shape:
     """Groups values into one.
 
@@ -76,7 +77,7 @@ def _verify_element(result: Shape, operands: tuple[Shape, ...], attributes: dict
         raise Violation("T070", "result", f"{where}element {index} of the tuple is {wanted}, written {written}", hint)
 
 
-@op(verify=_verify_element, result_code="T070", traits=(MIXED_PRECISION, LAYOUT_KEPT))
+@op(verify=_verify_element, result_code="T070", traits=(MIXED_PRECISION, LAYOUT_KEPT, STRUCTURAL, FREE, FORWARDS, HOLDS_BUFFERS))
 def get_tuple_element(operand: Shape, *, index: Int) -> Shape:
     """One element of a tuple.
 

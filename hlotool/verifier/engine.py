@@ -12,13 +12,14 @@ from hlotool.codes import severity_of
 from hlotool.collection import no_garbage_collection
 from hlotool.errors import Diagnostic, Violation
 from hlotool.ir.model import AttributeSet, Instruction, Module, seen_by_ops
-from hlotool.opdefs.base import REQUIRED, SHAPE_GUESSED, OpDef
+from hlotool.opdefs.base import REQUIRED, OpDef
 from hlotool.opdefs.constraints import check_precision, check_result
 from hlotool.opdefs.layouts import check_kept_layout
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.opdefs.traits import SHAPE_GUESSED
 from hlotool.record import replace
 from hlotool.shapes.shape import Shape
-from hlotool.verifier.facts import Facts
+from hlotool.verifier.facts import Facts, is_optimized
 from hlotool.verifier.registry import LINT, MODULE_RULES, SHAPE_RULES, Finding
 from hlotool.verifier.report import Reporter
 from hlotool.verifier.selection import Selection
@@ -60,7 +61,7 @@ def check(module: Module, modes: VerifyModes, selection: Selection) -> list[Diag
     if modes.layouts_kept is None:
         modes = replace(modes, layouts_kept=bool(modes.layout_sensitive))
     if modes.layout_sensitive is None:
-        modes = replace(modes, layout_sensitive=module.is_scheduled)
+        modes = replace(modes, layout_sensitive=is_optimized(module, modes))
     found = [d for d in module.diagnostics if d.severity == "error" or selection.has(d.code)]
     is_whole = not any(d.severity == "error" for d in found)
     with no_garbage_collection():

@@ -10,29 +10,15 @@ from functools import lru_cache
 from inspect import cleandoc
 from typing import Any, NamedTuple
 
-from hlotool.codes import CODE_NAMES, DEFAULT_LINTS, severity_of
+from hlotool.codes import CODE_NAMES, FAMILIES, is_default, severity_of, summary_of
 from hlotool.errors import HlotoolError, nearest
 from hlotool.opdefs.base import REQUIRED, OpDef
 from hlotool.opdefs.table import OPS
 from hlotool.verifier.fixing import fix_rules
 from hlotool.verifier.registry import MODULE_RULES, SHAPE_RULES
-from hlotool.verifier.summaries import SUMMARIES
 from hlotool.verifier.suppressions import unused_suppression
 
-__all__ = ["FAMILIES", "OpExplanation", "RuleExplanation", "UnknownSubjectError", "explain", "explain_op", "explain_rule"]
-
-FAMILIES = {
-    "S": "structure, names and syntax",
-    "T": "types and shapes",
-    "L": "layouts and memory spaces",
-    "C": "called computations",
-    "A": "async operations and schedules",
-    "P": "parallelism: collectives and shardings",
-    "M": "module header and aliasing",
-    "R": "running",
-    "W": "warnings",
-}
-"""What the letters of codes stand for."""
+__all__ = ["OpExplanation", "RuleExplanation", "UnknownSubjectError", "explain", "explain_op", "explain_rule"]
 
 _HEADINGS = ("Checks", "Why", "Bad", "Good")
 
@@ -93,18 +79,17 @@ def explain_rule(code: str) -> RuleExplanation:
     """The explanation of one code."""
     rule = fix_rules().get(code)
     title, is_safe = (rule.title, rule.is_safe) if rule is not None else ("Remove the suppression", True) if code == "W050" else (None, False)
-    said = _sections(_docs().get(code, ""))
-    severity = severity_of(code)
+    sections = _sections(_docs().get(code, ""))
     return RuleExplanation(
         code,
         CODE_NAMES[code],
-        severity,
-        severity == "error" or code in DEFAULT_LINTS,
-        FAMILIES[code[0]],
-        SUMMARIES.get(code, ""),
+        severity_of(code),
+        is_default(code),
+        FAMILIES[code[0]][0],
+        summary_of(code),
         title,
         is_safe,
-        *(said.get(heading) for heading in _HEADINGS),
+        *(sections.get(heading) for heading in _HEADINGS),
     )
 
 
@@ -122,11 +107,11 @@ def _spelled(default: Any) -> str:
 @lru_cache(maxsize=1)
 def _docs() -> dict[str, str]:
     """The docstrings of rules, by code."""
-    found = {"W050": unused_suppression.__doc__ or ""}
+    docs = {"W050": unused_suppression.__doc__ or ""}
     for codes, check in _checks():
         for code in codes:
-            found[code] = check.__doc__ or ""
-    return found
+            docs[code] = check.__doc__ or ""
+    return docs
 
 
 def _checks() -> Iterator[tuple[tuple[str, ...], Callable[..., Any]]]:
@@ -136,12 +121,12 @@ def _checks() -> Iterator[tuple[tuple[str, ...], Callable[..., Any]]]:
 
 def _sections(doc: str) -> dict[str, str]:
     """What stands under the headings of a rule's docstring; further lines of a section are joined to its first."""
-    found: dict[str, list[str]] = {}
+    sections: dict[str, list[str]] = {}
     heading = ""
     for line in cleandoc(doc).splitlines():
         word, colon, rest = line.partition(":")
         if colon and word in _HEADINGS:
             heading, line = word, rest
         if heading:
-            found.setdefault(heading, []).append(line.strip())
-    return {heading: " ".join(filter(None, lines)) for heading, lines in found.items()}
+            sections.setdefault(heading, []).append(line.strip())
+    return {heading: " ".join(filter(None, lines)) for heading, lines in sections.items()}

@@ -6,22 +6,31 @@ Judges nothing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
 
 from hlotool.analysis.callgraph import Call, callers, reachable
 from hlotool.analysis.effects import computations_with_effects, has_effect
 from hlotool.analysis.users import users
 from hlotool.analysis.value_numbers import ComputationClasses
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.memo import cached_property
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.opdefs.traits import CONTROL_FLOW
 from hlotool.shapes.shape import ProgramShape, Shape
 
-__all__ = ["Facts"]
+__all__ = ["Facts", "is_optimized"]
 
-# What the computations that these call do are steps of the program.
-_CONTROL_FLOW = frozenset({"call", "while", "conditional"})
+
+def is_optimized(module: Module, modes: VerifyModes) -> bool:
+    """Whether a module comes from after optimization: as the mode `stage` says, else if it is scheduled.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> module = parse("ENTRY e { ROOT p = s32[] parameter(0) }")
+    >>> is_optimized(module, VerifyModes()), is_optimized(module, VerifyModes(stage="after-opt"))
+    (False, True)
+    """
+    return module.is_scheduled if modes.stage == "auto" else modes.stage == "after-opt"
 
 
 class Facts:
@@ -73,15 +82,19 @@ class Facts:
     @cached_property
     def bodies(self) -> set[Computation]:
         """The computations that fusions, reductions and the like apply: parts of one operation, not steps of the program."""
-        return {called for called, calls in self.callers.items() if any(x.op.name not in _CONTROL_FLOW for _, x in calls)}
+        return {called for called, calls in self.callers.items() if any(CONTROL_FLOW not in x.op.traits for _, x in calls)}
+
+    @cached_property
+    def _by_op(self) -> dict[OpDef, list[Call]]:
+        calls: defaultdict[OpDef, list[Call]] = defaultdict(list)
+        for computation in self.module.computations:
+            for x in computation.instructions:
+                calls[x.op].append((computation, x))
+        return calls
 
     @cached_property
     def _by_opcode(self) -> dict[str, list[Call]]:
-        found: defaultdict[OpDef, list[Call]] = defaultdict(list)
-        for computation in self.module.computations:
-            for x in computation.instructions:
-                found[x.op].append((computation, x))
-        return {op.name: calls for op, calls in found.items()}
+        return {op.name: calls for op, calls in self._by_op.items()}
 
     @cached_property
     def distinct_shapes(self) -> list[Shape]:
@@ -91,3 +104,14 @@ class Facts:
     def instructions_of(self, *opcodes: str) -> Sequence[Call]:
         """The instructions of these opcodes with their computations, opcode by opcode in textual order."""
         return [pair for opcode in opcodes for pair in self._by_opcode.get(opcode, ())]
+
+    def instructions_with(self, trait: str) -> Sequence[Call]:
+        """The instructions whose opcodes have a trait, with their computations, in textual order."""
+        return self.instructions_where(lambda op: trait in op.traits)
+
+    def instructions_where(self, holds: Callable[[OpDef], object]) -> Sequence[Call]:
+        """The instructions of the opcodes of which something holds, with their computations, in textual order."""
+        ops = {op for op in self._by_op if holds(op)}
+        if len(ops) < 2:
+            return [call for op in ops for call in self._by_op[op]]
+        return [(computation, x) for computation in self.module.computations for x in computation.instructions if x.op in ops]

@@ -22,7 +22,7 @@ from hlotool.verifier import fixes
 __all__ = ["Faulty", "FixRule", "FixedText", "apply_edits", "fix_rules", "fix_text", "fixer", "with_fixes"]
 
 # A fix may bring out what the next one ends: a dead instruction's operands.
-_MOST_ROUNDS = 50
+_MAX_ITERATIONS = 50
 
 
 class Faulty(NamedTuple):
@@ -82,14 +82,14 @@ def fix_rules() -> dict[str, FixRule]:
     >>> fix_rules()["S007"].title
     'Make the last instruction the root'
     """
-    for name in sorted(found.name for found in iter_modules(fixes.__path__)):
+    for name in sorted(info.name for info in iter_modules(fixes.__path__)):
         import_module(f"{fixes.__name__}.{name}")
     return _RULES
 
 
-def with_fixes(module: Module, found: Iterable[Diagnostic]) -> list[Diagnostic]:
+def with_fixes(module: Module, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """The diagnostics of a module, with a fix where there is one."""
-    return [d if d.fix is not None else _with_fix(module, d) for d in found]
+    return [d if d.fix is not None else _with_fix(module, d) for d in diagnostics]
 
 
 def _with_fix(module: Module, d: Diagnostic) -> Diagnostic:
@@ -141,22 +141,22 @@ def fix_text(text: str, filename: str, check: Check, *, codes: Container[str] | 
 class _Findings(NamedTuple):
     """What is wrong with a text, how many errors keep it from being read, and else the entry and the root of each computation."""
 
-    found: list[Diagnostic]
+    diagnostics: list[Diagnostic]
     unread: int
     entry: str = ""
     roots: Mapping[str, str] = {}
 
     @property
     def codes(self) -> Counter[str]:
-        return Counter(d.code for d in self.found)
+        return Counter(d.code for d in self.diagnostics)
 
 
 def _fix_part(source: Source, check: Check, codes: Container[str] | None, *, unsafe: bool) -> tuple[str, Counter[str]]:
     fixed: Counter[str] = Counter()
     refused: set[tuple[Edit, ...]] = set()
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ITERATIONS):
         before = _findings(source, check)
-        chosen = [d for d in before.found if codes is None or d.code in codes]
+        chosen = [d for d in before.diagnostics if codes is None or d.code in codes]
         wanted = [d for d in chosen if d.fix is not None and (d.fix.is_safe or unsafe) and d.fix.edits not in refused]
         chosen = _apart(wanted)
         if not chosen:
@@ -180,17 +180,17 @@ def _findings(source: Source, check: Check) -> _Findings:
         module = parse_source(source, strict=False)
     except ParseError as error:
         return _Findings(error.diagnostics, len(error.diagnostics))
-    found, unread = with_fixes(module, check(module)), sum(d.severity == "error" for d in module.diagnostics)
+    diagnostics, unread = with_fixes(module, check(module)), sum(d.severity == "error" for d in module.diagnostics)
     if unread:
-        return _Findings(found, unread)
-    return _Findings(found, unread, module.entry.name, {c.name: c.root.name for c in module.computations})
+        return _Findings(diagnostics, unread)
+    return _Findings(diagnostics, unread, module.entry.name, {c.name: c.root.name for c in module.computations})
 
 
-def _apart(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+def _apart(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Those whose edits do not touch each other."""
     chosen: list[Diagnostic] = []
     taken: list[Edit] = []
-    for d in found:
+    for d in diagnostics:
         edits = d.fix.edits if d.fix is not None else ()
         if all(_is_apart(edit, taken) for edit in edits):
             chosen.append(d)
@@ -213,7 +213,7 @@ def _proved(source: Source, before: _Findings, chosen: Sequence[Diagnostic], che
     if after.unread > before.unread or any(codes_after[code] > codes[code] - count for code, count in ended.items() if not _may_return(code)):
         return None
     # What could not be read could not be judged either: only then errors of rules may come out.
-    errors = {d.code for d in after.found if d.severity == "error"}
+    errors = {d.code for d in after.diagnostics if d.severity == "error"}
     if not before.unread and (any(codes_after[code] > codes[code] for code in errors) or not _gives_the_same(before, after)):
         return None
     return text

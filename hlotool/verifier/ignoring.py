@@ -41,23 +41,23 @@ def _with_marks(source: Source, check: Check) -> tuple[str, Counter[str]]:
     nothing = source.text, Counter[str]()
     try:
         module = parse_source(source)
-        found = [d for d in check(module) if d.code != _UNUSED]
-        if not found:
+        diagnostics = [d for d in check(module) if d.code != _UNUSED]
+        if not diagnostics:
             return nothing
-        after = apply_edits(source.text, _edits(source, module, found))
+        after = apply_edits(source.text, _edits(source, module, diagnostics))
         copy = parse_source(Source(after, source.filename, source.first_line))
     except ParseError:
         return nothing
     left = [d for d in check(copy) if d.code != _UNUSED]
-    if next(differences(module, copy), None) is not None or len(left) >= len(found):
+    if next(differences(module, copy), None) is not None or len(left) >= len(diagnostics):
         return nothing
-    return after, Counter(d.code for d in found) - Counter(d.code for d in left)
+    return after, Counter(d.code for d in diagnostics) - Counter(d.code for d in left)
 
 
-def _edits(source: Source, module: Module, found: Iterable[Diagnostic]) -> Iterator[Edit]:
+def _edits(source: Source, module: Module, diagnostics: Iterable[Diagnostic]) -> Iterator[Edit]:
     """A mark after each line with findings, or further codes for the mark that is there."""
     codes: dict[int, list[str]] = {}
-    for d in found:
+    for d in diagnostics:
         if d.code not in codes.setdefault(d.line, []):
             codes[d.line].append(d.code)
     marks: dict[int, Mark] = {source.line_column(mark.start)[0]: mark for mark in marks_of(module, source) if mark.verb == "ignore"}

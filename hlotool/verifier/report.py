@@ -6,13 +6,13 @@ It decides nothing about what is wrong.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import NamedTuple
 
 from hlotool.analysis.async_chains import written_opcode
 from hlotool.codes import CODE_NAMES, severity_of
 from hlotool.errors import Diagnostic, Source
 from hlotool.ir.model import Computation, Instruction
+from hlotool.memo import cached_property
 from hlotool.opdefs.inference import brief
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from hlotool.codes import CODE_NAMES, DEFAULT_LINTS, severity_of
+from hlotool.codes import CODE_NAMES, is_default
 from hlotool.errors import HlotoolError, nearest
 
 __all__ = ["Layer", "Selection", "SelectionError", "codes_of"]
@@ -48,9 +48,9 @@ class Selection:
     @classmethod
     def layered(cls, layers: Iterable[Layer]) -> Selection:
         """The selection that layers make together, the lowest first. Raises SelectionError."""
-        made = cls()
-        made.codes = _chosen(list(layers))
-        return made
+        selection = cls()
+        selection.codes = _chosen(list(layers))
+        return selection
 
     def has(self, code: str) -> bool:
         return code in self.codes
@@ -77,11 +77,11 @@ def _chosen(layers: list[Layer]) -> frozenset[str]:
 
 
 def _has(code: str, rules: list[tuple[str, bool]], *, by_default: bool) -> bool:
-    found, length = by_default and (severity_of(code) == "error" or code in DEFAULT_LINTS), -1
+    selected, length = by_default and is_default(code), -1
     for prefix, is_wanted in rules:
         if len(prefix) >= length and code.startswith(prefix):
-            found, length = is_wanted, len(prefix)
-    return found
+            selected, length = is_wanted, len(prefix)
+    return selected
 
 
 def _prefix(name: str) -> str:

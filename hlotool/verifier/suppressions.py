@@ -16,11 +16,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from hlotool.codes import CODE_NAMES, severity_of
 from hlotool.errors import Diagnostic, Edit, Fix, Source, nearest
 from hlotool.ir.model import Instruction, Module
+from hlotool.memo import cached_property
 from hlotool.text.locate.instruction import locate
 from hlotool.text.source.places import parse_place
 from hlotool.text.source.trivia import comment_spans, skip_trivia
@@ -56,17 +57,17 @@ class Mark:
         return bool(hiding)
 
 
-def apply_suppressions(module: Module, found: list[Diagnostic], selection: Selection, *, is_whole: bool) -> list[Diagnostic]:
-    """What is left of `found`, and where the module `is_whole` the marks that hide nothing; errors of the parse are never hidden."""
+def apply_suppressions(module: Module, diagnostics: list[Diagnostic], selection: Selection, *, is_whole: bool) -> list[Diagnostic]:
+    """What is left of `diagnostics`, and where the module `is_whole` the marks that hide nothing; errors of the parse are never hidden."""
     source = module.source
     if source is None or "hlotool" not in source.text:
-        return found
+        return diagnostics
     marks = marks_of(module, source)
     if not marks:
-        return found
+        return diagnostics
     fixed = {id(d) for d in module.diagnostics if d.severity == "error"}
     hiding = _Hiding(source, marks)
-    kept = [d for d in found if id(d) in fixed or not hiding.hides(d)]
+    kept = [d for d in diagnostics if id(d) in fixed or not hiding.hides(d)]
     if is_whole and selection.has(_CODE):
         kept += [d for d in unused_suppression(source, marks, selection) if not hiding.hides(d)]
     return kept
@@ -185,11 +186,11 @@ def _end(off: list[Mark], on: Mark) -> None:
 
 def _comment_marks(text: str) -> Iterator[Mark]:
     for start, end in comment_spans(text):
-        for found in _MARK.finditer(text, start, end):
+        for match in _MARK.finditer(text, start, end):
             # Prose about hlotool is no mark, unless it looks like one.
-            if found["verb"] in _VERBS or (found["codes"] is not None and found["verb"] != "fmt"):
-                words = tuple(dict.fromkeys(word.strip() for word in (found["codes"] or "").split(",") if word.strip()))
-                yield Mark(found["verb"], words, *found.span(), (start, end))
+            if match["verb"] in _VERBS or (match["codes"] is not None and match["verb"] != "fmt"):
+                words = tuple(dict.fromkeys(word.strip() for word in (match["codes"] or "").split(",") if word.strip()))
+                yield Mark(match["verb"], words, *match.span(), (start, end))
 
 
 def _attribute_marks(module: Module, text: str) -> Iterator[Mark]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hlotool.cli import config
+from hlotool.workspace.settings import forget_settings
 
 LONG = 'HloModule m\n\nENTRY e {\n  ROOT long = f32[2] parameter(0), sharding={replicated}, metadata={op_name="x"}\n}\n'
 WIDTH = "[fmt]\nwidth = 60\n"
@@ -13,8 +13,7 @@ WIDTH = "[fmt]\nwidth = 60\n"
 @pytest.fixture(autouse=True)
 def fresh():
     """Settings are read once a process."""
-    config._nearest.cache_clear()
-    config._read.cache_clear()
+    forget_settings()
 
 
 @pytest.fixture

@@ -6,11 +6,10 @@ import json
 
 import pytest
 
-from hlotool.codes import CODE_NAMES
+from hlotool.codes import CODE_NAMES, FAMILIES, summary_of
 from hlotool.opdefs.table import OPS
 from hlotool.verifier.explanations import explain_op, explain_rule
 from hlotool.verifier.fixing import fix_rules
-from hlotool.verifier.summaries import SUMMARIES
 
 
 def test_rules(cli):
@@ -54,6 +53,6 @@ def test_every_opcode_can_be_explained(cli):
 
 
 def test_tables_know_the_same_codes():
-    assert SUMMARIES.keys() == CODE_NAMES.keys()
+    assert all(summary_of(code) and code[0] in FAMILIES for code in CODE_NAMES)
     assert fix_rules().keys() <= CODE_NAMES.keys()
     assert all(rule.title for rule in fix_rules().values())

@@ -558,7 +558,7 @@ def test_a_formatter_that_breaks_down(monkeypatch, cli, messy, tmp_path, error, 
 _WRITER = """
 import sys
 from pathlib import Path
-from hlotool.cli.output import replace_file
+from hlotool.workspace.writing import replace_file
 path, texts = sys.argv[1], [Path(name).read_text() for name in sys.argv[2:]]
 print("ready", flush=True)
 while True:

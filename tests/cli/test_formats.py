@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from hlotool.cli.render import FORMATS, Finding, Style
+from hlotool.cli.render import FORMATS, Style
 from hlotool.errors import Diagnostic, Edit, Fix
+from hlotool.workspace.findings import Finding
 
 NASTY = '100% <b>&"it\'s" | `x`\n\x1b[31m\udcff é]]>'
 FOUND = [

@@ -30,7 +30,7 @@ def test_version_imports_little():
     imported = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stderr
     modules = {line.rpartition("|")[2].strip() for line in imported.splitlines()}
     assert "click" in modules
-    assert not modules & {"lark", "numpy", "rich", "importlib.metadata", "hlotool.text", "hlotool.cli.inputs"}
+    assert not modules & {"lark", "numpy", "rich", "importlib.metadata", "hlotool.text", "hlotool.cli.inputs", "hlotool.workspace"}
 
 
 def test_help_lists_every_command(cli):
@@ -131,7 +131,7 @@ def test_a_bug_in_one_file_stops_no_other(monkeypatch, capfdbinary, good, tmp_pa
 
 
 def test_a_bug_shows_its_traceback_on_demand(monkeypatch, capfdbinary, good):
-    monkeypatch.setattr("hlotool.cli.checking.check_text", lambda *arguments, **options: 1 // 0)
+    monkeypatch.setattr("hlotool.workspace.checking.check_text", lambda *arguments, **options: 1 // 0)
     monkeypatch.setenv("HLOTOOL_DEBUG", "1")
     assert cli_main.run(["verify", str(good)]) == 3
     assert b"Traceback" in capfdbinary.readouterr().err
@@ -143,3 +143,32 @@ def test_a_bug_outside_files(monkeypatch, capfdbinary, good):
     err = capfdbinary.readouterr().err
     assert err.startswith(b"hlotool: internal error: ZeroDivisionError")
     assert err.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("fmt",), 0),
+        (("fmt", "--check"), 0),
+        (("verify", "-o", os.devnull), 0),
+        (("verify",), 2),
+        (("print", "-o", os.devnull), 0),
+        (("verify", "--no-such-option"), 2),
+        (("--no-such-option",), 2),
+        (("fmt", "--config", "no-such-file.toml"), 2),
+    ],
+)
+def test_without_streams(good, arguments, code):
+    """As under pythonw: nothing can be said, and the exit code still tells how it went; where the output is the purpose, that is a failure."""
+    script = "import sys, os; sys.stdin = sys.stdout = sys.stderr = None; from hlotool.cli.main import run; os._exit(run(sys.argv[1:]))"
+    command = [sys.executable, "-c", script, *arguments, str(good)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    result = subprocess.run(command, capture_output=True, env=environment, timeout=60, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (code, b"", b"")
+
+
+def test_broken_input_without_streams(bad):
+    script = "import sys, os; sys.stdin = sys.stdout = sys.stderr = None; from hlotool.cli.main import run; os._exit(run(sys.argv[1:]))"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    result = subprocess.run([sys.executable, "-c", script, "fmt", str(bad)], env=environment, timeout=60, check=False)
+    assert result.returncode == 2

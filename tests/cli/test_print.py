@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import hlotool
-from hlotool.cli.cmd_print import _MODES, PRESETS, SWITCHES
+from hlotool.cli.cmd_print import PRESETS
 from hlotool.cli.main import run
+from hlotool.options import options_of
 
 TEXT = """HloModule m, is_scheduled=true
 
@@ -27,6 +28,8 @@ ENTRY e {
   ROOT r = f32[2]{0} call(p), to_apply=body, backend_config={"k":1}
 }
 """
+OPTIONS = options_of(hlotool.PrintOptions)
+SWITCHES = [name for name, option in OPTIONS.items() if option.kind == "flag"]
 WITH_VALUE = {
     "print_operand_index_annotation_interval": ("3", 3),
     "print_subcomputation_mode": ("full", "full"),
@@ -43,6 +46,38 @@ def module(tmp_path):
 
 def expected(**changes):
     return hlotool.to_text(hlotool.parse(TEXT), replace(hlotool.PrintOptions.xla_default(), **changes))
+
+
+TUPLES = """HloModule m
+
+ENTRY %e (t: (f32[2], (f32[3], f32[4]))) -> (f32[3], f32[4]) {
+  %t = (f32[2]{0}, (f32[3]{0}, f32[4]{0})) parameter(0)
+  %g = (f32[3]{0}, f32[4]{0}) get-tuple-element(%t), index=1
+  %a = f32[3]{0} get-tuple-element(%g), index=0
+  %unused = f32[2]{0} get-tuple-element(%t), index=0
+  %b = f32[4]{0} get-tuple-element(%g), index=1, sharding={replicated}
+  %n = f32[3]{0} negate(%a)
+  ROOT %r = (f32[3]{0}, f32[4]{0}) tuple(%n, %b)
+}
+"""
+
+
+def test_compact_gte(cli):
+    """Elements of tuples are written where they are used, unless their line says more; the text reads back as the same program."""
+    text = cli("print", "--preset", "lossless", "--compact-gte", stdin=TUPLES).stdout
+    body = [line.strip() for line in text.splitlines() if " = " in line]
+    assert body == [
+        "%t = (f32[2]{0}, (f32[3]{0}, f32[4]{0})) parameter(0)",
+        "%unused = f32[2]{0} get-tuple-element(%t), index=0",
+        "%b = f32[4]{0} get-tuple-element(%t#1), index=1, sharding={replicated}",
+        "%n = f32[3]{0} negate(%t#1#0)",
+        "ROOT %r = (f32[3]{0}, f32[4]{0}) tuple(%n, %b)",
+    ]
+    arguments = ([1.0, 2.0], ([3.0, 4.0, 5.0], [6.0, 7.0, 8.0, 9.0]))
+    (one, two), (three, four) = (hlotool.evaluate(hlotool.parse(source), [arguments]) for source in (TUPLES, text))
+    assert (one.tolist(), two.tolist()) == (three.tolist(), four.tolist())
+    canonical = cli("print", "--preset", "canonical", "--compact-gte", stdin=TUPLES).stdout
+    assert "negate(f32[3]{0} tmp_0#1#0)" in canonical
 
 
 def test_default_is_what_xla_prints(cli, module):
@@ -76,7 +111,7 @@ def test_options_with_a_value(cli, module, field):
     assert cli("print", "--" + field.replace("_", "-"), text, module).stdout == expected(**{field: value})
 
 
-@pytest.mark.parametrize("mode", _MODES)
+@pytest.mark.parametrize("mode", OPTIONS["print_subcomputation_mode"].choices)
 def test_subcomputation_modes(cli, module, mode):
     assert cli("print", "--print-subcomputation-mode", mode, module).stdout == expected(print_subcomputation_mode=mode)
 

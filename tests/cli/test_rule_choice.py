@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from hlotool.cli.config import PRESETS, STAGES, TARGETS
 from hlotool.opdefs.modes import VerifyModes
-from hlotool.verifier import presets
 from hlotool.verifier.selection import Layer, Selection
+from hlotool.workspace.keys import KEYS, MODES, key_of
+from hlotool.workspace.presets import PRESETS
 
 WRONG = "ENTRY e {\n  p = f32[4] parameter(0)\n  a = f32[5] negate(p)\n  ROOT b = s32[3] convert(p)\n}\n"
 
@@ -69,6 +69,73 @@ def test_exit_zero_hides_no_trouble(cli, tmp_path):
     assert cli("verify", "--exit-zero", tmp_path / "missing.hlo").exit_code == 2
 
 
+SCHEDULED = """HloModule m, is_scheduled=true, entry_computation_layout={(f32[8]{0})->f32[8]{0}}
+
+ENTRY e {
+  p = f32[8]{0} parameter(0)
+  s = (f32[8]{0}, f32[8]{0}, u32[]) copy-start(p)
+  t = (f32[8]{0}, f32[8]{0}, u32[]) copy-start(p)
+  d = f32[8]{0} copy-done(s)
+  f = f32[8]{0} copy-done(t)
+  ROOT r = f32[8]{0} add(d, f), metadata={scheduling_name="q"}
+}
+"""
+
+
+def test_limits(codes):
+    """A034 and A035 find something only under a limit, which options and settings can give."""
+    assert codes("--select", "A034,A035", text=SCHEDULED) == []
+    assert codes("--select", "A034,A035", "--in-flight-limit", "1", text=SCHEDULED) == ["A034"]
+    assert codes("--select", "A034,A035", "--in-flight-limit", "2", text=SCHEDULED) == []
+    assert codes("--select", "A034,A035", "--memory-budget", "64", text=SCHEDULED) == ["A035"]
+    assert codes("--select", "A034,A035", "--memory-budget", "16GiB", text=SCHEDULED) == []
+    assert codes("--in-flight-limit", "1", text=SCHEDULED) == ["A034"]
+    assert codes(text=SCHEDULED, settings='in-flight-limit = 1\n[lint]\nmemory-budget = "0.05k"') == ["A034", "A035"]
+    assert codes(text=SCHEDULED, settings="memory-budget = 64") == ["A035"]
+
+
+@pytest.mark.parametrize("size", ["much", "0", "-1", "1e999", "nan"])
+def test_sizes_that_are_none(cli, good, size):
+    result = cli("verify", "--memory-budget", size, good)
+    assert result.exit_code == 2
+    assert "is not a size such as 500M or 2GiB" in result.stderr
+
+
+def test_names_unchanged(cli, tmp_path):
+    path = tmp_path / "m.hlo"
+    path.write_text(SCHEDULED)
+    concise = ("verify", "--output-format", "concise", "--select", "A033")
+    assert "warning[A033]" in cli(*concise, path).stdout
+    assert "error[A033]" in cli(*concise, "--names-unchanged", path).stdout
+
+
+STAGED = """HloModule m, entry_computation_layout={(f32[2,3]{1,0})->f32[2,3]{0,1}}
+
+ENTRY e {
+  a = f32[2,3]{1,0} parameter(0)
+  ROOT b = f32[2,3]{1,0} negate(a)
+}
+"""
+
+
+def test_stage(codes):
+    """After optimization layouts are compared; a schedule is taken for a sign of that."""
+    scheduled = STAGED.replace("HloModule m,", "HloModule m, is_scheduled=true,")
+    layouts = ("--select", "L")
+    assert codes(*layouts, text=STAGED) == []
+    assert codes(*layouts, "--stage", "after-opt", text=STAGED) != []
+    assert codes(*layouts, text=scheduled) == codes(*layouts, "--stage", "after-opt", text=STAGED)
+    assert codes(*layouts, "--stage", "before-opt", text=scheduled) == []
+    assert codes(*layouts, text=STAGED, settings='stage = "after-opt"') != []
+    assert codes(*layouts, "--stage", "after-opt", "--layout-sensitive", "false", text=STAGED) == []
+
+
+def test_layouts_kept(codes):
+    text = "ENTRY e {\n  a = f32[2,3]{1,0} parameter(0)\n  ROOT b = f32[2,3]{0,1} negate(a)\n}\n"
+    assert codes("--select", "L", "--layouts-kept", "true", "--layout-sensitive", "true", text=text) == ["L008"]
+    assert codes("--select", "L", "--layouts-kept", "false", "--layout-sensitive", "true", text=text) == []
+
+
 UNBOUNDED = "ENTRY e {\n  ROOT p = f32[?] parameter(0)\n}\n"
 
 
@@ -89,14 +156,22 @@ def test_presets(codes, cli, good):
     assert {"preset = gpu", "target = gpu", "collective-deadlocks = true", "devices = 8", "layout-sensitive = true"} <= set(shown)
 
 
-def test_presets_are_those_of_the_verifier():
-    assert tuple(presets.PRESETS) == PRESETS
-    for preset in presets.PRESETS.values():
-        VerifyModes(**preset.modes)
-        Selection.layered([preset.layer])
-        assert preset.modes.get("stage", "auto") in STAGES
-        assert preset.modes.get("target", "generic") in TARGETS
-        assert preset.doc.endswith(".")
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_make_sense(name):
+    preset = PRESETS[name]
+    VerifyModes(**preset.modes)
+    Selection.layered([Layer(preset.select, preset.extend_select, preset.ignore)])
+    for field, value in preset.modes.items():
+        assert MODES[field].choices == () or value in MODES[field].choices
+    assert preset.doc.endswith(".")
+
+
+@pytest.mark.parametrize("field", VerifyModes._fields)
+def test_every_mode_is_an_option_and_a_setting(cli, field):
+    key = key_of(field)
+    assert f"--{key}" in cli("verify", "--help").stdout
+    assert key in KEYS[""]
+    assert key in KEYS["lint"]
 
 
 def test_layers():

@@ -9,8 +9,9 @@ from dataclasses import asdict
 import pytest
 
 import hlotool
-from hlotool.cli.render import FORMATS, Finding, Style, wants_color
+from hlotool.cli.render import FORMATS, Style, wants_color
 from hlotool.errors import Diagnostic
+from hlotool.workspace.findings import Finding
 
 FAULTY = "HloModule bad\n\nENTRY e {\n  p = f32[2] parameter(0)\n  ROOT r = f32[2] negate(q)\n}\n"
 

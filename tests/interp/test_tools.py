@@ -156,6 +156,17 @@ def test_weights_keep_sums_small():
 # ---- memory of the process --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        "ROOT b = f32[1000] opt-barrier(x)",
+        "t = (f32[1000]) tuple(x) b = (f32[1000]) opt-barrier(t) ROOT g = f32[1000] get-tuple-element(b), index=0",
+    ],
+)
+def test_a_barrier_takes_no_memory(parts: str) -> None:
+    assert estimate(hlotool.parse(f"ENTRY e {{ x = f32[1000] parameter(0) {parts} }}")).bytes == 4000
+
+
 def test_keeping_memory_is_asked_of_the_c_library(monkeypatch):
     asked = []
 

@@ -4,7 +4,7 @@ Knows the notation only; what a folder's cases must do is decided in `conftest`.
 
 `// -----` separates cases, `// output` stands before the expected print, `// error: S002` on the line that a diagnostic must point to.
 `// error@-1: S001` points to another line, counted from its own; `:12` after the code is the column, `~ words` must occur in the message or
-hint. `// modes: reshape_is_bitcast memory_budget=64` switches modes of the verifier on for the case, or gives them a number.
+hint. `// modes: reshape_is_bitcast memory_budget=64 stage=after-opt` switches modes of the verifier on for the case, or gives them a value.
 `// expect: {1, 2}` is the value of the entry computation, one line for each leaf of a tuple; `// expect about:` allows for rounding.
 `// devices: replicas=2 partitions=3` says on how many devices a case runs; then `// input 0: 7` is an argument of device 0, one line for each
 leaf, `// expect 0:` a leaf of its result, `// infeed 0:` an item of its infeed queue, and `// outfeed 0:` what it puts out.
@@ -41,7 +41,7 @@ _ERROR = re.compile(
 _VALUE = re.compile(r"^// expect(?P<about> about)?: (?P<literal>[^\n]*)$", re.MULTILINE)
 _DEVICES = re.compile(r"// devices: replicas=(?P<replicas>\d+)(?: partitions=(?P<partitions>\d+))?")
 _DEVICE_VALUE = re.compile(r"^// (?P<what>input|expect|infeed|outfeed) (?P<device>\d+): (?P<literal>[^\n]*)$", re.MULTILINE)
-_MODES = re.compile(r"// modes: ([a-z0-9_= ]+)")
+_MODES = re.compile(r"// modes: ([a-z0-9_= -]+)")
 _STYLE = re.compile(r"// style:(?: width=(?P<width>[0-9]+),?)?(?: lines=(?P<first>[0-9]+):(?P<last>[0-9]+))?\r?\n")
 _XLA_POSITION = re.compile(r"was parsing (\d+):(\d+)")
 
@@ -135,10 +135,10 @@ def device_values(text: str, what: str, device: int) -> list[str]:
     return [match["literal"] for match in _DEVICE_VALUE.finditer(text) if match["what"] == what and int(match["device"]) == device]
 
 
-def case_modes(text: str) -> dict[str, bool | int]:
-    """The modes that a text switches on or gives a number."""
+def case_modes(text: str) -> dict[str, bool | int | str]:
+    """The modes that a text switches on or gives a value."""
     parts = (word.partition("=") for match in _MODES.finditer(text) for word in match[1].split())
-    return {name: int(number) if number else True for name, _, number in parts}
+    return {name: True if not value else int(value) if value.isdecimal() else value for name, _, value in parts}
 
 
 def expected_line(said: str, text: str) -> set[int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hlotool.options import option
+
 __all__ = ["MIN_WIDTH", "FormatStyle"]
 
 MIN_WIDTH = 40
@@ -21,7 +23,7 @@ class FormatStyle:
     100
     """
 
-    width: int | None = None
+    width: int | None = option(None, "Break instructions longer than N characters; default: one line each.", "count", least=MIN_WIDTH)
 
     def __post_init__(self) -> None:
         if self.width is not None and self.width < MIN_WIDTH:

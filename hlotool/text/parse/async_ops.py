@@ -19,7 +19,6 @@ from hlotool.text.parse.builder import ModuleBuilder
 
 __all__ = ["SUFFIXES", "adopt", "annotate", "follow", "set_annotations", "sugared_op", "wrap"]
 
-_NATIVE = frozenset({"all-gather", "all-reduce", "collective-permute", "copy", "recv", "send"})
 SUFFIXES = {"start": "async-start", "update": "async-update", "done": "async-done"}
 # Annotations that XLA copies from a start to the instruction that it wraps.
 _COPIED = ("frontend_attributes", "statistics", "origin")
@@ -29,7 +28,7 @@ def sugared_op(opcode: str, position: int) -> tuple[OpDef, OpDef]:
     """The async opcode and the wrapped one that `X-start`, `X-update` or `X-done` stands for; Violation when it is no sugar."""
     prefix, _, suffix = opcode.rpartition("-")
     wrapped, name = OPS.get(prefix), SUFFIXES.get(suffix)
-    if wrapped is None or name is None or prefix in _NATIVE:
+    if wrapped is None or name is None or f"{prefix}-start" in OPS or f"{prefix}-done" in OPS:
         meant = nearest(opcode, OPS)
         raise Violation("S012", position, f"unknown opcode '{opcode}'", f"did you mean '{meant}'?" if meant else None)
     return OPS[name], wrapped
@@ -110,7 +109,7 @@ def follow(opcode: str, operands: list[Instruction], attributes: AttributeSet, w
     if len(operands) != 1:
         raise Violation("S013", position, f"'{opcode}' takes one operand, an async-start or async-update")
     before = operands[0]
-    if before.op.name not in ("async-start", "async-update") or not before.called:
+    if "async-start" not in (before.op.name, before.op.update_of) or not before.called:
         raise Violation("A003", position, f"'{opcode}' follows an async-start or async-update, '{before.name}' is '{before.op.name}'")
     called = before.called[0]
     if wrapped is not None and called.root.op is not wrapped:

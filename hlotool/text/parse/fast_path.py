@@ -21,7 +21,7 @@ from hlotool.shapes.shape import Shape, compatible
 from hlotool.shapes.strings import is_raw_dict, unquote
 from hlotool.text.parse.attributes import backend_config_text, complete, is_pending
 from hlotool.text.parse.builder import ModuleBuilder, Scope
-from hlotool.text.parse.instructions import checked_shape
+from hlotool.text.parse.instructions import checked_shape, looks_at_operands
 from hlotool.text.parse.runs import RunReader
 from hlotool.text.parse.segments import Segments, Stop
 from hlotool.text.parse.session import Session
@@ -31,8 +31,6 @@ __all__ = ["FastPath"]
 
 # What a head (shape and opcode) needs beyond the common work.
 _PLAIN, _PARAMETER, _CONSTANT, _CHECKED = range(4)
-# Opcodes that look at more of their operands than their shapes.
-_SLOW = frozenset({"async-start", "async-update", "async-done", "send-done", "recv-done"})
 # Shape, opcode, arity, attribute sets by text and whether `complete` must see them, further work, whether the text is spelled as it is printed.
 Head = tuple[Shape | None, OpDef, int, Memo[str, tuple[AttributeSet, bool]], int, bool]
 
@@ -131,7 +129,7 @@ class FastPath(RunReader):
     def _head(self, text: str) -> Head:
         shape_text, _, opcode = text.rpartition(" ")
         op = OPS.get(opcode)
-        if op is None or opcode in _SLOW:
+        if op is None or looks_at_operands(op):
             raise Stop
         shape = self.segments.shapes[shape_text] if shape_text else None
         memo = self.attribute_memos.get(opcode)

@@ -29,7 +29,7 @@ from hlotool.text.parse.builder import ModuleBuilder
 from hlotool.text.parse.lexer import entry_start, shape_before
 from hlotool.text.source.places import parse_place
 
-__all__ = ["InstructionParts", "Reference", "add_instruction", "checked_shape", "literal_at"]
+__all__ = ["InstructionParts", "Reference", "add_instruction", "checked_shape", "literal_at", "looks_at_operands"]
 
 
 class Reference:
@@ -215,10 +215,10 @@ def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int
         attributes = make_attributes(builder, op, rest, parts.position)
         if op.name == "async-start":
             adopt(builder.module.notes, attributes, metadata, backend_config)
-        elif op.name in ("async-update", "async-done"):
+        elif "async-start" in (op.update_of, op.done_of):
             attributes = follow(parts.opcode, operands, attributes, wrapped, parts.position)
             annotate(builder.module.notes, attributes["calls"], attributes, metadata, backend_config)
-        elif op.name in _CHANNEL_DONES:
+        elif _ends_transfer(op):
             _check_channel(op, operands[0], attributes)
     immediate: Any = _parameter_number(builder, parts) if op.name == "parameter" else None
     shape = checked_shape(op, parts.shape, operands, attributes)
@@ -246,11 +246,17 @@ def _sugared_or_unknown(builder: ModuleBuilder, parts: InstructionParts) -> tupl
         return unknown_op(parts.opcode), None
 
 
-# The end of a transfer is on the channel of what it follows.
-_CHANNEL_DONES = frozenset({"send-done", "recv-done"})
+def looks_at_operands(op: OpDef) -> bool:
+    """Whether an instruction looks at more of its operands than their shapes."""
+    return "async-start" in (op.name, op.update_of, op.done_of) or _ends_transfer(op)
+
+
+def _ends_transfer(op: OpDef) -> bool:
+    return op.done_of is not None and "channel_id" in op.attributes
 
 
 def _check_channel(op: OpDef, before: Instruction, attributes: AttributeSet) -> None:
+    """Refuses the end of a transfer that is not on the channel of what it follows."""
     if "channel_id" not in before.op.attributes:
         return
     own, others = attributes.get("channel_id"), before.attributes.get("channel_id")

@@ -8,8 +8,9 @@ not match is given up in one pass; each is compiled when it is first used.
 from __future__ import annotations
 
 import re
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
+from hlotool.memo import cached_property
 from hlotool.text.parse.driver import the_parser
 from hlotool.text.source.trivia import TRIVIA
 

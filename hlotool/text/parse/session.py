@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
@@ -10,21 +11,21 @@ from hlotool.opdefs.table import CODECS, OPS
 from hlotool.text.parse.builder import ModuleBuilder
 from hlotool.text.parse.line_reader import LineReader
 
-__all__ = ["ATTRIBUTE_TOKENS", "LexerSession", "Session", "attribute_tokens"]
-
-ATTRIBUTE_TOKENS: dict[str, str] = {}
+__all__ = ["LexerSession", "Session", "attribute_tokens"]
 
 
+@lru_cache(maxsize=1)
 def attribute_tokens() -> dict[str, str]:
     """For every known attribute name the token of its kind, as the grammar spells it: `dimensions` -> KEY_INTS."""
-    if not ATTRIBUTE_TOKENS:
-        tables: list[Any] = [MODULE_ATTRIBUTES, COMMON_ATTRIBUTES, *(op.attributes for op in OPS.values())]
-        for table in tables:
-            for name, spec in table.items():
-                token = _TOKEN_OF_RULE[CODECS[spec.kind].rule]
-                if ATTRIBUTE_TOKENS.setdefault(name, token) != token:
-                    raise ValueError(f"attribute {name} has two kinds of value in the grammar")
-    return ATTRIBUTE_TOKENS
+    # Complete before anybody sees it: other threads parse meanwhile.
+    tokens: dict[str, str] = {}
+    tables: list[Any] = [MODULE_ATTRIBUTES, COMMON_ATTRIBUTES, *(op.attributes for op in OPS.values())]
+    for table in tables:
+        for name, spec in table.items():
+            token = _TOKEN_OF_RULE[CODECS[spec.kind].rule]
+            if tokens.setdefault(name, token) != token:
+                raise ValueError(f"attribute {name} has two kinds of value in the grammar")
+    return tokens
 
 
 class _TokenOfRule(dict[str, str]):

@@ -12,6 +12,7 @@ from hlotool.opdefs.base import CALLED_KINDS, CONTINUED, AttributeSpec, OpDef
 from hlotool.opdefs.codecs.base import WriteStyle
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.table import CODECS, OPS
+from hlotool.opdefs.traits import CONTROL_FLOW
 from hlotool.record import replace
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.metadata import Metadata, decode_metadata
@@ -59,14 +60,19 @@ class InstructionWriter:
         )
         # Names in canonical form, `tmp_0`; they hold for one computation at a time.
         self.canonical: dict[Instruction, str] = {}
+        # Instructions that are written where they are used, as another one and a suffix; also for one computation at a time.
+        self.compacted: dict[Instruction, tuple[Instruction, str]] = {}
 
     # ---- names and shapes ---------------------------------------------------------------------------------------------
 
     def name(self, x: Instruction) -> str:
+        suffix = ""
+        if x in self.compacted:
+            x, suffix = self.compacted[x]
         if x in self.canonical:
-            return self.canonical[x]
+            return self.canonical[x] + suffix
         name = self.names[x]
-        return self.percent + (name if self.options.print_ids else name.partition(".")[0])
+        return self.percent + (name if self.options.print_ids else name.partition(".")[0]) + suffix
 
     def computation_name(self, computation: Computation) -> str:
         return self.percent + self.computation_names[computation]
@@ -179,7 +185,7 @@ class InstructionWriter:
         computations = value if isinstance(value, tuple) else (value,)
         if mode == "off":
             return None
-        if mode == "full" or (mode == "non_sequential" and op.name not in ("while", "call", "conditional")):
+        if mode == "full" or (mode == "non_sequential" and CONTROL_FLOW not in op.traits):
             bodies = ",\n".join(self.body(c, level + 1) for c in computations)
             return "\n" + bodies if kind == "Computation" else "{\n" + bodies + "\n" + "  " * (level + 1) + "}"
         texts = [self.computation_name(c) for c in computations]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hlotool.options import option
+
 __all__ = ["PrintOptions"]
 
 
@@ -18,40 +20,40 @@ class PrintOptions:
     False
     """
 
-    lossless: bool = True
-    print_large_constants: bool = True
-    print_only_essential_constants: bool = False
-    print_metadata: bool = True
-    print_metadata_only_op_name: bool = False
-    print_backend_config: bool = True
-    sort_backend_config: bool = False
-    print_infeed_outfeed_config: bool = True
-    print_original_value: bool = True
-    print_result_shape: bool = True
-    print_operand_shape: bool = False
-    print_operand_names: bool = True
-    print_operand_index_annotation_interval: int = 5
-    print_ids: bool = True
-    print_program_shape: bool = True
-    print_percent: bool = True
-    print_control_dependencies: bool = True
-    print_extra_attributes: bool = True
-    print_frontend_attributes: bool = True
-    print_subcomputation_mode: str = "names"
-    compact_operands: bool = False
-    include_layout_in_shapes: bool = True
-    canonicalize_instruction_names: bool = False
-    canonicalize_computations: bool = False
-    indent_amount: int = 0
-    is_in_nested_computation: bool = False
-    syntax_sugar_async_ops: bool = True
-    print_name_after_closing_brace: bool = False
-    print_full_replica_group_list: bool = False
-    print_replica_groups_without_subaxes: bool = False
-    print_parameter_number: bool = True
-    print_channel_id: bool = True
-    print_inline_stack_frames: bool = False
-    compact_gte: bool = False
+    lossless: bool = option(True, "Keep the author's order and names, and every bit of numbers.")
+    print_large_constants: bool = option(True, "Print large constants in full, not as {...}.")
+    print_only_essential_constants: bool = option(False, "Print only constants that are all 0, all 1 or integers.")
+    print_metadata: bool = option(True, "Print metadata and the tables of stack frames.")
+    print_metadata_only_op_name: bool = option(False, "Of metadata, print op_name only.")
+    print_backend_config: bool = option(True, "Print backend_config.")
+    sort_backend_config: bool = option(False, "Sort the keys of backend_config.")
+    print_infeed_outfeed_config: bool = option(True, "Print infeed_config and outfeed_config.")
+    print_original_value: bool = option(True, "Print origin.")
+    print_result_shape: bool = option(True, "Print result shapes.")
+    print_operand_shape: bool = option(False, "Print the shapes of operands.")
+    print_operand_names: bool = option(True, "Print the names of operands.")
+    print_operand_index_annotation_interval: int = option(5, "Number every Nth operand with /*index=N*/; 0: none.", "count")
+    print_ids: bool = option(True, "Print the module's and computations' names, and instruction names with their suffix.")
+    print_program_shape: bool = option(True, "Print the signatures of computations.")
+    print_percent: bool = option(True, "Print % before names.")
+    print_control_dependencies: bool = option(True, "Print control-predecessors.")
+    print_extra_attributes: bool = option(True, "Print the attributes that belong to an opcode.")
+    print_frontend_attributes: bool = option(True, "Print frontend_attributes.")
+    print_subcomputation_mode: str = option("names", "How to print called computations.", choices=("names", "full", "non_sequential", "off"))
+    compact_operands: bool = option(False, "Of more than four operands, print four.")
+    include_layout_in_shapes: bool = option(True, "Print layouts.")
+    canonicalize_instruction_names: bool = option(False, "Call instructions tmp_0, tmp_1, ...; wants --no-print-percent.")
+    canonicalize_computations: bool = option(False, "Print computations in an order that does not depend on names.")
+    indent_amount: int = option(0, "Indent every line by N steps.", "count", most=100)
+    is_in_nested_computation: bool = option(False, "Print computations as if inside another.")
+    syntax_sugar_async_ops: bool = option(True, "Print async operations as if they were the one that they wrap.")
+    print_name_after_closing_brace: bool = option(False, "Repeat the name after the brace of a long computation.")
+    print_full_replica_group_list: bool = option(False, "Print replica groups as lists of devices.")
+    print_replica_groups_without_subaxes: bool = option(False, "Print mesh replica groups without parts of axes.")
+    print_parameter_number: bool = option(True, "Print the numbers of parameters.")
+    print_channel_id: bool = option(True, "Print the numbers of channels.")
+    print_inline_stack_frames: bool = option(False, "Print source lines in place of stack_frame_id.")
+    compact_gte: bool = option(False, "Write get-tuple-element as a suffix, t#1, where it is used.")
 
     @classmethod
     def xla_default(cls) -> PrintOptions:

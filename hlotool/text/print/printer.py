@@ -227,13 +227,16 @@ class ModulePrinter:
             order, root = _as_written(self.module, computation)
         else:
             order, root = print_order(self.module, computation, self.fused), computation.root
-        outer = writer.canonical
+        outer = writer.canonical, writer.compacted
+        if options.compact_gte:
+            writer.compacted = _compacted(order, root)
+            order = [x for x in order if x not in writer.compacted]
         if options.canonicalize_instruction_names:
             writer.canonical = {x: f"tmp_{k}" for k, x in enumerate(order)}
         lines = [indent + self._opening(computation, nested=nested or options.is_in_nested_computation)]
         for x in order:
             lines.append(f"{indent}  {writer.write(x, is_root=x is root, level=level)}")
-        writer.canonical = outer
+        writer.canonical, writer.compacted = outer
         closing = f"{indent}}}"
         if computation.execution_thread != "main" and options.print_ids:
             closing += f', execution_thread="{computation.execution_thread}"'
@@ -290,6 +293,21 @@ def _as_written(module: Module, computation: Computation) -> tuple[list[Instruct
     if root is computation.root:
         return computation.instructions, root
     return [root if x is computation.root else x for x in computation.instructions], root
+
+
+def _compacted(order: list[Instruction], root: Instruction) -> dict[Instruction, tuple[Instruction, str]]:
+    """The get-tuple-elements that a suffix of their operand can stand for, with the instruction that is written instead and the suffix.
+
+    A line remains where it says more: that it is the root, an attribute, a control dependence; and where nothing uses the element.
+    """
+    used = {operand for x in order for operand in x.operands}
+    ordered = {before for x in order for before in x.attributes.get("control-predecessors") or ()}
+    compacted: dict[Instruction, tuple[Instruction, str]] = {}
+    for x in order:
+        if x.op.name == "get-tuple-element" and x is not root and x in used and x not in ordered and x.attributes.keys() <= {"index"}:
+            tuple_, suffix = compacted.get(x.operands[0], (x.operands[0], ""))
+            compacted[x] = tuple_, f"{suffix}#{x.attributes['index']}"
+    return compacted
 
 
 class _OwnNames(dict[Instruction, str]):

@@ -15,7 +15,7 @@ __all__ = ["BLOCK_COMMENT", "COMMENT", "LINE_COMMENT", "TRIVIA", "comment_spans"
 LINE_COMMENT = r"//[^\r\n]*+"
 BLOCK_COMMENT = r"/\*(?:[^*]++|\*(?!/))*+\*/"
 COMMENT = rf"(?:{LINE_COMMENT}|{BLOCK_COMMENT})"
-TRIVIA = rf"(?:[ \t\r\n]++|{COMMENT})*+"
+TRIVIA = rf"(?:[ \t\r\n]++|{LINE_COMMENT}|{BLOCK_COMMENT})*+"
 """Any amount of whitespace and comments, including none; always matches."""
 
 _TRIVIA = re.compile(TRIVIA)

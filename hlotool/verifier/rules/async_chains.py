@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.analysis.async_chains import CONTINUED_BY, AsyncFlow, written_opcode
+from hlotool.analysis.async_chains import AsyncFlow, continues, written_opcode
 from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.traits import FORWARDS
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-_HANDED_ON_BY = frozenset({*CONTINUED_BY, "tuple", "get-tuple-element", "while", "call", "conditional", "opt-barrier", "copy"})
 # Custom calls that partitioners and schedulers lay around values without using them.
 _MARKERS = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "control_dep"})
 
@@ -30,7 +30,7 @@ def async_chains(facts: Facts) -> Iterator[Finding]:
     for opcode, code in (("async-start", "A001"), ("async-update", "A010")):
         for computation, x in facts.instructions_of(opcode):
             users = facts.users(computation).get(x, ())
-            if len(users) == 1 and users[0].op.name in CONTINUED_BY:
+            if len(users) == 1 and continues(users[0]):
                 continue
             strange = [user for user in users if not _hands_on(user)]
             for user in strange:
@@ -44,7 +44,9 @@ def async_chains(facts: Facts) -> Iterator[Finding]:
 
 
 def _hands_on(user: Instruction) -> bool:
-    return user.op.name in _HANDED_ON_BY or user.attributes.get("custom_call_target") in _MARKERS
+    if user.op.name == "copy" or (FORWARDS in user.op.traits and user.op.name != "fusion"):
+        return True
+    return user.attributes.get("custom_call_target") in _MARKERS
 
 
 def _goes_on(facts: Facts, computation: Computation, user: Instruction) -> bool:
@@ -64,4 +66,4 @@ def _forks(facts: Facts, computation: Computation, x: Instruction, going_on: lis
 def _is_ended(flow: AsyncFlow, computation: Computation, x: Instruction) -> bool:
     """Whether the value comes to a done or an update, or goes round a loop, where a done may lie before the start."""
     ways = flow.arrivals(computation, x)
-    return any(arrival is not x and (arrival.op.name in CONTINUED_BY or arrival.op.name == "while") for _, arrival in ways)
+    return any(arrival is not x and (continues(arrival) or arrival.op.name == "while") for _, arrival in ways)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hlotool.analysis.async_chains import written_opcode
+from hlotool.analysis.async_chains import continues, written_opcode
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.inference import count
 from hlotool.verifier.facts import Facts
@@ -16,7 +16,6 @@ __all__: list[str] = []
 _MAIN = "main"
 _GROUPED = "_collectives_group"
 _THREAD = re.compile(r'execution_thread\s*=\s*"([^"]*)"')
-_ASYNC = ("async-start", "async-update", "async-done")
 
 
 @module_rule("A005", "A007", "A008", "A011", stage="module")
@@ -84,7 +83,7 @@ def _written_thread(facts: Facts, called: Computation) -> str | None:
 def _other_calls(facts: Facts, x: Instruction) -> Iterator[Finding]:
     called = x.called[0]
     for computation, caller in facts.callers.get(called, ()):
-        if caller.op.name not in _ASYNC:
+        if caller.op.name != "async-start" and not continues(caller):
             at = next(
                 (key for key, value in caller.attributes.items() if value is called or (isinstance(value, tuple) and called in value)), "opcode"
             )

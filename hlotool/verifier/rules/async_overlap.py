@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlotool.analysis.async_chains import written_opcode
-from hlotool.analysis.schedule import COSTS_NOTHING, STARTS, Span, spans
+from hlotool.analysis.schedule import Span, spans
 from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.traits import COLLECTIVE, FREE, TRANSFER
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
@@ -28,10 +29,10 @@ def async_overlap(facts: Facts) -> Iterator[Finding]:
     """
     if not facts.module.is_scheduled:
         return
-    for computation in dict.fromkeys(computation for computation, _ in facts.instructions_of(*STARTS)):
+    for computation in dict.fromkeys(computation for computation, _ in facts.instructions_where(lambda op: op.done)):
         found = spans(computation, facts.users(computation))
         for span in found:
-            if all(computation.instructions[k].op.name in COSTS_NOTHING for k in range(span.first + 1, span.last)):
+            if all(FREE in computation.instructions[k].op.traits for k in range(span.first + 1, span.last)):
                 yield _idle(facts, computation, span)
         if facts.modes.in_flight_limit is not None:
             yield from _crowds(computation, found, facts.modes.in_flight_limit)
@@ -50,17 +51,17 @@ def _independent(computation: Computation, span: Span) -> Instruction | None:
     for x in computation.instructions[span.last + 1 : span.last + 1 + _FORESIGHT]:
         if not dependent.isdisjoint(x.operands) or not dependent.isdisjoint(x.control_predecessors):
             dependent.add(x)
-        elif x.op.name not in COSTS_NOTHING and x.op.name not in STARTS and not x.op.name.endswith("-done"):
+        elif not x.op.is_asynchronous and FREE not in x.op.traits:
             return x
     return None
 
 
 def _kind(x: Instruction) -> str:
-    if x.op.name == "copy-start":
+    if x.op.start_of == "copy":
         return "copies"
-    if x.op.name in ("send", "recv"):
+    if TRANSFER in x.op.traits:
         return "transfers"
-    return "asynchronous computations" if x.op.name == "async-start" else "collectives"
+    return "collectives" if COLLECTIVE in x.op.traits else "asynchronous computations"
 
 
 def _crowds(computation: Computation, found: list[Span], limit: int) -> Iterator[Finding]:

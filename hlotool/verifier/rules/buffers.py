@@ -6,15 +6,11 @@ from collections.abc import Iterator
 
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.custom_call_targets import Path, buffer_paths, holds_buffers
+from hlotool.opdefs.traits import HOLDS_BUFFERS
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
-
-_MAY_HOLD_BUFFERS = frozenset(
-    "parameter tuple get-tuple-element opt-barrier custom-call call while conditional fusion dynamic-update-slice async-start async-update"
-    " async-done".split()
-)
 
 Value = tuple[Instruction, Path]
 """A buffer as it is between two writes: the instruction that gives it, and where in its result."""
@@ -40,7 +36,7 @@ def buffers(facts: Facts) -> Iterator[Finding]:
             held = any(id(y.shape) in holding for y in (x, *x.operands))
             if is_entry and x.op.name == "parameter" and held:
                 yield Finding("T101", computation, x, "name", "buffer types are not allowed in entry parameters", "pin an array instead")
-            elif held and x.op.name not in _MAY_HOLD_BUFFERS:
+            elif held and HOLDS_BUFFERS not in x.op.traits:
                 yield Finding("T101", computation, x, "opcode", f"'{x.op.name}' cannot work on buffers", "unpin the buffer first")
         yield from _writers(computation)
 
@@ -52,7 +48,7 @@ def _writers(computation: Computation) -> Iterator[Finding]:
     for x in computation.instructions:
         values[x] = _passed_on(x, values)
         # What cannot work on buffers is refused for that; it writes nothing.
-        if x.op.name in _MAY_HOLD_BUFFERS and x.op.name not in _PASS_ON:
+        if HOLDS_BUFFERS in x.op.traits and x.op.name not in _PASS_ON:
             for operand in x.operands:
                 for value in values[operand].values():
                     if value in taken:

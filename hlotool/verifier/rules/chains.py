@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from hlotool.analysis.simplify import holds_all
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.inference import count
-from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
+from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
@@ -62,7 +63,8 @@ def convert_chains(facts: Facts) -> Iterator[Finding]:
 def _conversion(first: str, middle: str, last: str) -> tuple[str, str | None] | None:
     a, b = ELEMENT_TYPES[first], ELEMENT_TYPES[middle]
     path = f"{first} -> {middle} -> {last}"
-    if _holds(b, a):
+    # An integer that was a float in between may saturate where it would wrap.
+    if a.is_integral == b.is_integral and a.kind != "pred" and holds_all(b, a) and a.name != b.name:
         return f"{path}: " + ("nothing changes" if first == last else f"one convert from {first} does the same"), None
     if first != last or a.float_format is None or b.float_format is None:
         return None
@@ -70,16 +72,6 @@ def _conversion(first: str, middle: str, last: str) -> tuple[str, str | None] | 
     if lost > 0:
         return f"{path} loses {lost} mantissa bits", "use reduce-precision if the rounding is meant"
     return None
-
-
-def _holds(wide: ElementType, narrow: ElementType) -> bool:
-    """Whether every value of one type is a value of the other."""
-    if wide.float_format is not None and narrow.float_format is not None:
-        a, b = wide.float_format, narrow.float_format
-        return a.exponent_bits >= b.exponent_bits and a.mantissa_bits >= b.mantissa_bits and a.nonfinite == b.nonfinite == "ieee"
-    if wide.is_integral and narrow.is_integral:
-        return wide.minimum <= narrow.minimum and wide.maximum >= narrow.maximum
-    return False
 
 
 @module_rule("W010", "W011", stage="lint")

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hlotool.opdefs.traits import COLLECTIVE
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
-
-_COLLECTIVES = (
-    "all-gather", "all-gather-start", "all-reduce", "all-reduce-start", "reduce-scatter", "all-to-all", "ragged-all-to-all",
-    "collective-broadcast", "collective-permute", "collective-permute-start",
-)  # fmt: skip
 
 
 @module_rule("P018", stage="module")
@@ -24,7 +20,7 @@ def channel_ids(facts: Facts) -> Iterator[Finding]:
     Bad: `r = f32[4] all-reduce(a), channel_id=-3, replica_groups={}, to_apply=add`
     Good: `r = f32[4] all-reduce(a), channel_id=3, replica_groups={}, to_apply=add`
     """
-    for computation, x in facts.instructions_of(*_COLLECTIVES):
+    for computation, x in facts.instructions_with(COLLECTIVE):
         channel = x.attributes.get("channel_id")
         if channel is not None and channel <= 0:
             yield Finding("P018", computation, x, "channel_id", f"channel id must be positive, got {channel}")

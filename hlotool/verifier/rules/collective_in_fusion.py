@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hlotool.analysis.effects import has_own_effect
+from hlotool.opdefs.traits import COMMUNICATES
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
-
-_COMMUNICATING = (
-    "all-gather", "all-reduce", "all-to-all", "collective-broadcast", "collective-permute", "ragged-all-to-all", "reduce-scatter", "infeed",
-    "outfeed", "send", "send-done", "recv", "recv-done",
-)  # fmt: skip
 
 
 @module_rule("C043", stage="lint")
@@ -25,7 +22,6 @@ def collective_in_fusion(facts: Facts) -> Iterator[Finding]:
     Good: the all-reduce after the fusion
     """
     bodies = {called for called, calls in facts.callers.items() if any(x.op.name == "fusion" for _, x in calls)}
-    for computation, x in facts.instructions_of(*_COMMUNICATING, "custom-call"):
-        effect = x.op.name != "custom-call" or x.attributes.get("custom_call_has_side_effect", False)
-        if computation in bodies and effect:
+    for computation, x in facts.instructions_where(lambda op: COMMUNICATES in op.traits or op.effect_if is not None):
+        if computation in bodies and (COMMUNICATES in x.op.traits or has_own_effect(x)):
             yield Finding("C043", computation, x, "instruction", f"'{x.op.name}' inside fused computation '{computation.name}'")

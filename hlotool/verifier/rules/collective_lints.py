@@ -6,23 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from hlotool.analysis.callgraph import Call, reachable
-from hlotool.analysis.collectives import groups_of
-from hlotool.analysis.constants import uniform_value
-from hlotool.analysis.reducers import binary_root
+from hlotool.analysis.collectives import groups_of, permutes
+from hlotool.analysis.simplify import binary_root, constant_value
 from hlotool.analysis.sizes import bytes_of
 from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.traits import COLLECTIVE, COMBINABLE, DEVICE_ID
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-_SYNCHRONOUS = (
-    "all-gather", "all-reduce", "all-to-all", "collective-broadcast", "collective-permute", "ragged-all-to-all", "reduce-scatter",
-)  # fmt: skip
-_STARTS = ("all-gather-start", "all-reduce-start", "collective-permute-start")
-_COMBINABLE = ("all-gather", "all-reduce", "reduce-scatter")
 _SMALL = 1 << 20
-_IDS = frozenset({"partition-id", "replica-id"})
 # An index is computed by fewer instructions than these.
 _MOST_STEPS = 32
 
@@ -39,7 +33,7 @@ def synchronous_collectives(facts: Facts) -> Iterator[Finding]:
     if not facts.module.is_scheduled:
         return
     wrapped = {called for _, x in facts.instructions_of("async-start") for called in x.called}
-    for computation, x in facts.instructions_of(*_SYNCHRONOUS):
+    for computation, x in facts.instructions_where(lambda op: COLLECTIVE in op.traits and not op.is_asynchronous):
         if computation not in wrapped:
             yield Finding("W023", computation, x, "opcode", f"synchronous {x.op.name}", "the backend may have asynchronous collectives switched off")
 
@@ -54,14 +48,14 @@ def combinable_collectives(facts: Facts) -> Iterator[Finding]:
     Bad: `all-reduce(a)` and `all-reduce(b)`
     Good: `all-reduce(a, b)`
     """
-    for computation in dict.fromkeys(computation for computation, _ in facts.instructions_of(*_COMBINABLE)):
+    for computation in dict.fromkeys(computation for computation, _ in facts.instructions_with(COMBINABLE)):
         # How many collectives there are on the longest way to an instruction: on the same level nothing depends on each other.
         levels: dict[Instruction, int] = {}
         first: dict[Any, Instruction] = {}
         for x in computation.instructions:
             level = max((levels[y] for y in (*x.operands, *x.control_predecessors)), default=0)
-            levels[x] = level + (x.op.name in _COMBINABLE)
-            if x.op.name not in _COMBINABLE or bytes_of(x.shape) >= _SMALL:
+            levels[x] = level + (COMBINABLE in x.op.traits)
+            if COMBINABLE not in x.op.traits or bytes_of(x.shape) >= _SMALL:
                 continue
             other = first.setdefault((level, *_combination(x)), x)
             if other is not x:
@@ -106,7 +100,7 @@ def _follows_from_id(index: Instruction) -> bool:
     stack, seen = [index], {index}
     while stack and len(seen) < _MOST_STEPS:
         x = stack.pop()
-        if x.op.name in _IDS:
+        if DEVICE_ID in x.op.traits:
             return True
         fresh = [y for y in x.operands if y not in seen]
         seen.update(fresh)
@@ -124,7 +118,7 @@ def channel_reuse(facts: Facts) -> Iterator[Finding]:
     Good: `channel_id=1` and `channel_id=2`
     """
     first: dict[int, Instruction] = {}
-    for computation, x in facts.instructions_of(*_SYNCHRONOUS, *_STARTS):
+    for computation, x in facts.instructions_with(COLLECTIVE):
         channel = x.attributes.get("channel_id")
         if channel is not None and first.setdefault(channel, x) is not x:
             yield Finding("P032", computation, x, "opcode", f"channel {channel} is already used by '{first[channel].name}'")
@@ -139,11 +133,11 @@ def idle_collectives(facts: Facts) -> Iterator[Finding]:
     Bad: `replica_groups={{0},{1}}`
     Good: `replica_groups={{0,1}}`
     """
-    for computation, x in facts.instructions_of(*_SYNCHRONOUS, *_STARTS):
+    for computation, x in facts.instructions_with(COLLECTIVE):
         groups = groups_of(x)
         if groups and groups.group_count == groups.device_count:
             yield Finding("P033", computation, x, "replica_groups value", "every group has one member: nothing is exchanged")
-    for computation, x in facts.instructions_of("collective-permute", "collective-permute-start"):
+    for computation, x in facts.instructions_where(permutes):
         pairs = x.attributes["source_target_pairs"]
         if pairs and all(source == target for source, target in pairs):
             yield Finding("P034", computation, x, "source_target_pairs value", "identity permutation: each device sends to itself")
@@ -160,12 +154,12 @@ def collectives_in_branches(facts: Facts) -> Iterator[Finding]:
     """
     branches: dict[Computation, Call] = {}
     for call in facts.instructions_of("conditional"):
-        for called in call[1].called if uniform_value(call[1].operands[0]) is None else ():
+        for called in call[1].called if constant_value(call[1].operands[0]) is None else ():
             branches.setdefault(called, call)
     inside: dict[Computation, tuple[Computation, Instruction]] = {}
     for branch, (_, conditional) in branches.items():
         inside.update(dict.fromkeys(reachable([branch], inside), (branch, conditional)))
-    for computation, x in facts.instructions_of(*_SYNCHRONOUS, *_STARTS):
+    for computation, x in facts.instructions_with(COLLECTIVE):
         if computation in inside:
             branch, conditional = inside[computation]
             message = f"'{x.name}' runs only if all devices take branch '{branch.name}' of '{conditional.name}'"

@@ -13,9 +13,6 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# Here a group that is alone counts, too: where nobody says how many devices there are, XLA takes one.
-_COUNTED = frozenset({"all-to-all"})
-
 Fault = tuple[str, str, str]
 """Code, place and message."""
 
@@ -34,7 +31,8 @@ def collective_sizes(facts: Facts) -> Iterator[Finding]:
     for opcode, check in _CHECKS.items():
         for computation, x in facts.instructions_of(opcode):
             size = group_size(x, facts.module)
-            fault = check(x, size) if x.operands and (size > 1 or opcode in _COUNTED) else None
+            # In an all-to-all a group that is alone counts, too: where nobody says how many devices there are, XLA takes one.
+            fault = check(x, size) if x.operands and (size > 1 or opcode == "all-to-all") else None
             if fault is not None:
                 yield Finding(fault[0], computation, x, fault[1], fault[2])
 
@@ -42,7 +40,7 @@ def collective_sizes(facts: Facts) -> Iterator[Finding]:
 def _parts(x: Instruction) -> Iterator[tuple[int, int]]:
     """Size of each operand and of its part of the result along the op's dimension."""
     dimension = x.attributes["dimensions"][0]
-    result = x.shape.elements[1] if x.op.name == "all-gather-start" and len(x.shape.elements) > 1 else x.shape
+    result = x.shape.elements[1] if x.op.operands_at is not None and len(x.shape.elements) > 1 else x.shape
     results = (result,) if len(x.operands) == 1 else result.elements
     for operand, result in zip(x.operands, results, strict=False):
         if _has(operand.shape, dimension) and _has(result, dimension):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.analysis.reducers import binary_root
+from hlotool.analysis.simplify import binary_root
 from hlotool.ir.model import Computation
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule

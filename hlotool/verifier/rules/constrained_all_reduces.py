@@ -19,7 +19,7 @@ def constrained_all_reduces(facts: Facts) -> Iterator[Finding]:
     Bad: one all-reduce with `constrain_layout=true` and one without
     Good: both with `constrain_layout=true`
     """
-    calls = facts.instructions_of("all-reduce", "all-reduce-start")
+    calls = facts.instructions_where(lambda op: "all-reduce" in (op.name, op.start_of))
     constrained = next((call for call in calls if call[1].attributes.get("constrain_layout", False)), None)
     free = next((x for _, x in calls if not x.attributes.get("constrain_layout", False)), None)
     if constrained is not None and free is not None:

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 from hlotool.ir.model import Computation
 from hlotool.opdefs.inference import count
+from hlotool.opdefs.traits import ANY_SIGNATURE, STRUCTURAL
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
-
-# Taking an element out of a tuple costs nothing, and programs that unpack tuples leave the rest.
-_FREE = frozenset({"parameter", "get-tuple-element", "constant", "tuple", "after-all"})
 
 
 @module_rule("W001", stage="lint")
@@ -27,8 +25,9 @@ def dead_instructions(facts: Facts) -> Iterator[Finding]:
     """
     for computation in facts.module.computations:
         # Who uses what is not asked, only what is used: lists of users would cost more than all the rest.
+        # Taking an element out of a tuple costs nothing, and programs that unpack tuples leave the rest.
         used = {y for x in computation.instructions for y in x.operands}
-        unused = [x for x in computation.instructions if x not in used and x.op.name not in _FREE and x is not computation.root]
+        unused = [x for x in computation.instructions if x not in used and STRUCTURAL not in x.op.traits and x is not computation.root]
         if not unused:
             continue
         ordered = {y for x in computation.instructions for y in x.control_predecessors}
@@ -57,7 +56,7 @@ def unused_parameters(facts: Facts) -> Iterator[Finding]:
 
 def _has_fixed_signature(facts: Facts, computation: Computation) -> bool:
     """Whether the caller's opcode says which parameters there are, as with reducers and the two halves of a loop."""
-    return any(x.op.name not in ("call", "fusion") for _, x in facts.callers.get(computation, ()))
+    return any(ANY_SIGNATURE not in x.op.traits for _, x in facts.callers.get(computation, ()))
 
 
 @module_rule("W003", stage="lint")

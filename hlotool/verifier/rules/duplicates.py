@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from hlotool.analysis.value_numbers import value_numbers
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.inference import count
+from hlotool.opdefs.traits import CHEAP
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
-
-# Cheaper to repeat than to share.
-_FREE = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "after-all", "iota", "replica-id", "partition-id"})
 
 
 @module_rule("W004", stage="lint")
@@ -48,5 +46,5 @@ def equal_instructions(facts: Facts) -> Iterator[Finding]:
         first: dict[int, Instruction] = {}
         for x, number in value_numbers(computation, facts.classes.frozen).items():
             other = first.setdefault(number, x)
-            if other is not x and x.op.name not in _FREE and not facts.has_effect(x):
+            if other is not x and CHEAP not in x.op.traits and not facts.has_effect(x):
                 yield Finding("W005", computation, x, "name", f"'{x.name}' is the same value as '{other.name}'")

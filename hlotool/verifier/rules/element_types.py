@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from hlotool.analysis.reducers import binary_root
+from hlotool.analysis.collectives import reduces
+from hlotool.analysis.simplify import binary_root
 from hlotool.ir.model import Instruction
+from hlotool.opdefs.traits import RANDOM_STATE
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape
 from hlotool.verifier.facts import Facts
@@ -16,7 +18,6 @@ __all__: list[str] = []
 
 _DOUBLES = frozenset({"f64", "c128"})
 _WIDE_INTEGERS = frozenset({"s64", "u64"})
-_GENERATORS = ("rng-bit-generator", "rng-get-and-update-state")
 _MOST_TERMS = 1024
 _LOW_BITS = 16
 
@@ -31,7 +32,7 @@ def element_types(facts: Facts) -> Iterator[Finding]:
     Bad: `p = f64[4] parameter(0)`
     Good: `p = f32[4] parameter(0)`
     """
-    state = {y for _, x in facts.instructions_of(*_GENERATORS) for y in (x, *x.operands)}
+    state = {y for _, x in facts.instructions_with(RANDOM_STATE) for y in (x, *x.operands)}
     marks: dict[int, frozenset[str]] = {}
     for computation in facts.module.computations:
         first: dict[str, Instruction] = {}
@@ -96,7 +97,7 @@ def collective_types(facts: Facts) -> Iterator[Finding]:
     Bad: `all-reduce(a)` of f8e5m2[4]
     Good: convert to bf16 before it
     """
-    for computation, x in facts.instructions_of("all-reduce", "all-reduce-start", "reduce-scatter"):
+    for computation, x in facts.instructions_where(reduces):
         odd = next((leaf.element_type for leaf in _leaves(x) if _is_odd(leaf.element_type)), None)
         if odd is not None:
             yield Finding("P040", computation, x, "shape", f"{odd} is promoted by most runtimes")

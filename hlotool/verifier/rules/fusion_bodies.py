@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hlotool.analysis.effects import has_own_effect
 from hlotool.ir.model import Computation, Instruction
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-_SIDE_EFFECTS = frozenset(
-    "after-all add-dependency all-reduce all-gather all-to-all collective-permute collective-broadcast custom-call infeed outfeed send"
-    " send-done recv recv-done rng rng-get-and-update-state domain reduce-scatter ragged-all-to-all".split()
-)
-
 
 @module_rule("C015", "C016", "C017", "C018", "C042", stage="calls")
 def fusion_bodies(facts: Facts) -> Iterator[Finding]:
     """A fused computation belongs to one fusion and holds nothing that the fusion does not need.
 
-    Checks: the body of a fusion is called by that fusion only (C017, C018), each of its instructions but the root is used
-    (C015), the root is not (C016); the entry computation is called by nobody (C042).
+    Checks: the body of a fusion is called by that fusion only (C017, C018), each of its instructions but the root is used or
+    has an effect (C015), the root is not (C016); the entry computation is called by nobody (C042).
     Why: compilers emit a fusion as one kernel and rewrite its body in place.
     Bad: two fusions with `calls=f`
     Good: a copy of `f` for the second fusion
@@ -56,5 +52,5 @@ def _unused(facts: Facts, body: Computation) -> Iterator[Finding]:
         yield Finding("C016", body, root, "instruction", f"fused ROOT '{root.name}' is used by '{users[root][0].name}'")
         return
     for x in body.instructions:
-        if x is not root and x not in users and x.op.name not in _SIDE_EFFECTS:
+        if x is not root and x not in users and not has_own_effect(x):
             yield Finding("C015", body, x, "name", f"'{x.name}' has no users inside fused computation '{body.name}'", "remove it")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hlotool.opdefs.elementwise import ELEMENTWISE
+from hlotool.opdefs.traits import ELEMENTWISE
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
@@ -20,18 +20,20 @@ def fusions(facts: Facts) -> Iterator[Finding]:
     """Optimized modules are fused, within limits.
 
     Checks: in modules with fusions, elementwise operations on arrays outside of them that feed another one and nothing else (W041);
-    fusions with more than 64 operands (W042).
+    fusions with more than 64 operands (W042). Not before optimization, where the mode `stage` says so.
     Why: each instruction outside a fusion writes its result to memory; kernels have limited registers and arguments.
     Bad: `b = f32[4096] exponential(a)` and `c = f32[4096] negate(b)` beside fusions
     Good: both in one fusion
     """
+    if facts.modes.stage == "before-opt":
+        return
     fused = facts.instructions_of("fusion")
     bodies = facts.bodies
     for computation in dict.fromkeys(computation for computation, _ in fused):
         users = facts.users(computation)
         for x in computation.instructions if computation not in bodies else ():
-            if x.op.name in ELEMENTWISE and x.shape.dimensions:
-                before = next((y for y in x.operands if y.op.name in ELEMENTWISE and y.shape.dimensions and len(users[y]) == 1), None)
+            if ELEMENTWISE in x.op.traits and x.shape.dimensions:
+                before = next((y for y in x.operands if ELEMENTWISE in y.op.traits and y.shape.dimensions and len(users[y]) == 1), None)
                 if before is not None:
                     message = f"'{before.name}' and '{x.name}' are elementwise and not fused"
                     yield Finding("W041", computation, x, "opcode", message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from hlotool.analysis.constants import uniform_value
+from hlotool.analysis.simplify import constant_value
 from hlotool.ir.model import Instruction
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.verifier.facts import Facts
@@ -30,7 +30,7 @@ def constant_indices(facts: Facts) -> Iterator[Finding]:
     for computation, x in facts.instructions_of(*_FIRST_INDEX):
         first = _FIRST_INDEX[x.op.name]
         sizes = x.shape.dimensions if first == 1 else x.operands[1].shape.dimensions
-        values = [uniform_value(operand) for operand in x.operands[first:]]
+        values = [constant_value(operand) for operand in x.operands[first:]]
         if len(values) != len(sizes):
             # One index array, as old texts have it.
             continue
@@ -41,7 +41,7 @@ def constant_indices(facts: Facts) -> Iterator[Finding]:
         if first == 1 and values and None not in values:
             yield Finding("W036", computation, x, "opcode", "all indices are constants", "use slice")
     for computation, x in facts.instructions_of("gather", "scatter"):
-        value = uniform_value(x.operands[len(x.operands) // 2])
+        value = constant_value(x.operands[len(x.operands) // 2])
         bound = _least_bound(x)
         if value is not None and bound is not None and not 0 <= value <= bound:
             what = "dropped" if x.op.name == "scatter" else f"clamped to {min(max(value, 0), bound)}"
@@ -103,7 +103,7 @@ def gathers_of_one(facts: Facts) -> Iterator[Finding]:
         indices = x.operands[1]
         vector = x.attributes["index_vector_dim"]
         taken = prod(size for k, size in enumerate(indices.shape.dimensions) if k != vector)
-        if uniform_value(indices) is not None:
+        if constant_value(indices) is not None:
             yield Finding("W053", computation, x, "opcode", "the indices are one constant", "use slice")
         elif taken == 1:
             yield Finding("W053", computation, x, "opcode", "gather of one slice", "use dynamic-slice")

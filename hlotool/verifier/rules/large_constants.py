@@ -8,6 +8,7 @@ from math import isinf
 from hlotool.analysis.constants import number_of, uniform_spelling
 from hlotool.analysis.sizes import bytes_of
 from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.traits import IDEMPOTENT, MOVES
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.memory import format_bytes
@@ -69,7 +70,12 @@ def _is_bound(facts: Facts, computation: Computation, x: Instruction, literal: L
     if literal.shape.dimensions or not isinf(number_of(literal.text) or 0):
         return False
     users = facts.users(computation).get(x, ())
-    return bool(users) and all(_takes_as_start(user, x) or user.op.name in ("maximum", "minimum", "compare") for user in users)
+    return bool(users) and all(_takes_as_start(user, x) or _bounds(user) for user in users)
+
+
+def _bounds(user: Instruction) -> bool:
+    """Whether an instruction compares, or chooses the larger or smaller of its operands."""
+    return user.op.name == "compare" or {IDEMPOTENT, MOVES} <= user.op.traits
 
 
 def _takes_as_start(user: Instruction, x: Instruction) -> bool:

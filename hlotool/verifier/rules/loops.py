@@ -7,18 +7,15 @@ from collections.abc import Iterator
 from hlotool.analysis.callgraph import reachable
 from hlotool.analysis.loops import carried_elements, trip_count
 from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.traits import EXPENSIVE, HOST_QUEUE, TRANSFER
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
 _HOST_SPACE = 5
-_TRANSFERS = ("infeed", "outfeed", "send", "recv", "copy", "copy-start", "custom-call")
 _CALLBACK = "callback"
-_COSTLY = frozenset(
-    "dot ragged-dot scaled-dot convolution reduce reduce-window sort fft cholesky triangular-solve gather scatter select-and-scatter fusion"
-    " all-gather all-reduce all-to-all reduce-scatter collective-permute custom-call".split()
-)
 
 
 @module_rule("W015", stage="lint")
@@ -31,7 +28,7 @@ def transfers_in_loops(facts: Facts) -> Iterator[Finding]:
     Bad: an outfeed in a loop's body
     Good: stack the results and transfer them once
     """
-    found = [(computation, x) for computation, x in facts.instructions_of(*_TRANSFERS) if _is_transfer(x, scheduled=facts.module.is_scheduled)]
+    found = [(computation, x) for computation, x in facts.instructions_where(_may_transfer) if _is_transfer(x, scheduled=facts.module.is_scheduled)]
     if not found:
         return
     inside: dict[Computation, str] = {}
@@ -43,15 +40,17 @@ def transfers_in_loops(facts: Facts) -> Iterator[Finding]:
             yield Finding("W015", computation, x, "opcode", message, "stack the results and transfer them once")
 
 
+def _may_transfer(op: OpDef) -> bool:
+    copies = "copy" in (op.name, op.start_of)
+    return copies or op.name == "custom-call" or not op.traits.isdisjoint((TRANSFER, HOST_QUEUE))
+
+
 def _is_transfer(x: Instruction, *, scheduled: bool) -> bool:
-    opcode = x.op.name
-    if opcode in ("send", "recv"):
+    if TRANSFER in x.op.traits:
         return bool(x.attributes.get("is_host_transfer", False))
-    if opcode == "custom-call":
+    if x.op.name == "custom-call":
         return _CALLBACK in x.attributes["custom_call_target"]
-    if opcode in ("copy", "copy-start"):
-        return not scheduled and _is_on_host(x) != _is_on_host(x.operands[0])
-    return True
+    return HOST_QUEUE in x.op.traits or (not scheduled and _is_on_host(x) != _is_on_host(x.operands[0]))
 
 
 def _is_on_host(x: Instruction) -> bool:
@@ -80,7 +79,7 @@ def invariants(facts: Facts) -> Iterator[Finding]:
                 is_fixed = x.op.name != "parameter" and all(y in fixed for y in x.operands) and not facts.has_effect(x)
             if is_fixed:
                 fixed.add(x)
-                if x.op.name in _COSTLY and x.operands:
+                if EXPENSIVE in x.op.traits and x.operands:
                     yield Finding("W017", computation, x, "name", f"'{x.name}' is the same on each turn of the loop", "compute it before the loop")
 
 

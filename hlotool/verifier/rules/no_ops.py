@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
+from hlotool.analysis.simplify import same_value
 from hlotool.ir.model import Instruction
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.traits import CONVERTS, ELEMENTWISE, MOVES
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
@@ -21,9 +24,15 @@ def no_ops(facts: Facts) -> Iterator[Finding]:
     Bad: `r = f32[4] reshape(p)` of f32[4]
     Good: p in place of r
     """
-    for computation, x in facts.instructions_of(*_KEEPS):
-        if x.operands[0].shape == x.shape and _KEEPS[x.op.name](x) and "sharding" not in x.attributes:
-            yield Finding("W007", computation, x, "opcode", f"'{x.op.name}' does nothing: this is '{x.operands[0].name}'")
+    for computation, x in facts.instructions_where(_may_do_nothing):
+        source = same_value(x) if "sharding" not in x.attributes and not _is_single_concatenation(x) else None
+        if source is not None:
+            yield Finding("W007", computation, x, "opcode", f"'{x.op.name}' does nothing: this is '{source.name}'")
+
+
+def _may_do_nothing(op: OpDef) -> bool:
+    moves = MOVES in op.traits and ELEMENTWISE not in op.traits and op.name != "copy"
+    return moves or CONVERTS in op.traits or op.name == "bitcast-convert"
 
 
 @module_rule("W045", stage="lint")
@@ -36,29 +45,9 @@ def single_concatenations(facts: Facts) -> Iterator[Finding]:
     Good: p
     """
     for computation, x in facts.instructions_of("concatenate"):
-        if len(x.operands) == 1:
+        if _is_single_concatenation(x):
             yield Finding("W045", computation, x, "opcode", f"one operand only: this is '{x.operands[0].name}'")
 
 
-def _in_order(x: Instruction) -> bool:
-    return tuple(x.attributes.get("dimensions", ())) == tuple(range(x.shape.rank))
-
-
-def _always(x: Instruction) -> bool:
-    return True
-
-
-_KEEPS: dict[str, Callable[[Instruction], bool]] = {
-    "reshape": _always,
-    "bitcast": _always,
-    "convert": _always,
-    "bitcast-convert": _always,
-    "transpose": _in_order,
-    "broadcast": _in_order,
-    # All of an array, since the sizes are the same.
-    "slice": lambda x: all(part.start == 0 and part.stride == 1 for part in x.attributes["slice"]),
-    "pad": lambda x: all(not (part.low or part.high or part.interior) for part in x.attributes["padding"]),
-    "reverse": lambda x: all(x.shape.dimensions[k] == 1 for k in x.attributes["dimensions"]),
-    "concatenate": lambda x: len(x.operands) > 1 and sum(operand.shape == x.shape for operand in x.operands) == 1,
-}
-"""By opcode, whether an instruction whose result is shaped like its operand keeps the values."""
+def _is_single_concatenation(x: Instruction) -> bool:
+    return x.op.name == "concatenate" and len(x.operands) == 1

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.analysis.reducers import binary_root
+from hlotool.analysis.simplify import binary_root
 from hlotool.ir.model import Computation
+from hlotool.opdefs.traits import IDEMPOTENT
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
-
-_ROUNDING = frozenset({"add", "multiply", "subtract"})
 
 
 @module_rule("W030", stage="lint")
@@ -30,7 +29,7 @@ def nondeterministic(facts: Facts) -> Iterator[Finding]:
         combiner = x.attributes["to_apply" if x.op.name == "scatter" else "scatter"]
         root = binary_root(combiner)
         row = ELEMENT_TYPES.get(root.shape.element_type) if root is not None else None
-        adds = root is not None and root.op.name in _ROUNDING and row is not None and row.kind in ("float", "complex")
+        adds = root is not None and IDEMPOTENT not in root.op.traits and row is not None and row.kind in ("float", "complex")
         if adds and not x.attributes.get("unique_indices", False):
             yield Finding("W030", computation, x, "opcode", f"'{x.op.name}' adds floats in an order that is not fixed")
 

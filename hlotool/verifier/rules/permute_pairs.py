@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from hlotool.analysis.collectives import group_mode, ids_of_mode
+from hlotool.analysis.collectives import group_mode, ids_of_mode, permutes
 from hlotool.ir.model import Instruction
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
@@ -25,7 +25,7 @@ def permute_pairs(facts: Facts) -> Iterator[Finding]:
     Bad: `source_target_pairs={{0,1},{0,2}}`
     Good: `source_target_pairs={{0,1},{1,2}}`
     """
-    for computation, x in facts.instructions_of("collective-permute", "collective-permute-start"):
+    for computation, x in facts.instructions_where(permutes):
         mode = group_mode(x)
         fault = _first_fault(x, ids_of_mode(mode, facts.module), mode)
         if fault is not None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from math import inf
+from collections.abc import Iterator
+from math import inf, isinf
 
-from hlotool.analysis.reducers import binary_root, is_associative
+from hlotool.analysis.collectives import reduces
+from hlotool.analysis.simplify import binary_root, constant_value, identity_of, is_associative
 from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.algebra import Number
+from hlotool.opdefs.traits import REDUCTION
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
-
-_COLLECTIVES = ("all-reduce", "all-reduce-start", "reduce-scatter")
-_REDUCTIONS = ("reduce", "reduce-window")
 
 
 @module_rule("C031", "C032", "C033", stage="lint")
@@ -27,17 +27,17 @@ def reducers(facts: Facts) -> Iterator[Finding]:
     Bad: `reduce(a, one), to_apply=add` with `one = f32[] constant(1)`
     Good: `reduce(a, zero), to_apply=add`, and an add after it
     """
-    for computation, x in facts.instructions_of(*_COLLECTIVES):
+    for computation, x in facts.instructions_where(reduces):
         called: Computation = x.attributes["to_apply"]
         root = binary_root(called)
-        if len(called.parameters) == 2 and (root is None or not is_associative(root)):
+        if len(called.parameters) == 2 and (root is None or not is_associative(root.op)):
             why = f" ({root.op.name} is not associative)" if root is not None else ""
             yield Finding("C031", computation, x, "to_apply", f"'{called.name}' is not a known reduction{why}")
-    for computation, x in facts.instructions_of(*_REDUCTIONS):
+    for computation, x in facts.instructions_with(REDUCTION):
         root = binary_root(x.attributes["to_apply"])
         if root is None:
             continue
-        if not is_associative(root):
+        if not is_associative(root.op):
             message = f"{root.op.name} is not associative; the result depends on the backend"
             yield Finding("C032", computation, x, "to_apply", message)
         elif len(x.operands) == 2:
@@ -46,62 +46,25 @@ def reducers(facts: Facts) -> Iterator[Finding]:
 
 def _init(computation: Computation, init: Instruction, root: Instruction) -> Iterator[Finding]:
     literal, row = init.literal, ELEMENT_TYPES.get(init.shape.element_type)
-    if literal is None or not literal.text or init.shape.dimensions or row is None or row.kind == "complex":
+    if literal is None or not literal.text or init.shape.dimensions or row is None:
         return
-    identity, fits = _IDENTITIES[root.op.name](row)
-    value = _number(literal.text)
-    if value is not None and not fits(value):
-        message = f"init {literal.text} is not the identity of {root.op.name} ({identity})"
+    identity, value = identity_of(root.op, row), constant_value(init)
+    if identity is not None and value is not None and not _serves_as(value, identity, row):
+        message = f"init {literal.text} is not the identity of {root.op.name} ({_spelled(identity, row)})"
         yield Finding("C033", computation, init, "opcode", message, "start from the identity and combine the value with the result")
 
 
-def _number(text: str) -> float | None:
-    """The value of a scalar's spelling; None for what is left out."""
-    known = {"true": 1.0, "false": 0.0}.get(text)
-    try:
-        return float(text) if known is None else known
-    except ValueError:
-        return None
+def _serves_as(value: Number, identity: Number, row: ElementType) -> bool:
+    """Whether a number may stand for the identity where reductions start: either zero, or for an infinity the largest finite number."""
+    return value == identity or (isinf(identity) and abs(value) >= _largest(row) and (value < 0) == (identity < 0))
 
 
-Identity = tuple[str, Callable[[float], bool]]
-"""How the identity is spelled, and whether a value is it."""
-
-
-def _exactly(value: float) -> Callable[[ElementType], Identity]:
-    return lambda row: (f"{value:g}", lambda found: found == value)
-
-
-def _all_bits(row: ElementType) -> Identity:
-    ones = {"pred": 1, "signed": -1}.get(row.kind, (1 << row.bits) - 1)
-    return ("true" if row.kind == "pred" else str(ones)), lambda found: found == ones
-
-
-def _least(row: ElementType) -> Identity:
-    if row.is_integral:
-        return str(row.minimum), lambda found: found <= row.minimum
-    # The least finite number serves as well, where there is nothing but finite numbers.
-    return ("false", lambda found: not found) if row.kind == "pred" else ("-inf", lambda found: found <= -_largest(row))
-
-
-def _greatest(row: ElementType) -> Identity:
-    if row.is_integral:
-        return str(row.maximum), lambda found: found >= row.maximum
-    return ("true", bool) if row.kind == "pred" else ("inf", lambda found: found >= _largest(row))
+def _spelled(identity: Number, row: ElementType) -> str:
+    # Without the sign of a zero.
+    return ("true" if identity else "false") if row.kind == "pred" else f"{identity + 0:g}" if isinstance(identity, float) else str(identity)
 
 
 def _largest(row: ElementType) -> float:
     """The order of magnitude of the largest finite number, from which on a value counts as a bound."""
     form = row.float_format
     return inf if form is None else 2.0 ** ((1 << form.exponent_bits) - 2 - form.bias)
-
-
-_IDENTITIES: dict[str, Callable[[ElementType], Identity]] = {
-    "add": _exactly(0),
-    "multiply": _exactly(1),
-    "or": _exactly(0),
-    "xor": _exactly(0),
-    "and": _all_bits,
-    "maximum": _least,
-    "minimum": _greatest,
-}

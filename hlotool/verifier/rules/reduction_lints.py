@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from hlotool.analysis.reducers import binary_root
+from hlotool.analysis.simplify import binary_root
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.analysis.collectives import group_mode, groups_of, ids_of_mode
+from hlotool.analysis.collectives import group_mode, groups_of, ids_of_mode, is_grouped
+from hlotool.opdefs.traits import UNIFORM_GROUPS
 from hlotool.shapes.replica_groups import ReplicaGroups
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# Whether all groups must have one size.
-_UNIFORM = {
-    "all-gather": True, "all-gather-start": True, "reduce-scatter": True, "all-to-all": True, "all-reduce": False, "all-reduce-start": False,
-    "collective-broadcast": False, "ragged-all-to-all": False,
-}  # fmt: skip
-# Devices in no group get zeros.
-_MAY_LEAVE_OUT = frozenset({"collective-broadcast"})
 _AT = "replica_groups value"
 
 
@@ -34,20 +28,21 @@ def replica_groups(facts: Facts) -> Iterator[Finding]:
     """
     if not facts.modes.check_replica_groups:
         return
-    for computation, x in facts.instructions_of(*_UNIFORM):
+    for computation, x in facts.instructions_where(is_grouped):
         groups, mode = groups_of(x), group_mode(x)
         if not groups:
             if mode == "devices":
                 message = "ids of devices need explicit replica_groups"
                 yield Finding("P006", computation, x, "replica_groups", message, "list the groups, or drop use_global_device_ids")
             continue
-        may_leave_out = x.op.name in _MAY_LEAVE_OUT
+        # Devices in no group get zeros.
+        may_leave_out = x.op.name == "collective-broadcast"
         found = _first_fault(groups, may_leave_out) or _miscounted(groups)
         given, wanted = groups.device_count, ids_of_mode(mode, facts.module)
         if found is None and wanted not in (1, given) and not (may_leave_out and given < wanted):
             found = "P004", f"groups name {given} ids, the module has {wanted} {mode}"
         sizes = sorted({len(group) for group in groups.lists})
-        if found is None and _UNIFORM[x.op.name] and len(sizes) > 1:
+        if found is None and UNIFORM_GROUPS in x.op.traits and len(sizes) > 1:
             found = "P005", f"groups of '{x.op.name}' have the sizes {' and '.join(map(str, sizes))}"
         if found is not None:
             yield Finding(found[0], computation, x, _place(found[0], groups), found[1])

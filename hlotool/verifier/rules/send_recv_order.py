@@ -6,17 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from hlotool.analysis.transfers import PAIRS_ATTRIBUTE, Pairs, cycle_of, is_between_devices, pairs_of, repeated
 from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.traits import COLLECTIVE, COMMUNICATES, RUNS_COMPUTATIONS, TRANSFER
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
-
-_TRANSFERS = ("send", "recv")
-_COLLECTIVES = (
-    "all-gather", "all-gather-start", "all-reduce", "all-reduce-start", "all-to-all", "collective-broadcast", "collective-permute",
-    "collective-permute-start", "ragged-all-to-all", "reduce-scatter",
-)  # fmt: skip
-_RUNS_COMPUTATIONS = ("call", "while", "conditional", "async-start")
 
 Pending = tuple[Instruction, ...]
 """Transfers whose other side has not come yet: sends or receives, not both."""
@@ -37,7 +31,7 @@ def send_recv_order(facts: Facts) -> Iterator[Finding]:
     if not (facts.modes.collective_deadlocks and facts.module.is_scheduled):
         return
     sound: dict[Instruction, Computation] = {}
-    for computation, x in facts.instructions_of(*_TRANSFERS):
+    for computation, x in facts.instructions_with(TRANSFER):
         fault = _fault(pairs_of(x)) if is_between_devices(x) else None
         if fault is not None:
             yield Finding("A027", computation, x, f"frontend_attributes value[{PAIRS_ATTRIBUTE}]", fault)
@@ -58,11 +52,11 @@ def _fault(pairs: Pairs) -> str | None:
 def _communicating(facts: Facts, sound: Mapping[Instruction, Computation]) -> dict[Computation, list[Instruction]]:
     """For each computation that communicates, itself or in what it calls, the instructions that do so."""
     found: dict[Computation, set[Instruction]] = {}
-    pending = [call for call in facts.instructions_of(*_TRANSFERS, *_COLLECTIVES) if call[1] in sound or call[1].op.name in _COLLECTIVES]
+    pending = [(computation, x) for computation, x in facts.instructions_with(COMMUNICATES) if x in sound or COLLECTIVE in x.op.traits]
     while pending:
         computation, x = pending.pop()
         if computation not in found:
-            pending += [call for call in facts.callers.get(computation, ()) if call[1].op.name in _RUNS_COMPUTATIONS]
+            pending += [call for call in facts.callers.get(computation, ()) if RUNS_COMPUTATIONS in call[1].op.traits]
         found.setdefault(computation, set()).add(x)
     return {computation: [x for x in computation.instructions if x in chosen] for computation, chosen in found.items()}
 
@@ -97,7 +91,7 @@ class _Order:
             if x is None:
                 work.pop()
                 self.after[computation, before] = pending
-            elif x.op.name in _RUNS_COMPUTATIONS:
+            elif RUNS_COMPUTATIONS in x.op.traits:
                 work.extend(called for called in reversed(x.called) if called in self.events)
             else:
                 found = self._conflict(x, pending)
@@ -114,7 +108,7 @@ class _Order:
         if not pending:
             return None
         first = pending[0]
-        if x.op.name in _COLLECTIVES:
+        if COLLECTIVE in x.op.traits:
             return f"'{x.op.name}' stands between '{first.name}' and its {_other(first)}", f"move it after the {_other(first)}"
         if first.op.name != x.op.name:
             return None if _match(x, pending) is not None else (f"no pending {_other(x)} has the pairs of '{x.name}'", None)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.table import OPS
+from hlotool.opdefs.traits import FORWARDS, STRUCTURAL, TRANSFER
 from hlotool.shapes.shape import compatible
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
-
-_DONES = {"send": "send-done", "recv": "recv-done"}
-# A loop may carry a transfer in its state, to be finished by the next turn.
-_CARRIERS = frozenset({"tuple", "get-tuple-element"})
 
 
 @module_rule("A023", "A024", "A025", "A037", stage="module")
@@ -28,7 +26,7 @@ def send_recv_pairs(facts: Facts) -> Iterator[Finding]:
     Good: `s = (f32[4], u32[], token[]) send(p, k), channel_id=1` and `d = token[] send-done(s), channel_id=1`
     """
     channels: dict[tuple[str, int | None], Instruction] = {}
-    for begin, done in _DONES.items():
+    for begin, done in [(op.name, op.done) for op in OPS.values() if TRANSFER in op.traits and op.done is not None]:
         for computation, x in facts.instructions_of(begin):
             yield from _users(facts, computation, x, done)
             if x.attributes.get("is_host_transfer", False):
@@ -61,5 +59,6 @@ def _begun(computation: Computation, x: Instruction, begin: str) -> Iterator[Fin
     if begun.op.name == begin and ours != theirs:
         message = f"'{begun.name}' is {'a' if theirs else 'no'} host transfer, its done is {'not' if theirs else 'one'}"
         yield Finding("A023", computation, x, "operands", message, "write is_host_transfer at both")
-    elif begun.op.name != begin and begun.op.name not in _CARRIERS:
+    # A loop may carry a transfer in its state, to be finished by the next iteration.
+    elif begun.op.name != begin and not (STRUCTURAL in begun.op.traits and FORWARDS in begun.op.traits):
         yield Finding("A037", computation, x, "operands", f"the operand of '{x.op.name}' must come from '{begin}', got '{begun.op.name}'")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlotool.ir.model import Instruction
+from hlotool.opdefs.traits import COLLECTIVE
 from hlotool.shapes.sharding import Sharding
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-_PARTITIONED = ("all-gather", "all-reduce", "all-to-all", "collective-permute", "reduce-scatter", "all-gather-start", "all-reduce-start")
 _MARKERS = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"})
 
 
@@ -51,12 +51,15 @@ def late_shardings(facts: Facts) -> Iterator[Finding]:
     """A partitioned module has no shardings left.
 
     Checks: where a collective with a channel shows that the module is partitioned: shardings and partitioning custom calls, those of the
-    entry computation's parameters and root apart; each computation is reported once.
+    entry computation's parameters and root apart; each computation is reported once. Not before optimization, where the mode `stage` says so:
+    there an author has written collectives for a part of the program.
     Why: nobody will read them; perhaps the partitioner has skipped that part.
     Bad: `negate(p), sharding={devices=[2]0,1}` beside `all-reduce(a), channel_id=1`
     Good: negate(p)
     """
-    if not any(x.attributes.get("channel_id") is not None for _, x in facts.instructions_of(*_PARTITIONED)):
+    if facts.modes.stage == "before-opt":
+        return
+    if not any(x.attributes.get("channel_id") is not None for _, x in facts.instructions_with(COLLECTIVE)):
         return
     entry = facts.module.entry
     for computation in facts.module.computations:

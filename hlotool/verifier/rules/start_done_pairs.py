@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.analysis.schedule import AWAITED_BY
+from hlotool.opdefs.table import OPS
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
-
-_STARTS = ("all-gather-start", "all-reduce-start", "collective-permute-start", "copy-start")
 
 
 @module_rule("A013", "A014", "A015", stage="module")
@@ -23,8 +21,7 @@ def start_done_pairs(facts: Facts) -> Iterator[Finding]:
     Bad: `d = f32[4] all-reduce-done(p)` with a parameter p
     Good: `s = f32[4] all-reduce-start(p), to_apply=add` and `d = f32[4] all-reduce-done(s)`
     """
-    for start in _STARTS:
-        done = AWAITED_BY[start]
+    for start, done in [(op.name, op.done) for op in OPS.values() if op.start_of is not None and op.done is not None]:
         for computation, x in facts.instructions_of(start):
             users = facts.users(computation).get(x, [])
             dones = [user for user in users if user.op.name == done]

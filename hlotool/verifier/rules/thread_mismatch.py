@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hlotool.opdefs.traits import SAME_THREAD, SAME_THREAD_ON_REQUEST
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
-
-_ALWAYS = frozenset({"fusion", "conditional", "while"})
-_ON_REQUEST = frozenset({"call", "custom-call"})
 
 
 @module_rule("C038", stage="calls")
@@ -23,10 +21,10 @@ def thread_mismatch(facts: Facts) -> Iterator[Finding]:
     Bad: `fusion(p), calls=f` where f ends with `}, execution_thread="host"`
     Good: `async-start(p), async_execution_thread="host", calls=f`
     """
-    checked = _ALWAYS | _ON_REQUEST if facts.modes.nested_thread_names else _ALWAYS
+    checked = {SAME_THREAD, SAME_THREAD_ON_REQUEST} if facts.modes.nested_thread_names else {SAME_THREAD}
     for called, calls in facts.callers.items():
         for computation, x in calls:
-            if x.op.name in checked and computation.execution_thread != called.execution_thread:
+            if not checked.isdisjoint(x.op.traits) and computation.execution_thread != called.execution_thread:
                 message = f"'{called.name}' runs on thread '{called.execution_thread}', its caller on '{computation.execution_thread}'"
                 yield Finding("C038", called, None, _thread_place(facts, called.end), message, "use async-start with async_execution_thread")
                 break

@@ -12,7 +12,6 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-_CODES = {"send": "A020", "recv": "A021", "recv-done": "A021"}
 _GIVES = {"send": "(data, u32[], token[])", "recv": "(data, u32[], token[])", "recv-done": "(data, token[])"}
 _SHAPE = Place("shape")
 # Layouts, comments and whitespace, which nobody compares here.
@@ -32,7 +31,7 @@ def transfer_shapes(facts: Facts) -> Iterator[Finding]:
     source = facts.module.source
     if source is None:
         return
-    for computation, x in facts.instructions_of(*_CODES):
+    for computation, x in facts.instructions_of(*_GIVES):
         if x.start < 0:
             continue
         start, end = locate(source.text, x.start, x.end, _SHAPE)
@@ -40,7 +39,7 @@ def transfer_shapes(facts: Facts) -> Iterator[Finding]:
         # Where no shape is written, the place is that of the opcode.
         if written in (true, x.op.name):
             continue
-        code, fits = _CODES[x.op.name], _width(written) == len(x.shape.elements)
+        code, fits = x.op.result_code, _width(written) == len(x.shape.elements)
         message = f"'{x.op.name}' gives {_GIVES[x.op.name]}, here {x.shape.text_without_layout}, written {source.text[start:end]}"
         yield Finding(code, computation, x, "shape", message, f"write {x.shape.text_without_layout}", severity="warning" if fits else None)
 

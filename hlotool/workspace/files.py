@@ -4,31 +4,49 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import click
-
-from hlotool.cli.config import Settings, settings_for
-from hlotool.cli.inputs import STDIN, Outcome
-from hlotool.cli.output import complain
 from hlotool.errors import HlotoolError
+from hlotool.options import Option
 from hlotool.text.source.trivia import TRIVIA
+from hlotool.workspace.reading import STDIN
+from hlotool.workspace.settings import Settings, settings_for
 
-__all__ = ["FileChoice", "file_choice_options"]
+__all__ = ["FILE_OPTIONS", "ChosenFiles", "FileChoice", "Remark"]
+
+FILE_OPTIONS: Mapping[str, Option] = {
+    "include": Option((), "Take the files of folders that match, instead of *.hlo and HLO dumps.", "list"),
+    "exclude": Option((), "Leave out files and folders of folders that match.", "list"),
+    "respect_gitignore": Option(True, "Leave out what git ignores; the default."),
+}
+"""Which files a folder stands for."""
 
 _COMPRESSED = (".gz", ".xz", ".zst")
-# Dumps are recognised in this much of a file.
+# Dumps are recognized in this much of a file.
 _SNIFFED = 1 << 16
 _HLO = re.compile(rf"(?:\xef\xbb\xbf)?{TRIVIA}(?:[IWEF]\d{{4}} [^\]\n]*+\] ?)?+HloModule[\s,]".encode("latin-1"))
 
 
+class Remark(NamedTuple):
+    """Something to tell about the choice of files; failures are folders and files that cannot be read."""
+
+    message: str
+    is_failure: bool
+
+
+class ChosenFiles(NamedTuple):
+    """The files to work on, and what there is to tell about the choice."""
+
+    names: list[str]
+    remarks: list[Remark]
+
+
 class FileChoice(NamedTuple):
-    """What the options say; where they say nothing, the settings of each file or folder do.
+    """What was asked for; where it says nothing, the settings of each file or folder do.
 
     Patterns are those of the shell, and match names, or paths from the folder that is given.
     """
@@ -42,69 +60,50 @@ class FileChoice(NamedTuple):
     stdin_filename: str = STDIN
 
     def settings_of(self, name: str) -> Settings:
-        """The settings for a file, or for the files of a folder; raises ClickException when they are wrong."""
+        """The settings for a file, or for the files of a folder; raises SettingsError when they are wrong."""
         path = Path(self.stdin_filename if name == STDIN else name)
         return settings_for(path if name != STDIN and _is_folder(name) else path.parent, config=self.config, isolated=self.isolated)
 
-    def files(self, names: Sequence[str], outcome: Outcome) -> Iterator[str]:
+    def files(self, names: Sequence[str]) -> ChosenFiles:
         """The names, with folders replaced by the HLO files in them.
 
         These are `*.hlo`, and `*.txt` that begin with a module; also compressed. Hidden folders and what git ignores are left out.
         """
+        chosen = ChosenFiles([], [])
         for name in names:
             if name == STDIN:
-                yield name
+                chosen.names.append(name)
             elif _is_folder(name):
-                yield from self._of_folder(name, outcome)
+                chosen.names.extend(self._of_folder(name, chosen.remarks))
             elif not (self.force_exclude and _matches(".", os.path.normpath(name), self._excluded(name))):
-                yield name
+                chosen.names.append(name)
+        return chosen
 
     def _excluded(self, name: str) -> tuple[str, ...]:
         return (*self.exclude, *(self.settings_of(name).get("", "exclude") or ()))
 
-    def _of_folder(self, folder: str, outcome: Outcome) -> Iterator[str]:
+    def _of_folder(self, folder: str, remarks: list[Remark]) -> list[str]:
         settings = self.settings_of(folder)
         include = self.include or tuple(settings.get("", "include") or ())
         respects = self.respect_gitignore if self.respect_gitignore is not None else settings.get("", "respect-gitignore")
-        paths = list(_files_below(folder, outcome, include, self._excluded(folder)))
+        paths = list(_files_below(folder, remarks, include, self._excluded(folder)))
         ignored = set() if respects is False else _ignored_by_git(folder, paths)
-        found = [path for path in paths if path not in ignored and (include or _is_hlo(path, outcome))]
-        yield from found
-        if not found and not outcome.silent:
-            complain(f"no HLO files in '{folder}'" + (f"; git ignores {len(ignored)} files there (--no-respect-gitignore)" if ignored else ""))
-
-
-def file_choice_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that become one argument `choice`; the command's own `--stdin-filename` is part of it."""
-
-    @wraps(function)
-    def with_choice(**values: Any) -> Any:
-        own = {name: values.pop(name) for name in FileChoice._fields if name in values and name != "stdin_filename"}
-        return function(**values, choice=FileChoice(**own, stdin_filename=values.get("stdin_filename", STDIN)))
-
-    options = [
-        click.option("--include", multiple=True, metavar="PATTERN", help="Take the files of folders that match, instead of *.hlo and HLO dumps."),
-        click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out files and folders of folders that match."),
-        click.option("--force-exclude", is_flag=True, help="Leave out files that match also where they are named."),
-        click.option("--respect-gitignore/--no-respect-gitignore", default=None, help="Leave out what git ignores; the default."),
-        click.option("--config", metavar="FILE", type=click.Path(), help="Take the settings from FILE, not from the nearest one."),
-        click.option("--isolated", is_flag=True, help="Ignore all settings in files."),
-    ]
-    decorated: Callable[..., Any] = with_choice
-    for option in reversed(options):
-        decorated = option(decorated)
-    return decorated
+        files = [path for path in paths if path not in ignored and (include or _is_hlo(path, remarks))]
+        if not files:
+            hint = f"; git ignores {len(ignored)} files there (--no-respect-gitignore)" if ignored else ""
+            remarks.append(Remark(f"no HLO files in '{folder}'{hint}", is_failure=False))
+        return files
 
 
 def _is_folder(name: str) -> bool:
     return os.path.isdir(name)  # noqa: PTH112  # raises nothing on impossible names
 
 
-def _files_below(folder: str, outcome: Outcome, include: Sequence[str], exclude: Sequence[str]) -> Iterator[str]:
+def _files_below(folder: str, remarks: list[Remark], include: Sequence[str], exclude: Sequence[str]) -> Iterator[str]:
     """Files in sorted order; hidden folders are left out."""
 
     def failed(error: OSError) -> None:
-        outcome.failed(f"cannot read folder '{error.filename}': {error.strerror}")
+        remarks.append(Remark(f"cannot read folder '{error.filename}': {error.strerror}", is_failure=True))
 
     for at, folders, files in os.walk(folder, onerror=failed):
         below = os.path.relpath(at, folder)
@@ -144,7 +143,7 @@ def _ask_git(folder: Path, names: Sequence[str]) -> list[str]:
     return [name for name in listed if name]
 
 
-def _is_hlo(path: str, outcome: Outcome) -> bool:
+def _is_hlo(path: str, remarks: list[Remark]) -> bool:
     plain = path
     for suffix in _COMPRESSED:
         plain = plain.removesuffix(suffix)
@@ -152,11 +151,10 @@ def _is_hlo(path: str, outcome: Outcome) -> bool:
         return True
     if not plain.endswith(".txt"):
         return False
-    # --help imports the commands, and shall not wait for the parser, which comes with this.
-    from hlotool.text.source.files import read_beginning  # noqa: PLC0415
-
     try:
-        return _HLO.match(read_beginning(path, _SNIFFED)) is not None
+        # As in `workspace.reading`.
+        beginning: bytes = import_module("hlotool.text.source.files").read_beginning(path, _SNIFFED)
+        return _HLO.match(beginning) is not None
     except HlotoolError as error:
-        outcome.failed(str(error))
+        remarks.append(Remark(str(error), is_failure=True))
         return False

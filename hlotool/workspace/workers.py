@@ -1,4 +1,4 @@
-"""The same work on many files, in this process or in several; what the work is, the commands know."""
+"""The same work on many files, in this process or in several."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
 
-from hlotool.cli.inputs import STDIN, one_by_one
+from hlotool.workspace.reading import STDIN, one_by_one
 
 __all__ = ["in_order"]
 

@@ -1,0 +1,428 @@
+"""What is known of values without running anything: constants, elements that change nothing, instructions that give what others gave.
+
+The one home of algebra, for lints, fixes and whoever rewrites. Answers are exact: a value is the same bit for bit, -0.0, infinities,
+subnormal numbers and overflow included. A NaN counts as a NaN, whatever its payload, since no operation promises to keep it. Nothing is
+rewritten here, and nothing is looked through that exists to keep values apart (barriers, dependencies, domains).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import copysign, isnan, prod
+
+from hlotool.analysis.constants import uniform_spelling
+from hlotool.ir.model import Computation, Instruction
+from hlotool.literals.data import decode
+from hlotool.literals.floats import decode_floats, encode_floats
+from hlotool.opdefs.algebra import NO_ALGEBRA, Number
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.table import OPS
+from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, FREE, IDEMPOTENT, INVOLUTION, REARRANGES
+from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
+from hlotool.shapes.literal import Literal, element_bytes
+from hlotool.shapes.shape import array_shape
+
+__all__ = [
+    "absorbing_of",
+    "algebraic_op",
+    "binary_root",
+    "constant_value",
+    "converted",
+    "holds_all",
+    "identity_of",
+    "is_associative",
+    "is_idempotent",
+    "is_same_number",
+    "same_value",
+    "value_of_itself",
+    "without_conversions",
+]
+
+# Rules ask for every user of a constant, and nobody spreads a number over a longer way or writes it out as often.
+_MOST_STEPS = 16
+_LONGEST = 10_000
+
+
+# ---- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def is_same_number(a: Number, b: Number) -> bool:
+    """Whether two numbers are the same value: 0.0 and -0.0 are two, all NaNs are one.
+
+    >>> is_same_number(1, 1.0), is_same_number(0.0, -0.0), is_same_number(float("nan"), float("nan"))
+    (True, False, True)
+    """
+    if a != b:
+        return isnan(a) and isnan(b)
+    return a != 0 or copysign(1.0, a) == copysign(1.0, b)
+
+
+def holds_all(wide: ElementType, narrow: ElementType) -> bool:
+    """Whether every value of one type is a value of the other, so that a conversion loses nothing.
+
+    >>> [holds_all(ELEMENT_TYPES[a], ELEMENT_TYPES[b]) for a, b in (("f32", "bf16"), ("s16", "u8"), ("f32", "s16"), ("f32", "s32"))]
+    [True, True, True, False]
+    """
+    if wide.name == narrow.name:
+        return True
+    if narrow.kind == "pred":
+        return wide.kind != "complex" and (wide.float_format is None or wide.float_format.nonfinite == "ieee")
+    a, b = wide.float_format, narrow.float_format
+    if a is not None and b is not None:
+        return a.exponent_bits >= b.exponent_bits and a.mantissa_bits >= b.mantissa_bits and a.nonfinite == b.nonfinite == "ieee"
+    if wide.is_integral and narrow.is_integral:
+        return wide.minimum <= narrow.minimum and wide.maximum >= narrow.maximum
+    if a is not None and narrow.is_integral:
+        return narrow.bits <= a.mantissa_bits + 1 and a.nonfinite == "ieee" and narrow.bits < a.bias
+    return False
+
+
+def converted(value: Number, row: ElementType) -> Number | None:
+    """The number that a convert to a type makes of a number; None where that needs rounding, saturation or a complex number.
+
+    >>> converted(300, ELEMENT_TYPES["u8"]), converted(3.0, ELEMENT_TYPES["s32"]), converted(3.5, ELEMENT_TYPES["s32"])
+    (44, 3, None)
+    >>> converted(257, ELEMENT_TYPES["bf16"]), converted(256, ELEMENT_TYPES["bf16"])
+    (None, 256.0)
+    """
+    if row.kind == "pred":
+        return int(value != 0)
+    if row.is_integral:
+        return _as_integer(value, row)
+    if row.kind != "float":
+        return None
+    try:
+        rounded = float(value)
+        nearest = decode_floats(row.name, encode_floats(row.name, [rounded]))[0]
+    except (OverflowError, ValueError):
+        return None
+    is_exact = (rounded == value or isnan(rounded)) and is_same_number(nearest, rounded)
+    return nearest if is_exact else None
+
+
+def _as_integer(value: Number, row: ElementType) -> int | None:
+    if isinstance(value, int):
+        return (value - row.minimum) % (1 << row.bits) + row.minimum
+    # Floats that are no integers of the type are rounded or saturate.
+    return int(value) if value.is_integer() and row.minimum <= value <= row.maximum else None
+
+
+# ---- constants -------------------------------------------------------------------------------------------------------
+
+
+def constant_value(x: Instruction) -> Number | None:
+    """The number that every element of the result is, where that follows from one constant: an int for integers and pred, else a float.
+
+    Followed are instructions that rearrange elements, and conversions that neither round nor saturate; a bitcast to another element type
+    is neither. The number is the one that the element type holds, not the one that was written.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> module = parse("ENTRY e { z = f32[] constant(0.1) b = f32[4] broadcast(z), dimensions={} ROOT t = f32[2,2] reshape(b) }")
+    >>> constant_value(module.entry.root)
+    0.10000000149011612
+    >>> module = parse("ENTRY e { one = s32[] constant(1) ROOT b = f32[] bitcast(one) }")
+    >>> constant_value(module.entry.root)
+    """
+    conversions: list[ElementType] = []
+    for _ in range(_MOST_STEPS):
+        row = _converted_to(x)
+        if row is not None:
+            conversions.append(row)
+        elif not _spreads(x):
+            break
+        x = x.operands[0]
+    value = None if x.literal is None else _literal_value(x.literal)
+    while conversions and value is not None:
+        value = converted(value, conversions.pop())
+    return value
+
+
+def _converted_to(x: Instruction) -> ElementType | None:
+    """The type of the result of a convert of an array."""
+    if x.op.name != "convert" or not x.shape.is_array or not x.operands[0].shape.is_array:
+        return None
+    row = ELEMENT_TYPES[x.shape.element_type]
+    kinds = (row.kind, ELEMENT_TYPES[x.operands[0].shape.element_type].kind)
+    return None if "complex" in kinds else row
+
+
+def _spreads(x: Instruction) -> bool:
+    """Whether the elements of the result are elements of operand 0, of the same type."""
+    if REARRANGES not in x.op.traits or (FREE in x.op.traits and x.op.name != "bitcast"):
+        return False
+    given, result = x.operands[0].shape, x.shape
+    if not (given.is_array and result.is_array and given.element_type == result.element_type):
+        return False
+    # A bitcast may count padding among the elements of its result.
+    return x.op.name != "bitcast" or prod(given.dimensions) == prod(result.dimensions)
+
+
+def _literal_value(literal: Literal) -> Number | None:
+    if not literal.shape.is_array or len(literal.text) > _LONGEST:
+        return None
+    if literal.data is None:
+        spelled = uniform_spelling(literal)
+        return None if spelled is None else _number(literal.shape.element_type, spelled)
+    count = literal.element_count
+    size = len(literal.data) // count if count else 0
+    element = literal.data[:size]
+    return _from_bytes(ELEMENT_TYPES[literal.shape.element_type], element) if size and literal.data == element * count else None
+
+
+@lru_cache(maxsize=1024)
+def _number(element_type: str, spelled: str) -> Number | None:
+    """The value of a spelled element in its type, rounded as a parse rounds it."""
+    return _from_bytes(ELEMENT_TYPES[element_type], decode(Literal(array_shape(element_type), spelled)))
+
+
+def _from_bytes(row: ElementType, data: bytes) -> Number | None:
+    if row.kind == "float":
+        return decode_floats(row.name, data[: element_bytes(row)])[0]
+    if not (row.is_integral or row.kind == "pred"):
+        return None
+    return int.from_bytes(data[: element_bytes(row)], "little", signed=row.kind == "signed")
+
+
+# ---- algebra of opcodes ----------------------------------------------------------------------------------------------
+
+
+def algebraic_op(op: OpDef, row: ElementType) -> OpDef:
+    """The opcode whose algebra holds for a type: on pred, addition is a logical or.
+
+    >>> [algebraic_op(OPS["add"], ELEMENT_TYPES[name]).name for name in ("s32", "pred")]
+    ['add', 'or']
+    """
+    return OPS[op.algebra.on_pred] if row.kind == "pred" and op.algebra.on_pred is not None else op
+
+
+def identity_of(op: OpDef, row: ElementType) -> Number | None:
+    """The second operand that changes nothing, of a commutative opcode either operand; None where there is none.
+
+    >>> [identity_of(OPS["add"], ELEMENT_TYPES[name]) for name in ("s32", "f32")], identity_of(OPS["subtract"], ELEMENT_TYPES["f32"])
+    ([0, -0.0], 0.0)
+    """
+    return algebraic_op(op, row).algebra.identity(row)
+
+
+def absorbing_of(op: OpDef, row: ElementType) -> Number | None:
+    """The first operand that is the result whatever the second one is, of a commutative opcode either operand; None where there is none.
+
+    >>> [absorbing_of(OPS["multiply"], ELEMENT_TYPES[name]) for name in ("s32", "f32")]
+    [0, None]
+    """
+    return algebraic_op(op, row).algebra.absorbing(row)
+
+
+def value_of_itself(op: OpDef, row: ElementType) -> Number | None:
+    """The result for two equal operands where it is always the same number, as of integers that are subtracted; None elsewhere.
+
+    >>> [value_of_itself(OPS["subtract"], ELEMENT_TYPES[name]) for name in ("s32", "f32")]
+    [0, None]
+    """
+    return algebraic_op(op, row).algebra.of_itself(row)
+
+
+def is_idempotent(op: OpDef, row: ElementType) -> bool:
+    """Whether f(f(x)) is f(x), or g(x, x) is x, for the elements of a type.
+
+    >>> [is_idempotent(OPS[name], ELEMENT_TYPES["pred"]) for name in ("add", "maximum", "xor")], is_idempotent(OPS["add"], ELEMENT_TYPES["s8"])
+    ([True, True, False], False)
+    """
+    return row.kind != "complex" and IDEMPOTENT in algebraic_op(op, row).traits
+
+
+def is_associative(op: OpDef) -> bool:
+    """Whether the operation gives the same however repeated applications are grouped, rounding apart."""
+    return ASSOCIATIVE in op.traits
+
+
+# ---- the same value --------------------------------------------------------------------------------------------------
+
+
+def same_value(x: Instruction) -> Instruction | None:
+    """An existing instruction that has the value and the shape of this one, layout included; None where none is known.
+
+    It is the operand of an operation that changes nothing, or what stands further up where two operations cancel out. Shardings, metadata
+    and the like are not looked at: who replaces one by the other decides what becomes of them.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> text = "ENTRY e { p = f32[] parameter(0) z = f32[] constant(%s) ROOT r = f32[] subtract(p, z) }"
+    >>> same_value(parse(text % "0").entry.root), same_value(parse(text % "-0.0").entry.root)
+    (<p = f32[] parameter>, None)
+    """
+    rule = _RULES.get(x.op.name)
+    source = rule(x) if rule is not None else _by_algebra(x)
+    return source if source is not None and source.shape == x.shape else None
+
+
+def _by_algebra(x: Instruction) -> Instruction | None:
+    row = ELEMENT_TYPES.get(x.shape.element_type) if x.shape.is_array else None
+    if row is None or len(x.operands) not in (1, 2):
+        return None
+    if len(x.operands) == 1:
+        return _of_one(x, x.operands[0], row)
+    return None if x.op.algebra is NO_ALGEBRA else _of_two(x, row)
+
+
+def _of_one(x: Instruction, before: Instruction, row: ElementType) -> Instruction | None:
+    if before.op is not x.op or before.shape != x.shape:
+        return None
+    # Numbers without a sign cannot be negated.
+    signed = row.float_format is None or row.float_format.signed
+    if INVOLUTION in x.op.traits and signed:
+        return before.operands[0]
+    return before if is_idempotent(x.op, row) else None
+
+
+def _of_two(x: Instruction, row: ElementType) -> Instruction | None:
+    first, second = x.operands
+    if first is second and is_idempotent(x.op, row):
+        return first
+    pairs = ((first, second), (second, first)) if COMMUTATIVE in x.op.traits else ((first, second),)
+    identity, absorbing = identity_of(x.op, row), absorbing_of(x.op, row)
+    for one, other in pairs:
+        if identity is not None and _is(other, identity) and one.shape == x.shape:
+            return one
+        if absorbing is not None and _is(one, absorbing) and one.shape == x.shape:
+            return one
+    return None
+
+
+def _is(x: Instruction, number: Number) -> bool:
+    value = constant_value(x)
+    return value is not None and is_same_number(value, number)
+
+
+def _operand(x: Instruction) -> Instruction | None:
+    return x.operands[0]
+
+
+def _if_in_order(x: Instruction) -> Instruction | None:
+    return x.operands[0] if tuple(x.attributes.get("dimensions", ())) == tuple(range(x.shape.rank)) else None
+
+
+def _sliced(x: Instruction) -> Instruction | None:
+    # All of an array, since the sizes are the same.
+    return x.operands[0] if all(part.start == 0 and part.stride == 1 for part in x.attributes["slice"]) else None
+
+
+def _padded(x: Instruction) -> Instruction | None:
+    return x.operands[0] if all(not (part.low or part.high or part.interior) for part in x.attributes["padding"]) else None
+
+
+def _reversed(x: Instruction) -> Instruction | None:
+    return x.operands[0] if all(x.shape.dimensions[k] == 1 for k in x.attributes["dimensions"]) else None
+
+
+def _joined(x: Instruction) -> Instruction | None:
+    """The only operand, or the only one that is not empty."""
+    if len(x.operands) == 1:
+        return x.operands[0]
+    whole = [operand for operand in x.operands if operand.shape == x.shape]
+    return whole[0] if len(whole) == 1 else None
+
+
+def _updated(x: Instruction) -> Instruction | None:
+    # An update that is as large as the array replaces all of it, since its place is clamped.
+    return x.operands[1] if x.operands[1].shape.dimensions == x.operands[0].shape.dimensions else None
+
+
+def _selected(x: Instruction) -> Instruction | None:
+    choice, on_true, on_false = x.operands
+    if on_true is on_false:
+        return on_true
+    value = constant_value(choice)
+    return None if value is None else on_true if value else on_false
+
+
+def _element(x: Instruction) -> Instruction | None:
+    group, index = x.operands[0], x.attributes["index"]
+    return group.operands[index] if group.op.name == "tuple" and 0 <= index < len(group.operands) else None
+
+
+def _regrouped(x: Instruction) -> Instruction | None:
+    """The tuple all of whose elements are taken out and put together again."""
+    groups = {part.operands[0] for part in x.operands if part.op.name == "get-tuple-element"}
+    taken = all(part.op.name == "get-tuple-element" and part.attributes["index"] == k for k, part in enumerate(x.operands))
+    return groups.pop() if taken and len(groups) == 1 else None
+
+
+_RULES: dict[str, Callable[[Instruction], Instruction | None]] = {
+    # Between equal shapes these do nothing.
+    "copy": _operand,
+    "reshape": _operand,
+    "bitcast": _operand,
+    "convert": _operand,
+    "bitcast-convert": _operand,
+    "real": _operand,
+    "dynamic-slice": _operand,
+    "transpose": _if_in_order,
+    "broadcast": _if_in_order,
+    "slice": _sliced,
+    "pad": _padded,
+    "reverse": _reversed,
+    "concatenate": _joined,
+    "dynamic-update-slice": _updated,
+    "select": _selected,
+    "get-tuple-element": _element,
+    "tuple": _regrouped,
+}
+"""By opcode, what an instruction gives back unless its shape is another one; for all others the algebra says it."""
+
+
+# ---- functions of two scalars ----------------------------------------------------------------------------------------
+
+
+def without_conversions(x: Instruction) -> Instruction:
+    """The instruction whose value arrives, through conversions that lose nothing and instructions that rearrange elements.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> text = "ENTRY e { p = s8[] parameter(0) a = s32[] convert(p) ROOT b = s8[] convert(a) }"
+    >>> without_conversions(parse(text).entry.root), without_conversions(parse(text).entry.root.operands[0])
+    (<b = s8[] convert>, <p = s8[] parameter>)
+    """
+    while _spreads(x) or (_converted_to(x) is not None and holds_all(*_types(x, x.operands[0]))):
+        x = x.operands[0]
+    return x
+
+
+def _types(*instructions: Instruction) -> list[ElementType]:
+    return [ELEMENT_TYPES[x.shape.element_type] for x in instructions]
+
+
+def binary_root(computation: Computation) -> Instruction | None:
+    """The one operation that combines both parameters into the result, conversions apart; None where there is no such thing.
+
+    Floats may be converted to other floats, which only rounds; integers to a wider type, in which they are combined, and back.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> module = parse("f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] subtract(a, b) } ENTRY e { ROOT p = f32[] parameter(0) }")
+    >>> binary_root(module.computations[0]).opcode
+    'subtract'
+    """
+    root = _before_conversions(computation.root)
+    operands = [_before_conversions(operand) for operand in root.operands]
+    if len(operands) != 2 or operands[0] is operands[1] or any(operand.op.name != "parameter" for operand in operands):
+        return None
+    if not all(x.shape.is_array for x in (computation.root, root, *root.operands, *operands)):
+        return None
+    return root if _keeps_meaning(computation.root, root, operands) else None
+
+
+def _keeps_meaning(result: Instruction, root: Instruction, parameters: list[Instruction]) -> bool:
+    """Whether the operation on converted numbers is, rounding apart, that on the numbers themselves."""
+    outer, inner = _types(result, *parameters), _types(*root.operands)
+    if all(row.kind in ("float", "complex") for row in (*outer, *inner)):
+        return True
+    if result.shape.element_type == "pred":
+        # A comparison of numbers that mean the same.
+        return all(holds_all(wide, narrow) for wide, narrow in zip(inner, outer[1:], strict=True))
+    kept = any(row.name == outer[0].name for row in outer[1:]) and all(holds_all(outer[0], row) for row in outer[1:])
+    return kept and all(holds_all(wide, narrow) for wide, narrow in zip(inner, outer[1:], strict=True))
+
+
+def _before_conversions(x: Instruction) -> Instruction:
+    while _spreads(x) or x.op.name == "convert":
+        x = x.operands[0]
+    return x

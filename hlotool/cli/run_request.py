@@ -1,0 +1,35 @@
+"""What one `hlotool run` is asked to do."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["RunRequest"]
+
+
+class RunRequest(NamedTuple):
+    """The options of the command, by name; `arguments` are the names and values of --input."""
+
+    seed: int | None
+    inputs: str | None
+    arguments: list[tuple[str, str]]
+    output: str | None
+    compare: str | None
+    against: str | None
+    rtol: float | None
+    atol: float | None
+    trace: str | None
+    trace_out: str | None
+    check_nans: bool
+    profile: bool
+    elided: str | None
+    max_iterations: int | None
+    max_memory: str | None
+    timeout: float | None
+    verify: bool
+    as_json: bool
+    replicas: int
+    partitions: int
+    custom_calls: tuple[str, ...]
+    color: str
+    quiet: bool

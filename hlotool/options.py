@@ -1,0 +1,146 @@
+"""What an option is: a default, a line of description and a kind of value, stored as the metadata of a field.
+
+Command-line flags and keys of settings files are derived from the fields of the classes that hold the options, so that every option is described
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import field, fields
+from typing import Any
+
+__all__ = ["METADATA", "Option", "option", "options_of", "parse_size"]
+
+METADATA = "option"
+"""The key of a field's metadata under which its `Option` stands."""
+
+_EXPECTED = {
+    "flag": "true or false",
+    "auto": "auto, true or false",
+    "choice": "a string",
+    "count": "a number",
+    "size": 'a number of bytes, or a size such as "16GiB"',
+    "list": "a list of strings",
+    "severities": "a table of codes and severities",
+    "patterns": "a table of patterns and lists of codes",
+}
+
+
+class Option:
+    """How an option is set.
+
+    | kind | value |
+    |---|---|
+    | `flag` | True or False |
+    | `auto` | True, False, or None, which is written `auto` |
+    | `choice` | one of `choices` |
+    | `count` | an integer from `least` to `most` |
+    | `size` | a number of bytes, also written like `16GiB` |
+    | `list` | strings |
+    | `severities` | a table of codes with one of `choices` for each |
+    | `patterns` | a table of patterns with a list for each |
+
+    `unset` is how a value of None is shown.
+
+    >>> Option(False, "Let dimensions be unbounded.").accepts("yes")
+    False
+    """
+
+    __slots__ = ("choices", "default", "description", "kind", "least", "most", "unset")
+
+    def __init__(
+        self, default: Any, description: str, kind: str = "", *,
+        choices: tuple[str, ...] = (), least: int = 0, most: int | None = None, unset: str = "none",
+    ) -> None:  # fmt: skip
+        self.default = default
+        self.description = description
+        self.kind = kind or ("choice" if choices else "flag")
+        self.choices = choices
+        self.least = least
+        self.most = most
+        self.unset = "auto" if self.kind == "auto" else unset
+
+    @property
+    def expected(self) -> str:
+        """What a value of this kind is called in messages."""
+        return _EXPECTED[self.kind]
+
+    def accepts(self, value: object) -> bool:
+        """Whether a value of a settings file is of this kind; limits and the words of a choice are not looked at."""
+        return _KINDS[self.kind](value)
+
+    def value(self, value: Any) -> Any:
+        """The value that an accepted one stands for.
+
+        >>> Option(None, "A limit.", "size").value("2k"), Option(None, "Compare.", "auto").value("auto")
+        (2048, None)
+        """
+        if self.kind == "auto" and value == "auto":
+            return None
+        if self.kind == "size" and isinstance(value, str):
+            return parse_size(value)
+        return value
+
+    def shown(self, value: Any) -> str:
+        """A value as settings files spell it."""
+        if value is None:
+            return self.unset
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def option(default: Any, description: str, kind: str = "", **details: Any) -> Any:
+    """A field of a dataclass or a `Record` that is an option; takes what `Option` takes."""
+    return field(default=default, metadata={METADATA: Option(default, description, kind, **details)})
+
+
+def options_of(cls: type) -> dict[str, Option]:
+    """The options among the fields of a dataclass or a `Record`, by name."""
+    options: dict[str, Option] | None = getattr(cls, "_options", None)
+    return {f.name: f.metadata[METADATA] for f in fields(cls) if METADATA in f.metadata} if options is None else options
+
+
+def parse_size(text: str) -> int:
+    """The bytes that a text like `500M`, `2GiB` or `1000000` means; raises ValueError.
+
+    >>> parse_size("2GiB"), parse_size("1.5k")
+    (2147483648, 1536)
+    """
+    number = text.strip().lower().removesuffix("b").removesuffix("i")
+    power = "kmgtp".find(number[-1:]) + 1 if number[-1:] else 0
+    size = float(number[:-1] if power else number) * 1024**power
+    if not 0 < size < 2**63:
+        raise ValueError(text)
+    return int(size)
+
+
+# ---- what settings files may say --------------------------------------------------------------------------------------
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_size(value: object) -> bool:
+    if not isinstance(value, str):
+        return _is_count(value)
+    try:
+        return parse_size(value) > 0
+    except (ValueError, OverflowError):
+        return False
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+_KINDS: dict[str, Callable[[object], bool]] = {
+    "flag": lambda value: isinstance(value, bool),
+    "auto": lambda value: isinstance(value, bool) or value == "auto",
+    "choice": lambda value: isinstance(value, str),
+    "count": _is_count,
+    "size": _is_size,
+    "list": _is_list,
+    "severities": lambda value: isinstance(value, dict) and all(isinstance(level, str) for level in value.values()),
+    "patterns": lambda value: isinstance(value, dict) and all(map(_is_list, value.values())),
+}

@@ -1,0 +1,99 @@
+"""Checks one file: text to findings.
+
+Which files and which rules is decided elsewhere; results can come from another process.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from hlotool.errors import Diagnostic, Edit, Fix, HlotoolError, ParseError, Source
+from hlotool.text.parse.parser import decoded, parse_source, parts_of
+from hlotool.verifier.engine import check
+from hlotool.verifier.fixing import fix_rules, with_fixes
+from hlotool.workspace.findings import Checked, Finding
+from hlotool.workspace.reading import read_input
+from hlotool.workspace.rules import Checks
+from hlotool.workspace.workers import in_order
+
+__all__ = ["CheckRequest", "check_file", "check_files", "check_text"]
+
+
+class CheckRequest(NamedTuple):
+    """What is asked about every file: under which name standard input is reported, and whether findings shall have fixes."""
+
+    stdin_filename: str = "<stdin>"
+    wants_fixes: bool = False
+
+
+def check_file(file: str, checks: Checks, request: CheckRequest) -> Checked:
+    """Checks a file; every failure is a Checked, so that it can come from another process."""
+    try:
+        name, text = read_input(file, request.stdin_filename)
+        return Checked(name, check_text(text, name, checks, wants_fixes=request.wants_fixes))
+    except HlotoolError as error:
+        return Checked(file, [], str(error), max(error.exit_code, 2))
+    except MemoryError:
+        return Checked(file, [], f"not enough memory for '{file}'", 2)
+    except Exception as error:
+        trace = "".join(traceback.format_exception(error))
+        return Checked(file, [], f"{type(error).__name__}: {error}", 3, trace)
+
+
+def check_files(files: Sequence[tuple[str, Checks]], request: CheckRequest, jobs: int) -> Iterator[Checked]:
+    """The results in the order of the files; from several processes when there are enough of them."""
+    return in_order(partial(check_file, request=request), files, jobs)
+
+
+def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = False) -> list[Finding]:
+    """The findings in all modules of a text, by place.
+
+    >>> from hlotool.workspace.rules import RuleChoice
+    >>> from hlotool.workspace.settings import Settings
+    >>> checks = RuleChoice().checks_for("m.hlo", Settings({}, None))
+    >>> [finding.diagnostic.code for finding in check_text("ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) }", "m.hlo", checks)]
+    ['T003']
+    """
+    source = Source(text, name)
+    findings: list[Finding] = []
+    for part in parts_of(decoded(text), name):
+        if part.is_separator:
+            continue
+        entry = None
+        try:
+            module = parse_source(part.source)
+            entry = module.entry.name
+            diagnostics = check(module, checks.modes, checks.selection)
+            if wants_fixes and diagnostics:
+                diagnostics = with_fixes(module, diagnostics)
+        except ParseError as error:
+            diagnostics = _fixes_for_broken(part.source, error.diagnostics) if wants_fixes else error.diagnostics
+        for d in diagnostics:
+            d = _adjusted(d, checks, part.start)
+            findings.append(Finding(d, source.line_text(d.line), d.computation is not None and d.computation == entry))
+    return sorted(findings, key=lambda f: (f.diagnostic.line, f.diagnostic.column, f.diagnostic.code))
+
+
+def _fixes_for_broken(source: Source, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """The errors of a text that does not parse, with the fixes that need no more than what can be read of it."""
+    if fix_rules().keys().isdisjoint(d.code for d in diagnostics):
+        return diagnostics
+    try:
+        return with_fixes(parse_source(source, strict=False), diagnostics)
+    except ParseError:
+        return diagnostics
+
+
+def _adjusted(d: Diagnostic, checks: Checks, start: int) -> Diagnostic:
+    """A diagnostic with the severity that the settings give it, and with edits at their place in the whole file."""
+    severity = checks.severities.get(d.code, d.severity)
+    if severity != d.severity:
+        d = replace(d, severity=severity)
+    if d.fix is not None and start:
+        edits = tuple(Edit(edit.start + start, edit.end + start, edit.text) for edit in d.fix.edits)
+        d = replace(d, fix=Fix(edits, d.fix.title, d.fix.is_safe))
+    return d

@@ -1,0 +1,58 @@
+"""Texts with their fixes applied, or with marks that suppress what is found.
+
+The edits and their proofs are the verifier's (`verifier.fixing`, `verifier.ignoring`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hlotool.codes import CODE_NAMES, severity_of
+from hlotool.errors import Diagnostic
+from hlotool.ir.model import Module
+from hlotool.verifier.engine import check
+from hlotool.verifier.fixing import FixedText, fix_text
+from hlotool.verifier.ignoring import add_ignores
+from hlotool.verifier.selection import Layer, Selection
+from hlotool.workspace.rules import Checks
+
+__all__ = ["RewriteRequest", "rewritten"]
+
+_ERRORS = frozenset(code for code in CODE_NAMES if severity_of(code) == "error")
+# Reported whatever is selected.
+_PARSE_ERRORS = frozenset(code for code in _ERRORS if code[0] == "S")
+
+
+class RewriteRequest(NamedTuple):
+    """What is done to a text: findings are fixed, also where that may change results, and what is left is suppressed."""
+
+    fix: bool = True
+    unsafe_fixes: bool = False
+    add_ignore: bool = False
+
+
+def rewritten(text: str, name: str, checks: Checks, request: RewriteRequest) -> FixedText:
+    """The text after fixes or with suppressions, and how many findings of each code are gone.
+
+    >>> from hlotool.workspace.rules import RuleChoice
+    >>> from hlotool.workspace.settings import Settings
+    >>> checks = RuleChoice().checks_for("m.hlo", Settings({}, None))
+    >>> rewritten("ENTRY e {\\n  p = f32[4] parameter(0)\\n}", "m.hlo", checks, RewriteRequest()).text.splitlines()[1]
+    '  ROOT p = f32[4] parameter(0)'
+    """
+    everything = Selection.layered([Layer(tuple(sorted(checks.selection.codes | _ERRORS)))])
+
+    def errors_too(module: Module) -> list[Diagnostic]:
+        return list(check(module, checks.modes, everything))
+
+    def selected(module: Module) -> list[Diagnostic]:
+        return list(check(module, checks.modes, checks.selection))
+
+    if request.add_ignore and not request.fix:
+        return add_ignores(text, name, selected)
+    # Whatever is selected, no fix may bring out an error.
+    fixed = fix_text(text, name, errors_too, codes=checks.selection.codes | _PARSE_ERRORS, unsafe=request.unsafe_fixes)
+    if not request.add_ignore:
+        return fixed
+    suppressed = add_ignores(fixed.text, name, selected)
+    return FixedText(suppressed.text, fixed.fixed + suppressed.fixed)

@@ -1,0 +1,96 @@
+"""Which rules a verification runs, and in which modes: options over settings over a preset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hlotool.opdefs.modes import VerifyModes
+from hlotool.record import replace
+from hlotool.verifier.selection import Layer, Selection, SelectionError, codes_of
+from hlotool.workspace.keys import MODES, RULE_OPTIONS, key_of
+from hlotool.workspace.presets import PRESETS
+from hlotool.workspace.settings import Settings, wrong_setting
+
+__all__ = ["Checks", "RuleChoice"]
+
+
+class Checks(NamedTuple):
+    """What is checked in one file, and which severities differ from the codes' own."""
+
+    selection: Selection
+    modes: VerifyModes
+    severities: Mapping[str, str]
+
+
+class RuleChoice(NamedTuple):
+    """What was asked for; where it says nothing, the settings of each file do. `modes` holds what was given, by field of VerifyModes.
+
+    >>> RuleChoice(select=("T003",), modes={"layout_sensitive": "auto"}).checks_for("m.hlo", Settings({}, None)).selection.has("T004")
+    False
+    """
+
+    select: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    preset: str | None = None
+    modes: Mapping[str, Any] = {}
+
+    def validate(self) -> None:
+        """Raises SelectionError when a name is no rule's."""
+        for name in (*self.select, *self.extend_select, *self.ignore):
+            codes_of(name)
+
+    def preset_for(self, settings: Settings) -> str:
+        """The name of the preset."""
+        name: str = self.preset or _setting(settings, "preset") or RULE_OPTIONS["preset"].default
+        return name
+
+    def checks_for(self, name: str, settings: Settings) -> Checks:
+        """What is checked in the file `name`; raises SettingsError when its settings name what does not exist."""
+        preset = PRESETS[self.preset_for(settings)]
+        select = settings.get("lint", "select")
+        in_file = Layer(
+            None if select is None else tuple(select),
+            tuple(settings.get("lint", "extend-select") or ()),
+            (*(settings.get("lint", "ignore") or ()), *_ignores_for(name, settings)),
+        )
+        of_preset = Layer(preset.select, preset.extend_select, preset.ignore)
+        try:
+            severities = {code: level for word, level in (settings.get("lint", "severity") or {}).items() for code in codes_of(word)}
+            # A preset that is asked for by name comes over the settings.
+            below = (in_file, of_preset) if self.preset else (of_preset, in_file)
+            selection = Selection.layered([*below, Layer(self.select or None, self.extend_select, self.ignore)])
+        except SelectionError as error:
+            raise wrong_setting(settings.origin, str(error)) from None
+        return Checks(selection, self._modes(preset.modes, settings), severities)
+
+    def _modes(self, of_preset: Mapping[str, Any], settings: Settings) -> VerifyModes:
+        values = dict(of_preset)
+        for field in MODES:
+            value = _setting(settings, key_of(field))
+            if value is not None and not (self.preset and field in of_preset):
+                values[field] = value
+        values.update(self.modes)
+        return replace(VerifyModes(), **{field: MODES[field].value(value) for field, value in values.items()})
+
+
+def _setting(settings: Settings, key: str) -> Any:
+    value = settings.get("lint", key)
+    return settings.get("", key) if value is None else value
+
+
+def _ignores_for(name: str, settings: Settings) -> list[str]:
+    """What the settings ignore in a file: patterns match its path from the settings' folder, or its name."""
+    table = settings.get("lint", "per-file-ignores") or {}
+    if not table:
+        return []
+    path = Path(name)
+    paths = {name, path.name, path.absolute().as_posix()}
+    if settings.origin is not None:
+        folder = settings.origin.absolute().parent
+        if path.absolute().is_relative_to(folder):
+            paths.add(path.absolute().relative_to(folder).as_posix())
+    return [code for pattern, codes in table.items() if any(fnmatchcase(path, pattern) for path in paths) for code in codes]

@@ -1,0 +1,133 @@
+"""Settings from files: the nearest `hlotool.toml`, `.hlotool.toml` or `pyproject.toml` with a table `[tool.hlotool]`.
+
+This module finds, reads and checks them; which keys there are is said by `workspace.keys`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hlotool.errors import HlotoolError, nearest
+from hlotool.options import Option
+
+__all__ = ["Settings", "SettingsError", "forget_settings", "settings_for", "wrong_setting"]
+
+Keys = Mapping[str, Mapping[str, Option]]
+_NAMES = ("hlotool.toml", ".hlotool.toml")
+_PROJECT = "pyproject.toml"
+
+
+class SettingsError(HlotoolError):
+    """A file of settings that cannot be read, or says what nobody understands."""
+
+    exit_code = 2
+
+
+class Settings(NamedTuple):
+    """The values of one file, by table and key; `origin` is its path, None when there is no file."""
+
+    values: Mapping[str, Mapping[str, Any]]
+    origin: Path | None
+
+    def get(self, table: str, key: str) -> Any:
+        """The value of a key, None when it is not set."""
+        return self.values.get(table, {}).get(key)
+
+
+_NOTHING = Settings({}, None)
+
+
+def settings_for(folder: Path, *, config: str | None = None, isolated: bool = False) -> Settings:
+    """The settings for files in `folder`, read once for each process; raises SettingsError when a file is wrong."""
+    if isolated:
+        return _NOTHING
+    if config is not None:
+        return _read(Path(config))
+    try:
+        start = folder.resolve()
+    except (OSError, ValueError, RuntimeError):
+        return _NOTHING
+    return _nearest(start)
+
+
+def forget_settings() -> None:
+    """Lets files of settings be read anew, since they may have changed."""
+    _nearest.cache_clear()
+    _read.cache_clear()
+
+
+@cache
+def _nearest(folder: Path) -> Settings:
+    for at in (folder, *folder.parents):
+        for name in _NAMES:
+            if (at / name).is_file():
+                return _read(at / name)
+        project = at / _PROJECT
+        # TOML is parsed only where there is something for us.
+        if project.is_file() and b"tool.hlotool" in _bytes(project):
+            return _read(project)
+    return _NOTHING
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SettingsError(f"cannot read '{path}': {error.strerror}") from error
+
+
+@cache
+def _read(path: Path) -> Settings:
+    tomllib = import_module("tomllib")
+    try:
+        data = tomllib.loads(_bytes(path).decode("utf-8"))
+    except ValueError as error:
+        raise wrong_setting(path, f"it is not TOML: {error}") from error
+    if path.name == _PROJECT:
+        for name in ("tool", "hlotool"):
+            data = data.get(name, {})
+            if not isinstance(data, dict):
+                raise wrong_setting(path, f"'{name}' is a table, not {data!r}")
+    # Most folders have no settings, and need not know which there could be.
+    keys: Keys = import_module("hlotool.workspace.keys").KEYS
+    values: dict[str, dict[str, Any]] = {"": {}}
+    for key, value in data.items():
+        if isinstance(value, dict):
+            if key not in keys:
+                raise _unknown(path, f"table [{key}]", key, [name for name in keys if name])
+            values[key] = {name: _checked(path, keys, key, name, inner) for name, inner in value.items()}
+        else:
+            values[""][key] = _checked(path, keys, "", key, value)
+    return Settings(values, path)
+
+
+# ---- keys and their values --------------------------------------------------------------------------------------------
+
+
+def _checked(path: Path, keys: Keys, table: str, key: str, value: Any) -> Any:
+    option = keys[table].get(key)
+    if option is None:
+        raise _unknown(path, f"key '{key}'" + (f" in [{table}]" if table else ""), key, list(keys[table]))
+    if not option.accepts(value):
+        raise wrong_setting(path, f"'{key}' is {option.expected}, not {value!r}")
+    for word in value.values() if option.kind == "severities" else (value,) if option.choices else ():
+        if word not in option.choices:
+            raise _unknown(path, f"{key} '{word}'", word, list(option.choices))
+    if isinstance(value, int) and option.kind in ("count", "size") and value < option.least:
+        raise wrong_setting(path, f"'{key}' is at least {option.least}, not {value}")
+    return value
+
+
+def _unknown(path: Path, what: str, word: str, known: list[str]) -> SettingsError:
+    meant = nearest(word, known)
+    hint = f"did you mean '{meant}'?" if meant else f"known: {', '.join(known)}"
+    return wrong_setting(path, f"unknown {what}; {hint}")
+
+
+def wrong_setting(path: Path | None, reason: str) -> SettingsError:
+    """The error for a setting that cannot be used."""
+    return SettingsError(f"in '{path}': {reason}")

@@ -111,6 +111,11 @@ DIFFERENT = [
         ["e: c: immediate: <literal s32[] 1> and <literal s32[] 2>"],
     ),
     (
+        "ENTRY e { ROOT x = s32[] constant(1) }",
+        "ENTRY e { ROOT x = s32[] parameter(0) }",
+        ["e: x: <x = s32[] constant> and <x = s32[] parameter>", "e: x: immediate: <literal s32[] 1> and 0"],
+    ),
+    (
         "ENTRY e { p = f32[] parameter(0) ROOT q = f32[] parameter(1) }",
         "ENTRY e { p = f32[] parameter(1) ROOT q = f32[] parameter(0) }",
         ["e: p: immediate: 0 and 1", "e: q: immediate: 1 and 0"],

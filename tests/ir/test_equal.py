@@ -4,6 +4,7 @@ import pytest
 
 from hlotool.ir.equal import differences
 from hlotool.ir.model import Module
+from hlotool.shapes.literal import Literal
 from hlotool.text.parse.parser import parse
 
 CALLEES = "f { ROOT x = f32[] parameter(0) } g { ROOT x = f32[] parameter(0) } "
@@ -109,6 +110,16 @@ DIFFERENT = [
         "ENTRY e { p = f32[] parameter(0) ROOT c = s32[] constant(1) }",
         "ENTRY e { p = f32[] parameter(0) ROOT c = s32[] constant(2) }",
         ["e: c: immediate: <literal s32[] 1> and <literal s32[] 2>"],
+    ),
+    (
+        "ENTRY e { ROOT x = s32[] parameter(0) }",
+        "ENTRY e { ROOT x = s32[] constant(1) }",
+        ["e: x: <x = s32[] parameter> and <x = s32[] constant>", "e: x: immediate: 0 and <literal s32[] 1>"],
+    ),
+    (
+        "ENTRY e { ROOT x = s32[] constant(1) }",
+        "ENTRY e { ROOT x = s32[] parameter(0) }",
+        ["e: x: <x = s32[] constant> and <x = s32[] parameter>", "e: x: immediate: <literal s32[] 1> and 0"],
     ),
     (
         "ENTRY e { p = f32[] parameter(0) ROOT q = f32[] parameter(1) }",
@@ -238,6 +249,18 @@ def test_spellings_of_the_same_do_not_differ(first, second):
 @pytest.mark.parametrize(("first", "second", "expected"), DIFFERENT)
 def test_a_difference_is_told(first, second, expected):
     assert list(differences(parse(first), parse(second))) == expected
+
+
+def test_constants_of_equal_values_are_equal_however_they_are_held():
+    first, second = parse("ENTRY e { ROOT c = s16[] constant(2) }"), parse("ENTRY e { ROOT c = s16[] constant(2) }")
+    second.entry.root.immediate = Literal(second.entry.root.shape, data=bytes([2, 0]))
+    assert list(differences(first, second)) == []
+    second.entry.root.immediate = Literal(second.entry.root.shape, data=bytes([3, 0]))
+    assert len(list(differences(first, second))) == 1
+    # Also where something else is different.
+    second = parse("ENTRY e { ROOT d = s16[] constant(2) }")
+    second.entry.root.immediate = Literal(second.entry.root.shape, data=bytes([2, 0]))
+    assert list(differences(first, second)) == ["e: roots c and d", "e: c: <c = s16[] constant> and <d = s16[] constant>"]
 
 
 def test_true_is_not_one():

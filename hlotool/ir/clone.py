@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hlotool.ir.node import Node
-from hlotool.opdefs.base import unknown_op
-from hlotool.opdefs.table import OPS
+from hlotool.opdefs.table import definition_of
 
 if TYPE_CHECKING:
     from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
@@ -168,7 +167,7 @@ def module_from_state(state: ModuleState) -> Module:
     for name, value in state.header.items():
         setattr(module, name, value)
     computations = [make_computation(name, start) for name, _, start, *_ in state.computations]
-    instructions = [make_instruction(name, OPS.get(opcode) or unknown_op(opcode), shape, ()) for name, opcode, shape, *_ in state.instructions]
+    instructions = [make_instruction(name, definition_of(opcode), shape, ()) for name, opcode, shape, *_ in state.instructions]
 
     def node(reference: Any) -> Any:
         return (computations if reference.is_computation else instructions)[reference.number]

@@ -172,9 +172,8 @@ class InstructionEdits(EditState):
         if old is new:
             return
         if not compatible(old.shape, new.shape):
-            raise EditError(
-                f"'{new.name}' cannot replace '{old.name}': its shape is {new.shape.text_without_layout}, not {old.shape.text_without_layout}"
-            )
+            shapes = f"{new.shape.text_without_layout}, not {old.shape.text_without_layout}"
+            raise EditError(f"'{new.name}' cannot replace '{old.name}': its shape is {shapes}")
         owner = self.owner(old)
         if self.owner(new) is not owner:
             raise EditError(f"'{new.name}' is in computation '{self.owner(new).name}', not in '{owner.name}'")

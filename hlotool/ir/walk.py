@@ -67,9 +67,9 @@ def computation_post_order(module: Module) -> list[Computation]:
     """XLA's MakeComputationPostOrder: callees before callers, starting at each computation that is not called, in textual order.
 
     >>> from hlotool.text.parse.parser import parse
-    >>> text = "f { ROOT x = f32[] parameter(0) } g { ROOT y = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }"
-    >>> [computation.name for computation in computation_post_order(parse(text))]
-    ['g', 'f', 'e']
+    >>> module = parse("f { ROOT x = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")
+    >>> [computation.name for computation in computation_post_order(module)]
+    ['f', 'e']
     """
     called = {c for computation in module.computations for x in computation.instructions for c in x.called}
     order: dict[Computation, None] = {}

@@ -63,11 +63,11 @@ def cycle_of(pairs: Sequence[tuple[int, int]]) -> list[int]:
     done: set[int] = set()
     for start in next_of:
         path: dict[int, None] = {}
-        device: int | None = start
-        while device is not None and device not in done and device not in path:
+        device = start
+        while device in next_of and device not in done and device not in path:
             path[device] = None
-            device = next_of.get(device)
-        if device is not None and device in path:
+            device = next_of[device]
+        if device in path:
             found = list(path)
             return [*found[found.index(device) :], device]
         done.update(path)

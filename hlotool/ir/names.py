@@ -71,8 +71,8 @@ class _Uniquifier:
         self._next: dict[str, int] = {}
 
     def take(self, name: str) -> str:
-        root, dot, tail = name.rpartition(".")
-        numbered = bool(dot and root and _NUMBER.fullmatch(tail))
+        root, _, tail = name.rpartition(".")
+        numbered = bool(root and _NUMBER.fullmatch(tail))
         if not numbered:
             root = name
         wanted = int(tail) if numbered else 0

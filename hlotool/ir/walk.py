@@ -33,7 +33,7 @@ def instruction_post_order(computation: Computation) -> list[Instruction]:
 
 
 def _called_post_order(root: Computation) -> list[Computation]:
-    """XLA's MakeEmbeddedComputationsList.
+    """XLA's MakeEmbeddedComputationsList, and the root after it.
 
     All computations that one instruction calls are marked before the first is walked, so one that calls another of them comes out
     before it: a bug of XLA that its prints show.
@@ -45,21 +45,16 @@ def _called_post_order(root: Computation) -> list[Computation]:
         computation, rest = stack[-1]
         for x in rest:
             fresh = []
-            for called in x.called:
+            for called in reversed(x.called):
                 if called not in visited:
-                    fresh.append(called)
+                    visited.add(called)
+                    fresh.append((called, iter(called.instructions)))
             if fresh:
-                seen = []
-                for called in reversed(x.called):
-                    if called not in visited:
-                        visited.add(called)
-                        seen.append((called, iter(called.instructions)))
-                stack.extend(seen)
+                stack.extend(fresh)
                 break
         else:
             stack.pop()
-            if computation is not root or stack:
-                order.append(computation)
+            order.append(computation)
     return order
 
 
@@ -69,9 +64,7 @@ def computation_post_order(module: Module) -> list[Computation]:
     order: dict[Computation, None] = {}
     for computation in module.computations:
         if computation not in called:
-            for callee in _called_post_order(computation):
-                order.setdefault(callee)
-            order.setdefault(computation)
+            order.update(dict.fromkeys(_called_post_order(computation)))
     return list(order)
 
 

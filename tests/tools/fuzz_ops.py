@@ -2,6 +2,7 @@
 
 Draws instances of operations, computes many at once in one module with hlotool and with XLA, and demands that integers agree bit for bit and
 floats to within rounding. What disagrees is drawn again until a small instance does; it is shown with its module, its operands and both results.
+With --without-xla, where there is no XLA, each instance must give the same alone and among others, bit for bit.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import argparse
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from random import Random
 from typing import Any
 
@@ -58,8 +60,10 @@ def our_leaves(instances: Sequence[Instance]) -> list[Any]:
     return list(leaves(hlotool.evaluate(module, [a for x in instances for a in x.arrays])))
 
 
-def judged(instances: Sequence[Instance], xla: Xla) -> list[Verdict]:
+def judged(instances: Sequence[Instance], xla: Xla | None) -> list[Verdict]:
     """Verdicts on instances: together where both can compute them together, else in halves."""
+    if xla is None:
+        return judged_alone(instances)
     try:
         theirs = xla.run(module_of(instances), [a for x in instances for a in x.arrays])
     except XlaError as error:
@@ -74,6 +78,26 @@ def judged(instances: Sequence[Instance], xla: Xla) -> list[Verdict]:
             return [Verdict(instances[0], "refused" if is_ours else "raised", f"{type(error).__name__}: {error}")]
         return _in_halves(instances, xla)
     return list(_compared(instances, ours, theirs))
+
+
+def judged_alone(instances: Sequence[Instance]) -> list[Verdict]:
+    """Verdicts on instances without XLA: each is computed by itself and together with the others."""
+    verdicts, alone, kept = [], list[list[Any]](), list[Instance]()
+    for x in instances:
+        try:
+            alone.append(our_leaves([x]))
+            kept.append(x)
+        except Exception as error:
+            # Whether XLA would refuse it, too, is not known here.
+            is_ours = isinstance(error, HlotoolError | ValueError)
+            verdicts.append(Verdict(x, "not by XLA" if is_ours else "raised", f"{type(error).__name__}: {error}"))
+    together = our_leaves(kept) if kept else []
+    at = 0
+    for x, ours in zip(kept, alone, strict=True):
+        same = all(a.dtype == b.dtype and a.tobytes() == b.tobytes() for a, b in zip(ours, together[at : at + x.leaves], strict=True))
+        verdicts.append(Verdict(x, "agrees" if same else "differs", "" if same else "alone and among others"))
+        at += x.leaves
+    return verdicts
 
 
 def _in_halves(instances: Sequence[Instance], xla: Xla) -> list[Verdict]:
@@ -92,7 +116,7 @@ def _compared(instances: Sequence[Instance], ours: list[Any], theirs: list[Any])
     return verdicts
 
 
-def smaller(verdict: Verdict, xla: Xla, seed: int) -> Verdict:
+def smaller(verdict: Verdict, xla: Xla | None, seed: int) -> Verdict:
     """The smallest of the findings of the same kind among new instances that have fewer elements."""
     best = verdict
     for most in SMALLER:
@@ -138,13 +162,14 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], choices=list(FAMILIES), help="families to draw from")
     parser.add_argument("--most", type=int, default=20, help="findings to show")
     parser.add_argument("--every-value", action="store_true", help="every value of elementwise operations instead of random instances")
+    parser.add_argument("--without-xla", action="store_true", help="compare what each gives alone and among others instead")
     parser.add_argument("--no-reduce", action="store_true", help="show findings as they were found")
     options = parser.parse_args()
     start, done = time.monotonic(), 0
     counts: dict[str, Counter[str]] = {}
     findings: dict[tuple[str, ...], Verdict] = {}
     numbers: Counter[tuple[str, ...]] = Counter()
-    with Xla() as xla:
+    with nullcontext() if options.without_xla else Xla() as xla:
         for batch in every_value() if options.every_value else batches(options.count, options.seed, options.only):
             for verdict in judged(batch, xla):
                 counts.setdefault(verdict.instance.family, Counter())[verdict.kind] += 1

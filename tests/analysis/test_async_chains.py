@@ -1,0 +1,139 @@
+"""Where the value of an asynchronous operation goes: through each kind of instruction, and no further."""
+
+import pytest
+
+from hlotool.analysis.async_chains import AsyncFlow, written_opcode
+from hlotool.analysis.callgraph import callers
+from hlotool.analysis.users import users
+from hlotool.text.parse.parser import parse
+
+FLYING = "((f32[4]), f32[4])"
+START = f"p = f32[4] parameter(0) s = {FLYING} abs-start(p) "
+WRAPPED = "w { x = f32[4] parameter(0) ROOT y = f32[4] abs(x) } "
+BODY = f"body {{ a = {FLYING} parameter(0) ROOT b = {FLYING} copy(a) }} "
+CONDITION = f"condition {{ k = {FLYING} parameter(0) ROOT t = pred[] constant(true) }} "
+
+
+def reached(text: str, start: str = "s") -> list[str]:
+    module = parse(text)
+    computation, instruction = next((c, x) for c in module.computations for x in c.instructions if x.name == start)
+    return [x.name for _, x in AsyncFlow(users, callers(module)).arrivals(computation, instruction)]
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        (f"u = {FLYING} abs-update(s) ROOT d = f32[4] abs-done(u)", ["s", "u"]),
+        (f"c = {FLYING} copy(s) ROOT d = {FLYING} copy(c)", ["s", "c", "d"]),
+        (f"c = {FLYING} opt-barrier(s) ROOT d = {FLYING} copy(c)", ["s", "c", "d"]),
+        (f'c = {FLYING} domain(s), domain={{kind="sharding", entry={{replicated}}, exit={{replicated}}}} ROOT d = {FLYING} copy(c)', ["s", "c", "d"]),
+        (f'c = {FLYING} custom-call(s), custom_call_target="t" ROOT d = {FLYING} copy(c)', ["s", "c", "d"]),
+        # Another operation makes something else of it.
+        ("ROOT n = f32[4] get-tuple-element(s), index=1", ["s"]),
+        (f"ROOT n = {FLYING} add(s, s)", ["s"]),
+        # Out of a tuple comes what was put there.
+        (f"t = (f32[4], {FLYING}) tuple(p, s) g = {FLYING} get-tuple-element(t), index=1 ROOT d = {FLYING} copy(g)", ["s", "t", "g", "d"]),
+        (f"t = (f32[4], {FLYING}) tuple(p, s) ROOT g = f32[4] get-tuple-element(t), index=0", ["s", "t"]),
+        (
+            (
+                f"t = (f32[4], {FLYING}) tuple(p, s) o = (f32[4], {FLYING}) opt-barrier(t) g = {FLYING} get-tuple-element(o), index=1 "
+                f"h = f32[4] get-tuple-element(o), index=0 ROOT d = {FLYING} copy(g)"
+            ),
+            ["s", "t", "o", "g", "d"],
+        ),
+        # From every place where it stands.
+        (
+            f"t = ({FLYING}, {FLYING}) tuple(s, s) a = {FLYING} get-tuple-element(t), index=0 ROOT b = {FLYING} get-tuple-element(t), index=1",
+            ["s", "t", "b", "t", "a"],
+        ),
+        # Out of tuples within tuples.
+        (
+            (
+                f"t = ({FLYING}) tuple(s) v = (({FLYING}), f32[4]) tuple(t, p) g = ({FLYING}) get-tuple-element(v), index=0 "
+                f"h = {FLYING} get-tuple-element(g), index=0 ROOT d = {FLYING} copy(h)"
+            ),
+            ["s", "t", "v", "g", "h", "d"],
+        ),
+        # What takes the value ends the way; its users have something else.
+        ("d = f32[4] abs-done(s) ROOT n = f32[4] copy(d)", ["s", "d"]),
+    ],
+)
+def test_within_a_computation(rest, expected):
+    assert reached(f"ENTRY e {{ {START} {rest} }}") == expected
+
+
+def test_from_an_update_to_what_takes_it():
+    text = f"ENTRY e {{ {START} u = {FLYING} abs-update(s) v = {FLYING} abs-update(u) ROOT d = f32[4] abs-done(v) }}"
+    assert reached(text, "u") == ["u", "v"]
+
+
+def test_around_a_loop():
+    text = f"{BODY}{CONDITION}ENTRY e {{ {START} l = {FLYING} while(s), condition=condition, body=body ROOT d = {FLYING} copy(l) }}"
+    assert sorted(reached(text)) == ["a", "b", "d", "k", "l", "s"]
+
+
+def test_from_a_body_back_to_its_beginning_and_out():
+    body = f"body {{ a = {FLYING} parameter(0) d0 = f32[4] get-tuple-element(a), index=1 ROOT s = {FLYING} abs-start(d0) }} "
+    text = f"{body}{CONDITION}ENTRY e {{ p = {FLYING} parameter(0) l = {FLYING} while(p), condition=condition, body=body ROOT d = {FLYING} copy(l) }}"
+    assert sorted(reached(text)) == ["a", "d", "l", "s"]
+
+
+def test_into_calls_and_out_of_them():
+    callee = f"f {{ a = f32[4] parameter(0) b = {FLYING} parameter(1) ROOT c = {FLYING} copy(b) }} "
+    text = f"{callee}ENTRY e {{ {START} l = {FLYING} call(p, s), to_apply=f ROOT d = {FLYING} copy(l) }}"
+    assert sorted(reached(text)) == ["b", "c", "d", "l", "s"]
+
+
+def test_not_out_of_a_call_that_gives_something_else():
+    callee = f"f {{ b = {FLYING} parameter(0) c = {FLYING} copy(b) ROOT r = f32[4] get-tuple-element(c), index=1 }} "
+    assert reached(f"{callee}ENTRY e {{ {START} ROOT l = f32[4] call(s), to_apply=f }}") == ["s", "b", "c"]
+
+
+def test_not_into_a_fusion():
+    callee = f"f {{ a = f32[4] parameter(0) b = {FLYING} parameter(1) ROOT r = f32[4] negate(a) }} "
+    assert reached(f"{callee}ENTRY e {{ {START} ROOT l = f32[4] fusion(p, s), kind=kLoop, calls=f }}") == ["s"]
+
+
+def test_a_body_without_parameters_that_starts_something():
+    body = f"body {{ c = f32[4] constant({{1, 2, 3, 4}}) ROOT s = {FLYING} abs-start(c) }} "
+    assert reached(f"{body}{CONDITION}ENTRY e {{ q = {FLYING} parameter(0) ROOT l = {FLYING} while(q), condition=condition, body=body }}") == [
+        "s",
+        "l",
+    ]
+
+
+def test_into_the_branch_that_takes_it():
+    one = f"one {{ a = {FLYING} parameter(0) ROOT b = {FLYING} copy(a) }} two {{ c = {FLYING} parameter(0) ROOT g = {FLYING} copy(c) }} "
+    text = f"{one}ENTRY e {{ {START} i = s32[] parameter(1) q = {FLYING} parameter(2) "
+    text += f"l = {FLYING} conditional(i, q, s), branch_computations={{one, two}} ROOT d = {FLYING} copy(l) }}"
+    assert sorted(reached(text)) == ["c", "d", "g", "l", "s"]
+
+
+def test_not_out_of_computations_that_are_run_for_elements():
+    text = f"m {{ p = f32[] parameter(0) ROOT s = {FLYING.replace('f32[4]', 'f32[]')} abs-start(p) }} "
+    text += "ENTRY e { p0 = f32[4] parameter(0) ROOT r = f32[4] map(p0), dimensions={0}, to_apply=m }"
+    assert reached(text) == ["s"]
+
+
+@pytest.mark.parametrize("wrong", ["call(s), to_apply=f", "while(s), condition=f, body=f", "conditional(i, s, s), branch_computations={f, f}"])
+def test_computations_without_parameters_take_nothing(wrong):
+    text = f"f {{ ROOT c = pred[] constant(true) }} ENTRY e {{ {START} i = s32[] parameter(1) ROOT l = {FLYING} {wrong} }}"
+    assert reached(text)[0] == "s"
+    assert "c" not in reached(text)
+
+
+def test_a_tuple_that_a_loop_nests_deeper_and_deeper_ends():
+    body = f"body {{ a = {FLYING} parameter(0) ROOT b = ({FLYING}) tuple(a) }} "
+    text = f"{body}{CONDITION}ENTRY e {{ {START} ROOT l = {FLYING} while(s), condition=condition, body=body }}"
+    assert set(reached(text)) == {"s", "l", "a", "b", "k"}
+
+
+def test_opcodes_are_written_as_their_authors_write_them():
+    text = f"{WRAPPED}ENTRY e {{ {START} a = {FLYING} async-start(p), calls=w b = f32[4] async-done(a) ROOT d = f32[4] abs-done(s) }}"
+    names = {x.name: written_opcode(x, module) for module in [parse(text)] for x in module.entry.instructions if x.name in "sabd"}
+    assert names == {"s": "abs-start", "a": "async-start", "b": "async-done", "d": "abs-done"}
+
+
+def test_the_opcode_of_what_calls_nothing():
+    module = parse("ENTRY e { p = f32[4] parameter(0) c = (f32[4], f32[4], u32[]) copy-start(p) ROOT d = f32[4] copy-done(c) }")
+    assert written_opcode(module.entry.root, module) == "async-done"

@@ -1,0 +1,246 @@
+"""What `ir.equal` finds different in two modules: each kind of difference by itself, and nothing where they say the same."""
+
+import pytest
+
+from hlotool.ir.equal import differences
+from hlotool.ir.model import Module
+from hlotool.text.parse.parser import parse
+
+CALLEES = "f { ROOT x = f32[] parameter(0) } g { ROOT x = f32[] parameter(0) } "
+REDUCERS = (
+    "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) } "
+    "sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) } "
+)
+FRAMES = """HloModule m
+
+FileNames
+1 "{}"
+
+FunctionNames
+1 "f"
+
+FileLocations
+{} {{file_name_id=1 function_name_id=1 line=1 end_line=1 column=1 end_column=1}}
+
+StackFrames
+1 {{file_location_id=1 parent_frame_id=1}}
+
+"""
+WRAPPED = "async_wrapped { async_param = f32[2] parameter(0) ROOT negate = f32[2] negate(async_param) } "
+ENTRY = " ENTRY e { ROOT p = f32[] parameter(0) }"
+
+DIFFERENT = [
+    ("HloModule m" + ENTRY, "HloModule n" + ENTRY, ["the module's names m and n"]),
+    (
+        "HloModule m, replica_count=2" + ENTRY,
+        "HloModule m, replica_count=3" + ENTRY,
+        ["header replica_count: 2 and 3"],
+    ),
+    ("HloModule m, replica_count=2" + ENTRY, "HloModule m" + ENTRY, ["header: ['replica_count'] and []"]),
+    (FRAMES.format("a.py", 1) + ENTRY, FRAMES.format("b.py", 1) + ENTRY, ["stack frames"]),
+    (FRAMES.format("a.py", 1) + ENTRY, "HloModule m" + ENTRY, ["stack frames"]),
+    (
+        "HloModule m ENTRY e { ROOT p = f32[] parameter(0) } f { ROOT x = f32[] parameter(0) }",
+        "HloModule m e { ROOT p = f32[] parameter(0) } ENTRY f { ROOT x = f32[] parameter(0) }",
+        ["entry computations"],
+    ),
+    (
+        "f { ROOT x = f32[] parameter(0) }" + ENTRY,
+        "g { ROOT x = f32[] parameter(0) }" + ENTRY,
+        ["f: g, threads main and main"],
+    ),
+    (
+        'f { ROOT x = f32[] parameter(0) }, execution_thread="main"' + ENTRY,
+        'f { ROOT x = f32[] parameter(0) }, execution_thread="host"' + ENTRY,
+        ["f: f, threads main and host"],
+    ),
+    (
+        "f { ROOT x = f32[] parameter(0) }" + ENTRY,
+        ENTRY,
+        [
+            "entry computations",
+            "f: e, threads main and main",
+            "f: roots x and p",
+            "f: x: <x = f32[] parameter> and <p = f32[] parameter>",
+            "computation e is in one only",
+        ],
+    ),
+    (
+        "ENTRY e { p = f32[] parameter(0) ROOT q = f32[] parameter(1) }",
+        "ENTRY e { ROOT p = f32[] parameter(0) q = f32[] parameter(1) }",
+        ["e: roots q and p"],
+    ),
+    (
+        "ENTRY e { ROOT p = f32[] parameter(0) q = f32[] parameter(1) }",
+        "ENTRY e { ROOT p = f32[] parameter(0) }",
+        ["e: instruction q is in one only"],
+    ),
+    (
+        "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }",
+        "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] abs(p) }",
+        ["e: n: <n = f32[] negate> and <n = f32[] abs>"],
+    ),
+    (
+        "ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) ROOT n = f32[] abs(p) }",
+        "ENTRY e { p = f32[] parameter(0) b = f32[] abs(p) ROOT n = f32[] abs(p) }",
+        ["e: a: <a = f32[] abs> and <b = f32[] abs>"],
+    ),
+    (
+        "ENTRY e { ROOT p = f32[2]{0} parameter(0) }",
+        "ENTRY e { ROOT p = f32[2]{0:S(1)} parameter(0) }",
+        ["e: p: shapes f32[2]{0} and f32[2]{0:S(1)}"],
+    ),
+    (
+        "ENTRY e { p = f32[] parameter(0) q = f32[] parameter(1) ROOT n = f32[] negate(p) }",
+        "ENTRY e { p = f32[] parameter(0) q = f32[] parameter(1) ROOT n = f32[] negate(q) }",
+        ["e: n: operands [<p = f32[] parameter>] and [<q = f32[] parameter>]"],
+    ),
+    (
+        'ENTRY e { ROOT p = f32[] parameter(0), metadata={op_name="a"} }',
+        'ENTRY e { ROOT p = f32[] parameter(0), metadata={op_name="b"} }',
+        ['e: p: metadata or backend configuration: {op_name="a"} None and {op_name="b"} None'],
+    ),
+    (
+        'ENTRY e { ROOT c = f32[] custom-call(), custom_call_target="t", backend_config="2" }',
+        'ENTRY e { ROOT c = f32[] custom-call(), custom_call_target="t", backend_config="3" }',
+        ['e: c: metadata or backend configuration: None "2" and None "3"'],
+    ),
+    (
+        "ENTRY e { p = f32[] parameter(0) ROOT c = s32[] constant(1) }",
+        "ENTRY e { p = f32[] parameter(0) ROOT c = s32[] constant(2) }",
+        ["e: c: immediate: <literal s32[] 1> and <literal s32[] 2>"],
+    ),
+    (
+        "ENTRY e { p = f32[] parameter(0) ROOT q = f32[] parameter(1) }",
+        "ENTRY e { p = f32[] parameter(1) ROOT q = f32[] parameter(0) }",
+        ["e: p: immediate: 0 and 1", "e: q: immediate: 1 and 0"],
+    ),
+    (
+        "ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) ROOT n = f32[] negate(p), control-predecessors={a} }",
+        "ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) ROOT n = f32[] negate(p), control-predecessors={p} }",
+        ["e: n: attribute control-predecessors: <a = f32[] abs> and <p = f32[] parameter>"],
+    ),
+    (
+        "ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) ROOT n = f32[] negate(p), control-predecessors={a} }",
+        "ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) ROOT n = f32[] negate(p) }",
+        ["e: n: attribute: ['control-predecessors'] and []"],
+    ),
+    (
+        CALLEES + "ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }",
+        CALLEES + "ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=g }",
+        ["e: c: attribute to_apply: <computation f with 1 instructions> and <computation g with 1 instructions>"],
+    ),
+    (
+        "ENTRY e { p = f32[2,2] parameter(0) ROOT t = f32[2,2] transpose(p), dimensions={0,1} }",
+        "ENTRY e { p = f32[2,2] parameter(0) ROOT t = f32[2,2] transpose(p), dimensions={1,0} }",
+        ["e: t: attribute dimensions: 1 and 0", "e: t: attribute dimensions: 0 and 1"],
+    ),
+    (
+        REDUCERS + "ENTRY e { p = f32[2,2] parameter(0) z = f32[] constant(0) ROOT r = f32[2] reduce(p, z), dimensions={0}, to_apply=add }",
+        REDUCERS + "ENTRY e { p = f32[2,2] parameter(0) z = f32[] constant(0) ROOT r = f32[2] reduce(p, z), dimensions={0,1}, to_apply=add }",
+        ["e: r: attribute dimensions: (0,) and (0, 1)"],
+    ),
+    (
+        'ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p), frontend_attributes={a="1",b="2"} }',
+        'ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p), frontend_attributes={a="1",b="3"} }',
+        ["e: n: attribute frontend_attributes b: '2' and '3'"],
+    ),
+    (
+        'ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p), frontend_attributes={a="1"} }',
+        'ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p), frontend_attributes={b="1"} }',
+        ["e: n: attribute frontend_attributes: ['a'] and ['b']"],
+    ),
+    (
+        "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p), sharding={replicated} }",
+        "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }",
+        ["e: n: attribute: ['sharding'] and []"],
+    ),
+    (
+        "ENTRY e { p = f32[2] parameter(0) ROOT n = ((f32[2]), f32[2]) negate-start(p) }",
+        WRAPPED + "ENTRY e { p = f32[2] parameter(0) ROOT n = ((f32[2]), f32[2]) async-start(p), calls=async_wrapped }",
+        ["hidden computations"],
+    ),
+]
+
+TWO_SETS = """ENTRY e {{
+  p = f32[] parameter(0)
+  a = f32[] negate(p), frontend_attributes={{a="{}"}}
+  ROOT b = f32[] negate(a), frontend_attributes={{a="{}"}}
+}}
+"""
+BATCH_NORM = """ENTRY e {{
+  p = f32[2,2] parameter(0)
+  q = f32[2] parameter(1)
+  ROOT b = (f32[2,2], f32[2], f32[2]) batch-norm-training(p, q, q), epsilon={}, feature_index=1
+}}
+"""
+DIFFERENT += [
+    (
+        ENTRY,
+        "f { ROOT x = f32[] parameter(0) }" + ENTRY,
+        [
+            "entry computations",
+            "e: f, threads main and main",
+            "e: roots p and x",
+            "e: p: <p = f32[] parameter> and <x = f32[] parameter>",
+            "computation e is in one only",
+        ],
+    ),
+    (
+        "ENTRY e { ROOT p = f32[] parameter(0) }",
+        "ENTRY e { ROOT p = f32[] parameter(0) q = f32[] parameter(1) }",
+        ["e: instruction q is in one only"],
+    ),
+    # What an attribute refers to is told where it stands, not where it is referred to.
+    (
+        "f { ROOT x = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }",
+        "g { ROOT x = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=g }",
+        ["f: g, threads main and main"],
+    ),
+    (
+        "ENTRY e { p = f32[] parameter(0) ROOT q = f32[] parameter(1), control-predecessors={p} }",
+        "ENTRY e { p = s32[] parameter(0) ROOT q = f32[] parameter(1), control-predecessors={p} }",
+        ["e: p: shapes f32[] and s32[]"],
+    ),
+    # Attribute sets of equal text are one object: the second pair shares one of its two with the first.
+    (TWO_SETS.format("1", "1"), TWO_SETS.format("1", "2"), ["e: b: attribute frontend_attributes a: '1' and '2'"]),
+    (TWO_SETS.format("1", "2"), TWO_SETS.format("1", "1"), ["e: b: attribute frontend_attributes a: '2' and '1'"]),
+]
+
+EQUAL = [
+    FRAMES.format("a.py", 1) + ENTRY,
+    TWO_SETS.format("1", "1"),
+    CALLEES + "ENTRY e { p = f32[] parameter(0) ROOT c = f32[] conditional(p, p, p), branch_computations={f, g} }".replace("p = f32", "p = s32", 1),
+    "ENTRY e { p = f32[2] parameter(0) ROOT n = ((f32[2]), f32[2]) negate-start(p) }",
+    "ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) ROOT n = f32[] negate(p), control-predecessors={a} }",
+]
+
+
+@pytest.mark.parametrize("text", EQUAL)
+def test_equal_modules_do_not_differ(text):
+    assert list(differences(parse(text), parse("// another place\n" + text))) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        # Row numbers of the tables below the header mean nothing beyond them.
+        (FRAMES.format("a.py", 1) + ENTRY.lstrip(), FRAMES.format("a.py", 7) + ENTRY.lstrip()),
+        (BATCH_NORM.format("0.5"), BATCH_NORM.format("0.50")),
+        # NaN is not equal to itself.
+        (BATCH_NORM.format("nan"), BATCH_NORM.format("-nan")),
+    ],
+)
+def test_spellings_of_the_same_do_not_differ(first, second):
+    assert list(differences(parse(first), parse(second))) == []
+
+
+@pytest.mark.parametrize(("first", "second", "expected"), DIFFERENT)
+def test_a_difference_is_told(first, second, expected):
+    assert list(differences(parse(first), parse(second))) == expected
+
+
+def test_true_is_not_one():
+    first, second = Module("m"), Module("m")
+    first.attributes["x"], second.attributes["x"] = True, 1
+    assert list(differences(first, second)) == ["header x: True and 1"]

@@ -1,0 +1,161 @@
+"""Equality, hashes and parts of literals; limits of element types; texts that are JSON."""
+
+import json
+from random import Random
+
+import pytest
+
+from hlotool.shapes.dtype import ARRAY_TYPES, ELEMENT_TYPES
+from hlotool.shapes.json_text import json_error_offset
+from hlotool.shapes.literal import Literal, tuple_literal
+from hlotool.shapes.shape import array_shape, tuple_shape
+from hlotool.shapes.strings import escape, is_raw_dict, quote, raw_dict_end, unescape, unquote
+
+F32, S32 = array_shape("f32", (2,)), array_shape("s32", (2,))
+
+
+def test_literals_are_equal_when_shape_and_values_are():
+    assert Literal(F32, "{1, 2}") == Literal(F32, "{1, 2}")
+    assert Literal(F32, "{1, 2}") != Literal(S32, "{1, 2}")
+    assert Literal(F32, "{1, 2}") != Literal(F32, "{1, 3}")
+    assert Literal(F32, data=b"12345678") == Literal(F32, data=b"12345678")
+    assert Literal(F32, data=b"12345678") != Literal(F32, data=b"12345679")
+    assert Literal(F32, "{1, 2}") != "{1, 2}"
+    assert tuple_literal([Literal(F32, "{1, 2}")]) != tuple_literal([Literal(F32, "{1, 3}")])
+    assert tuple_literal(iter([Literal(F32, "{1, 2}")])) == tuple_literal([Literal(F32, "{1, 2}")])
+
+
+def test_equal_literals_have_equal_hashes_and_others_hardly_ever():
+    literals = [
+        Literal(F32, "{1, 2}"),
+        Literal(S32, "{1, 2}"),
+        Literal(F32, "{1, 3}"),
+        Literal(F32, data=b"12345678"),
+        Literal(F32, data=b"12345679"),
+        tuple_literal([Literal(F32, "{1, 2}")]),
+    ]
+    assert len({hash(literal) for literal in literals}) == len(literals)
+    assert hash(Literal(F32, "{1, 2}")) == hash(Literal(F32, "{1, 2}"))
+
+
+def test_arrays_are_kept():
+    literal, array = Literal(F32, "{1, 2}"), object()
+    assert literal.array is None
+    literal.cache_array(array)
+    assert literal.array is array
+
+
+def test_parts_of_tuples():
+    inner = tuple_literal([Literal(F32, "{1, 2}"), Literal(S32, "{...}")])
+    whole = tuple_literal([Literal(array_shape("s32"), "7"), inner, tuple_literal([])])
+    assert [leaf.text for leaf in whole.leaves()] == ["7", "{1, 2}", "{...}", ""]
+    assert whole.elided
+    assert not tuple_literal([Literal(F32, "{1, 2}")]).elided
+    assert whole.element_count == 5
+    assert Literal(array_shape("f32", (3, -1)), "{}").element_count == 0
+    assert whole.shape == tuple_shape([array_shape("s32"), tuple_shape([F32, S32]), tuple_shape([])])
+    assert repr(Literal(F32, "{1, 2}")) == "<literal f32[2]{0} {1, 2}>"
+
+
+def test_limits_of_integers():
+    limits = {name: (row.minimum, row.maximum) for name, row in ELEMENT_TYPES.items() if row.is_integral}
+    assert limits == {
+        **{f"s{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (1, 2, 4, 8, 16, 32, 64)},
+        **{f"u{bits}": (0, 2**bits - 1) for bits in (1, 2, 4, 8, 16, 32, 64)},
+    }
+
+
+def test_element_types():
+    floats = "f16 bf16 f32 f64 f8e5m2 f8e4m3 f8e4m3fn f8e4m3b11fnuz f8e3m4 f8e5m2fnuz f8e4m3fnuz f4e2m1fn f6e3m2fn f6e2m3fn f8e8m0fnu".split()
+    assert [name for name, row in ELEMENT_TYPES.items() if row.kind == "float"] == floats
+    others = {name: row.bits for name, row in ELEMENT_TYPES.items() if row.kind not in ("float", "signed", "unsigned")}
+    assert others == {"pred": 8, "c64": 64, "c128": 128, "token": 0, "opaque": 0}
+    assert ELEMENT_TYPES.keys() - ARRAY_TYPES == {"token", "opaque"}
+    for name in floats:
+        form, row = ELEMENT_TYPES[name].float_format, ELEMENT_TYPES[name]
+        assert form is not None
+        assert form.exponent_bits + form.mantissa_bits + form.signed == row.bits
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r"a\tb", "a\tb"),
+        (r"\a\b\f\n\r\t\v\\\?\'\"", "\a\b\f\n\r\t\v\\?'\""),
+        (r"\x41\X42", "AB"),
+        (r"\101\7", "A\7"),
+        (r"\303\251", "é"),
+        (r"\xff", "\udcff"),
+        (r"\u00e9\U0001F600", "é😀"),
+        ("plain", "plain"),
+    ],
+)
+def test_escapes(text, value):
+    assert unescape(text) == value
+    assert unquote(f'"{text}"') == value
+    assert unescape(escape(value)) == value
+    assert unquote(quote(value)) == value
+
+
+@pytest.mark.parametrize("text", [r"\400", r"\x100", r"\U00110000", r"\ud800", r"\udfff", r"\q", "\\é"])
+def test_bad_escapes(text):
+    with pytest.raises(ValueError, match="escape"):
+        unescape(text)
+
+
+def test_what_is_escaped():
+    assert escape("a'\"\\\n\r\t\x7f\0 ~") == r"a\'\"\\\n\r\t\177\000 ~"
+    assert escape("\udcff") == r"\377"
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [("{}", 2), ("{a{b}c}d", 7), ('{"}"}', 5), (r'{"\"}"}x', 7), ("{", -1), ('{"', -1), ('{"}', -1), ("{{}", -1)],
+)
+def test_ends_of_raw_dictionaries(text, end):
+    assert raw_dict_end(text, 0) == end
+    assert raw_dict_end("xy" + text, 2) == (end + 2 if end >= 0 else -1)
+    assert is_raw_dict(text) is (end == len(text))
+    assert not is_raw_dict("x" + text)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", 0),
+        (" 1 ", -1),
+        ("1 2", 2),
+        ("[]", -1),
+        ("[ ]", -1),
+        ("{}", -1),
+        ("[1,]", 3),
+        ("{,}", 1),
+        ('{"a"}', 4),
+        ('{"a" : 1 , "b":[{}]}', -1),
+        ('{"a":1 "b":2}', 7),
+        ("{1:2}", 1),
+        ("[1}", 2),
+        ("[1", 2),
+        ('{"a":', 5),
+        ('{"a":1,', 7),
+        ("[1]]", 3),
+        ("01", 1),
+        ("tru", 0),
+        ('"a\n"', 0),
+    ],
+)
+def test_where_a_text_stops_being_json(text, fault):
+    assert json_error_offset(text) == fault
+
+
+def test_json_is_what_the_standard_library_reads():
+    parts = ["{", "}", "[", "]", ",", ":", '"a"', "1", "-0.5e3", "true", "null", " "]
+    random = Random(1)
+    for _ in range(20_000):
+        text = "".join(random.choices(parts, k=random.randint(1, 7)))
+        try:
+            json.loads(text)
+            right = True
+        except ValueError:
+            right = False
+        assert (json_error_offset(text) == -1) is right, text

@@ -1,0 +1,25 @@
+"""The tool that takes code away: what no test misses is listed, and what one misses is not."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+MUTATE = Path(__file__).parent / "tools" / "mutate.py"
+
+
+def mutate(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, str(MUTATE), *arguments, "--jobs", "1"], capture_output=True, text=True, check=False)
+
+
+def test_what_no_test_misses_is_listed():
+    result = mutate("ir.names.is_legal_name", "ir.names.free_name", "--tests", "hlotool/ir/names.py")
+    assert result.returncode == 1
+    assert "no test reaches:\n  ir.names:" in result.stdout
+    assert "is_legal_name: `return name not in ELEMENT_TYPES" in result.stdout
+    assert "free_name: deleted `counters[name] = k`" in result.stdout
+
+
+def test_nothing_is_listed_where_tests_miss_everything():
+    result = mutate("ir.names.is_legal_name", "ir.names.free_name", "--tests", "tests/ir/test_names.py")
+    assert result.returncode == 0, result.stdout
+    assert " 0 reached by no test, 0 unnoticed" in result.stdout

@@ -1,0 +1,186 @@
+"""How a mutation is put in place in a running process: code is swapped, constants and facts of the op table are replaced.
+
+What is mutated, and how closely, stands in the table TARGETS.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from importlib import import_module
+from types import CodeType, FunctionType
+from typing import Any
+
+from code_mutations import Function, Mutation
+from reached import tree_of
+
+__all__ = ["RELATIONS", "CannotMutate", "Rebind", "Swap", "WithoutFact", "kind_of", "loaded_functions", "names_in"]
+
+TARGETS: dict[str, str] = {
+    "hlotool.analysis": "lines",
+    "hlotool.ir": "lines",
+    "hlotool.shapes": "lines",
+    "hlotool.interp.program": "lines",
+    "hlotool.interp.binding": "lines",
+    "hlotool.opdefs.traits": "lines",
+    "hlotool.opdefs": "checks",
+    "hlotool.verifier.rules": "checks",
+}
+"""What is taken away in which modules; the first that fits counts."""
+
+_ANNOTATIONS = vars(import_module("__future__"))["annotations"].compiler_flag
+
+
+def kind_of(module: str) -> str:
+    """How a module is mutated, "entry" when it is not."""
+    return next((kind for name, kind in TARGETS.items() if module == name or module.startswith(f"{name}.")), "entry")
+
+
+class CannotMutate(Exception):
+    """A mutation that leaves nothing that can be put in place."""
+
+
+class Swap:
+    """Gives the functions made of a definition the code of the mutated one."""
+
+    def __init__(self, mutation: Mutation, classes: list[str], function: Function, functions: dict[str, list[FunctionType]]) -> None:
+        self.mutation = mutation
+        self.classes = classes
+        self.function = function
+        self.functions = functions
+
+    def __call__(self) -> None:
+        names = names_in(self.function)
+        is_generator = _is_generator(self.function)
+        with self.mutation.applied():
+            code = self._compiled(is_generator=is_generator, has_cell=not names.isdisjoint({"super", "__class__"}))
+        by_place = {(inner.co_qualname, inner.co_firstlineno): inner for inner in nested_codes(code)}
+        swapped = 0
+        for function in self.functions.get(self.mutation.module, ()):
+            new = by_place.get((function.__code__.co_qualname, function.__code__.co_firstlineno))
+            if new is not None and len(new.co_freevars) == len(function.__code__.co_freevars):
+                function.__code__ = new
+                swapped += 1
+        if not swapped:
+            raise CannotMutate
+
+    def _compiled(self, *, is_generator: bool, has_cell: bool) -> CodeType:
+        """The code of the function alone, within its classes; a generator and a closure stay one whatever was deleted."""
+        keep = ast.parse("if False:\n    yield" if is_generator else "pass").body
+        body = self.function.body
+        cell = ast.parse("__class__" if has_cell else "pass").body
+        self.function.body = [*body, *keep, *cell]
+        node: ast.stmt = self.function
+        for name in reversed(self.classes):
+            node = ast.ClassDef(name, [], [], [node], [], lineno=1, col_offset=0)
+        try:
+            tree = ast.fix_missing_locations(ast.Module([node], []))
+            return compile(tree, "<mutated>", "exec", _ANNOTATIONS, dont_inherit=True)
+        finally:
+            self.function.body = body
+
+
+class Rebind:
+    """Makes the constants of a module anew, with one that is mutated, and puts those that differ in place of the old ones."""
+
+    def __init__(self, mutation: Mutation, tree: ast.Module) -> None:
+        self.mutation = mutation
+        self.tree = tree
+
+    def __call__(self) -> None:
+        with self.mutation.applied():
+            code = compile(ast.fix_missing_locations(self.tree), "<mutated>", "exec", dont_inherit=True)
+        rebind(self.mutation.module, code)
+        for module in [name for name in sorted(sys.modules) if kind_of(name) == "lines" and name != self.mutation.module]:
+            rebind(module, compile(tree_of(module), "<again>", "exec", dont_inherit=True))
+
+
+class WithoutFact:
+    """Takes a trait or a relation from an opcode, and makes anew what modules have made of them."""
+
+    def __init__(self, opcode: str, slot: str, value: object) -> None:
+        self.opcode = opcode
+        self.slot = slot
+        self.value = value
+
+    def __call__(self) -> None:
+        from hlotool.opdefs import base
+
+        definition = base.OPS[self.opcode]
+        reverse = vars(base).get(_REVERSED.get(self.slot, ""), {})
+        reverse.pop(getattr(definition, self.slot), None)
+        setattr(definition, self.slot, self.value)
+        for module in [name for name in sorted(sys.modules) if kind_of(name) == "lines"]:
+            rebind(module, compile(tree_of(module), "<again>", "exec", dont_inherit=True))
+
+
+RELATIONS = ("effect_if", "start_of", "done_of", "update_of", "gives", "operands_at")
+_REVERSED = {"start_of": "_STARTS", "done_of": "_DONES"}
+
+
+def rebind(module: str, code: CodeType) -> None:
+    """Runs a module's code once more, aside, and takes over the plain values that are different."""
+    old = vars(sys.modules[module])
+    new: dict[str, Any] = {"__name__": module, "__file__": old.get("__file__")}
+    exec(code, new)
+    for name, value in list(old.items()):
+        if name.startswith("__") or name not in new or not is_plain(value) or not is_plain(new[name]):
+            continue
+        if isinstance(value, dict):
+            for key in [key for key in value if key not in new[name]]:
+                del value[key]
+            changed = {key: element for key, element in new[name].items() if is_plain(element) and value[key] != element}
+            value.update(changed)
+        elif value != new[name]:
+            for other in [vars(known) for key, known in sys.modules.items() if key.startswith("hlotool")]:
+                for alias in [alias for alias, held in other.items() if held is value and (alias == name or other is old)]:
+                    if other is not old or alias == name:
+                        other[alias] = new[name]
+
+
+def is_plain(value: object) -> bool:
+    """Whether a constant is made of collections, texts and numbers, whose copies are as good."""
+    if isinstance(value, tuple | list | set | frozenset):
+        return all(map(is_plain, value))
+    return isinstance(value, str | int | float | bytes | dict | type(None)) or type(value).__name__ == "Pattern"
+
+
+def nested_codes(code: CodeType) -> Iterator[CodeType]:
+    """A code object and all that are defined in it."""
+    stack = [code]
+    while stack:
+        code = stack.pop()
+        yield code
+        stack += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+
+
+def loaded_functions() -> dict[str, list[FunctionType]]:
+    """The functions of hlotool by module, as they were defined."""
+    functions: dict[str, list[FunctionType]] = defaultdict(list)
+    # Frozen objects are not listed.
+    gc.unfreeze()
+    for thing in gc.get_objects():
+        if isinstance(thing, FunctionType) and (thing.__module__ or "").startswith("hlotool."):
+            functions[thing.__globals__["__name__"]].append(thing)
+    gc.freeze()
+    return functions
+
+
+def names_in(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} | {
+        part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)
+    }
+
+
+def _is_generator(function: Function) -> bool:
+    stack: list[ast.AST] = list(function.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(node, ast.FunctionDef | ast.Lambda):
+            stack += ast.iter_child_nodes(node)
+    return False

@@ -1,0 +1,88 @@
+"""A bounded part of the fuzzers and of the mutations, another one every day: `python tests/tools/daily.py --minutes 6`.
+
+Seeds are drawn by date. Every command is printed with its seed before it runs, so a finding is repeated by running that command again.
+Fuzzers run one after the other until the time is up, and mutations beside them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+FUZZERS: tuple[tuple[str, ...], ...] = (
+    ("fuzz.py", "--lines", "1500", "--bytes", "500", "--formats", "150"),
+    ("fuzz_verify.py", "--count", "4000"),
+    ("fuzz_ops.py", "--count", "4000", "--without-xla"),
+)
+"""Fuzzers, with as much to do as takes each of them less than a minute."""
+
+MUTATED = (
+    "ir.equal",
+    "ir.names",
+    "ir.walk",
+    "analysis.aliasing",
+    "analysis.async_chains",
+    "analysis.callgraph",
+    "analysis.collectives",
+    "analysis.sizes",
+    "analysis.transfers",
+    "analysis.users",
+    "shapes.literal",
+    "shapes.tiles",
+)
+"""Modules of which every mutation is noticed; a random part of them is tried."""
+
+NOTICING = ("tests/analysis", "tests/ir", "tests/shapes", "tests/verify", "tests/text/accept", "hlotool")
+"""The tests that may notice; all of them together take minutes."""
+
+
+def commands(seed: int) -> Iterator[list[str]]:
+    """What the fuzzers are to do, without end."""
+    for number in count():
+        name, *options = FUZZERS[number % len(FUZZERS)]
+        yield [sys.executable, str(HERE / name), *options, "--seed", str(seed + number)]
+
+
+def start(command: Sequence[str]) -> subprocess.Popen[str]:
+    print("$", *command, flush=True)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def finish(process: subprocess.Popen[str], name: str) -> bool:
+    """Shows what a command has printed when it found something, its last line otherwise."""
+    output, _ = process.communicate()
+    failed = process.returncode != 0
+    lines = output.strip().splitlines()
+    print(f"== {name}: {'FAILED' if failed else 'ok'}", *(lines if failed else lines[-1:]), sep="\n  ", flush=True)
+    return failed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=6, help="for all together")
+    parser.add_argument("--seed", type=int, default=int(datetime.now(UTC).strftime("%Y%m%d00")), help="the date without it")
+    options = parser.parse_args()
+    end = time.monotonic() + 60 * options.minutes
+    mutate = [sys.executable, str(HERE / "mutate.py"), *MUTATED, "--seed", str(options.seed), "--jobs", "1", "--seconds", "5"]
+    mutate += ["--tests", *NOTICING]
+    # Every mutation is drawn, in random order, until the time is up.
+    mutations = start([*mutate, "--sample", "1000000", "--minutes", str(0.9 * options.minutes)])
+    failed = False
+    for command in commands(options.seed):
+        if time.monotonic() > end - min(60, 20 * options.minutes):
+            break
+        failed |= finish(start(command), Path(command[1]).name)
+    failed |= finish(mutations, "mutate.py")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

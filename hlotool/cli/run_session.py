@@ -53,7 +53,7 @@ class Session:
         self.partitions: int = request.partitions
         self.devices: int = request.replicas * self.partitions
         if self.devices > 1 and (request.trace is not None or request.profile or request.check_nans):
-            raise click.UsageError("--trace, --profile and --check-nans watch one device, and not several")
+            raise click.UsageError("--trace, --profile and --check-nans can be used with one device only")
         self.handlers = _handlers(request.custom_calls)
         self.quiet: bool = request.quiet
         self.limit = self._memory_limit(request.max_memory)
@@ -81,7 +81,7 @@ class Session:
         try:
             return Tracer(re.compile(pattern), self._show_trace, keep=self.request.trace_out is not None)
         except re.error as error:
-            raise click.UsageError(f"--trace '{pattern}' is no regular expression: {error}") from None
+            raise click.UsageError(f"--trace '{pattern}' is not a regular expression: {error}") from None
 
     def _show_trace(self, row: TraceRow) -> None:
         if self.request.as_json:
@@ -141,11 +141,11 @@ class Session:
             raise HlotoolError(f"'{name}' holds {len(modules)} modules; run takes one at a time")
         (module,) = modules
         if self.request.verify and (errors := [d for d in hlotool.verify(module) if d.severity == "error"]):
-            complain(f"'{name}' is not valid HLO; --no-verify runs it all the same")
+            complain(f"'{name}' is not valid HLO; use --no-verify to run it anyway")
             raise EvaluationError(errors)
         if diagnostics := too_much_memory(module, self.limit):
             if self.request.max_memory is None:
-                complain("the limit is the memory of this machine; --max-memory SIZE sets another")
+                complain("the default limit is the memory of this machine; use --max-memory SIZE to change it")
             raise EvaluationError(diagnostics)
         return module
 
@@ -158,7 +158,7 @@ class Session:
             arguments.give(name, text)
         missing = arguments.missing()
         if missing and inputs is not None and self.request.seed is None:
-            raise HlotoolError(f"'{inputs}' has no value for parameter '{missing[0]}'; give it with --input, or --seed N for random values")
+            raise HlotoolError(f"'{inputs}' has no value for parameter '{missing[0]}'; add it with --input, or use --seed N for random values")
         if missing and not self.quiet:
             more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
             complain(f"random values (seed {self.seed}) for {', '.join(missing[:8])}{more}")
@@ -166,7 +166,7 @@ class Session:
             for name, domain in assumed[:_MOST_ASSUMPTIONS]:
                 complain(f"  {name}: {domain.text}")
             if len(assumed) > _MOST_ASSUMPTIONS:
-                complain(f"  and so on for {len(assumed) - _MOST_ASSUMPTIONS} more")
+                complain(f"  and {len(assumed) - _MOST_ASSUMPTIONS} more")
         return [arguments.values_or_random(self.seed + device) for device in range(self.devices)]
 
     def _observers(self, module: Any) -> list[Observer]:

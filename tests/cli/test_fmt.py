@@ -61,7 +61,7 @@ def test_formatted_files_are_not_touched(cli, neat):
     before = neat.stat()
     result = cli("fmt", neat)
     after = neat.stat()
-    assert (result.exit_code, result.stderr) == (0, "hlotool: 1 file formatted already\n")
+    assert (result.exit_code, result.stderr) == (0, "hlotool: 1 file already formatted\n")
     assert (after.st_mtime_ns, after.st_ino, after.st_ctime_ns) == (before.st_mtime_ns, before.st_ino, before.st_ctime_ns)
 
 
@@ -72,7 +72,7 @@ def test_a_file_given_twice(cli, messy):
 
 
 def test_verbose_names_what_is_left(cli, neat, messy):
-    assert f"'{neat}' is formatted already" in cli("fmt", "-v", neat, messy).stderr
+    assert f"'{neat}' is already formatted" in cli("fmt", "-v", neat, messy).stderr
 
 
 @pytest.mark.parametrize("flag", ["-q", "-qq"])
@@ -126,7 +126,7 @@ def test_several_modules_stay_apart(cli, tmp_path):
 def test_check(cli, messy, neat):
     result = cli("fmt", "--check", messy, neat)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == f"hlotool: would reformat '{messy}'\nhlotool: 1 file would be reformatted, 1 file formatted already\n"
+    assert result.stderr == f"hlotool: would reformat '{messy}'\nhlotool: 1 file would be reformatted, 1 file already formatted\n"
     assert messy.read_text() == MESSY
 
 
@@ -169,7 +169,7 @@ def test_color_of_diffs(cli, messy, arguments, colored):
 def test_an_error_beats_a_finding(cli, messy, bad, neat):
     result = cli("fmt", "--check", bad, messy, neat)
     assert result.exit_code == 2
-    assert "1 file would be reformatted, 1 file formatted already, 1 file failed" in result.stderr
+    assert "1 file would be reformatted, 1 file already formatted, 1 file failed" in result.stderr
 
 
 # ---- standard input and output ----------------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ def test_logs_keep_their_prefixes(cli, tmp_path):
     path.write_text(text)
     result = cli("fmt", path)
     assert result.exit_code == 2
-    assert "prefixes of a log" in result.stderr
+    assert "log prefixes" in result.stderr
     assert path.read_text() == text
     assert "negate(a)" in cli("fmt", "--stdout", path).stdout
 
@@ -338,7 +338,7 @@ def test_files_of_others_stay_theirs(cli, messy, foreign, monkeypatch):
     assert messy.read_text() == MESSY
     assert names(messy.parent) == ["messy.hlo"]
     assert result.exit_code == 2
-    assert "it belongs to somebody else" in result.stderr
+    assert "it belongs to another user" in result.stderr
 
 
 def test_a_folder_that_cannot_be_written(cli, messy, monkeypatch):

@@ -182,27 +182,27 @@ def test_layers():
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ('[lint]\nselct = ["T"]', "unknown key 'selct' in [lint]; did you mean 'select'?"),
         ('[lint]\nselect = ["T999"]', "no rule is called 'T999'"),
-        ('[lint]\nselect = "T"', "'select' is a list of strings"),
+        ('[lint]\nselect = "T"', "'select' must be a list of strings"),
         ('[lint]\npreset = "strickt"', "unknown preset 'strickt'; did you mean 'strict'?"),
         ('[lint]\ntarget = "tpuu"', "unknown target 'tpuu'; did you mean 'tpu'?"),
-        ("[lint]\ndevices = true", "'devices' is a number"),
-        ('layout-sensitive = "yes"', "'layout-sensitive' is auto, true or false"),
+        ("[lint]\ndevices = true", "'devices' must be a number"),
+        ('layout-sensitive = "yes"', "'layout-sensitive' must be auto, true or false"),
         ('[lint.severity]\nT003 = "fatal"', "unknown severity 'fatal'"),
         ('[lint.severity]\nresult-shap = "error"', "no rule is called 'result-shap'; did you mean 'result-shape'?"),
-        ('[lint.per-file-ignores]\n"*" = "T"', "'per-file-ignores' is a table of patterns"),
+        ('[lint.per-file-ignores]\n"*" = "T"', "'per-file-ignores' must be a table of patterns"),
         ('[lint.per-file-ignores]\n"*" = ["T9"]', "no rule is called 'T9'"),
         ("[lnt]\n", "unknown table [lnt]; did you mean 'lint'?"),
     ],
 )
-def test_settings_that_nobody_understands(cli, tmp_path, good, settings, said):
+def test_unknown_settings(cli, tmp_path, good, settings, message):
     (tmp_path / "hlotool.toml").write_text(settings)
     result = cli("verify", good)
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert message in result.stderr
     assert "hlotool.toml" in result.stderr
 
 

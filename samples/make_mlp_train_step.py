@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 BATCH, INPUTS, HIDDEN, CLASSES = 8, 16, 32, 10
 RATE, MOMENTUM = 0.1, 0.9
 
-COMMENT = """// One training step of a two-layer perceptron, as JAX lowers it: forward pass, softmax cross-entropy, gradients, and gradient descent with momentum.
+COMMENT = """// One training step of a two-layer perceptron, as JAX lowers it: softmax cross-entropy, gradients, and gradient descent with momentum.
 // make_mlp_train_step.py generates it, and mlp_train_step.npz with the inputs and JAX's results.
 //
 //   hlotool run samples/mlp_train_step.hlo --inputs samples/mlp_train_step.npz

@@ -152,7 +152,7 @@ class Report:
             kinds = ", ".join(_count_of(self.severities[s], s) for s in _SEVERITIES if self.severities[s])
             parts.append(f"{kinds} in {_count_of(self.files_with_findings, 'file')}")
         elif self.files:
-            parts.append("nothing found")
+            parts.append("no findings")
         if self.left_out:
             parts.append(f"{self.left_out} more not shown (--max-findings)")
         if self.outcome.unreadable:

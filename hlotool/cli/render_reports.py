@@ -115,7 +115,7 @@ def markdown(findings: Iterable[Finding], style: Style) -> Iterator[str]:
         hint = f"<br>{_cell(d.hint)}" if d.hint else ""
         yield f"| {_cell(f'{d.filename}:{d.line}:{d.column}')} | {d.severity} | {d.code} {d.name} | {_cell(d.message)}{hint} |\n"
     if is_first:
-        yield "Nothing found.\n"
+        yield "No findings.\n"
 
 
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_{}[]|#~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})

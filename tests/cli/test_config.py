@@ -12,7 +12,7 @@ WIDTH = "[fmt]\nwidth = 60\n"
 
 @pytest.fixture(autouse=True)
 def fresh():
-    """Settings are read once a process."""
+    """Settings are cached for the process."""
     forget_settings()
 
 
@@ -40,7 +40,7 @@ def test_the_nearest_file_counts(cli, tmp_path, module, name, folder):
     (tmp_path / "hlotool.toml").write_text("[fmt]\nwidth = 200\n")
     (tmp_path / folder / name).write_text(WIDTH)
     if (folder, name) == (".", ".hlotool.toml"):
-        # Beside each other the visible one wins.
+        # In the same folder, the visible file wins.
         assert not is_wrapped(cli, module)
     else:
         assert is_wrapped(cli, module)
@@ -51,7 +51,7 @@ def test_pyproject(cli, tmp_path, module):
     assert is_wrapped(cli, module)
 
 
-def test_a_pyproject_of_somebody_else_is_passed_over(cli, tmp_path, module):
+def test_a_pyproject_without_the_table_is_ignored(cli, tmp_path, module):
     (tmp_path / "pyproject.toml").write_text("[tool.hlotool.fmt]\nwidth = 60\n")
     (tmp_path / "a" / "pyproject.toml").write_text("this is [[ no TOML")
     assert is_wrapped(cli, module)

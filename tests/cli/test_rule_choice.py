@@ -1,4 +1,4 @@
-"""Which rules run: options, presets and settings, one over the other."""
+"""Selecting rules: options override settings, which override presets."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ WRONG = "ENTRY e {\n  p = f32[4] parameter(0)\n  a = f32[5] negate(p)\n  ROOT b 
 
 @pytest.fixture
 def codes(cli, tmp_path):
-    """The codes found in a text with these options, and settings if given."""
+    """A function from a text, options and settings to the codes that are reported."""
 
     def run(*options: str, text: str = WRONG, settings: str = "", name: str = "m.hlo") -> list[str]:
-        # A folder for each, since a process reads the settings of a folder once.
+        # A new folder for each, since settings are cached by folder.
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         (folder / name).parent.mkdir(parents=True)
         (folder / "hlotool.toml").write_text(settings)
@@ -65,7 +65,7 @@ def test_when_to_fail(cli, bad, options, code):
     assert cli("verify", *options, bad).exit_code == code
 
 
-def test_exit_zero_hides_no_trouble(cli, tmp_path):
+def test_exit_zero_keeps_errors(cli, tmp_path):
     assert cli("verify", "--exit-zero", tmp_path / "missing.hlo").exit_code == 2
 
 
@@ -83,7 +83,7 @@ ENTRY e {
 
 
 def test_limits(codes):
-    """A034 and A035 find something only under a limit, which options and settings can give."""
+    """A034 and A035 are reported only with a limit, from options or settings."""
     assert codes("--select", "A034,A035", text=SCHEDULED) == []
     assert codes("--select", "A034,A035", "--in-flight-limit", "1", text=SCHEDULED) == ["A034"]
     assert codes("--select", "A034,A035", "--in-flight-limit", "2", text=SCHEDULED) == []
@@ -95,7 +95,7 @@ def test_limits(codes):
 
 
 @pytest.mark.parametrize("size", ["much", "0", "-1", "1e999", "nan"])
-def test_sizes_that_are_none(cli, good, size):
+def test_invalid_sizes(cli, good, size):
     result = cli("verify", "--memory-budget", size, good)
     assert result.exit_code == 2
     assert "is not a size such as 500M or 2GiB" in result.stderr
@@ -119,7 +119,7 @@ ENTRY e {
 
 
 def test_stage(codes):
-    """After optimization layouts are compared; a schedule is taken for a sign of that."""
+    """Layouts are compared after optimization; scheduled modules are taken for optimized ones."""
     scheduled = STAGED.replace("HloModule m,", "HloModule m, is_scheduled=true,")
     layouts = ("--select", "L")
     assert codes(*layouts, text=STAGED) == []

@@ -441,8 +441,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "R003": ("unknown-constant", "error", "A constant whose value the text leaves out, as {...}, is needed for the run."),
     "R004": ("evaluation-failed", "error", "An instruction cannot be computed on the values that it meets."),
     "R005": ("run-limit", "error", "The run would take more steps, memory or time than it was allowed."),
-    "R006": ("nonfinite-result", "error", ("An instruction makes a NaN or an infinity of finite operands, and `hlotool run --check-nans` was asked "
-        "to stop there.")),
+    "R006": ("nonfinite-result", "error", ("An instruction computes a NaN or an infinity from finite operands, and `hlotool run --check-nans` "
+        "was asked to stop there.")),
     "R007": ("devices-out-of-step", "error", "Devices wait for each other forever, or one runs a collective more often than another."),
     "W001": ("dead-instruction", "warning", "Instruction without users, not ROOT, no side effect, not a parameter."),
     "W002": ("unused-parameter", "on-demand", "Parameter without users (ENTRY: info only, the signature is fixed)."),

@@ -43,7 +43,7 @@ _MOST_ASSUMPTIONS = 20
 
 
 class Session:
-    """Everything that one command line asks for."""
+    """A run as one command line asks for it."""
 
     def __init__(self, request: RunRequest, outcome: Outcome) -> None:
         self.request = request
@@ -96,7 +96,7 @@ class Session:
         try:
             self._run(name, text)
         except (ParseError, EvaluationError) as error:
-            # A number that --check-nans has found is a finding, and no bad input.
+            # A NaN or an infinity that --check-nans reports is a finding, not bad input.
             diagnostics = error.diagnostics
             self.outcome.at_least(1 if all(d.code == "R006" for d in diagnostics) else error.exit_code)
             source = self.sources.get(diagnostics[0].filename, Source(""))
@@ -113,7 +113,7 @@ class Session:
         try:
             value = self._evaluate(module, values, self._observers(module))
         except EvaluationError:
-            # The profile and the trace until then may tell why.
+            # The profile and the trace up to the error may explain it.
             self._show_profile(module)
             self._write_trace()
             raise
@@ -130,7 +130,7 @@ class Session:
             self.outcome.at_least(1)
 
     def _result_shape(self, module: Any) -> Any:
-        """The shape of what is shown: of several devices a tuple, replica by replica."""
+        """The shape of the results: for several devices a tuple, replica by replica."""
         shape = module.entry.root.shape
         return shape if self.devices == 1 else tuple_shape([shape] * self.devices)
 
@@ -150,7 +150,7 @@ class Session:
         return module
 
     def _values(self, module: Any) -> list[Any]:
-        """The values of all parameters for each device; what is made up, and why so, is said on standard error."""
+        """The values of all parameters for each device. Random values are reported on standard error, with the reasons for their ranges."""
         arguments, inputs = files.Arguments(module), self.request.inputs
         if inputs is not None:
             arguments.give_all(files.read_npz(inputs), inputs)
@@ -227,7 +227,7 @@ class Session:
                 write_out(line + "\n")
 
     def _json(self, module: Any, value: Any, comparisons: dict[str, list[Comparison]]) -> str:
-        """The results; an object with everything that was asked for if it was more."""
+        """The results, or an object with results, comparisons, trace and profile if any of these is requested."""
         outputs = report.as_json(value, self._result_shape(module))
         more: dict[str, Any] = {}
         if comparisons:
@@ -240,21 +240,21 @@ class Session:
 
 
 def _handlers(texts: tuple[str, ...]) -> dict[str, Any]:
-    """The functions for custom-calls, by target; a usage error when one is not of the form that is asked for."""
+    """The functions for custom calls, by target; raises UsageError if an option is not of the form TARGET=MODULE:FUNCTION."""
     handlers = {}
     for text in texts:
-        # Targets may hold anything, functions have names.
+        # Targets may contain "=", names of functions do not.
         target, equals, place = text.rpartition("=")
         if not equals or not target:
             raise click.UsageError(f"--custom-call '{text}' is not of the form TARGET=MODULE:FUNCTION")
-        # As for `python -m`, modules beside the user come first.
+        # Modules in the working directory come first, as with `python -m`.
         sys.path.insert(0, str(Path.cwd()))
         handlers[target] = load_handler(place)
     return handlers
 
 
 def _peak_memory() -> int | None:
-    """The most bytes that this process has had in memory, None on systems that do not say."""
+    """The peak memory of this process in bytes; None on Windows, which does not report it."""
     if sys.platform == "win32":
         return None
     used = import_module("resource").getrusage(import_module("resource").RUSAGE_SELF).ru_maxrss

@@ -123,7 +123,7 @@ def test_an_incomplete_archive_needs_a_seed(cli, sum_file, tmp_path):
     np.savez(path, left=np.zeros((2, 2)))
     result = cli("run", sum_file, "--inputs", path)
     assert result.exit_code == 2
-    assert result.stderr == f"hlotool: '{path}' has no value for parameter 'right.1'; give it with --input, or --seed N for random values\n"
+    assert result.stderr == f"hlotool: '{path}' has no value for parameter 'right.1'; add it with --input, or use --seed N for random values\n"
     assert cli("run", sum_file, "--inputs", path, "--seed", "3").exit_code == 0
 
 

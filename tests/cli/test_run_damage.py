@@ -111,7 +111,7 @@ def test_shapes_larger_than_memory(refused):
 
 
 def test_timeouts_that_are_not_numbers(refused):
-    assert "NaN is not in any range" in refused(NEGATE, "--timeout", "nan")
+    assert "NaN is not allowed" in refused(NEGATE, "--timeout", "nan")
     assert "is not in the range" in refused(NEGATE, "--timeout", "-1")
 
 

@@ -1,4 +1,4 @@
-"""What may be set: the options of files, rules and style under the keys of settings files."""
+"""The keys of settings files: options that choose files and rules, modes, and style."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from hlotool.workspace.presets import PRESETS
 __all__ = ["FILE_OPTIONS", "KEYS", "MODES", "RULE_OPTIONS", "key_of"]
 
 FILE_OPTIONS: Mapping[str, Option] = {
-    "include": Option((), "Take the files of folders that match, instead of *.hlo and HLO dumps.", "list"),
-    "exclude": Option((), "Leave out files and folders of folders that match.", "list"),
-    "respect_gitignore": Option(True, "Leave out what git ignores; the default."),
+    "include": Option((), "Files to take from folders, instead of *.hlo and HLO dumps.", "list"),
+    "exclude": Option((), "Files and folders in folders to skip.", "list"),
+    "respect_gitignore": Option(True, "Skip files that git ignores (default)."),
 }
-"""Which files a folder stands for."""
+"""The options that choose files in folders."""
 
 RULE_OPTIONS: Mapping[str, Option] = {
-    "select": Option((), "Report these only.", "list"),
-    "extend_select": Option((), "Report these, too.", "list"),
-    "ignore": Option((), "Do not report these.", "list"),
-    "preset": Option("default", "A selection with modes, for what is verified most.", choices=tuple(PRESETS)),
+    "select": Option((), "Report only these rules.", "list"),
+    "extend_select": Option((), "Also report these rules.", "list"),
+    "ignore": Option((), "Do not report these rules.", "list"),
+    "preset": Option("default", "Predefined selection of rules and modes; default: default.", choices=tuple(PRESETS)),
 }
-"""Which rules are reported."""
+"""The options that select rules."""
 
 MODES: Mapping[str, Option] = options_of(VerifyModes)
-"""What rules assume; like presets, modes may stand in [lint] or above all tables."""
+"""The modes of a verification. Like the preset, they can be in [lint] or before all tables."""
 
 _TABLES: Mapping[str, Option] = {
-    "severity": Option({}, "Other severities than the rules' own.", "severities", choices=("error", "warning", "info")),
-    "per_file_ignores": Option({}, "Do not report these in files that match.", "patterns"),
+    "severity": Option({}, "Severities to use instead of the rules' own.", "severities", choices=("error", "warning", "info")),
+    "per_file_ignores": Option({}, "Rules to ignore in files that match a pattern.", "patterns"),
 }
 
 
 def key_of(name: str) -> str:
-    """How settings spell an option.
+    """The key of an option in settings files.
 
     >>> key_of("layout_sensitive")
     'layout-sensitive'
@@ -53,4 +53,4 @@ KEYS: Mapping[str, Mapping[str, Option]] = {
     "fmt": _by_key(options_of(FormatStyle)),
     "lint": _by_key(RULE_OPTIONS, _TABLES, MODES),
 }
-"""By table, then by key; the table without a name is the file itself."""
+"""Options by table and key; the table `""` holds the keys before all tables."""

@@ -272,11 +272,13 @@ def _check_aliases(
         require(known, codes[0], at, f"operand {pair.number} is out of range for {count(len(operands), 'operand')}")
         output, operand = subshape(result, pair.output_index), subshape(operands[pair.number], pair.index)
         if output is None or operand is None:
-            raise Violation(codes[0], at, f"the {_side(output)} shape has no index {_text(pair.output_index if output is None else pair.index)}")
+            index = pair.output_index if output is None else pair.index
+            raise Violation(codes[0], at, f"the {_side(output)} shape has no index {_text(index)}")
         if converts:
             output, operand = bare(output), bare(operand)
         fits = same_order(output, operand, modes)
-        message = f"output {_text(pair.output_index)} is {output.text_without_layout}, but its alias in operand {pair.number} is {operand.text_without_layout}"
+        texts = output.text_without_layout, operand.text_without_layout
+        message = f"output {_text(pair.output_index)} is {texts[0]}, but its alias in operand {pair.number} is {texts[1]}"
         require(fits, codes[1], "output_to_operand_aliasing", message)
 
 

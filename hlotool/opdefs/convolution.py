@@ -9,6 +9,7 @@ from hlotool.opdefs.base import op, require
 from hlotool.opdefs.inference import (
     Bound,
     bounds,
+    count,
     higher_precision,
     made_array,
     require_arrays,

@@ -140,7 +140,7 @@ def _interleaved(rank: int, window_dims: Dims, window: Sequence[Bound], batch: S
 
 def _check_scatter(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     odd = len(operands) % 2 == 1
-    require(odd, "S013", "operands", f"'scatter' takes n operands, the indices and n updates, got an even number: {len(operands)}")
+    require(odd, "S013", "operands", f"'scatter' takes n operands, the indices and n updates, got {len(operands)}")
 
 
 def _check_updates(at: str, update: Shape, limits: Sequence[int], indices: Sequence[Bound], window_dims: Dims, index_vector_dim: int) -> None:

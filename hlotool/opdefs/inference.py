@@ -290,7 +290,7 @@ def require_valid_array(array: Shape, at: str, opcode: str) -> None:
     """Refuses sizes and layouts that make no sense, which the text format itself refuses in tuples only."""
     _require_countable(array.element_type, array.dimensions, at, opcode)
     valid = array.layout is None or is_valid_layout(array.layout, array.dimensions)
-    require(valid, "L003", at, f"the layout of {array.text} in '{opcode}' does not fit its dimensions")
+    require(valid, "L003", at, f"the layout of {array.text} in '{opcode}' is not valid")
 
 
 def _require_countable(element_type: str, sizes: Iterable[int], at: str, opcode: str) -> None:

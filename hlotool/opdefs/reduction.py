@@ -54,7 +54,7 @@ def _types_of_reducer(operands: tuple[Shape, ...], computation: ProgramShape, co
 
 def _even_operands(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     if len(operands) % 2:
-        raise Violation("S013", "operands", f"each input needs an init value, got an odd number of operands: {len(operands)}")
+        raise Violation("S013", "operands", f"each input needs an init value, got {count(len(operands), 'operand')}")
 
 
 def _verify_reduce(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -294,7 +294,7 @@ def _stacked(element: Shape, dimension: int, steps: int) -> Shape:
     if array.layout is None or element is not array:
         return stacked
     valid = is_valid_layout(array.layout, array.dimensions)
-    require(valid, "L003", "to_apply", f"the layout of output {array.text} of 'scan' does not fit its dimensions")
+    require(valid, "L003", "to_apply", f"the layout of output {array.text} of 'scan' is not valid")
     order: list[int] = [] if dimension < array.rank else [dimension]
     for k in array.layout.minor_to_major:
         order.append(k + (k >= dimension))

@@ -105,9 +105,9 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @click.option("--against", metavar="FILE", type=click.Path(), help="Compare the results with those of another module for the same arguments.")
 @click.option("--rtol", type=_TOLERANCE, metavar="X", help="Relative tolerance of floats.")
 @click.option("--atol", type=_TOLERANCE, metavar="X", help="Absolute tolerance of floats.")
-@click.option("--trace", metavar="REGEX", help="Show shape and range of what instructions or computations of such a name make.")
+@click.option("--trace", metavar="REGEX", help="Show shape and range of the values of instructions or computations with such a name.")
 @click.option("--trace-out", metavar="FILE", type=click.Path(), help="Write the traced arrays to FILE as .npz.")
-@click.option("--check-nans", is_flag=True, help="Stop at the first instruction that makes a NaN or an infinity.")
+@click.option("--check-nans", is_flag=True, help="Stop at the first instruction that computes a NaN or an infinity.")
 @click.option("--profile", is_flag=True, help="Show where the time goes, by opcode and instruction, and the peak memory.")
 @click.option("--elided", type=_MODES, help="Values for constants written {...}, which are errors otherwise.")
 @click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="Give up when a loop takes more than N iterations.")
@@ -117,7 +117,9 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @click.option("--json", "as_json", is_flag=True, help="Show results as JSON.")
 @click.option("--replicas", type=click.IntRange(min=1), default=1, metavar="N", help="Run on N replicas.")
 @click.option("--partitions", type=click.IntRange(min=1), default=1, metavar="N", help="Run on N partitions of each replica.")
-@click.option("--custom-call", "custom_calls", multiple=True, metavar="TARGET=MODULE:FUNCTION", help="Who computes a custom-call's target.")
+@click.option(
+    "--custom-call", "custom_calls", multiple=True, metavar="TARGET=MODULE:FUNCTION", help="The function that computes a custom-call's target."
+)
 @color_option
 @click.option("-q", "--quiet", is_flag=True, help="Show no results and no remarks; errors and findings only.")
 @stdin_filename_option

@@ -1,6 +1,7 @@
-"""Ends the process when a run goes on long after its time.
+"""Ends the process if a run exceeds its time by far.
 
-The evaluator asks for the time between instructions, and one instruction may take hours in NumPy, which neither signals nor other threads can stop.
+Executors check the time between instructions only, and one instruction may take hours in NumPy, which neither signals nor other threads
+can interrupt.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from hlotool.cli.output import complain
 
 __all__ = ["Deadline"]
 
-# What the evaluator needs at most between instructions to find out by itself, and say where it was.
+# The time that an executor has to notice by itself, and to tell the instruction.
 _GRACE = 1.0
-# Timers cannot wait longer.
+# The limit of timers.
 _LONGEST = threading.TIMEOUT_MAX / 2
 
 
 class Deadline:
-    """A context that must be left within so many seconds; None for any time."""
+    """A context that must be left within a number of seconds; None for no limit."""
 
     def __init__(self, seconds: float | None) -> None:
         self.seconds = seconds

@@ -1,7 +1,4 @@
-"""A line on the terminal that says where a long run stands.
-
-Shown to people only, and gone when the run ends.
-"""
+"""A line on the terminal that shows the progress of a long run, and is removed when the run ends."""
 
 from __future__ import annotations
 
@@ -22,12 +19,12 @@ _WIDTH = 78
 
 
 def is_wanted(*, quiet: bool) -> bool:
-    """Whether somebody looks at a terminal."""
+    """Whether standard error is a terminal, and progress is not switched off."""
     return not quiet and sys.stderr is not None and sys.stderr.isatty()
 
 
 class RunProgress(Observer):
-    """Shows the outermost instruction that is being computed, the round of its loop, and the innermost one."""
+    """Shows the outermost instruction that is being computed, the iteration of its loop, and the innermost one."""
 
     def __init__(self) -> None:
         self.started = time.monotonic()
@@ -47,14 +44,14 @@ class RunProgress(Observer):
         self.done += 1
 
     def line(self, where: Whereabouts, now: float) -> str:
-        """For example: 12 s  3,456 instructions  while.5 round 17  dot.3."""
+        """For example: 12 s  3,456 instructions  while.5 iteration 17  dot.3."""
         names = []
         for frame in (where.frames[0], where.frames[-1]) if len(where.frames) > 1 else where.frames:
-            names.append(frame.instruction.name + ("" if frame.round is None else f" round {frame.round}"))
+            names.append(frame.instruction.name + ("" if frame.iteration is None else f" iteration {frame.iteration}"))
         return f"{now - self.started:.0f} s  {self.done:,} instructions  {'  '.join(names)}"
 
     def clear(self) -> None:
-        """Takes the line away."""
+        """Removes the line."""
         if self.is_shown:
             self.is_shown = False
             sys.stderr.write(_CLEAR)

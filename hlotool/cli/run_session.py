@@ -1,4 +1,4 @@
-"""One run of `hlotool run`: checks, arguments, the run itself under watch, and what is said of it.
+"""One run of `hlotool run`: checks, arguments, the run with its observers, and its output.
 
 Imports the interpreter, and NumPy with it; so the command imports this module only when it runs something.
 """
@@ -96,7 +96,7 @@ class Session:
         try:
             self._run(name, text)
         except (ParseError, EvaluationError) as error:
-            # What a tool was asked to find is a finding, and no bad input.
+            # A number that --check-nans has found is a finding, and no bad input.
             diagnostics = error.diagnostics
             self.outcome.at_least(1 if all(d.code == "R006" for d in diagnostics) else error.exit_code)
             source = self.sources.get(diagnostics[0].filename, Source(""))
@@ -113,7 +113,7 @@ class Session:
         try:
             value = self._evaluate(module, values, self._observers(module))
         except EvaluationError:
-            # What was seen until then may say why.
+            # The profile and the trace until then may tell why.
             self._show_profile(module)
             self._write_trace()
             raise
@@ -175,7 +175,13 @@ class Session:
 
     def _evaluate(self, module: Any, values: Any, observers: list[Observer]) -> Any:
         request = self.request
-        options = hlotool.RunOptions(request.elided, self.seed, request.max_iterations, request.timeout, custom_calls=self.handlers)
+        options = hlotool.RunOptions(
+            elided_fill=request.elided,
+            seed=self.seed,
+            max_iterations=request.max_iterations,
+            timeout_seconds=request.timeout,
+            custom_calls=self.handlers,
+        )
         progress = RunProgress() if self.devices == 1 and is_wanted(quiet=self.quiet) else None
         started = time.perf_counter()
         try:
@@ -191,7 +197,7 @@ class Session:
     def _compared(self, shape: Any, value: Any, expected: list[tuple[str, Any]]) -> list[Comparison]:
         return compare_values(shape, value, expected, self.request.rtol, self.request.atol)
 
-    # ---- what is said of it -------------------------------------------------------------------------------------------
+    # ---- the output ---------------------------------------------------------------------------------------------------
 
     def _write(self, value: Any, shape: Any) -> None:
         if self.request.output is not None:

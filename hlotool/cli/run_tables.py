@@ -1,7 +1,4 @@
-"""What the tools of `hlotool run` have found, as lines for people and as JSON.
-
-It measures and compares nothing.
-"""
+"""Comparisons, profiles and traces of `hlotool run`, as lines for people and as JSON."""
 
 from __future__ import annotations
 
@@ -96,7 +93,7 @@ def trace_json(row: TraceRow) -> dict[str, Any]:
     """The same as an object."""
     s = row.statistics
     numbers = {"min": s.least, "max": s.greatest, "mean": s.mean, "nan": s.nans, "inf": s.infinities}
-    return {"name": row.name, "computation": row.computation, "rounds": list(row.rounds), "type": row.type, **numbers}
+    return {"name": row.name, "computation": row.computation, "iterations": list(row.iterations), "type": row.type, **numbers}
 
 
 # ---- profile ----------------------------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ NumPy and ml_dtypes are imported from this floor upwards and by nothing below.
 from __future__ import annotations
 
 from hlotool.interp.custom_calls import CustomCall
-from hlotool.interp.evaluator import evaluate, evaluate_replicas
+from hlotool.interp.evaluator import compute, evaluate, evaluate_replicas
 from hlotool.interp.options import RunOptions
 from hlotool.interp.queues import HostQueues
 from hlotool.interp.values import Token
 
-__all__ = ["CustomCall", "HostQueues", "RunOptions", "Token", "evaluate", "evaluate_replicas"]
+__all__ = ["CustomCall", "HostQueues", "RunOptions", "Token", "compute", "evaluate", "evaluate_replicas"]

@@ -1,7 +1,7 @@
-"""Memory that is used again instead of being given back.
+"""Keeping freed memory in the process for reuse.
 
-Arrays of some megabytes come from the operating system, each page of them cleared on first use; a run makes and drops thousands of such
-arrays and would spend more time on that than on arithmetic.
+Large arrays come straight from the operating system, which clears each page on first use. A run allocates and frees thousands of them,
+and would spend more time on this than on arithmetic.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _NEVER = -1
 
 
 def keep_freed_memory() -> bool:
-    """Asks the C library to keep what this process frees for what it allocates next; whether it knows how to.
+    """Makes the C library keep freed memory for later allocations; returns whether it can, as glibc does.
 
-    It does so for the whole process, so only a command should ask, not a library that somebody imports. Known to glibc.
+    The setting is one of the whole process, so a command may call this, but not a library.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -1,7 +1,4 @@
-"""Arrays as bit patterns and back, in the width of their element type.
-
-Knows how types lie in memory and nothing of what operations mean.
-"""
+"""Conversions between arrays and bit patterns in the width of their element type."""
 
 from __future__ import annotations
 
@@ -42,9 +39,10 @@ def from_patterns(bits: Array, number: NumberType) -> Array:
 
 
 def total_order_keys(array: Array) -> Array:
-    """Integers that compare as floats do in total order: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN; other types are their own.
+    """Integers that compare as floats do in total order, -NaN < -inf < ... < -0 < +0 < ... < inf < NaN; values of other types are
+    their own keys.
 
-    The one NaN of types without a negative zero has the sign bit, and is below all numbers.
+    Types without a negative zero have one NaN, whose sign bit is set; it is below all numbers.
     """
     number = number_type(array)
     if number.element.float_format is None:
@@ -56,20 +54,20 @@ def total_order_keys(array: Array) -> Array:
     if number.bits < 8:
         top = np.int8(1 << (number.bits - 1))
         signed = (signed ^ top) - top
-    # Of negative numbers the larger magnitude is the smaller number.
+    # A negative number is the smaller, the larger its magnitude is.
     magnitude = signed.dtype.type((1 << (number.bits - 1)) - 1)
     keys = np.asarray(signed ^ ((signed >> signed.dtype.type(8 * signed.itemsize - 1)) & magnitude))
     if number.element.float_format.nonfinite != "fnuz":
         return keys
-    # Its bits are those of -0 elsewhere, and no number of this width is below all others.
+    # The NaN has the bits of -0 in other types. No integer of this width is below all others.
     return np.where(bits == bits.dtype.type(1 << (number.bits - 1)), np.int16(-(1 << number.bits)), keys)
 
 
 def with_element_bits(array: Array, number: NumberType) -> Array:
     """The bits of the array read as elements of another type.
 
-    Elements of a wider type are made of those along the last dimension, which goes; narrower ones come out along a new last
-    dimension. The lowest bits come first.
+    A wider element consists of all elements along the last dimension, which is removed; narrower ones are along a new last dimension.
+    The lowest bits come first.
 
     >>> from hlotool.interp.dtypes import NUMBERS
     >>> with_element_bits(np.array(0x01020304, np.int32), NUMBERS["s8"]).tolist()

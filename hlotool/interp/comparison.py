@@ -1,7 +1,4 @@
-"""Comparing results with others: which elements differ, by how much, and whether that is more than rounding explains.
-
-Decides nothing about where the other results come from or how differences are shown.
-"""
+"""Comparison of results with expected ones: which elements differ, by how much, and whether that is more than rounding explains."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from hlotool.shapes.shape import Shape
 __all__ = ["Comparison", "Tolerance", "compare", "compare_values", "expected_leaves", "tolerance_of"]
 
 WORST = 5
-"""How many elements are listed of each array that differs."""
+"""The number of elements that are listed for each array that differs."""
 
 
 class Tolerance(Record):
@@ -33,7 +30,7 @@ class Tolerance(Record):
 
 
 class Difference(Record):
-    """One element that differs; `ulps` counts the numbers of the element type between the two, None where that means nothing."""
+    """One element that differs; `ulps` is their distance in units in the last place, None for types without."""
 
     index: tuple[int, ...]
     ours: Any
@@ -48,10 +45,10 @@ class Difference(Record):
 
 
 class Comparison(Record):
-    """What came of comparing one array; `reason` says why its elements could not be compared, and is empty otherwise.
+    """The result of comparing one array; `reason` says why its elements could not be compared, and is empty otherwise.
 
-    `nans` and `infinities` count the places where only one of the two is NaN, or where infinities differ; both count as mismatches.
-    The greatest differences are those of finite elements.
+    `nans` and `infinities` count the elements of which only one is NaN, or whose infinities differ; both count as mismatches. The
+    greatest differences are those of finite elements.
     """
 
     name: str
@@ -78,13 +75,13 @@ class Comparison(Record):
         return {**record, **limits, "agrees": self.agrees, "worst": [d.as_dict() for d in self.worst]}
 
 
-# From what XLA:CPU and NumPy differ by on sums of thousands of terms; narrow floats by a few of their own steps.
+# XLA:CPU and NumPy differ by this much in sums of thousands of terms, and by a few steps of narrow floats.
 _TOLERANCES = {"f64": Tolerance(1e-9, 1e-12), "c128": Tolerance(1e-9, 1e-12), "f32": Tolerance(1e-4, 1e-5), "c64": Tolerance(1e-4, 1e-5)}
 _STEPS_OF_16_BITS, _STEPS_OF_8_BITS = 4, 2
 
 
 def tolerance_of(element_type: str, relative: float | None = None, absolute: float | None = None) -> Tolerance:
-    """The tolerance for an element type: what is given, else a few steps of a narrow float, and nothing for integers and pred.
+    """The tolerance for an element type: the arguments, or by default a few steps of a narrow float, and 0 for integers and pred.
 
     >>> tolerance_of("bf16"), tolerance_of("s32", relative=0.1)
     (Tolerance(relative=0.03125, absolute=0.0078125), Tolerance(relative=0.0, absolute=0.0))
@@ -104,8 +101,8 @@ def compare(name: str, shape: Shape, ours: Array, theirs: Any, tolerance: Tolera
 
     >>> from hlotool.shapes.shape import array_shape
     >>> shape, one = array_shape("f32", (2,)), np.ones(2, np.float32)
-    >>> found = compare("x", shape, one, one + np.float32(2**-23), tolerance_of("f32"))
-    >>> found.agrees, found.greatest_ulps
+    >>> comparison = compare("x", shape, one, one + np.float32(2**-23), tolerance_of("f32"))
+    >>> comparison.agrees, comparison.greatest_ulps
     (True, 1)
     """
     number = NUMBERS[shape.element_type]
@@ -151,7 +148,7 @@ def _floats(name: str, text: str, ours: Array, theirs: Array, number: NumberType
     beyond = distance > tolerance.absolute + tolerance.relative * scale
     bad = beyond | one_is_nan | infinities_differ
     ulps = _ulps(ours, theirs, finite, number)
-    # Elements out of tolerance by the factor they are beyond it, those without a distance first.
+    # Elements beyond the tolerance by how far they are, those without a distance first.
     excess = np.where(one_is_nan | infinities_differ, np.inf, distance / (tolerance.absolute + tolerance.relative * scale + 1e-300))
     flat = np.where(bad, excess, -1.0).reshape(-1)
     count = int(bad.sum())
@@ -181,7 +178,7 @@ def _index(k: int, array: Array) -> tuple[int, ...]:
 
 
 def _ulps(ours: Array, theirs: Array, finite: Array, number: NumberType) -> Array | None:
-    """How many numbers of the element type lie between the two, -0 and 0 being one; None of complex numbers."""
+    """The number of steps of the element type between the two, where -0 and 0 are one number; None for complex numbers."""
     if number.kind != "float" or theirs.dtype.kind == "c":
         return None
     a, b = (total_order_keys(np.array(x.astype(number.held))).astype(np.int64) for x in (ours, theirs))
@@ -196,29 +193,29 @@ def _ulps(ours: Array, theirs: Array, finite: Array, number: NumberType) -> Arra
 
 
 def expected_leaves(shape: Shape, arrays: Mapping[str, Array], source: str) -> list[tuple[str, Any]]:
-    """The expected array of each leaf of a result, by the names of `output_names`; None for those that are not there.
+    """The expected array of each leaf of a result, by the names of `output_names`; None for those that are missing.
 
-    An archive of arrays without names of their own, as NumPy calls them `arr_0`, `arr_1`, has them in order. Raises HlotoolError.
+    In an archive of unnamed arrays, which NumPy calls `arr_0`, `arr_1`, they are in order. Raises HlotoolError.
     """
     names = [name for name, leaf in output_names(shape) if leaf.is_array]
     unnamed = [f"arr_{k}" for k in range(len(names))]
     if set(arrays) == set(unnamed):
         arrays = dict(zip(names, (arrays[name] for name in unnamed), strict=True))
-    found = [(name, arrays.get(name)) for name in names]
-    if names and all(array is None for _, array in found):
+    pairs = [(name, arrays.get(name)) for name in names]
+    if names and all(array is None for _, array in pairs):
         raise HlotoolError(f"'{source}' has no entry '{names[0]}'; results are called {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}")
-    return found
+    return pairs
 
 
 def compare_values(shape: Shape, ours: Value, theirs: list[tuple[str, Any]], relative: float | None, absolute: float | None) -> list[Comparison]:
-    """Compares the arrays of a result with those expected; what is expected as None is reported as missing."""
-    found = []
+    """Compares the arrays of a result with the expected ones; None is reported as missing."""
+    comparisons = []
     expected = dict(theirs)
     for (name, leaf_shape), leaf in zip(output_names(shape), leaves(ours), strict=True):
         if isinstance(leaf, np.ndarray):
             tolerance, other = tolerance_of(leaf_shape.element_type, relative, absolute), expected.get(name)
             if other is None:
-                found.append(Comparison(name, leaf_shape.text_without_layout, tolerance, reason="the other has no such array"))
+                comparisons.append(Comparison(name, leaf_shape.text_without_layout, tolerance, reason="the other has no such array"))
             else:
-                found.append(compare(name, leaf_shape, leaf, other, tolerance))
-    return found
+                comparisons.append(compare(name, leaf_shape, leaf, other, tolerance))
+    return comparisons

@@ -1,6 +1,6 @@
-"""What the targets of custom-calls that hlotool knows compute: annotations, which change nothing, TopK, and products of sparse matrices.
+"""Targets of custom-calls that hlotool computes: annotations, which change nothing, TopK, and products of sparse matrices.
 
-Targets of linear algebra are in `interp.lapack`; users' own come with the run's options.
+Targets of linear algebra are in `interp.lapack`; RunOptions may add others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Handler = Callable[..., Any]
 
 
 class CustomCall(Record):
-    """What a handler may know of the instruction beside its operands: target, shapes, and the backend's configuration as it is written."""
+    """What a handler may ask about the instruction: target, shapes, and the backend configuration as it is written."""
 
     target: str
     result: Shape
@@ -36,16 +36,16 @@ class CustomCall(Record):
 
 
 def _unchanged(*operands: Value, call: CustomCall) -> Value:
-    """The operand, if the result is of its shape: what an annotation marks stays as it is."""
+    """The operand, if the result has its shape: an annotation changes nothing."""
     if len(operands) != 1 or not compatible(call.operand_shapes[0], call.result):
-        given = ", ".join(shape.text_without_layout for shape in call.operand_shapes)
-        message = f"'{call.target}' changes shapes from {given} to {call.result.text_without_layout}, which takes several devices"
+        operands_text = ", ".join(shape.text_without_layout for shape in call.operand_shapes)
+        message = f"'{call.target}' changes shapes from {operands_text} to {call.result.text_without_layout}, which takes several devices"
         raise Violation("R004", "custom_call_target", message, "run the module as its partitioner leaves it")
     return operands[0]
 
 
 def _top_k(operand: Value, *, call: CustomCall) -> Value:
-    """The largest values of each row and their indices, in total order; of equal ones the first."""
+    """The largest values of each row and their indices, in total order; equal ones keep their order."""
     k = call.result.elements[0].dimensions[-1]
     keys = total_order_keys(operand)
     descending = np.negative(keys) if keys.dtype.kind == "f" else np.invert(keys)
@@ -54,7 +54,7 @@ def _top_k(operand: Value, *, call: CustomCall) -> Value:
 
 
 def _sparse_product(values: Array, row_starts: Array, columns: Array, dense: Array, *, call: CustomCall) -> Value:
-    """A matrix of compressed rows times a dense vector or matrix; what stands after the last row is filling."""
+    """A matrix of compressed rows times a dense vector or matrix; values after the last row are padding."""
     counts = np.diff(row_starts)
     stored = slice(int(row_starts[0]), int(row_starts[-1]))
     factors = values[stored].reshape(-1, *[1] * (dense.ndim - 1))
@@ -75,7 +75,7 @@ _TARGETS: dict[str, Handler] = {
 
 
 def handler_of(target: str, options: RunOptions) -> Handler | None:
-    """The function that computes a target: the user's own if there is one, else hlotool's; None where nobody knows it.
+    """The function that computes a target: the one in the options if there is one, else hlotool's, else None.
 
     >>> handler_of("Sharding", RunOptions()) is None, handler_of("unheard of", RunOptions()) is None
     (False, True)
@@ -85,7 +85,7 @@ def handler_of(target: str, options: RunOptions) -> Handler | None:
 
 
 def takes_call(handler: Handler) -> bool:
-    """Whether the function wants a CustomCall as `call`; functions that do not say what they take do not."""
+    """Whether the function has a parameter `call` for a CustomCall; False for functions without a signature."""
     try:
         return "call" in inspect.signature(handler).parameters
     except (TypeError, ValueError):
@@ -102,13 +102,13 @@ def load_handler(place: str) -> Handler:
     if not colon or not module or not name:
         raise HlotoolError(f"'{place}' is not of the form module:function")
     try:
-        found: Any = import_module(module)
+        handler: Any = import_module(module)
         for part in name.split("."):
-            found = getattr(found, part)
+            handler = getattr(handler, part)
     except Exception as error:
-        # Whatever the user's module raises while it is imported.
+        # A module may raise anything while it is imported.
         raise HlotoolError(f"'{place}' cannot be loaded: {error}") from error
-    if not callable(found):
+    if not callable(handler):
         raise HlotoolError(f"'{place}' is no function")
-    handler: Handler = found
-    return handler
+    function: Handler = handler
+    return function

@@ -1,6 +1,6 @@
-"""The devices of a run: their numbers, where they meet, and what each keeps for itself.
+"""The devices of a run: their numbers, the values that they exchange, and the state that each keeps for itself.
 
-Moves values between devices and knows nothing of what opcodes make of them; who runs when is `lockstep`'s business.
+The order in which devices run is decided in `interp.lockstep`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Device", "DeviceGrid", "Memory", "Wait", "exchange"]
 class Wait(Record):
     """What a kernel yields when it cannot go on before other devices have.
 
-    `ready` tells whether it can; `missing` gives the numbers of the devices that it waits for, none where anyone may help.
+    `ready` tells whether it can; `missing` gives the numbers of the devices that it waits for, none if any device may be the one.
     """
 
     ready: Callable[[], bool]
@@ -43,7 +43,7 @@ class Meeting:
 
 
 class Memory:
-    """What one instruction keeps on one device from one execution to the next: a `counter`, and a `number` of its own."""
+    """The state of one instruction on one device between executions: a `counter`, and a `number` that is unique on the device."""
 
     __slots__ = ("counter", "number")
 
@@ -64,10 +64,10 @@ class DeviceGrid:
         self.replicas = replicas
         self.partitions = partitions
         self.meetings: dict[tuple[Hashable, tuple[int, ...]], Meeting] = {}
-        # What has been sent and not yet been received, by channel and receiver.
+        # Values that have been sent but not yet received, by channel and receiver.
         self.mail: dict[tuple[int, int], deque[Value]] = {}
-        given = list(queues)
-        self.devices = [Device(self, k, given[k] if k < len(given) else HostQueues()) for k in range(replicas * partitions)]
+        queues = list(queues)
+        self.devices = [Device(self, k, queues[k] if k < len(queues) else HostQueues()) for k in range(replicas * partitions)]
 
     @property
     def count(self) -> int:
@@ -75,7 +75,7 @@ class DeviceGrid:
 
 
 class Device:
-    """One device: its `number`, the `replica` and `partition` that it is, the `queues` to its host and its memories."""
+    """One device: its `number`, its `replica` and `partition`, the `queues` to its host, and the state of its instructions."""
 
     __slots__ = ("grid", "memories", "number", "partition", "queues", "replica")
 
@@ -87,11 +87,11 @@ class Device:
         self.memories: dict[Hashable, Memory] = {}
 
     def memory_of(self, site: Hashable, counter: int = 0) -> Memory:
-        """The memory of an instruction; when there is none yet, a new one whose counter begins with `counter`."""
+        """The memory of an instruction; a new one, whose counter starts at `counter`, if there is none yet."""
         return self.memories.setdefault(site, Memory(len(self.memories), counter))
 
     def mailbox(self, channel: int, receiver: int) -> deque[Value]:
-        """What has been sent over a channel to the device with the number `receiver`, oldest first."""
+        """The values sent over a channel to the device with the number `receiver`, oldest first."""
         return self.grid.mail.setdefault((channel, receiver), deque())
 
 
@@ -112,7 +112,7 @@ def exchange(device: Device, site: Hashable, members: tuple[int, ...], value: Va
     meeting = meetings.setdefault((site, members), Meeting(members))
     meeting.values[device.number] = value
     if meeting.is_complete():
-        # Whoever comes back to this place begins a new meeting.
+        # The next execution at this site begins a new meeting.
         del meetings[site, members]
     else:
         yield Wait(meeting.is_complete, meeting.missing)

@@ -1,6 +1,6 @@
-"""What values a module can make sense of: looks at how each parameter is used, and says what its numbers should be like.
+"""Which values suit a module: derives limits and other properties of each parameter from the instructions that use it.
 
-Looks at the text only; nothing is computed and nothing is drawn. What it does not recognise it says nothing about.
+Nothing is computed or drawn here, and uses that are not recognized imply nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Leaf = tuple[int, ...]
 
 
 class _Use:
-    """A value that a parameter leaf has become, `factor * x + offset` of it, and the instruction that reads it."""
+    """A use of a value derived from a leaf x of a parameter, `factor * x + offset`, and the instruction that uses it."""
 
     __slots__ = ("factor", "leaf", "offset", "operand", "user")
 
@@ -42,7 +42,7 @@ _SAME_NUMBERS = (MOVES, CONVERTS, RETURNS, STRUCTURAL)
 
 
 def domains(module: Module) -> dict[tuple[int, int], Domain]:
-    """By the numbers of parameter and leaf, what arrays of the entry computation's parameters should hold.
+    """The domains of the entry computation's parameters, by the numbers of parameter and leaf.
 
     >>> import hlotool
     >>> module = hlotool.parse('''ENTRY e { x = f32[9] parameter(0) i = s32[] parameter(1) r = f32[9] log(x)
@@ -51,11 +51,11 @@ def domains(module: Module) -> dict[tuple[int, int], Domain]:
     ["positive: under 'log' r", "0 to 7: start index of 'dynamic-slice' s"]
     """
     walk = _Walk(module)
-    found = {}
+    by_leaf = {}
     for number, parameter in enumerate(module.entry.parameters):
         for k, (leaf, shape) in enumerate(_leaves(parameter.shape)):
-            found[number, k] = walk.domain_of(parameter, leaf) if shape.is_array else Domain()
-    return found
+            by_leaf[number, k] = walk.domain_of(parameter, leaf) if shape.is_array else Domain()
+    return by_leaf
 
 
 def _leaves(shape: Shape) -> Iterator[tuple[Leaf, Shape]]:
@@ -69,7 +69,7 @@ def _leaves(shape: Shape) -> Iterator[tuple[Leaf, Shape]]:
 
 
 class _Walk:
-    """Follows parameters through whatever only moves numbers about, into called computations and out again."""
+    """Follows parameters through instructions that only move numbers, into called computations and out again."""
 
     def __init__(self, module: Module) -> None:
         self.users: dict[Instruction, list[tuple[Instruction, int]]] = {}
@@ -110,7 +110,7 @@ class _Walk:
         return domain
 
     def _next(self, use: _Use) -> Iterator[tuple[Instruction, Leaf, float, float]]:
-        """Where the numbers are found again after this use."""
+        """The values that the numbers are in after this use."""
         x, leaf, factor, offset = use.user, use.leaf, use.factor, use.offset
         changed = _affine(use)
         if changed is not None:
@@ -251,11 +251,11 @@ def _scatter(domain: Domain, use: _Use) -> None:
     if use.operand != count:
         return
     operand, update = x.operands[0].shape, x.operands[count + 1].shape
-    given = x.attributes
-    hidden = (*given.get("inserted_window_dims", ()), *given.get("input_batching_dims", ()))
+    attributes = x.attributes
+    hidden = (*attributes.get("inserted_window_dims", ()), *attributes.get("input_batching_dims", ()))
     window = [k for k in range(operand.rank) if k not in hidden]
-    lengths = dict(zip(window, (update.dimensions[k] for k in given.get("update_window_dims", ())), strict=True))
-    limits = [operand.dimensions[k] - lengths.get(k, 1) for k in given["scatter_dims_to_operand_dims"]]
+    lengths = dict(zip(window, (update.dimensions[k] for k in attributes.get("update_window_dims", ())), strict=True))
+    limits = [operand.dimensions[k] - lengths.get(k, 1) for k in attributes["scatter_dims_to_operand_dims"]]
     _indices(domain, use, limits)
 
 
@@ -270,7 +270,7 @@ def _indices(domain: Domain, use: _Use, limits: list[int]) -> None:
 
 
 def _compared(domain: Domain, use: _Use) -> None:
-    """Numbers that are looked for among 0, 1, 2, ..., as where a one-hot encoding is made."""
+    """Numbers that are compared with 0, 1, 2, ..., as in a one-hot encoding."""
     other = use.user.operands[1 - use.operand]
     for _ in range(8):
         if REARRANGES not in other.op.traits and CONVERTS not in other.op.traits:

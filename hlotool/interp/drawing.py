@@ -1,7 +1,4 @@
-"""Random arrays, the same for the same seed on every machine, and what may be asked of their numbers.
-
-Which arrays are drawn and what is asked is decided elsewhere.
-"""
+"""Random arrays, the same for the same seed on every machine, and the properties that their numbers may have."""
 
 from __future__ import annotations
 
@@ -18,10 +15,10 @@ __all__ = ["Domain", "random_array"]
 
 
 class Domain:
-    """What one array of a parameter should hold: numbers from `least` to `greatest` (None: no limit), with `reasons`.
+    """The numbers that suit an array of a parameter: from `least` to `greatest` (None: no limit), with `reasons`.
 
-    `scale` is what normally distributed floats are multiplied by; `is_sorted` and `is_unique` speak of elements, or of rows along
-    the last dimension. `nonzero` keeps 0 away.
+    `scale` multiplies normally distributed floats. `is_sorted` and `is_unique` are about elements, or rows along the last dimension;
+    `nonzero` excludes 0.
     """
 
     def __init__(self) -> None:
@@ -34,7 +31,7 @@ class Domain:
         self.reasons: list[str] = []
 
     def narrow(self, least: float | None, greatest: float | None, reason: str) -> None:
-        """Takes over limits, unless they contradict those that are known: nearer uses come first."""
+        """Adds limits, unless they contradict the present ones: nearer uses take precedence."""
         low = least if self.least is None else self.least if least is None else max(least, self.least)
         high = greatest if self.greatest is None else self.greatest if greatest is None else min(greatest, self.greatest)
         if low is not None and high is not None and low > high:
@@ -50,7 +47,7 @@ class Domain:
             self._because(reason)
 
     def shrink(self, scale: float, reason: str) -> None:
-        """Takes over a scale, unless there is one."""
+        """Sets the scale, unless it is set."""
         if self.scale == 1 and scale < 1:
             self.scale = scale
             self._because(reason)
@@ -61,12 +58,12 @@ class Domain:
 
     @property
     def is_free(self) -> bool:
-        """Whether any number will do."""
+        """Whether nothing restricts the numbers."""
         return not self.reasons
 
     @property
     def text(self) -> str:
-        """What is assumed and why: `0 to 49, it is an index of 'gather.5'`."""
+        """The properties and their reasons: `0 to 49: index of 'gather' rows`."""
         parts = []
         if self.least is not None and self.greatest is not None:
             parts.append(f"{self.least:.6g} to {self.greatest:.6g}")
@@ -113,7 +110,7 @@ _BY_KIND: dict[str, Callable[[np.random.Generator, tuple[int, ...], ElementType]
 def random_array(shape: Shape, seed: int, *stream: int, domain: Domain | None = None) -> Array:
     """Random numbers of the shape's type: floats normally distributed, integers small, unless a domain says otherwise.
 
-    `stream` tells arrays of one seed apart.
+    Different `stream` numbers give different arrays for the same seed.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> random_array(array_shape("s32", (4,)), 0).tolist()
@@ -137,7 +134,7 @@ def _floats_within(generator: np.random.Generator, sizes: tuple[int, ...], domai
     if least is not None and greatest is not None:
         drawn = generator.uniform(least, greatest, sizes)
     elif least is not None or greatest is not None:
-        # Well away from the limit, where functions are steep.
+        # Not near the limit, where functions are steep.
         distance = generator.uniform(_NEAREST, _FARTHEST, sizes)
         drawn = max(least, 0.0) + distance if least is not None else (greatest or 0.0) - distance
     else:
@@ -159,14 +156,14 @@ def _integers_within(generator: np.random.Generator, sizes: tuple[int, ...], num
     if domain.is_unique:
         drawn = _unique_integers(generator, sizes, low, high, in_order=domain.is_sorted)
     else:
-        # Numbers of 64 bits without a sign are the only ones that int64 does not hold.
+        # Only unsigned 64-bit numbers do not fit in int64.
         drawn = generator.integers(low, high, sizes, endpoint=True, dtype=np.int64 if high < 2**63 else np.uint64)
         drawn = np.sort(drawn, axis=None).reshape(sizes) if domain.is_sorted else drawn
     return np.where(drawn == 0, min(1, high), drawn) if domain.nonzero else drawn
 
 
 def _unique_integers(generator: np.random.Generator, sizes: tuple[int, ...], low: int, high: int, *, in_order: bool) -> Array:
-    """Numbers that are all different; if there are not so many, rows along the last dimension that are; if not even these, any."""
+    """Distinct numbers; if the range has too few, distinct rows along the last dimension; if there are too few of them as well, any."""
     count, width = math.prod(sizes), high - low + 1
     length = 1 if count <= width or not sizes else sizes[-1]
     rows, choices = count // max(1, length), width**length

@@ -1,6 +1,6 @@
-"""Element types as NumPy types: what values are held in, and what they are computed in.
+"""Element types as NumPy types: the type that values are held in, and the type that they are computed in.
 
-A table and the two conversions between its columns; conversions that HLO programs ask for are `kernels.conversion`'s.
+Conversions as HLO defines them are in `kernels.conversion`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Array = np.ndarray[Any, Any]
 class NumberType(Record):
     """An element type: `held` is the NumPy type of its arrays, `computed` the one that arithmetic is done in.
 
-    Narrow floats are computed in f32 and rounded once after every operation, as on XLA:CPU; integers under eight bits in a byte,
-    whose low bits are theirs.
+    Narrow floats are computed in f32 and rounded once after every operation, as on XLA:CPU. Integers of less than eight bits are the
+    low bits of a byte.
     """
 
     element: ElementType
@@ -66,10 +66,10 @@ _NARROW_INTEGERS = {
 
 
 def _number_types() -> dict[str, NumberType]:
-    made = {}
+    rows = {}
 
     def row(name: str, held: Any, computed: Any = None) -> None:
-        made[name] = NumberType(ELEMENT_TYPES[name], np.dtype(held), np.dtype(computed or held))
+        rows[name] = NumberType(ELEMENT_TYPES[name], np.dtype(held), np.dtype(computed or held))
 
     row("pred", np.bool_)
     for name, scalar in _NARROW_INTEGERS.items():
@@ -81,7 +81,7 @@ def _number_types() -> dict[str, NumberType]:
         row(name, scalar, None if name in ("f32", "f64") else np.float32)
     row("c64", np.complex64)
     row("c128", np.complex128)
-    return made
+    return rows
 
 
 NUMBERS: dict[str, NumberType] = _number_types()

@@ -1,7 +1,4 @@
-"""Diagnostics of the interpreter: where in the source a run cannot go on.
-
-Decides nothing; it knows places only.
-"""
+"""Diagnostics of the interpreter, with the place in the source of the instruction to blame."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ def diagnostic_at(
     """The diagnostic at an instruction's name, or at the beginning of the module when there is no instruction to blame."""
     source = module.source or Source("")
     name = None if instruction is None else instruction.name
-    if instruction is None or instruction.start < 0:
+    if instruction is None or instruction.start < 0 or module.source is None:
         where = (source.first_line, 1, source.first_line, 2)
     else:
         before = _BEFORE_NAME.match(source.text, instruction.start)

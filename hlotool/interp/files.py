@@ -1,9 +1,7 @@
-"""Arguments from files and command lines, and results into files.
+"""Arguments from files and command lines, and results in files.
 
-Decides which parameter a name means and in which form arrays are stored; what values a parameter takes is `interp.values`' business.
-
-Arrays are those of NumPy's .npy and .npz files, never pickles. Types that NumPy lacks (bf16, f8*, s4, ...) are stored as raw bytes, which
-NumPy shows as |V1 and |V2; they regain their type from the parameter that they are given to, or by `.view(ml_dtypes.bfloat16)`.
+Arrays are stored in NumPy's .npy and .npz files, never as pickles. Types that NumPy lacks (bf16, f8*, s4, ...) are stored as raw bytes,
+which NumPy shows as |V1 and |V2; they regain their type from the parameter that they are passed to, or by `.view(ml_dtypes.bfloat16)`.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from hlotool.interp.domains import domains
 from hlotool.interp.drawing import Domain, random_array
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.literal import filled, literal_array
-from hlotool.interp.options import ELIDED_MODES
+from hlotool.interp.options import ELIDED_FILLS
 from hlotool.interp.values import Token, Value, checked_argument, leaves, with_leaves
 from hlotool.ir.model import Module
 from hlotool.literals.parse import parse_literal
@@ -50,7 +48,7 @@ def output_names(shape: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 def leaf_names(name: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
-    """A name and the shape of each leaf: the name itself, or with the indices of an element of a tuple after it: `state.0`."""
+    """A name and the shape of each leaf: the name itself, or followed by the indices of a tuple's element, as in `state.0`."""
     stack = [(name, shape)]
     while stack:
         path, part = stack.pop()
@@ -61,15 +59,15 @@ def leaf_names(name: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 class Arguments:
-    """The arguments of a module, gathered one by one; what nobody gives is drawn at random.
+    """The arguments of a module, collected one by one; those that are missing are drawn at random.
 
-    A parameter is named by its name or number; an element of a tuple has its index after a dot: `state.0`, `2.1.0`.
+    A parameter is referred to by its name or number, an element of a tuple by its index after a dot: `state.0`, `2.1.0`.
     """
 
     def __init__(self, module: Module) -> None:
         self.module = module
         self.parameters = module.entry.parameters
-        # The shape of each leaf, and what each name stands for: a parameter's number and the numbers of its leaves.
+        # The shape of each leaf, and the meaning of each name: a parameter's number and the numbers of its leaves.
         self.shapes = [list(p.shape.leaves()) for p in self.parameters]
         self.places: dict[str, tuple[int, range]] = {}
         self.values: dict[tuple[int, int], Any] = {}
@@ -80,7 +78,7 @@ class Arguments:
                     self._name(name, k, p.shape, whole=whole)
 
     def _name(self, name: str, number: int, shape: Shape, *, whole: bool) -> None:
-        """Names of whole parameters win over names of elements, since parameters have dots in their names too."""
+        """Names of parameters take precedence over names of elements, since they may contain dots, too."""
         if whole:
             self.places[name] = (number, range(len(self.shapes[number])))
             return
@@ -88,11 +86,14 @@ class Arguments:
             self.places[path] = (number, range(leaf, leaf + 1))
 
     def give(self, name: str, text: str) -> None:
-        """`name=text` of a command line: a .npy file, zeros, ones, iota, random, or a literal; raises HlotoolError."""
+        """Sets an argument as `name=text` on a command line does: to a .npy file, zeros, ones, iota, random, or a literal.
+
+        Raises HlotoolError.
+        """
         number, numbers = self._place(name)
         for leaf in numbers:
             shape = self.shapes[number][leaf]
-            if text in ELIDED_MODES:
+            if text in ELIDED_FILLS:
                 self._put(number, leaf, filled(shape, text, 0, number) if shape.is_array else Token())
             elif len(numbers) > 1:
                 raise ArgumentError(f"'{name}' is a tuple; give its elements one by one: {name}.0=...")
@@ -102,7 +103,7 @@ class Arguments:
                 self._put(number, leaf, _read_literal(name, shape, text))
 
     def give_all(self, arrays: dict[str, Array], source: str) -> None:
-        """The entries of an .npz file; those that are called as outputs are passed over."""
+        """Sets arguments to the entries of an .npz file; those with the names of outputs are ignored."""
         for name, array in arrays.items():
             if name not in self.places and (name == _OUTPUT or name.startswith(f"{_OUTPUT}.")):
                 continue
@@ -135,17 +136,19 @@ class Arguments:
             raise ArgumentError(f"parameter {number} {violation.message}" + (f"; {violation.hint}" if violation.hint else "")) from None
 
     def missing(self) -> list[str]:
-        """The names of the parameters that are not given, or not all of them."""
+        """The names of the parameters that have no value, or not for all their leaves."""
         return [p.name for k, p in enumerate(self.parameters) if any((k, leaf) not in self.values for leaf in range(len(self.shapes[k])))]
 
     def assumed(self) -> list[tuple[str, Domain]]:
-        """The names of arrays that are not given, each with what is assumed of it, where the module says anything."""
-        found = []
+        """The names of the missing arrays whose use implies a domain, with the domain."""
+        assumed_domains = []
         for (k, leaf), domain in self._domains().items():
             if (k, leaf) not in self.values and not domain.is_free:
                 name = self.parameters[k].name
-                found.append((name if len(self.shapes[k]) == 1 else [path for path, _ in leaf_names(name, self.parameters[k].shape)][leaf], domain))
-        return found
+                assumed_domains.append(
+                    (name if len(self.shapes[k]) == 1 else [path for path, _ in leaf_names(name, self.parameters[k].shape)][leaf], domain)
+                )
+        return assumed_domains
 
     def _domains(self) -> dict[tuple[int, int], Domain]:
         if self._known_domains is None:
@@ -162,8 +165,8 @@ class Arguments:
             raise ArgumentError(f"there is no room for random values of '{name}', {shape.text_without_layout[:80]}: {reason}") from None
 
     def values_or_random(self, seed: int) -> tuple[Value, ...]:
-        """The arguments, with random values by `seed` for all that is missing."""
-        found = []
+        """The arguments, with random values from `seed` for those that are missing."""
+        values = []
         for k, p in enumerate(self.parameters):
             items = []
             for leaf, shape in enumerate(self.shapes[k]):
@@ -171,8 +174,8 @@ class Arguments:
                     items.append(self.values[k, leaf])
                 else:
                     items.append(self._random(k, leaf, shape, seed))
-            found.append(with_leaves(p.shape, items))
-        return tuple(found)
+            values.append(with_leaves(p.shape, items))
+        return tuple(values)
 
 
 def _is_raw(array: Array, element: NumberType) -> bool:
@@ -191,18 +194,18 @@ def _read_literal(name: str, shape: Shape, text: str) -> Array:
     try:
         literal = parse_literal(shape, text)
     except Violation as violation:
-        hint = f"; a file needs the ending .npy, other values are {', '.join(ELIDED_MODES)}"
+        hint = f"; a file needs the ending .npy, other values are {', '.join(ELIDED_FILLS)}"
         raise ArgumentError(f"'{name}' takes {shape.text_without_layout}, and '{text[:40]}' is no such literal: {violation.message}{hint}") from None
     if literal.elided:
-        raise ArgumentError(f"'{name}' is given as {{...}}, which leaves its values out")
+        raise ArgumentError(f"the value of '{name}' is {{...}}, which leaves the numbers out")
     return literal_array(literal)
 
 
 # ---- files ------------------------------------------------------------------------------------------------------------
 
 
-# Both open files themselves, since NumPy leaves those open that it cannot read. What its readers raise for damaged ones is written nowhere:
-# errors of zip archives, of zlib, of struct, and of Python's tokenizer, for headers are Python expressions.
+# Both open files themselves, since NumPy leaves files open that it cannot read. The exceptions of its readers for damaged files are not
+# documented: errors of zip archives, of zlib, of struct, and of Python's tokenizer, for headers are Python expressions.
 
 
 def _read_npy(path: str) -> Array:
@@ -253,5 +256,5 @@ def npz_of(arrays: dict[str, Array]) -> bytes:
 
 
 def _storable(array: Array) -> Array:
-    """The array, or its raw bytes if NumPy lacks the type: f8e5m2 it writes under a name that it cannot read."""
+    """The array, or its raw bytes if the type is not NumPy's own: it writes f8e5m2 under a name that it cannot read."""
     return array if array.dtype.isbuiltin == 1 else array.view(f"V{array.dtype.itemsize}")

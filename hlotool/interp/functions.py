@@ -1,7 +1,6 @@
 """Functions of real, complex and integer arrays that NumPy lacks or defines otherwise than HLO.
 
-Each works on arrays of the type that is computed in, of any shape; element types of HLO are not known here. Where NumPy differs
-is said at each function; the reference is what XLA:CPU does.
+They work on arrays of any shape, in the type that is computed in. Each says how NumPy differs; the reference is XLA:CPU.
 """
 
 from __future__ import annotations
@@ -59,20 +58,20 @@ def minimum_floats(lhs: Array, rhs: Array) -> Array:
 
 
 def _with_zeros(chosen: Any, lhs: Array, rhs: Array, of_signs: np.ufunc) -> Array:
-    """What NumPy has chosen, but of two zeros the one with the sign that `of_signs` makes of theirs."""
-    made = np.asarray(chosen)
+    """NumPy's choice, except that of two zeros it is the one whose sign `of_signs` computes from theirs."""
+    result = np.asarray(chosen)
     first, second = _one_if_uniform(lhs), _one_if_uniform(rhs)
     if any(not x.ndim and x != 0 for x in (first, second)):
-        return made
+        return result
     both = (first == 0) & (second == 0)
     if both.any():
-        bits = f"i{made.itemsize}"
-        of_signs(first.view(bits), second.view(bits), out=made.view(bits), where=both)
-    return made
+        bits = f"i{result.itemsize}"
+        of_signs(first.view(bits), second.view(bits), out=result.view(bits), where=both)
+    return result
 
 
 def _one_if_uniform(x: Array) -> Any:
-    """One element of an array that was broadcast from a scalar, which spares passes over memory."""
+    """One element if the array was broadcast from a scalar, which saves passes over memory; else the array."""
     return x if any(x.strides) or not x.size else x.flat[0]
 
 
@@ -150,9 +149,9 @@ def complex_reciprocal_root(z: Array) -> Array:
 
 
 def complex_exponential_minus_one(z: Array) -> Array:
-    """exp(z) - 1, real for all z without an imaginary part, where NumPy multiplies 0 by what may be infinite."""
-    made = np.expm1(z)
-    return complex_pair(np.where(z.imag == 0, np.expm1(z.real), made.real), np.where(z.imag == 0, z.real.dtype.type(0), made.imag))
+    """exp(z) - 1, which is real if z is; NumPy multiplies the imaginary 0 by what may be infinite."""
+    result = np.expm1(z)
+    return complex_pair(np.where(z.imag == 0, np.expm1(z.real), result.real), np.where(z.imag == 0, z.real.dtype.type(0), result.imag))
 
 
 def complex_power(base: Array, exponent: Array) -> Array:
@@ -160,11 +159,11 @@ def complex_power(base: Array, exponent: Array) -> Array:
     size, angle = np.hypot(base.real, base.imag), np.arctan2(base.imag, base.real)
     scale = np.power(size, exponent.real) * np.exp(-exponent.imag * angle)
     turn = exponent.real * angle + exponent.imag * np.log(size)
-    made = complex_pair(scale * np.cos(turn), scale * np.sin(turn))
+    result = complex_pair(scale * np.cos(turn), scale * np.sin(turn))
     of_reals = (base.imag == 0) & (exponent.imag == 0)
-    made = np.where(of_reals & (base.real == 0) & (exponent.real > 0), made.dtype.type(0), made)
-    made = np.where(of_reals & (base.real == np.inf) & ~np.isnan(exponent.real), np.power(size, exponent.real), made)
-    return np.where((exponent == 0) | (base == 1), made.dtype.type(1), made).astype(base.dtype)
+    result = np.where(of_reals & (base.real == 0) & (exponent.real > 0), result.dtype.type(0), result)
+    result = np.where(of_reals & (base.real == np.inf) & ~np.isnan(exponent.real), np.power(size, exponent.real), result)
+    return np.where((exponent == 0) | (base == 1), result.dtype.type(1), result).astype(base.dtype)
 
 
 def complex_logistic(z: Array) -> Array:
@@ -184,10 +183,10 @@ def complex_log_plus_one(z: Array) -> Array:
 
 
 def complex_pair(real: Array, imaginary: Array) -> Array:
-    """Complex numbers of these parts; arithmetic with 1j would lose infinities and signs of zeros."""
-    made = np.empty(np.broadcast_shapes(real.shape, imaginary.shape), np.result_type(real, np.complex64))
-    made.real, made.imag = real, imaginary
-    return made
+    """Complex numbers with these parts; arithmetic with 1j would lose infinities and signs of zeros."""
+    pair = np.empty(np.broadcast_shapes(real.shape, imaginary.shape), np.result_type(real, np.complex64))
+    pair.real, pair.imag = real, imaginary
+    return pair
 
 
 def complex_atan2(y: Array, x: Array) -> Array:
@@ -197,7 +196,7 @@ def complex_atan2(y: Array, x: Array) -> Array:
 
 
 def complex_divide(lhs: Array, rhs: Array) -> Array:
-    """The quotient as annex G of the C standard has it, which saves infinities that NumPy makes NaN."""
+    """The quotient as defined in annex G of the C standard, which keeps infinities where NumPy gives NaN."""
     quotient = np.asarray(lhs / rhs)
     lost = np.isnan(quotient.real) & np.isnan(quotient.imag)
     lost |= rhs == 0
@@ -233,7 +232,7 @@ def _saved_quotient(lhs: Array, rhs: Array) -> Array:
 
 
 def divide_integers(lhs: Array, rhs: Array) -> Array:
-    """The quotient truncated toward zero, all bits one where rhs is 0, and wrapped where it does not fit; NumPy floors."""
+    """The quotient rounded toward zero, all bits one if rhs is 0, and wrapped if it does not fit; NumPy rounds down."""
     is_zero = rhs == 0
     # The least integer divided by -1 would trap.
     is_minus_one = rhs == -1 if lhs.dtype.kind == "i" else np.zeros_like(is_zero)
@@ -245,7 +244,7 @@ def divide_integers(lhs: Array, rhs: Array) -> Array:
 
 
 def remainder_integers(lhs: Array, rhs: Array) -> Array:
-    """The remainder with the sign of lhs; lhs where rhs is 0, for which NumPy gives 0."""
+    """The remainder with the sign of lhs, and lhs if rhs is 0, for which NumPy gives 0."""
     is_zero = rhs == 0
     divisor = np.where(is_zero, lhs.dtype.type(1), rhs)
     if lhs.dtype.kind == "i":
@@ -255,10 +254,10 @@ def remainder_integers(lhs: Array, rhs: Array) -> Array:
 
 
 def power_integers(base: Array, exponent: Array) -> Array:
-    """Powers modulo 2^n as XLA:CPU computes them, of which only the lowest six bits of an exponent count.
+    """Powers modulo 2^n as XLA:CPU computes them: only the lowest six bits of an exponent count.
 
-    Exponents are read as signed numbers, also those of unsigned types; with a negative one it is 1 for 1, 1 or -1 for -1, and 0 for all
-    others, also for 0.
+    Exponents are read as signed numbers, even those of unsigned types. With a negative one, the power of 1 is 1, that of -1 is 1 or -1,
+    and that of any other number, including 0, is 0.
     """
     one = base.dtype.type(1)
     base, exponent = np.broadcast_arrays(base, exponent)
@@ -291,12 +290,12 @@ def _sign_extended(x: Array, bits: int) -> Array:
 
 
 def _shifted(shift: Any, x: Array, amount: Array, bits: int, beyond: Any, dtype: np.dtype[Any]) -> Array:
-    """x shifted by an amount that is read as unsigned; `beyond` where it is not smaller than the width."""
+    """x shifted by an amount that is read as unsigned; `beyond` if the amount is not less than the width."""
     distance = _unsigned(amount, bits)
     is_inside = distance < bits
     moved = shift(x, np.where(is_inside, distance, 0).astype(x.dtype))
-    found: Array = np.where(is_inside, moved, beyond)
-    return found.view(dtype)
+    result: Array = np.where(is_inside, moved, beyond)
+    return result.view(dtype)
 
 
 def shift_left(x: Array, amount: Array, *, bits: int) -> Array:

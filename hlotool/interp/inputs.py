@@ -1,7 +1,4 @@
-"""Arguments that nobody gave: random values for the parameters of a module.
-
-How numbers are drawn is `interp.drawing`'s business; reading arguments from files is `interp.files`' work.
-"""
+"""Random arguments: values for the parameters of a module that suit their uses."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ __all__ = ["random_argument", "random_arguments"]
 
 
 def random_argument(shape: Shape, seed: int, number: int, known: Mapping[tuple[int, int], Domain]) -> Value:
-    """A random value for parameter `number`; each leaf of a tuple has its own stream, and its own domain if one is known."""
+    """A random value for parameter `number`; each leaf of a tuple has its own stream, and the domain that is known for it."""
     leaves = enumerate(shape.leaves())
     return with_leaves(
         shape, [random_array(leaf, seed, number, k, domain=known.get((number, k))) if leaf.is_array else Token() for k, leaf in leaves]
@@ -25,7 +22,7 @@ def random_argument(shape: Shape, seed: int, number: int, known: Mapping[tuple[i
 
 
 def random_arguments(module: Module, seed: int = 0) -> tuple[Value, ...]:
-    """Random values for all parameters of the entry computation that the module can make sense of: indices lie in range, and so on.
+    """Random values for all parameters of the entry computation that suit their uses: indices are in range, and so on.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { ROOT p = pred[3] parameter(0) }")

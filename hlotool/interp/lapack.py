@@ -1,6 +1,6 @@
-"""The targets `lapack_*_ffi` of custom-calls, to which JAX lowers its linear algebra for CPUs, by SciPy's own LAPACK.
+"""The targets `lapack_*_ffi` of custom-calls, to which JAX lowers linear algebra for CPUs, computed by SciPy's LAPACK.
 
-XLA's own targets, to which JAX lowers it for TPUs, are here too. Without SciPy there are none of these targets.
+XLA's own targets, to which JAX lowers it for TPUs, are here, too. Without SciPy there are none of these targets.
 Each function computes one matrix; batches are a loop over matrices.
 """
 
@@ -41,8 +41,8 @@ class Problem(Record):
         return self.letter in "cz"
 
     def routine(self, name: str) -> Callable[..., Any]:
-        found: Callable[..., Any] = getattr(_scipy(), self.letter + name)
-        return found
+        function: Callable[..., Any] = getattr(_scipy(), self.letter + name)
+        return function
 
 
 @cache
@@ -52,7 +52,7 @@ def _scipy() -> Any:
 
 
 Results = Sequence[Any]
-"""What one problem gives, in the order of the instruction's result."""
+"""The results of one problem, in the order of the instruction's result."""
 
 
 def _getrf(p: Problem, a: Array) -> Results:
@@ -80,8 +80,8 @@ def _ormqr(p: Problem, a: Array, tau: Array, c: Array) -> Results:
     side = "L" if p.settings.get("left") else "R"
     transposed = "C" if p.is_complex else "T"
     room = 64 * max(1, *c.shape)
-    made, _, _ = p.routine("unmqr" if p.is_complex else "ormqr")(side, transposed if p.settings.get("transpose") else "N", a, tau, c, room)
-    return (made,)
+    product, _, _ = p.routine("unmqr" if p.is_complex else "ormqr")(side, transposed if p.settings.get("transpose") else "N", a, tau, c, room)
+    return (product,)
 
 
 def _geqp3(p: Problem, a: Array, pivots: Array) -> Results:
@@ -118,10 +118,10 @@ def _complex_vectors(imaginary: Array, vectors: Array) -> Array:
     if vectors.shape[-1] != len(imaginary):
         return vectors
     first, second = imaginary > 0, imaginary < 0
-    made = vectors.astype(np.result_type(vectors, np.complex64))
-    made[:, first] = vectors[:, first] + 1j * vectors[:, second]
-    made[:, second] = np.conj(made[:, first])
-    return made
+    pairs = vectors.astype(np.result_type(vectors, np.complex64))
+    pairs[:, first] = vectors[:, first] + 1j * vectors[:, second]
+    pairs[:, second] = np.conj(pairs[:, first])
+    return pairs
 
 
 def _trsm(p: Problem, a: Array, b: Array) -> Results:
@@ -136,7 +136,7 @@ def _trsm(p: Problem, a: Array, b: Array) -> Results:
 
 
 def _unsorted(*eigenvalue: Any) -> None:
-    """Which eigenvalues come first; nobody is asked."""
+    """The order of eigenvalues; no selection is made."""
 
 
 def _gees(p: Problem, a: Array) -> Results:
@@ -162,7 +162,7 @@ def _gtsv(p: Problem, lower: Array, diagonal: Array, upper: Array, b: Array) -> 
 
 
 def _lu_decomposition(p: Problem, a: Array) -> Results:
-    """Rows are counted from 0 here, and where each of them has gone is said too."""
+    """The factors, 0-based pivots, and the permutation of the rows."""
     lu, pivots, _ = p.routine("getrf")(a)
     order = np.arange(len(a))
     for k, other in enumerate(pivots):
@@ -204,10 +204,10 @@ _ROUTINES_OF_XLA: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
     "ProductOfElementaryHouseholderReflectors": (_orgqr, (2, 1)),
     "Qr": (_geqrf, (2,)),
 }
-"""By the target: likewise."""
+"""The same by target."""
 
 _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
-"""What LAPACK calls the types that NumPy calls so."""
+"""LAPACK's letters by the names of NumPy's types."""
 
 
 def _solved(*operands: Array, call: Any, routine: tuple[Callable[..., Results], tuple[int, ...]]) -> Value:
@@ -216,17 +216,19 @@ def _solved(*operands: Array, call: Any, routine: tuple[Callable[..., Results], 
     shapes: tuple[Shape, ...] = call.result.elements if call.result.is_tuple else (call.result,)
     batch = operands[0].shape[: operands[0].ndim - ranks[0]]
     problem = Problem(_LETTERS[operands[0].dtype.char], _settings(call.backend_config), tuple(shape.dimensions[len(batch) :] for shape in shapes))
-    made = [np.zeros(shape.dimensions, NUMPY_TYPES[shape.element_type]).reshape(prod(batch), *shape.dimensions[len(batch) :]) for shape in shapes]
+    stacks = [np.zeros(shape.dimensions, NUMPY_TYPES[shape.element_type]).reshape(prod(batch), *shape.dimensions[len(batch) :]) for shape in shapes]
     rows = [x.reshape(prod(batch), *x.shape[len(batch) :]) for x in operands]
     for k in range(prod(batch)):
-        for target, value in zip(made, function(problem, *(row[k] for row in rows)), strict=True):
+        for target, value in zip(stacks, function(problem, *(row[k] for row in rows)), strict=True):
             target[k] = value
-    results = tuple(x.reshape(shape.dimensions) for x, shape in zip(made, shapes, strict=True))
+    results = tuple(x.reshape(shape.dimensions) for x, shape in zip(stacks, shapes, strict=True))
     return results if call.result.is_tuple else results[0]
 
 
 def _settings(backend_config: str) -> dict[str, int]:
-    """The settings of a text such as `{uplo = 76 : ui8, left = true}`, or `"1,1,100,1e-6"`, which begins with whether to read the lower triangle."""
+    """The settings in a text such as `{uplo = 76 : ui8, left = true}`, or `"1,1,100,1e-6"`, whose first number says whether to read the
+    lower triangle.
+    """
     words = {"true": 1, "false": 0}
     named = {name: words[value] if value in words else int(value) for name, value in _SETTING.findall(backend_config)}
     first = backend_config.strip('"').partition(",")[0]
@@ -234,7 +236,7 @@ def _settings(backend_config: str) -> dict[str, int]:
 
 
 def lapack_target(target: str) -> Callable[..., Value] | None:
-    """The function that computes a target of linear algebra; None for other targets, routines that are not known, and without SciPy.
+    """The function that computes a target of linear algebra; None for other targets, for unknown routines, and without SciPy.
 
     >>> lapack_target("lapack_sfrobnicate_ffi") is None
     True

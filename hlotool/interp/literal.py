@@ -1,6 +1,6 @@
-"""Literals as arrays.
+"""Literals as arrays, and values for those that a text leaves out.
 
-Reading numbers is `literals.data`'s work; this module wraps bytes and invents what a text leaves out.
+The numbers are read in `literals.data`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ __all__ = ["filled", "literal_array", "literal_value"]
 def literal_value(literal: Literal, options: RunOptions, stream: int = 0) -> Value:
     """The value of a constant; tuple literals give tuples.
 
-    Arrays are read-only. `stream` tells elided random constants of one module apart. The caller has made sure that options
-    name a mode for elided values if there are any.
+    Arrays are read-only, but for those of elided constants, which are filled as the options say; `stream` gives random ones different
+    values. The caller has checked that the options name a fill if the literal is elided.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> literal_value(Literal(array_shape("s32", (2,)), "{1, 2}"), RunOptions())
@@ -33,7 +33,7 @@ def literal_value(literal: Literal, options: RunOptions, stream: int = 0) -> Val
 
 
 def literal_array(literal: Literal) -> Array:
-    """The values of an array literal, decoded once for its lifetime."""
+    """The values of an array literal, which are decoded once and kept with it."""
     known = literal.array
     if isinstance(known, np.ndarray):
         return known
@@ -46,8 +46,9 @@ def literal_array(literal: Literal) -> Array:
 def _array(literal: Literal, options: RunOptions, stream: int) -> Array:
     if not literal.elided:
         return literal_array(literal)
-    assert options.elided is not None, "elided constants are refused before a run"
-    return filled(literal.shape, options.elided, options.seed, stream)
+    if options.elided_fill is None:
+        raise ValueError("its values are left out of the text")
+    return filled(literal.shape, options.elided_fill, options.seed, stream)
 
 
 def filled(shape: Shape, mode: str, seed: int = 0, stream: int = 0) -> Array:

@@ -1,6 +1,6 @@
-"""Runs several devices in one process: each goes on until it has to wait for others, then it is the next one's turn.
+"""Runs several devices in one process: each runs until it has to wait for others, and then the next one does.
 
-Knows neither modules nor kernels. That no device can go on any more is reported, never waited for.
+If no device can go on, that is an error.
 """
 
 from __future__ import annotations
@@ -15,10 +15,7 @@ __all__ = ["in_lockstep"]
 
 
 def in_lockstep(runs: Sequence[Generator[Wait, None, Value]]) -> list[Value]:
-    """The value that each run returns.
-
-    Raises EvaluationError at every place where a run waits when none can go on.
-    """
+    """The value that each run returns; raises EvaluationError, with each place where a run waits, if none can go on."""
     results: list[Value] = [None] * len(runs)
     waiting: dict[int, Wait | None] = dict.fromkeys(range(len(runs)))
     while waiting:
@@ -39,15 +36,15 @@ def in_lockstep(runs: Sequence[Generator[Wait, None, Value]]) -> list[Value]:
 
 def _places(runs: Sequence[Generator[Wait, None, Value]], waiting: dict[int, Wait]) -> list[Diagnostic]:
     """A diagnostic for each instruction at which devices wait."""
-    found: dict[tuple[int, int], Diagnostic] = {}
+    by_place: dict[tuple[int, int], Diagnostic] = {}
     for number, wait in waiting.items():
         try:
-            # The run itself knows at which instruction it waits.
+            # The run knows at which instruction it waits.
             runs[number].throw(Violation("R007", "opcode", _reason(number, wait.missing(), waiting)))
         except EvaluationError as error:
             for diagnostic in error.diagnostics:
-                found.setdefault((diagnostic.line, diagnostic.column), diagnostic)
-    return list(found.values())
+                by_place.setdefault((diagnostic.line, diagnostic.column), diagnostic)
+    return list(by_place.values())
 
 
 def _reason(number: int, missing: list[int], waiting: Collection[int]) -> str:

@@ -1,6 +1,6 @@
-"""How much memory a run will need, from the shapes alone; and what this machine has.
+"""How much memory a run will need, estimated from the shapes, and how much this machine has.
 
-An estimate: what kernels use on the side is counted roughly, and views that turn out to be copies are not foreseen.
+Temporary memory of kernels is counted roughly, and copies where views were expected are not foreseen.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ class Estimate:
 
 
 def machine_memory() -> int | None:
-    """The bytes of memory that this process may have: the machine's, or the container's if that is less; None where nobody says."""
-    found = []
+    """The bytes of memory that this process may use: the machine's, or the container's if that is less; None if unknown."""
+    sizes = []
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        sizes.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     # Outside a container there is no such file; without a limit it says "max".
     with contextlib.suppress(OSError, ValueError):
-        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
-    return min((size for size in found if size > 0), default=None)
+        sizes.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    return min((size for size in sizes if size > 0), default=None)
 
 
 def estimate(module: Module) -> Estimate:
-    """What the arguments, the constants and the values of a run take at its peak.
+    """The memory for arguments, constants and values at the peak of a run.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[1000] parameter(0) y = add(x, x) ROOT z = f32[1000] multiply(y, y) }")
-    >>> found = estimate(module)
-    >>> found.bytes, found.at.name
+    >>> peak = estimate(module)
+    >>> peak.bytes, peak.at.name
     (12000, 'z')
     """
     peaks: dict[Computation, Estimate] = {}
@@ -61,19 +61,19 @@ def estimate(module: Module) -> Estimate:
         peaks[computation] = _Peak(peaks).of(computation)
     constants = sum(_size(x.shape) for c in computations for x in c.instructions if x.literal is not None)
     arguments = sum(_size(p.shape) for p in module.entry.parameters)
-    found = peaks[module.entry]
-    return Estimate(found.bytes + constants + arguments, found.at)
+    peak = peaks[module.entry]
+    return Estimate(peak.bytes + constants + arguments, peak.at)
 
 
 def too_much_memory(module: Module, limit: int | None) -> list[Diagnostic]:
-    """The diagnostic of a module that would need more than `limit` bytes."""
+    """The diagnostic for a module that would need more than `limit` bytes; none if it does not, or `limit` is None."""
     if limit is None:
         return []
-    found = estimate(module)
-    if found.bytes <= limit:
+    needed = estimate(module)
+    if needed.bytes <= limit:
         return []
-    at = found.at or max(module.entry.instructions, key=lambda x: _size(x.shape))
-    sizes = f"about {format_bytes(found.bytes)} of memory, and {format_bytes(limit)} are allowed"
+    at = needed.at or max(module.entry.instructions, key=lambda x: _size(x.shape))
+    sizes = f"about {format_bytes(needed.bytes)} of memory, and {format_bytes(limit)} are allowed"
     message = f"running this module takes {sizes}; the peak is at '{at.name}'"
     return [diagnostic_at(module, at, "R005", message, f"its result, {at.shape.text_without_layout[:80]}, takes {format_bytes(_size(at.shape))}")]
 
@@ -105,13 +105,16 @@ def _size(shape: Shape) -> int:
 
 
 class _Peak:
-    """Walks one computation with the values that are alive; every leaf of a value knows the array that it is or views."""
+    """Walks one computation with its live values. Arrays are numbered, and every leaf of a value is, or views, one of them.
+
+    `fresh` are the arrays that each instruction allocates. Number 0 stands for arrays that are counted elsewhere.
+    """
 
     def __init__(self, peaks: dict[Computation, Estimate]) -> None:
         self.peaks = peaks
         self.sizes: dict[int, int] = {}
-        self.made: dict[Instruction, list[int]] = {}
-        self.ends: dict[int, list[int]] = {}
+        self.fresh: dict[Instruction, list[int]] = {}
+        self.ends: dict[Shape, list[int]] = {}
         self.live = 0
         self.best = Estimate(0, None)
 
@@ -121,10 +124,10 @@ class _Peak:
         for k, x in enumerate(order):
             inside = max((self.peaks[c] for c in x.called if c in self.peaks), key=lambda e: e.bytes, default=None)
             if inside is not None and inside.at is not None:
-                # What was called has made the result already; until then the operands are needed.
+                # The result is part of what is called; until it is computed, the operands are needed.
                 self._meet(self.live + inside.bytes, inside.at)
-            self.live += sum(self.sizes[array] for array in self.made[x])
-            self._meet(self.live + _on_the_side(x), x)
+            self.live += sum(self.sizes[array] for array in self.fresh[x])
+            self._meet(self.live + _temporary(x), x)
             for array in expiring.get(k, ()):
                 self.live -= self.sizes[array]
         return self.best
@@ -134,21 +137,21 @@ class _Peak:
             self.best = Estimate(size, at)
 
     def _expiring(self, computation: Computation, order: list[Instruction]) -> dict[int, list[int]]:
-        """After which instruction which arrays die; fills `made`, the arrays that come into being at each. 0 is what others pay for."""
+        """The arrays that die after each instruction, by its index; fills `fresh`."""
         holders: dict[Instruction, list[int]] = {}
         last: dict[int, int] = {}
         for k, x in enumerate(order):
-            made = self._leaves_of(x, holders)
-            self.made[x] = [array for array in made if array and array not in last]
-            holders[x] = made
-            for array in [array for operand in x.operands for array in holders[operand]] + made:
+            arrays = self._leaves_of(x, holders)
+            self.fresh[x] = [array for array in arrays if array and array not in last]
+            holders[x] = arrays
+            for array in [array for operand in x.operands for array in holders[operand]] + arrays:
                 last[array] = k
         kept = set(holders[computation.root])
-        found: dict[int, list[int]] = {}
+        expiring: dict[int, list[int]] = {}
         for array, k in last.items():
             if array and array not in kept:
-                found.setdefault(k, []).append(array)
-        return found
+                expiring.setdefault(k, []).append(array)
+        return expiring
 
     def _leaves_of(self, x: Instruction, holders: dict[Instruction, list[int]]) -> list[int]:
         operands = [holders[operand] for operand in x.operands]
@@ -159,7 +162,7 @@ class _Peak:
             index = x.attributes["index"]
             if 0 <= index < len(ends):
                 return operands[0][ends[index - 1] if index else 0 : ends[index]]
-            # Not valid, which the kernel will say.
+            # Not valid, which the kernel will report.
             return [self._new(leaf) for leaf in x.shape.leaves()]
         if not x.operands and STRUCTURAL in x.op.traits:
             return [0] * sum(1 for _ in x.shape.leaves())
@@ -180,28 +183,28 @@ class _Peak:
         return number
 
     def _ends(self, shape: Shape) -> list[int]:
-        """After which leaf of a tuple each element ends; many instructions take elements of one large tuple."""
-        known = self.ends.get(id(shape))
+        """The index after the last leaf of each element of a tuple; many instructions take elements of one large tuple."""
+        known = self.ends.get(shape)
         if known is None:
-            known = self.ends[id(shape)] = list(accumulate(sum(1 for _ in element.leaves()) for element in shape.elements))
+            known = self.ends[shape] = list(accumulate(sum(1 for _ in element.leaves()) for element in shape.elements))
         return known
 
     def _state(self, x: Instruction, init: list[int]) -> list[int]:
-        """The final state of a loop: elements that the body passes on as they are take no memory of their own."""
+        """The final state of a loop: elements that the body returns unchanged take no memory of their own."""
         body = x.attributes.get("body")
         root = body.root if isinstance(body, Computation) else None
         if root is None or root.opcode != "tuple" or not x.shape.is_tuple or len(root.operands) != len(x.shape.elements):
             return [self._new(leaf) for leaf in x.shape.leaves()]
-        found: list[int] = []
+        arrays: list[int] = []
         for k, (element, shape) in enumerate(zip(root.operands, x.shape.elements, strict=True)):
             same = element.opcode == "get-tuple-element" and element.attributes["index"] == k and element.operands[0].opcode == "parameter"
             ends = self._ends(x.shape)
-            found += init[ends[k - 1] if k else 0 : ends[k]] if same else [self._new(leaf) for leaf in shape.leaves()]
-        return found
+            arrays += init[ends[k - 1] if k else 0 : ends[k]] if same else [self._new(leaf) for leaf in shape.leaves()]
+        return arrays
 
 
-def _on_the_side(x: Instruction) -> int:
-    """What a kernel needs beside its operands and its result: narrow floats are computed in 32 bits."""
+def _temporary(x: Instruction) -> int:
+    """The temporary memory of a kernel: narrow floats are computed in 32 bits."""
     shapes = [x.shape, *(operand.shape for operand in x.operands)]
     total = 0
     for shape in shapes:

@@ -1,6 +1,6 @@
-"""Recognises computations that only apply one associative operation to their two parameters.
+"""Recognizes computations that only apply one associative operation to their two parameters.
 
-What is not recognised is run as it is written; a monoid is a shortcut, never a meaning of its own.
+Other computations are run as they are written; a monoid is an optimization and gives the same result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Monoid(Record):
     """An operation for which NumPy has a reduction: one ufunc for numbers, one for pred.
 
     `opcode` is the operation, whose algebra is known to the op table.
-    `winning_zero` is the sign bit of the zero that wins over the other where the operation compares, None where it does not.
+    `winning_zero` is the sign bit of the zero that is the result for zeros of both signs if the operation compares, else None.
     """
 
     opcode: str
@@ -37,7 +37,7 @@ class Monoid(Record):
         return self.numbers is np.add
 
     def may_repeat(self, init: Array) -> bool:
-        """Whether it does not matter how often init enters a reduction."""
+        """Whether it makes no difference how often init enters a reduction."""
         number, op = number_type(init), OPS[self.opcode]
         if number.kind == "pred" or IDEMPOTENT in op.traits:
             return True
@@ -54,30 +54,30 @@ class Monoid(Record):
         wide, start = x.astype(number.computed, copy=False), init.astype(number.computed, copy=False)
         ufunc = self.preds if number.kind == "pred" else self.numbers
         # Without a type NumPy sums small integers in 64 bits.
-        found = np.asarray(ufunc.reduce(wide, axis=axes, dtype=number.computed, initial=start[()]))
-        if number.kind == "float" and self.winning_zero is not None and (found == 0).any():
-            found = self._with_signs(found, wide, start, axes)
-        return found.astype(number.held, copy=False)
+        result = np.asarray(ufunc.reduce(wide, axis=axes, dtype=number.computed, initial=start[()]))
+        if number.kind == "float" and self.winning_zero is not None and (result == 0).any():
+            result = self._with_signs(result, wide, start, axes)
+        return result.astype(number.held, copy=False)
 
     def works_in_place(self, target: Array) -> bool:
-        """Whether `combine_at` gives what repeated application gives: without rounding on the way, and with the right zeros."""
+        """Whether `combine_at` equals repeated application: no rounding between the steps is lost, and zeros have the right sign."""
         number = number_type(target)
         return number.computed == number.held and (self.winning_zero is None or number.kind != "float")
 
     def combine_at(self, target: Array, places: Array, updates: Array) -> None:
-        """Combines updates, one after the other, into a flat array at places that may be repeated."""
+        """Combines updates, one after the other, into a flat array at indices that may be repeated."""
         ufunc = self.preds if number_type(target).kind == "pred" else self.numbers
         ufunc.at(target, places, updates)
 
-    def _with_signs(self, found: Array, x: Array, init: Array, axes: tuple[int, ...]) -> Array:
-        """Zeros that NumPy has picked in any order get the sign of the one that wins."""
+    def _with_signs(self, result: Array, x: Array, init: Array, axes: tuple[int, ...]) -> Array:
+        """Gives zeros, of which NumPy has picked any, the sign of the one that wins."""
 
         def wins(part: Array) -> Array:
             return np.asarray((part == 0) & (np.signbit(part) == self.winning_zero))
 
-        sign = found.dtype.type(-1.0 if self.winning_zero else 1.0)
+        sign = result.dtype.type(-1.0 if self.winning_zero else 1.0)
         won = wins(x).any(axis=axes) | wins(init)
-        return np.where(found == 0, np.copysign(found, np.where(won, sign, -sign)), found)
+        return np.where(result == 0, np.copysign(result, np.where(won, sign, -sign)), result)
 
 
 _MONOIDS = {

@@ -1,6 +1,6 @@
-"""Watching a run: what the evaluator tells of each instruction, and where in nested calls and loops it stands.
+"""Observers of a run: what they are told of each instruction, and of its place in nested calls and loops.
 
-Observers look and may stop a run by raising Violation; they never change a value.
+An observer may end a run by raising Violation, and must not change values.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["Frame", "Observer", "Observers", "Whereabouts"]
 
 
 class Frame:
-    """An instruction that is being computed, and how often it has run each of its computations so far."""
+    """An instruction that is being computed, and how often it has called each of its computations so far."""
 
     __slots__ = ("calls", "current", "instruction")
 
@@ -24,18 +24,18 @@ class Frame:
         self.current: Computation | None = None
 
     @property
-    def round(self) -> int | None:
-        """The number of the round, from 0, that a loop is in; None for everything else."""
+    def iteration(self) -> int | None:
+        """The current iteration of a loop (0-based); None for every other instruction."""
         body = self.instruction.attributes.get("body")
         if self.instruction.opcode != "while" or not isinstance(body, Computation):
             return None
-        done = self.calls.get(body, 0)
-        # The condition stands before its round.
-        return done - 1 if self.current is body and done else done
+        started = self.calls.get(body, 0)
+        # The condition runs before the body of its iteration.
+        return started - 1 if self.current is body and started else started
 
 
 class Whereabouts:
-    """Where a run stands: the instructions that are being computed, from the outermost on."""
+    """The current place of a run: the instructions that are being computed, the outermost first."""
 
     def __init__(self, entry: Computation) -> None:
         self.entry = entry
@@ -43,41 +43,41 @@ class Whereabouts:
 
     @property
     def computation(self) -> Computation:
-        """The computation that the innermost instruction belongs to, while that instruction runs nothing itself."""
+        """The computation that the innermost instruction belongs to, unless that instruction is calling one itself."""
         for frame in reversed(self.frames[:-1]):
             if frame.current is not None:
                 return frame.current
         return self.entry
 
     @property
-    def rounds(self) -> tuple[int, ...]:
-        """The rounds of the loops around the innermost instruction, outermost first."""
-        return tuple([k for frame in self.frames[:-1] if (k := frame.round) is not None])
+    def iterations(self) -> tuple[int, ...]:
+        """The iterations (0-based) of the loops that enclose the innermost instruction, the outermost first."""
+        return tuple([k for frame in self.frames[:-1] if (k := frame.iteration) is not None])
 
     def callers(self) -> list[str]:
-        """The instructions around the innermost one, from the nearest on: `while.5, round 3`."""
-        found = []
+        """The instructions that enclose the innermost one, the nearest first: `'while.5', iteration 3`."""
+        callers = []
         for frame in reversed(self.frames[:-1]):
-            k = frame.round
-            found.append(f"'{frame.instruction.name}'" + ("" if k is None else f", round {k}"))
-        return found
+            k = frame.iteration
+            callers.append(f"'{frame.instruction.name}'" + ("" if k is None else f", iteration {k}"))
+        return callers
 
 
 class Observer:
-    """Somebody who watches a run; each method does nothing unless a subclass says so."""
+    """Base class of observers; each method does nothing unless a subclass overrides it."""
 
     def entered(self, where: Whereabouts, computation: Computation, arguments: Sequence[Value]) -> None:
-        """A computation starts with these arguments."""
+        """A computation is called with these arguments."""
 
     def begun(self, where: Whereabouts, instruction: Instruction) -> None:
         """An instruction is about to be computed; it is the last of `where.frames`."""
 
     def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
-        """An instruction has a value; its operand may have been overwritten with it where nobody else reads the operand."""
+        """An instruction has been computed. If nobody else reads operand 0, the value may have overwritten it."""
 
 
 class Observers:
-    """All who watch one run, called one after the other; keeps `where` for them.
+    """The observers of one run, which are called one after the other, and their common `where`.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[] parameter(0) ROOT r = f32[] negate(x) }")

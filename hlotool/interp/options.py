@@ -8,29 +8,28 @@ from typing import Any
 from hlotool.interp.queues import HostQueues
 from hlotool.record import Record
 
-__all__ = ["ELIDED_MODES", "RunOptions"]
+__all__ = ["ELIDED_FILLS", "RunOptions"]
 
-ELIDED_MODES = ("zeros", "ones", "iota", "random")
-"""What may stand in for constants that a text leaves out."""
+ELIDED_FILLS = ("zeros", "ones", "iota", "random")
+"""How constants that a text leaves out may be filled."""
 
 
 class RunOptions(Record):
     """What a run may assume and how long it may take.
 
-    `elided`, one of ELIDED_MODES, is put in place of constants written `{...}`; None makes them errors. `seed` is for whatever is
-    random. `max_iterations` limits the rounds of each while loop, `timeout_seconds` the whole run, which is
-    asked between instructions, `max_memory` the bytes that it is
-    estimated to need; None means no limit.
+    `elided_fill`, one of ELIDED_FILLS, is used for the values of constants written `{...}`; None makes them errors. `seed` starts
+    everything random. `max_iterations` limits the iterations of each while loop, `timeout_seconds` the whole run (checked between
+    instructions), and `max_memory` the bytes that a run is estimated to need; None means no limit.
 
-    `custom_calls` maps targets of custom-calls to functions: each takes the operands and gives the result, arrays and tuples of arrays,
-    and also takes a CustomCall if it has a parameter named `call`. They come before the targets that hlotool knows. `queues` are those
-    between the host and the device, or a sequence of such for several devices.
+    `custom_calls` maps targets of custom-calls to functions. Each takes the values of the operands and returns the result, an array or
+    a tuple; if it has a parameter named `call`, a CustomCall is passed, too. These functions take precedence over the targets that
+    hlotool knows. `queues` are the queues between the host and the device, or a sequence of them for several devices.
 
-    >>> RunOptions(elided="zeros").seed
+    >>> RunOptions(elided_fill="zeros").seed
     0
     """
 
-    elided: str | None = None
+    elided_fill: str | None = None
     seed: int = 0
     max_iterations: int | None = None
     timeout_seconds: float | None = None

@@ -1,7 +1,4 @@
-"""Where the time of a run goes: by instruction and by opcode.
-
-Counts and measures; how it is shown is decided elsewhere.
-"""
+"""The time that a run spends, by instruction and by opcode."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ __all__ = ["Cost", "Profile"]
 
 
 class Cost:
-    """How often something was computed, in how many seconds without what it ran, and how many bytes it read and wrote."""
+    """How often an instruction or opcode was computed, the seconds that it took by itself, and the bytes that it read and wrote."""
 
     __slots__ = ("bytes", "calls", "computation", "name", "opcode", "seconds", "shape")
 
@@ -51,7 +48,7 @@ class Profile(Observer):
 
     def __init__(self) -> None:
         self.costs: dict[Instruction, Cost] = {}
-        # For each instruction that is being computed, when it began and the time that others have taken since.
+        # For each instruction that is being computed, its start and the time that instructions inside have taken since.
         self._open: list[list[float]] = []
 
     def begun(self, where: Whereabouts, instruction: Instruction) -> None:
@@ -68,7 +65,7 @@ class Profile(Observer):
         cost.seconds += now - began - of_others
         cost.bytes += _bytes(value) + sum(map(_bytes, operands))
         if self._open:
-            # What this observer itself takes is nobody's.
+            # The time of this observer itself is not counted.
             self._open[-1][1] += time.perf_counter() - began
 
     @property
@@ -82,15 +79,15 @@ class Profile(Observer):
 
     def by_opcode(self) -> list[Cost]:
         """The costs of all instructions of an opcode, the most expensive first."""
-        found: dict[str, Cost] = {}
+        totals: dict[str, Cost] = {}
         for cost in self.costs.values():
-            total = found.setdefault(cost.opcode, Cost(cost.opcode, cost.opcode))
+            total = totals.setdefault(cost.opcode, Cost(cost.opcode, cost.opcode))
             total.calls += cost.calls
             total.seconds += cost.seconds
             total.bytes += cost.bytes
-        return sorted(found.values(), key=lambda cost: -cost.seconds)
+        return sorted(totals.values(), key=lambda cost: -cost.seconds)
 
 
 def _bytes(value: Value) -> int:
-    # Tuples are passed on; nothing of them is read or written.
+    # Tuples are passed on without being read or written.
     return int(value.nbytes) if isinstance(value, np.ndarray) else 0

@@ -1,206 +1,159 @@
-"""Computations prepared for the evaluator: which kernel runs when, on which slots, and what can be forgotten afterwards.
+"""Computations prepared for the reference executor: which kernel runs when, on which slots, and what can be freed afterwards.
 
-Runs nothing; finds before a run what cannot be run.
+Runs nothing; `obstacles` finds what cannot be run before a run starts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
-import numpy as np
-
-from hlotool.analysis.collectives import group_mode
-from hlotool.errors import Diagnostic
+from hlotool.errors import Diagnostic, HlotoolError
+from hlotool.interp.batching import can_batch
+from hlotool.interp.binding import OPS, Binding
 from hlotool.interp.custom_calls import handler_of
-from hlotool.interp.dtypes import NUMPY_TYPES
-from hlotool.interp.failures import diagnostic_at
-from hlotool.interp.kernels.base import FACTS, LATE_FACTS, Kernel, default_of
-from hlotool.interp.kernels.table import OPS
+from hlotool.interp.failures import diagnostic_at, failure
+from hlotool.interp.kernels.base import Invoke
 from hlotool.interp.literal import literal_value
-from hlotool.interp.options import ELIDED_MODES, RunOptions
+from hlotool.interp.options import ELIDED_FILLS, RunOptions
 from hlotool.interp.values import Value
 from hlotool.ir.model import Computation, Instruction, Module
-from hlotool.opdefs.traits import NONDETERMINISTIC
-from hlotool.shapes.shape import Shape
+from hlotool.ir.order import sorted_by_dependencies
 
-__all__ = ["Program", "Step", "in_order", "is_worth_keeping", "obstacles", "works_on_lanes"]
+__all__ = ["Program", "ProgramCache", "Step", "computation_program", "in_order", "instruction_program", "obstacles", "reachable"]
 
 
-class Step:
-    """One instruction: the slots `dead` are emptied, and `function(*operands, **keywords)` goes to slot `target` if anybody reads it.
+class Step(Binding):
+    """A bound instruction with its place in a program: operands are in slots `operands`, the value goes to slot `target`.
 
-    `late` names the facts that the function wants to know and that differ from call to call. `is_constant` says that every run of the
-    computation gives the same value.
-    Results must be of NumPy type `dtype` and have `dimensions`; None where nobody can say, as for tuples and dynamic shapes.
+    Nobody reads the slots `dead` after this step. Nobody reads the value either unless it `is_used`.
     """
 
-    __slots__ = (
-        "dead", "dimensions", "dtype", "function", "instruction", "is_constant", "is_used", "keywords", "late", "operands", "suspends", "target",
-    )  # fmt: skip
+    __slots__ = ("dead", "is_used", "operands", "target")
 
-    def __init__(self, instruction: Instruction, target: int, operands: tuple[int, ...], options: RunOptions, *, on_lanes: bool) -> None:
-        kernel: Kernel = instruction.op.kernel
-        self.instruction = instruction
+    def __init__(self, instruction: Instruction, target: int, operands: tuple[int, ...], options: RunOptions, *, batch: bool) -> None:
+        super().__init__(instruction, options, batch=batch)
         self.target = target
         self.operands = operands
         self.dead: tuple[int, ...] = ()
         self.is_used = True
-        self.is_constant = False
-        self.function: Callable[..., Any] = kernel.function
-        self.suspends = kernel.suspends
-        wanted = kernel.wanted
-        if on_lanes:
-            assert kernel.lanes is not None, "computations that do not work on lanes are run one by one"
-            self.function, self.suspends, wanted = kernel.lanes, kernel.lanes_suspend, kernel.lanes_wanted
-        self.late = tuple(name for name in wanted if name in LATE_FACTS)
-        self.keywords = {name: _keyword(instruction, name, options) for name in wanted if name not in LATE_FACTS}
-        shape = instruction.shape
-        self.dtype: np.dtype[Any] | None = NUMPY_TYPES.get(shape.element_type)
-        self.dimensions = shape.dimensions if self.dtype is not None and not on_lanes and not shape.dynamic else None
-
-
-_FACTS: dict[str, Callable[[Instruction, RunOptions], Any]] = {
-    "result": lambda x, options: x.shape,
-    "operand_shapes": lambda x, options: tuple(operand.shape for operand in x.operands),
-    "options": lambda x, options: options,
-    "site": lambda x, options: x,
-    "group_mode": lambda x, options: group_mode(x),
-    "frontend_attributes": lambda x, options: x.attributes.get("frontend_attributes", {}),
-    "backend_config": lambda x, options: x.backend_config,
-}
-"""What the facts are that an instruction tells about itself."""
-
-
-def _keyword(x: Instruction, name: str, options: RunOptions) -> Any:
-    if name in FACTS:
-        return _FACTS[name](x, options)
-    return x.attributes[name] if name in x.attributes else default_of(x.opcode, name)
 
 
 class Program:
-    """A computation as a list of steps over numbered slots, for one run or, `on_lanes`, for many runs of scalars at once."""
-
-    __slots__ = ("initial", "is_settled", "parameters", "result", "runs", "steps")
-
-    def __init__(self, computation: Computation, options: RunOptions, *, on_lanes: bool) -> None:
-        instructions = computation.instructions
-        slots = {x: k for k, x in enumerate(instructions)}
-        self.initial: list[Value] = [None] * len(instructions)
-        self.parameters = [slots[x] for x in computation.parameters]
-        self.result = slots[computation.root]
-        self.steps: list[Step] = []
-        self.runs = 0
-        self.is_settled = False
-        for slot, x in enumerate(in_order(computation)):
-            if x.literal is not None:
-                self.initial[slots[x]] = literal_value(x.literal, options, slot)
-            elif x.parameter_number is None:
-                self.steps.append(Step(x, slots[x], tuple([slots[operand] for operand in x.operands]), options, on_lanes=on_lanes))
-        self._mark_constants()
-        self._forget_early()
-
-    def _mark_constants(self) -> None:
-        """Finds the steps that depend on nothing but constants."""
-        known = {slot for slot, value in enumerate(self.initial) if value is not None}
-        for step in self.steps:
-            if known.issuperset(step.operands) and not step.late and _is_repeatable(step.instruction):
-                step.is_constant = True
-                known.add(step.target)
-
-    def settle(self, found: dict[int, Value]) -> None:
-        """Takes values of constant steps for good, when the computation is one that runs often; such steps are done with."""
-        self.is_settled = True
-        for slot, value in found.items():
-            self.initial[slot] = value
-        needed, steps = {self.result}, []
-        for step in reversed(self.steps):
-            if step.is_constant and (step.target not in needed or self.initial[step.target] is not None):
-                continue
-            needed.update(step.operands)
-            steps.append(step)
-        self.steps = steps[::-1]
-        self._forget_early()
-
-    def _forget_early(self) -> None:
-        """Notes for each step which values nobody reads after it; constants, which belong to the program, cost nothing to keep."""
-        last = {self.result: -1}
-        for step in reversed(self.steps):
-            step.is_used = step.target in last
-            dead = [slot for slot in dict.fromkeys(step.operands) if slot not in last]
-            last.update(dict.fromkeys(dead, 0))
-            step.dead = tuple([slot for slot in dead if self.initial[slot] is None])
-
-
-_SMALL = 1 << 16
-"""Bytes of constant values that are kept from one run to the next."""
-
-
-def is_worth_keeping(value: Value) -> bool:
-    """Whether a constant value is small; what is large may be computed again, or is of no use beside what was computed from it.
-
-    >>> is_worth_keeping(np.zeros(9)), is_worth_keeping(np.zeros(9_000_000)), is_worth_keeping(np.broadcast_to(np.zeros(()), 9_000_000))
-    (True, False, True)
+    """Steps over numbered slots. `initial` has the constants in their slots, and None in all others; `parameters` are the slots of the
+    arguments, and `result` is the slot of the result.
     """
-    return isinstance(value, np.ndarray) and (value.nbytes <= _SMALL or not any(value.strides))
+
+    __slots__ = ("initial", "parameters", "result", "steps")
+
+    def __init__(self, initial: list[Value], parameters: list[int], steps: list[Step], result: int) -> None:
+        self.initial = initial
+        self.parameters = parameters
+        self.steps = steps
+        self.result = result
+        self._mark_last_uses()
+
+    def _mark_last_uses(self) -> None:
+        """Sets `dead` and `is_used` of all steps; constants, which belong to the program, stay in their slots."""
+        read_later = {self.result}
+        for step in reversed(self.steps):
+            step.is_used = step.target in read_later
+            last_reads = [slot for slot in dict.fromkeys(step.operands) if slot not in read_later]
+            read_later.update(last_reads)
+            step.dead = tuple([slot for slot in last_reads if self.initial[slot] is None])
 
 
-def _is_repeatable(x: Instruction) -> bool:
-    """Whether the same operands always give the same value: nothing that is done knows of a device, of chance or of a user's function."""
-    seen = set(x.called)
-    stack = [x]
+def computation_program(computation: Computation, root: Instruction, options: RunOptions, *, batch: bool = False) -> Program:
+    """The program of a computation, up to `root` if that is not the computation's own; with `batch`, for a batch of scalars.
+
+    >>> import hlotool
+    >>> module = hlotool.parse("ENTRY e { x = f32[] parameter(0) c = f32[] constant(2) y = f32[] add(x, c) ROOT z = f32[] negate(y) }")
+    >>> program = computation_program(module.entry, module.entry.root, RunOptions())
+    >>> [(step.instruction.name, step.operands, step.dead) for step in program.steps]
+    [('y', (0, 1), (0,)), ('z', (2,), (2,))]
+    """
+    slots = {x: k for k, x in enumerate(computation.instructions)}
+    initial: list[Value] = [None] * len(slots)
+    steps = []
+    needed = None if root is computation.root else _needed(root)
+    for k, x in enumerate(in_order(computation)):
+        if needed is not None and x not in needed:
+            continue
+        if x.literal is not None:
+            initial[slots[x]] = literal_value(x.literal, options, k)
+        elif x.parameter_number is None:
+            steps.append(Step(x, slots[x], tuple([slots[operand] for operand in x.operands]), options, batch=batch))
+    return Program(initial, [slots[x] for x in computation.parameters], steps, slots[root])
+
+
+def instruction_program(x: Instruction, options: RunOptions) -> Program:
+    """The program that computes one instruction from its operands, which are the parameters."""
+    count = len(x.operands)
+    return Program([None] * (count + 1), list(range(count)), [Step(x, count, tuple(range(count)), options, batch=False)], count)
+
+
+def _needed(root: Instruction) -> set[Instruction]:
+    """The instructions that a value is computed from, and itself."""
+    needed, stack = {root}, [root]
     while stack:
-        y = stack.pop()
-        kernel: Kernel | None = y.op.kernel
-        if NONDETERMINISTIC in y.op.traits or (kernel is not None and not _CHANGING_FACTS.isdisjoint(kernel.wanted)):
-            return False
-        fresh = [called for called in y.called if called not in seen or y is x]
-        seen.update(fresh)
-        stack += [z for called in fresh for z in called.instructions]
-    return True
+        fresh = [operand for operand in stack.pop().operands if operand not in needed]
+        needed.update(fresh)
+        stack += fresh
+    return needed
 
 
-_CHANGING_FACTS = frozenset({"device", "options"})
+class ProgramCache:
+    """The programs of one run of a module, prepared when they are first needed.
+
+    Keys are the computation, the instruction that is computed, and whether the program is for batches; so there are no more programs
+    than these, however often they run.
+    """
+
+    def __init__(self, module: Module, options: RunOptions) -> None:
+        self.module = module
+        self.options = options
+        self.programs: dict[tuple[Computation, Instruction, bool], Program] = {}
+        self._can_batch: dict[Computation, bool] = {}
+
+    def of(self, request: Invoke) -> Program:
+        """The program that computes what is requested; raises EvaluationError if its constants cannot be read."""
+        computation, root, batch = request.computation, request.root, request.batch is not None
+        program = self.programs.get((computation, root, batch))
+        if program is None:
+            try:
+                program = self.programs[computation, root, batch] = computation_program(computation, root, self.options, batch=batch)
+            except (MemoryError, ValueError, HlotoolError) as error:
+                reason = "not enough memory" if isinstance(error, MemoryError) else str(error)
+                message = f"the constants of '{computation.name}' cannot be read: {reason}"
+                raise failure(self.module, computation.root, "R004", message) from error
+        return program
+
+    def can_batch(self, computation: Computation) -> bool:
+        """Whether the computation can be run for all instances of a batch at once."""
+        known = self._can_batch.get(computation)
+        if known is None:
+            known = self._can_batch[computation] = can_batch(computation)
+        return known
 
 
 def in_order(computation: Computation) -> list[Instruction]:
-    """The instructions with operands before users: the text's own order, unless it refers forward."""
+    """The instructions with operands and control predecessors before their users: the text's own order, unless it refers forward.
+
+    Raises ValueError if they depend on each other in a cycle, as only modules with errors can have.
+    """
     seen: set[Instruction] = set()
     for x in computation.instructions:
-        if not all(operand in seen for operand in x.operands):
-            return _sorted(computation)
+        if not seen.issuperset(x.operands) or not seen.issuperset(x.control_predecessors):
+            return sorted_by_dependencies(computation.instructions, lambda x: (*x.operands, *x.control_predecessors))
         seen.add(x)
     return computation.instructions
-
-
-def _sorted(computation: Computation) -> list[Instruction]:
-    done: dict[Instruction, None] = {}
-    for start in computation.instructions:
-        stack = [start]
-        while stack:
-            missing = [operand for operand in stack[-1].operands if operand not in done]
-            if missing:
-                stack += missing
-            else:
-                done.setdefault(stack.pop())
-    return list(done)
 
 
 # ---- what can be told before a run ------------------------------------------------------------------------------------
 
 
-def works_on_lanes(computation: Computation) -> bool:
-    """Whether every instruction is one of scalars that can be computed for many lanes at once."""
-    return all(_scalar(x.shape) and (x.op.kernel is None or x.op.kernel.lanes is not None) for x in computation.instructions)
-
-
-def _scalar(shape: Shape) -> bool:
-    return all(leaf.is_array and not leaf.dimensions for leaf in shape.leaves())
-
-
-def reachable(module: Module) -> Iterator[Computation]:
-    """The entry computation and all that it calls, each once."""
-    seen, stack = {module.entry}, [module.entry]
+def reachable(*starts: Computation) -> Iterator[Computation]:
+    """The computations and all that they call, each once."""
+    seen, stack = set(starts), list(starts)
     while stack:
         computation = stack.pop()
         yield computation
@@ -212,25 +165,25 @@ def reachable(module: Module) -> Iterator[Computation]:
 
 _MISSING_HINT = "the opcode is not in hlotool's table"
 _TARGET_HINT = "say which function computes it: --custom-call target=module:function, or RunOptions(custom_calls={target: function})"
-_ELIDED_HINT = f"print the module with its large constants, or run it with elided set to one of {', '.join(ELIDED_MODES)}"
+_ELIDED_HINT = f"print the module with its large constants, or run it with elided_fill set to one of {', '.join(ELIDED_FILLS)}"
 
 
-def obstacles(module: Module, options: RunOptions) -> list[Diagnostic]:
-    """Everything that stands in the way of running the module, in textual order: opcodes without a kernel, elided constants."""
-    found = []
-    for computation in reachable(module):
-        for x in computation.instructions:
-            if x.literal is not None:
-                if x.literal.elided and options.elided is None:
-                    message = f"the values of constant '{x.name}' of shape {x.shape.text_without_layout} are left out of the text"
-                    found.append(diagnostic_at(module, x, "R003", message, _ELIDED_HINT))
-            elif x.op.kernel is None and x.parameter_number is None:
-                message = f"hlotool cannot compute '{x.opcode}' yet"
-                found.append(diagnostic_at(module, x, "R001", message, None if x.opcode in OPS else _MISSING_HINT))
-            elif x.opcode == "custom-call" and handler_of(target := x.attributes["custom_call_target"], options) is None:
-                message = f"hlotool does not know what the custom-call target '{target}' computes"
-                found.append(diagnostic_at(module, x, "R001", message, _TARGET_HINT))
-            elif bad := next((leaf for leaf in x.shape.leaves() if leaf.element_type in ("opaque", "buffer")), None):
-                message = f"'{x.name}' holds a value of type {bad.text_without_layout}, which cannot be computed with"
-                found.append(diagnostic_at(module, x, "R001", message))
-    return sorted(found, key=lambda d: (d.line, d.column))
+def obstacles(module: Module, instructions: Iterable[Instruction], options: RunOptions) -> list[Diagnostic]:
+    """Everything that prevents instructions from being computed, in textual order: opcodes without a kernel, elided constants."""
+    pairs = [(x, obstacle) for x in instructions if (obstacle := _obstacle(x, options)) is not None]
+    return sorted([diagnostic_at(module, x, *obstacle) for x, obstacle in pairs], key=lambda d: (d.line, d.column))
+
+
+def _obstacle(x: Instruction, options: RunOptions) -> tuple[str, str, str | None] | None:
+    """Code, message and hint of what is in the way of computing an instruction."""
+    if x.literal is not None:
+        if x.literal.elided and options.elided_fill is None:
+            return "R003", f"the values of constant '{x.name}' of shape {x.shape.text_without_layout} are left out of the text", _ELIDED_HINT
+        return None
+    if x.op.kernel is None:
+        message = f"hlotool cannot compute '{x.opcode}' yet"
+        return None if x.parameter_number is not None else ("R001", message, None if x.opcode in OPS else _MISSING_HINT)
+    if x.opcode == "custom-call" and handler_of(target := x.attributes["custom_call_target"], options) is None:
+        return "R001", f"hlotool does not know what the custom-call target '{target}' computes", _TARGET_HINT
+    leaf = next((leaf for leaf in x.shape.leaves() if leaf.element_type in ("opaque", "buffer")), None)
+    return None if leaf is None else ("R001", f"'{x.name}' holds a value of type {leaf.text_without_layout}, which cannot be computed with", None)

@@ -1,6 +1,6 @@
-"""What a host and one device hand to each other while a program runs.
+"""The queues between a host and one device, for infeed, outfeed, and send and recv with the host.
 
-Only keeps it; the opcodes that take and give are in `kernels.communication`.
+The kernels of these opcodes are in `kernels.communication`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ __all__ = ["HostQueues"]
 class HostQueues:
     """The queues between a host and one device.
 
-    `infeed` holds what `infeed` takes, oldest first, and `received` the same for each channel of a `recv` from the host; items are
-    anything that `evaluate` takes as arguments, tuples for tuples. A run appends to `outfeed` what `outfeed` puts out, and to
-    `sent[channel]` what a `send` to the host sends; these are arrays of the exact type, tuples of such for tuples.
+    `infeed` holds the values for `infeed`, oldest first, and `received` those for `recv` from the host, by channel; items are
+    anything that `evaluate` takes as arguments. A run appends the values of `outfeed` to `outfeed`, and those of `send` to the host to
+    `sent[channel]`; these are arrays of the exact type and tuples of arrays.
 
     >>> queues = HostQueues(infeed=[[1.0, 2.0]], received={3: [5]})
     >>> len(queues.infeed), len(queues.received[3]), queues.outfeed, queues.sent

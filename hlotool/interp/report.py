@@ -1,7 +1,4 @@
-"""Results as text, for people and as JSON.
-
-Computes nothing but what it shows of an array.
-"""
+"""Results as text, for people and as JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ from hlotool.shapes.shape import Shape
 __all__ = ["as_json", "as_text"]
 
 _SHOWN_IN_FULL = 64
-"""Arrays of more elements are abbreviated as NumPy does, and summed up in numbers."""
+"""Arrays with more elements are abbreviated as NumPy does, with their statistics."""
 
 
 def as_text(value: Value, shape: Shape, width: int) -> Iterator[str]:
@@ -59,14 +56,14 @@ def _values(array: Array, width: int) -> list[str]:
 def _range(array: Array) -> str:
     if array.dtype.kind == "b":
         return f"true {int(array.sum())} of {array.size}"
-    found = statistics(array)
-    return found.text if found.least is not None else f"{array.size - found.nans - found.infinities} finite  {found.text}".rstrip()
+    numbers = statistics(array)
+    return numbers.text if numbers.least is not None else f"{array.size - numbers.nans - numbers.infinities} finite  {numbers.text}".rstrip()
 
 
 def as_json(value: Value, shape: Shape) -> str:
     """An array of objects: name, type, dimensions, and values as nested lists.
 
-    Complex numbers are pairs; what JSON cannot write as a number is a string: "nan", "inf", "-inf".
+    Complex numbers are pairs. Numbers that JSON lacks are strings: "nan", "inf", "-inf".
     """
     rows = []
     for (name, leaf_shape), leaf in zip(output_names(shape), leaves(value), strict=True):

@@ -1,7 +1,4 @@
-"""Special functions that neither NumPy nor the math module has for arrays.
-
-Computed in double precision; callers round.
-"""
+"""Special functions that NumPy lacks, computed in double precision."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What there is to say of an array in a few numbers.
-
-Judges nothing and prints nothing.
-"""
+"""Summaries of arrays in a few numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ __all__ = ["Statistics", "has_nonfinite", "json_number", "plain", "statistics"]
 
 
 class Statistics(Record):
-    """Least, greatest and mean of the finite elements, None when there are none or they have no order; how many are NaN or infinite."""
+    """Least, greatest and mean of the finite elements, None if there are none or they have no order; how many are NaN or infinite."""
 
     least: float | None
     greatest: float | None
@@ -52,7 +49,7 @@ def has_nonfinite(array: Array) -> bool:
 
 
 def statistics(array: Array) -> Statistics:
-    """The numbers of an array, pred counted as 0 and 1.
+    """The statistics of an array; pred elements count as 0 and 1.
 
     >>> statistics(np.array([1.0, 2.0, np.nan])).text
     'min 1  max 2  mean 1.5  nan 1'
@@ -68,7 +65,7 @@ def statistics(array: Array) -> Statistics:
 
 
 def json_number(number: Any) -> Any:
-    """A number as JSON can write it: NaN and infinities as strings, NumPy's numbers as Python's.
+    """A number for JSON: NaN and infinities become strings, NumPy's numbers become Python's.
 
     >>> json_number(np.float32("nan")), json_number(np.int8(3))
     ('nan', 3)

@@ -1,7 +1,4 @@
-"""Watching values go by: the tracer, which shows those of chosen instructions, and the watch for NaN and infinities.
-
-Both see a value when it is made; neither keeps more of it than it was asked for.
-"""
+"""Observers of values: the tracer, which shows those of chosen instructions, and the watch for NaN and infinities."""
 
 from __future__ import annotations
 
@@ -27,24 +24,24 @@ __all__ = ["NonfiniteWatch", "TraceRow", "Tracer", "origin_of"]
 
 
 class TraceRow(Record):
-    """One array that an instruction has made: where, in which rounds of the loops around it, and its numbers."""
+    """One array that an instruction has computed: its place, the iterations of the enclosing loops, and its statistics."""
 
     name: str
     computation: str
-    rounds: tuple[int, ...]
+    iterations: tuple[int, ...]
     type: str
     statistics: Statistics
 
     @property
     def key(self) -> str:
-        """The name, with the rounds after it: `x[3]`, of an element of a tuple `x.0[3]`."""
-        return self.name + (f"[{','.join(map(str, self.rounds))}]" if self.rounds else "")
+        """The name, followed by the iterations: `x[3]`, or `x.0[3]` for an element of a tuple."""
+        return self.name + (f"[{','.join(map(str, self.iterations))}]" if self.iterations else "")
 
 
 class Tracer(Observer):
-    """Tells `show` of every array made by instructions whose name, or whose computation's name, the pattern matches.
+    """Calls `show` for every array computed by instructions whose name, or whose computation's name, matches the pattern.
 
-    With `keep`, copies of the arrays are in `arrays`, by key; what is made again in the same rounds has `~2`, `~3` after it.
+    With `keep`, `arrays` has copies of the arrays by key; further arrays in the same iterations have `~2`, `~3`, ... appended.
     """
 
     def __init__(self, pattern: re.Pattern[str], show: Callable[[TraceRow], None], *, keep: bool = False) -> None:
@@ -55,14 +52,14 @@ class Tracer(Observer):
         self._wanted: dict[Instruction, bool] = {}
 
     def entered(self, where: Whereabouts, computation: Computation, arguments: Sequence[Value]) -> None:
-        rounds = tuple([k for frame in where.frames if (k := frame.round) is not None])
+        iterations = tuple([k for frame in where.frames if (k := frame.iteration) is not None])
         for parameter, argument in zip(computation.parameters, arguments, strict=True):
             if self._matches(parameter, computation):
-                self._tell(parameter, computation, rounds, argument)
+                self._show(parameter, computation, iterations, argument)
 
     def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
         if self._matches(instruction, where.computation):
-            self._tell(instruction, where.computation, where.rounds, value)
+            self._show(instruction, where.computation, where.iterations, value)
 
     def _matches(self, x: Instruction, computation: Computation) -> bool:
         known = self._wanted.get(x)
@@ -70,10 +67,10 @@ class Tracer(Observer):
             known = self._wanted[x] = any(self.pattern.search(name) for name in (x.name, computation.name))
         return known
 
-    def _tell(self, x: Instruction, computation: Computation, rounds: tuple[int, ...], value: Value) -> None:
+    def _show(self, x: Instruction, computation: Computation, iterations: tuple[int, ...], value: Value) -> None:
         for (name, shape), leaf in zip(leaf_names(x.name, x.shape), leaves(value), strict=True):
             if isinstance(leaf, np.ndarray):
-                row = TraceRow(name, computation.name, rounds, shape.with_dimensions(leaf.shape).text_without_layout, statistics(leaf))
+                row = TraceRow(name, computation.name, iterations, shape.with_dimensions(leaf.shape).text_without_layout, statistics(leaf))
                 self.show(row)
                 if self.keep:
                     self._keep(row.key, leaf)
@@ -91,7 +88,7 @@ _MOST_OPERANDS = 6
 
 
 class NonfiniteWatch(Observer):
-    """Stops a run at the first instruction that makes a NaN of operands without one, or an infinity of finite operands."""
+    """Stops a run at the first instruction that computes a NaN from operands without one, or an infinity from finite operands."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -104,43 +101,44 @@ class NonfiniteWatch(Observer):
             if isinstance(leaf, np.ndarray) and has_nonfinite(leaf):
                 self._judge(where, instruction, operands, leaf)
 
-    def _judge(self, where: Whereabouts, x: Instruction, operands: Sequence[Value], made: Array) -> None:
-        given = [leaf for operand in operands for leaf in leaves(operand) if isinstance(leaf, np.ndarray) and has_nonfinite(leaf)]
-        nans, values = np.isnan(plain(made)), plain(made)
-        if nans.any() and not any(np.isnan(plain(leaf)).any() for leaf in given):
+    def _judge(self, where: Whereabouts, x: Instruction, operands: Sequence[Value], result: Array) -> None:
+        nonfinite = [leaf for operand in operands for leaf in leaves(operand) if isinstance(leaf, np.ndarray) and has_nonfinite(leaf)]
+        nans, values = np.isnan(plain(result)), plain(result)
+        if nans.any() and not any(np.isnan(plain(leaf)).any() for leaf in nonfinite):
             what, places = "NaN", nans
-        elif not given and not nans.any():
+        elif not nonfinite and not nans.any():
             what, places = "infinity", np.isinf(values)
         else:
             return
         index = tuple(int(k) for k in np.argwhere(places)[0])
         count = int(places.sum())
         place = f" at [{','.join(map(str, index))}]" if index else ""
-        many = f"; so are {count - 1} more of {made.size} elements" if count > 1 else ""
-        finite = "operands without NaN" if given else "finite operands"
-        message = f"'{x.opcode}' makes {_number(values[index])} of {finite}{place}{many}"
-        notes = (*_shown_operands(x, operands, made, index), *self._notes(where, x))
+        many = f"; so are {count - 1} more of {result.size} elements" if count > 1 else ""
+        finite = "operands without NaN" if nonfinite else "finite operands"
+        message = f"'{x.opcode}' computes {_number(values[index])} from {finite}{place}{many}"
+        notes = (*_shown_operands(x, operands, result, index), *self._notes(where, x))
         raise Violation("R006", "opcode", message, f"this is the first {what} of the run", notes)
 
     def _notes(self, where: Whereabouts, x: Instruction) -> Iterator[str]:
-        rounds = where.rounds
-        if rounds:
-            yield f"in round {', '.join(map(str, rounds))} of the loop{'s' if len(rounds) > 1 else ''} around it, counted from 0"
+        iterations = where.iterations
+        if iterations:
+            loops = "loops" if len(iterations) > 1 else "loop"
+            yield f"in iteration {', '.join(map(str, iterations))} (0-based) of the enclosing {loops}"
         callers = where.callers()
         if callers:
-            yield f"in '{where.computation.name}', run by {', run by '.join(callers)}"
+            yield f"in '{where.computation.name}', called by {', called by '.join(callers)}"
         yield from origin_of(x, self.module)
 
 
-def _shown_operands(x: Instruction, operands: Sequence[Value], made: Array, index: tuple[int, ...]) -> Iterator[str]:
-    """The operands where the number came from, if they have the result's dimensions; else what there is to say of them."""
+def _shown_operands(x: Instruction, operands: Sequence[Value], result: Array, index: tuple[int, ...]) -> Iterator[str]:
+    """The operands at the index of the number if they have the result's dimensions, and otherwise their statistics."""
     for operand, value in list(dict(zip(x.operands, operands, strict=True)).items())[:_MOST_OPERANDS]:
         name = f"'{operand.name}' {operand.shape.text_without_layout[:60]}"
         if not isinstance(value, np.ndarray):
             continue
         if not value.ndim:
             yield f"{name} is {_number(plain(value)[()])}"
-        elif value.shape == made.shape:
+        elif value.shape == result.shape:
             yield f"{name} is {_number(plain(value)[index])} there"
         else:
             yield f"{name} has {statistics(value).text}"
@@ -152,7 +150,7 @@ def _number(number: Any) -> str:
 
 
 def origin_of(x: Instruction, module: Module) -> Iterator[str]:
-    """The line of the program that an instruction was made from, out of its metadata or the module's stack frames."""
+    """The line of the program that an instruction comes from, by its metadata or the module's stack frames."""
     metadata = x.metadata
     if metadata is None:
         return
@@ -165,10 +163,10 @@ def origin_of(x: Instruction, module: Module) -> Iterator[str]:
 
 
 def _place_of_frame(tables: StackTables | None, frame: int) -> str:
-    found = innermost_location(tables, frame)
-    if found is None or tables is None:
+    innermost = innermost_location(tables, frame)
+    if innermost is None or tables is None:
         return ""
-    file_name, location = found
+    file_name, location = innermost
     number = location.function_name_id
     function = tables.function_names[number - 1] if 0 < number <= len(tables.function_names) else ""
     return f"{file_name}:{location.line}" + (f" in {function}" if function else "")

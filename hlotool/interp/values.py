@@ -1,7 +1,4 @@
-"""Values of a run: arrays, tuples of values, tokens; and how arguments become values.
-
-Nothing is computed here.
-"""
+"""Values of a run - arrays, tuples of values, tokens - and the conversion of arguments to values."""
 
 from __future__ import annotations
 
@@ -14,14 +11,14 @@ from hlotool.errors import Violation
 from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES, Array, NumberType
 from hlotool.shapes.shape import UNBOUNDED, Shape
 
-__all__ = ["Token", "Value", "checked_argument", "leaves", "owned", "with_leaves", "zeros"]
+__all__ = ["Token", "Value", "checked_argument", "leaves", "owned", "owns_memory", "with_leaves", "zeros"]
 
 Value: TypeAlias = Any
 """An Array (rank 0 for scalars), a tuple of values, or a Token."""
 
 
 class Token:
-    """The value of a `token[]`: it orders operations and holds nothing, so all are equal.
+    """The value of a `token[]`, which orders operations and has no content, so that all tokens are equal.
 
     >>> Token() == Token()
     True
@@ -51,38 +48,38 @@ def leaves(value: Value) -> Iterator[Any]:
             yield item
 
 
-def with_leaves(shape: Shape, found: Iterable[Any]) -> Value:
-    """The value nested as `shape` is, with these leaves in order.
+def with_leaves(shape: Shape, items: Iterable[Any]) -> Value:
+    """A value nested like `shape`, with the items as its leaves.
 
     >>> from hlotool.shapes.shape import TOKEN, tuple_shape
     >>> with_leaves(tuple_shape([TOKEN, tuple_shape([TOKEN])]), iter("ab"))
     ('a', ('b',))
     """
-    items = iter(found)
-    made: list[Any] = []
+    rest = iter(items)
+    values: list[Any] = []
     stack: list[tuple[Shape, bool]] = [(shape, False)]
     while stack:
         part, is_complete = stack.pop()
         if not part.is_tuple:
-            made.append(next(items))
+            values.append(next(rest))
         elif is_complete:
             count = len(part.elements)
-            elements = tuple(made[len(made) - count :])
-            del made[len(made) - count :]
-            made.append(elements)
+            elements = tuple(values[len(values) - count :])
+            del values[len(values) - count :]
+            values.append(elements)
         else:
             stack.append((part, True))
             stack.extend((element, False) for element in reversed(part.elements))
-    return made[0]
+    return values[0]
 
 
 def zeros(shape: Shape) -> Value:
-    """A value of a shape with all numbers 0, such as a context that nobody looks into."""
+    """A value of a shape with all numbers 0."""
     return with_leaves(shape, (np.zeros(leaf.dimensions, NUMPY_TYPES[leaf.element_type]) if leaf.is_array else Token() for leaf in shape.leaves()))
 
 
 def owns_memory(value: Value) -> bool:
-    """Whether a value is an array that may be written and is no view of another; a constant or an argument may still be one.
+    """Whether a value is a writable array with memory of its own; others may still hold it, or views of it.
 
     >>> owns_memory(np.zeros(2)), owns_memory(np.zeros(2)[1:])
     (True, False)
@@ -91,9 +88,9 @@ def owns_memory(value: Value) -> bool:
 
 
 def owned(value: Value, shape: Shape, arguments: Sequence[Value] = ()) -> Value:
-    """The value with every array in memory of its own, for those who asked for a result and may write into it.
+    """The value with every array in memory of its own, so that the caller may write into it.
 
-    Arrays that a run has made are handed out as they are; what belongs to the arguments, or stands in two places, is copied.
+    Arrays that belong to the run are returned as they are; those of the arguments, and those that occur twice, are copied.
     """
     taken = {id(leaf) for argument in arguments for leaf in leaves(argument)}
 
@@ -113,27 +110,27 @@ def owned(value: Value, shape: Shape, arguments: Sequence[Value] = ()) -> Value:
 
 @np.errstate(all="ignore")
 def checked_argument(argument: Any, shape: Shape, name: str) -> Value:
-    """The argument as a value of the shape; raises Violation, which names the parameter and what it takes.
+    """The argument as a value of the shape; raises Violation, which names the parameter and its shape.
 
-    Floats become any float type and integers any integer type that holds them; nothing else is converted.
+    Floats are converted to any float type, and integers to any integer type that holds them; nothing else is converted.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> checked_argument([1, 2], array_shape("s8", (2,)), "x")
     array([1, 2], dtype=int8)
     """
-    found: list[Any] = []
+    checked: list[Any] = []
     stack: list[tuple[Any, Shape, tuple[int, ...]]] = [(argument, shape, ())]
     while stack:
         item, part, path = stack.pop()
         place = f"'{name}'" + (f", element {'.'.join(map(str, path))}," if path else "")
         if not part.is_tuple:
-            found.append(_checked_leaf(item, part, place))
+            checked.append(_checked_leaf(item, part, place))
             continue
         if not isinstance(item, tuple | list) or len(item) != len(part.elements):
             got = f"{len(item)}" if isinstance(item, tuple | list) else f"a {type(item).__name__}"
             raise Violation("R002", name, f"{place} takes a tuple of {len(part.elements)} values, got {got}")
         stack.extend((item[k], part.elements[k], (*path, k)) for k in range(len(item) - 1, -1, -1))
-    return with_leaves(shape, found)
+    return with_leaves(shape, checked)
 
 
 def _checked_leaf(argument: Any, shape: Shape, place: str) -> Any:
@@ -147,7 +144,7 @@ def _checked_leaf(argument: Any, shape: Shape, place: str) -> Any:
     try:
         array = np.asarray(argument)
     except (ValueError, TypeError, OverflowError) as error:
-        raise Violation("R002", place, f"{place} takes {wanted}, got something that is no array: {error}") from None
+        raise Violation("R002", place, f"{place} takes {wanted}, got a value that is no array: {error}") from None
     if not _sizes_fit(array.shape, shape):
         raise Violation("R002", place, f"{place} takes {wanted}, got an array with the dimensions {list(array.shape)}", _shape_hint(array, shape))
     return _converted(array, NUMBERS[shape.element_type], wanted, place)
@@ -189,7 +186,7 @@ def _converted(array: Array, number: NumberType, wanted: str, place: str) -> Arr
     if array.dtype == number.held:
         return array
     kind, wanted_kind = _kind(array), _KINDS.get(number.kind, number.kind)
-    # An empty list is an array of floats to NumPy, whatever it was meant to be.
+    # NumPy makes an array of floats of an empty list, whatever it was meant to be.
     if kind != wanted_kind and array.size:
         raise Violation("R002", place, f"{place} takes {wanted}, got an array of {array.dtype}", f"convert it: .astype('{number.held.name}')")
     if wanted_kind == "integer" and array.size:

@@ -1,7 +1,4 @@
-"""What windows that slide over an array see, one dimension at a time: which results, which elements, through which taps.
-
-Slices and numbers only; what is computed of the elements is the kernels' business.
-"""
+"""Windows that slide over an array, one dimension at a time: which results read which elements, through which taps of the window."""
 
 from __future__ import annotations
 
@@ -9,13 +6,13 @@ from math import gcd
 
 from hlotool.shapes.values import WindowDimension
 
-__all__ = ["phases", "positions", "taps", "turned"]
+__all__ = ["phases", "positions", "taps", "transposed"]
 
 
 def positions(window: WindowDimension, tap: int, size: int, base: int) -> tuple[slice, slice]:
     """Along one dimension: the results whose windows have an element at `tap`, and these elements.
 
-    Result o looks at place o * stride + offset; elements lie base_dilation apart from place 0 on, so that a congruence says which o hit one.
+    Result o reads place o * stride + offset. Elements are at the multiples of base_dilation, so a congruence tells which o hit one.
 
     >>> positions(WindowDimension(3, stride=2, padding_low=1), 0, 4, 8)
     (slice(1, 4, 1), slice(1, 6, 2))
@@ -38,9 +35,9 @@ def positions(window: WindowDimension, tap: int, size: int, base: int) -> tuple[
 
 
 def taps(window: WindowDimension, size: int, base: int) -> list[tuple[int, slice, slice]]:
-    """Along one dimension: the places in the window at which any of `size` results has one of `base` elements, each with its `positions`.
+    """Along one dimension: the taps at which any of `size` results reads one of `base` elements, each with its `positions`.
 
-    A window may be much larger than what it sees.
+    A window may be much larger than the array.
 
     >>> [tap for tap, _, _ in taps(WindowDimension(10**9), 3, 2)]
     [0, 1]
@@ -49,38 +46,38 @@ def taps(window: WindowDimension, size: int, base: int) -> list[tuple[int, slice
         return []
     first = -(((size - 1) * window.stride - window.padding_low) // window.window_dilation)
     last = ((base - 1) * window.base_dilation + window.padding_low) // window.window_dilation
-    found = []
+    triples = []
     for tap in range(max(0, first), min(window.size - 1, last) + 1):
         targets, elements = positions(window, tap, size, base)
         if targets.start < targets.stop:
-            found.append((tap, targets, elements))
-    return found
+            triples.append((tap, targets, elements))
+    return triples
 
 
 def phases(w: WindowDimension, size: int) -> list[tuple[slice, slice, WindowDimension]]:
-    """Places, taps and the window of the convolution between them, for places that hit elements through the same taps.
+    """For places that hit elements through the same taps: these places, the taps, and the window of the convolution between them.
 
     >>> [(places, taps) for places, taps, _ in phases(WindowDimension(3, base_dilation=2), 8)]
     [(slice(0, None, 2), slice(0, None, 2)), (slice(1, None, 2), slice(1, None, 2))]
     """
     base = w.base_dilation
     place_step, tap_step = base // gcd(w.stride, base), base // gcd(w.window_dilation, base)
-    found = []
+    parts = []
     for place in range(min(place_step, size)):
-        # Through tap t this place looks at first + t * window_dilation, where there are elements at multiples of base.
+        # Through tap t this place reads first + t * window_dilation; elements are at the multiples of base.
         first = place * w.stride - w.padding_low
         tap = next((t for t in range(min(tap_step, w.size)) if (first + t * w.window_dilation) % base == 0), w.size)
         padding = -(first + tap * w.window_dilation) // base if tap < w.size else 0
         taps = len(range(tap, w.size, tap_step))
         inner = WindowDimension(taps, place_step * w.stride // base, padding, 0, tap_step * w.window_dilation // base)
-        found.append((slice(place, None, place_step), slice(tap, None, tap_step), inner))
-    return found
+        parts.append((slice(place, None, place_step), slice(tap, None, tap_step), inner))
+    return parts
 
 
-def turned(w: WindowDimension, size: int) -> WindowDimension:
-    """The dimension with places for taps and taps for places, of which there are `size`.
+def transposed(w: WindowDimension, size: int) -> WindowDimension:
+    """The window dimension in which places and taps, of which there are `size` and w.size, change roles.
 
-    >>> turned(WindowDimension(3, stride=2, window_dilation=5), 7).stride
+    >>> transposed(WindowDimension(3, stride=2, window_dilation=5), 7).stride
     5
     """
     return WindowDimension(size, w.window_dilation, w.padding_low, w.padding_high, w.stride, w.base_dilation)

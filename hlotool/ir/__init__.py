@@ -1,1 +1,1 @@
-"""Modules, computations and instructions, and iterative walks over them."""
+"""The intermediate representation: modules, computations and instructions, how they are made, edited, copied, compared and walked."""

@@ -1,7 +1,7 @@
-"""Copies of modules and computations, in this process or through pickle into another.
+"""Copies modules, computations and instructions, and converts modules to and from the state that pickle stores.
 
-Shapes, literals and op definitions are shared; instructions and computations are new. Nothing here recurses: chains of operands are
-deeper than Python's stack. The classes themselves are those of the original, since `ir.model` imports this module.
+Copies share shapes, literals and op definitions; instructions and computations are new. Nothing here recurses, since chains of operands
+can be deeper than Python's stack. `ir.model` imports this module, so classes are taken from the objects to copy.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hlotool.ir.node import Node
-from hlotool.opdefs.base import definition_of
+from hlotool.opdefs.table import definition_of
 
 if TYPE_CHECKING:
     from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
 
-__all__ = ["ModuleState", "clone_computation", "clone_instruction", "clone_module", "module_of", "state_of"]
+__all__ = ["ModuleState", "clone_computation", "clone_instruction", "clone_module", "module_from_state", "state_of_module"]
 
 set_field = object.__setattr__
-"""Sets a field of an instruction and leaves its place in the source as it is."""
+"""Sets a field of an instruction and keeps its offsets in the source."""
 
 
 def clone_instruction(x: Instruction) -> Instruction:
-    """An instruction with the same fields, which belongs to no computation; its operands are those of the original."""
+    """A copy of an instruction, with the same operands, that belongs to no computation."""
     return type(x)(x.name, x.op, x.shape, x.operands, x.attributes, x.immediate, x.metadata_text, x.backend_config, x.start, x.end)
 
 
 def clone_computation(computation: Computation, name: str | None = None) -> Computation:
-    """A computation with copies of all instructions, which belongs to no module; it calls the same computations as the original.
+    """A copy of a computation and its instructions that belongs to no module; it calls the same computations as the original.
 
     >>> from hlotool.text.parse.parser import parse
     >>> clone_computation(parse("ENTRY e { ROOT p = f32[2] parameter(0) }").entry, "e.clone")
@@ -39,7 +39,7 @@ def clone_computation(computation: Computation, name: str | None = None) -> Comp
 
 
 def clone_module(module: Module) -> Module:
-    """An equal module that shares no instruction, computation or attribute table with the original.
+    """A copy of a module with all its computations and instructions.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { ROOT p = f32[2] parameter(0) }")
@@ -69,7 +69,7 @@ def _empty_copy(computation: Computation, name: str) -> Computation:
 
 
 class _Copies:
-    """Copies of some computations: each part by its original, attribute sets by the identity of theirs."""
+    """Copies of some computations: computations and instructions by original, attribute sets by the identity of the original."""
 
     def __init__(self, computations: dict[Computation, Computation]) -> None:
         self.computations = computations
@@ -77,7 +77,7 @@ class _Copies:
         self.attributes: dict[int, AttributeSet] = {}
 
     def fill(self) -> None:
-        """Copies the instructions; what they refer to outside these computations stays what it is."""
+        """Copies the instructions; references to anything outside these computations stay."""
         instructions = self.instructions
         for computation, copy in self.computations.items():
             copy.instructions = [clone_instruction(x) for x in computation.instructions]
@@ -90,7 +90,7 @@ class _Copies:
     def attribute_set(self, attributes: AttributeSet) -> AttributeSet:
         copy = self.attributes.get(id(attributes))
         if copy is None:
-            values = {name: _mapped(value, Node, self.node) for name, value in attributes.items()}
+            values = {name: _with_nodes_replaced(value, Node, self.node) for name, value in attributes.items()}
             is_same = all(values[name] is value for name, value in attributes.items())
             copy = self.attributes[id(attributes)] = attributes if is_same else type(attributes)(values)
         return copy
@@ -99,18 +99,19 @@ class _Copies:
         return self.computations.get(original) or self.instructions.get(original, original)
 
 
-class _Link(NamedTuple):
-    """Stands for a computation or an instruction in the values of attributes, by its number in textual order."""
+class _NodeReference(NamedTuple):
+    """Replaces a computation or an instruction in attribute values: its number in textual order."""
 
     is_computation: bool
     number: int
 
 
 class ModuleState(NamedTuple):
-    """A module as values that do not refer to one another, so that pickling them needs no recursion.
+    """What pickle stores for a module: flat tables, so that pickling does not recurse.
 
-    `computations` holds name, thread, start, end, numbers of the first instruction and of the one after the last, and number of the root;
-    `instructions` the arguments of Instruction, with the opcode instead of its definition and numbers instead of operands and attributes.
+    A row of `computations` holds name, thread, start, end, the numbers of the first instruction, of the one after the last and of the
+    root. A row of `instructions` holds the arguments of Instruction, with the opcode in place of its definition, and numbers in place of
+    operands and attributes.
     """
 
     types: tuple[type[Module], type[Computation], type[Instruction], type[AttributeSet]]
@@ -126,11 +127,13 @@ class ModuleState(NamedTuple):
 _HEADER = ("name", "source", "attributes", "attribute_starts", "stack_tables_text", "diagnostics")
 
 
-def state_of(module: Module) -> ModuleState:
-    """What pickle keeps of a module."""
+def state_of_module(module: Module) -> ModuleState:
+    """The state of a module, from which `module_from_state` makes an equal one."""
     computations = {computation: k for k, computation in enumerate(module.computations)}
     instructions = {x: k for k, x in enumerate(module.all_instructions())}
-    links: dict[Any, Any] = {node: _Link(True, k) for node, k in computations.items()} | {node: _Link(False, k) for node, k in instructions.items()}
+    references: dict[Any, Any] = {node: _NodeReference(True, k) for node, k in computations.items()} | {
+        node: _NodeReference(False, k) for node, k in instructions.items()
+    }
     sets: dict[int, int] = {}
     attributes: list[dict[str, Any]] = []
 
@@ -138,7 +141,7 @@ def state_of(module: Module) -> ModuleState:
         number = sets.get(id(values))
         if number is None:
             number = sets[id(values)] = len(attributes)
-            attributes.append({name: _mapped(value, Node, links.__getitem__) for name, value in values.items()})
+            attributes.append({name: _with_nodes_replaced(value, Node, references.__getitem__) for name, value in values.items()})
         return number
 
     rows = []
@@ -153,12 +156,12 @@ def state_of(module: Module) -> ModuleState:
     any_computation, any_instruction = module.entry, module.entry.root
     types = type(module), type(any_computation), type(any_instruction), type(any_instruction.attributes)
     header = {name: getattr(module, name) for name in _HEADER}
-    notes = module.notes.mapped(links.get, number_of)
+    notes = module.notes.mapped(references.get, number_of)
     return ModuleState(types, header, extents, rows, attributes, computations[module.entry], sorted(computations[c] for c in module.hidden), notes)
 
 
-def module_of(state: ModuleState) -> Module:
-    """The module that a state was taken from, made anew."""
+def module_from_state(state: ModuleState) -> Module:
+    """A new module with this state."""
     make_module, make_computation, make_instruction, make_attributes = state.types
     module = make_module(state.header["name"])
     for name, value in state.header.items():
@@ -166,10 +169,12 @@ def module_of(state: ModuleState) -> Module:
     computations = [make_computation(name, start) for name, _, start, *_ in state.computations]
     instructions = [make_instruction(name, definition_of(opcode), shape, ()) for name, opcode, shape, *_ in state.instructions]
 
-    def node(link: Any) -> Any:
-        return (computations if link.is_computation else instructions)[link.number]
+    def node(reference: Any) -> Any:
+        return (computations if reference.is_computation else instructions)[reference.number]
 
-    sets = [make_attributes({name: _mapped(value, _Link, node) for name, value in values.items()}) for values in state.attributes]
+    sets = [
+        make_attributes({name: _with_nodes_replaced(value, _NodeReference, node) for name, value in values.items()}) for values in state.attributes
+    ]
     for x, (_, _, _, operands, number, *rest) in zip(instructions, state.instructions, strict=True):
         values = (tuple([instructions[k] for k in operands]), sets[number], *rest)
         for field, value in zip(_LINKED_FIELDS, values, strict=True):
@@ -186,8 +191,8 @@ def module_of(state: ModuleState) -> Module:
 _LINKED_FIELDS = ("operands", "attributes", "immediate", "metadata_text", "backend_config", "start", "end")
 
 
-def _mapped(value: Any, kind: type, replacement: Callable[[Any], Any]) -> Any:
-    """An attribute's value with the nodes or links in it replaced."""
+def _with_nodes_replaced(value: Any, kind: type, replacement: Callable[[Any], Any]) -> Any:
+    """An attribute's value in which every object of the class `kind` (nodes, or references to them) is replaced."""
     if isinstance(value, kind):
         return replacement(value)
     if isinstance(value, tuple) and value and isinstance(value[0], kind):

@@ -1,8 +1,8 @@
-"""The Rewriter: the one door through which modules change.
+"""The Rewriter, which edits modules.
 
-It keeps what depends on a change right: users, control edges, the root, callers, names, order and schedule, the header of the module, and
-what is known of the source. Insertions, moves and removals cost the same wherever they happen; they reach `Computation.instructions` with
-`flush`, and the module is whole again after `finish`.
+It updates everything that depends on a change: users, control edges, the root, callers, names, order, the header of the module, and notes
+about the source. Inserting, moving and erasing an instruction takes the same time anywhere in a computation. `flush`
+writes these changes to `Computation.instructions`; after `finish`, the module is consistent.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ __all__ = ["Rewriter"]
 
 
 class Rewriter(InstructionEdits):
-    """Changes one module, in place; a context manager, which finishes at the end of its block.
+    """Edits a module in place. As a context manager, it calls `finish` at the end of the block.
 
-    While a Rewriter is open nobody else may change the module. `remarks` lists what had to be dropped to keep the module valid.
+    Until then, only the Rewriter may change the module. `remarks` lists changes that it made itself to keep the module valid, such as an
+    alias that it dropped. Methods raise EditError for an edit that is not possible.
 
     >>> from hlotool.text.parse.parser import parse
     >>> from hlotool.text.print.printer import to_text
@@ -45,13 +46,13 @@ class Rewriter(InstructionEdits):
         if error is None:
             self.finish()
         else:
-            # The module stays half changed, but can be printed.
+            # Not all edits have been made, but the module can be printed.
             self.flush()
 
     def add_computation(self, computation: Computation | str) -> Computation:
-        """Adds a computation that belongs to no module, or a new empty one of this name; a name that is taken gets a number.
+        """Adds a computation that belongs to no module, or a new empty one of this name, and returns it.
 
-        What it calls must be in the module. Instructions whose names are taken are renamed.
+        Computations that it calls must be in the module already. Names that are in use get a number: `f.1`.
         """
         if isinstance(computation, str):
             computation = Computation(computation)
@@ -63,12 +64,12 @@ class Rewriter(InstructionEdits):
             self._uses.add(x, computation)
         computation.start = computation.end = -1
         self.module.computations.append(computation)
-        self._touch(computation)
+        self._mark_changed(computation)
         self._calls_changed = True
         return computation
 
     def clone_computation(self, computation: Computation, suffix: str = "clone") -> Computation:
-        """Adds a copy of a computation, with the suffix after its name and the names of its instructions; it calls what the original calls."""
+        """Adds a copy of a computation and returns it; `.suffix` is appended to its name and to the names of its instructions."""
         self.flush()
         copy = clone_computation(computation, f"{computation.name}.{suffix}")
         origins = self.module.notes.origin_of
@@ -78,37 +79,39 @@ class Rewriter(InstructionEdits):
         return self.add_computation(copy)
 
     def set_entry(self, computation: Computation) -> None:
-        """Makes a computation the one that the module runs; the header follows its parameters and result."""
+        """Makes a computation the entry of the module. `finish` adapts the header to its parameters and its result."""
         self.module.entry = computation
-        self._touch(computation)
+        self._mark_changed(computation)
 
     def erase_computation(self, computation: Computation) -> None:
-        """Takes a computation out of the module. Raises EditError when it is the entry or is called."""
+        """Removes a computation from the module. Raises EditError when it is the entry, or when an instruction calls it."""
         callers = self.callers(computation)
         if callers:
             raise EditError(f"computation '{computation.name}' cannot be erased: '{callers[0].name}' calls it")
         if computation is self.module.entry:
             raise EditError(f"computation '{computation.name}' cannot be erased: it is the entry")
         self._calls_changed = True
-        self._forget(computation)
+        self._remove_computation(computation)
 
     def erase_parameter(self, parameter: Instruction) -> None:
-        """Takes a parameter that is not used out of its computation, its operand out of every call, and its traces out of the header.
+        """Removes an unused parameter, its operand in every caller, and its entries in the module's header.
 
-        Raises EditError when it is used, or when a caller does not pass its operands on as they are, as a loop.
+        Raises EditError when the parameter is used, or when a caller is neither a call nor a fusion (a loop needs its parameter).
         """
         owner = self.owner(parameter)
         if parameter.op.name != "parameter":
             raise EditError(f"'{parameter.name}' is not a parameter")
         if parameter in self._uses.users or owner.root is parameter:
-            raise EditError(f"parameter '{parameter.name}' is used")
+            raise EditError(f"parameter '{parameter.name}' cannot be erased: it is used")
         number = parameter.immediate
         for caller in self.callers(owner):
             if ANY_SIGNATURE not in caller.op.traits:
-                raise EditError(f"'{caller.name}', which calls '{owner.name}', needs the parameter '{parameter.name}'")
+                raise EditError(
+                    f"parameter '{parameter.name}' cannot be erased: '{caller.name}' ({caller.op.name}) calls '{owner.name}' and needs it"
+                )
         for caller in self.callers(owner):
             self._drop_operand(caller, number)
-        self._take_out(parameter, owner)
+        self._remove_instruction(parameter, owner)
         for x in self.instructions(owner):
             if x.op.name == "parameter" and x.immediate > number:
                 self.update(x, immediate=x.immediate - 1)

@@ -1,4 +1,4 @@
-"""Changes of single instructions: inserting, updating, replacing, moving, renaming and erasing them."""
+"""Edits of single instructions: insert, update, replace, move, rename and erase."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hlotool.shapes.shape import Shape, compatible
 
 __all__ = ["InstructionEdits"]
 
-_KEEP: Any = object()
+_UNCHANGED: Any = object()
 
 
 class InstructionEdits(EditState):
-    """The part of a Rewriter that changes instructions; `ir.edit` adds what changes computations."""
+    """The methods of a Rewriter that edit instructions; `ir.edit` adds those that edit computations."""
 
     # ---- new instructions ---------------------------------------------------------------------------------------------
 
@@ -39,13 +39,13 @@ class InstructionEdits(EditState):
         backend_config: str | None = None,
         origin: Instruction | None = None,
     ) -> Instruction:
-        """Puts a new instruction before or after another one, or at the end of a computation, and returns it.
+        """Inserts a new instruction before or after another one, or at the end of a computation, and returns it.
 
-        The shape is inferred where it is not given. The name is the next free one like `name`, which is the opcode by default. With
-        `origin`, the instruction that it takes the place of, it has the metadata of that one, and messages point there. Raises EditError
-        when operands, attributes or shape do not fit.
+        Without `shape`, the shape is inferred. The name is `name`, or the opcode, with a number if it is in use. `origin` is the
+        instruction that the new one is derived from: it copies its metadata, and messages about it point there. Raises EditError when
+        operands, attributes or shape do not fit the opcode.
         """
-        owner = self._place(before, after, into)
+        owner = self._owner_at(before, after, into)
         for operand in operands:
             if self.owner(operand) is not owner:
                 raise EditError(f"operand '{operand.name}' is in computation '{self.owner(operand).name}', not in '{owner.name}'")
@@ -65,7 +65,7 @@ class InstructionEdits(EditState):
         set_field(x, "name", self._instruction_names.take(x.name))
         if origin is not None:
             self.module.notes.origin_of[x] = self.module.notes.origin_of.get(origin, origin)
-        self._enter(x, owner, before, after)
+        self._add_instruction(x, owner, before, after)
         return x
 
     def insert_copy(
@@ -78,7 +78,7 @@ class InstructionEdits(EditState):
         into: Computation | None = None,
         name: str | None = None,
     ) -> Instruction:
-        """Puts a copy of an instruction, with other operands if they are given, into the same computation or another one."""
+        """Inserts a copy of an instruction into its own or another computation, and returns it; `operands` replace those of the original."""
         return self.insert(
             x.op,
             x.operands if operands is None else operands,
@@ -93,14 +93,14 @@ class InstructionEdits(EditState):
             origin=x,
         )
 
-    def _place(self, before: Instruction | None, after: Instruction | None, into: Computation | None) -> Computation:
+    def _owner_at(self, before: Instruction | None, after: Instruction | None, into: Computation | None) -> Computation:
         if sum(place is not None for place in (before, after, into)) != 1:
-            raise EditError("say one place: before=, after= or into=")
+            raise EditError("give exactly one of before=, after= and into=")
         if into is not None:
             return into
         return self.owner(before or after)  # type: ignore[arg-type]  # one of them is given
 
-    def _enter(self, x: Instruction, owner: Computation, before: Instruction | None, after: Instruction | None) -> None:
+    def _add_instruction(self, x: Instruction, owner: Computation, before: Instruction | None, after: Instruction | None) -> None:
         order = self._order(owner)
         if before is not None:
             order.insert_before(x, before)
@@ -111,32 +111,33 @@ class InstructionEdits(EditState):
         self._uses.add(x, owner)
         self._calls_changed = self._calls_changed or bool(x.called)
 
-    # ---- changes of one instruction -----------------------------------------------------------------------------------
+    # ---- changes of existing instructions -----------------------------------------------------------------------------
 
     def update(
         self,
         x: Instruction,
         *,
-        op: str | OpDef = _KEEP,
-        operands: Sequence[Instruction] = _KEEP,
-        shape: Shape = _KEEP,
-        attributes: Mapping[str, Any] = _KEEP,
-        immediate: Any = _KEEP,
-        metadata_text: str | None = _KEEP,
-        backend_config: str | None = _KEEP,
+        op: str | OpDef = _UNCHANGED,
+        operands: Sequence[Instruction] = _UNCHANGED,
+        shape: Shape = _UNCHANGED,
+        attributes: Mapping[str, Any] = _UNCHANGED,
+        immediate: Any = _UNCHANGED,
+        metadata_text: str | None = _UNCHANGED,
+        backend_config: str | None = _UNCHANGED,
     ) -> None:
-        """Gives an instruction other fields; those that are not named stay. `attributes` replaces the ones it names, None removes one.
+        """Changes fields of an instruction. `attributes` replaces only the attributes that it names; the value None removes one.
 
-        Neither the shape nor the users are adapted. Raises EditError for attributes that the opcode does not have, or lacks.
+        The shape is not inferred again. Raises EditError for an attribute that the opcode does not have, for a missing one, and for an
+        operand of another computation.
         """
         owner = self.owner(x)
-        op = x.op if op is _KEEP else definition(op)
-        if operands is not _KEEP:
-            self._refuse_strangers(operands, owner)
-        values = x.attributes if attributes is _KEEP else x.attributes.changed(attributes)
+        op = x.op if op is _UNCHANGED else definition(op)
+        if operands is not _UNCHANGED:
+            self._check_owners(operands, owner)
+        values = x.attributes if attributes is _UNCHANGED else x.attributes.changed(attributes)
         if values is not x.attributes or op is not x.op:
             values = attribute_set(op, values)
-        self._touch(owner)
+        self._mark_changed(owner)
         self._uses.remove_uses(x)
         fields = {
             "op": op,
@@ -147,14 +148,14 @@ class InstructionEdits(EditState):
             "backend_config": backend_config,
         }
         for field, value in fields.items():
-            if value is not _KEEP:
+            if value is not _UNCHANGED:
                 set_field(x, field, value)
-        if operands is not _KEEP:
+        if operands is not _UNCHANGED:
             set_field(x, "operands", tuple(operands))
         self._uses.add_uses(x)
         self._calls_changed = self._calls_changed or bool(x.called)
 
-    def _refuse_strangers(self, operands: Iterable[Instruction], owner: Computation) -> None:
+    def _check_owners(self, operands: Iterable[Instruction], owner: Computation) -> None:
         for operand in operands:
             if self.owner(operand) is not owner:
                 raise EditError(f"operand '{operand.name}' is in computation '{self.owner(operand).name}', not in '{owner.name}'")
@@ -164,14 +165,15 @@ class InstructionEdits(EditState):
         self.update(x, operands=(*x.operands[:number], operand, *x.operands[number + 1 :]))
 
     def replace_all_uses(self, old: Instruction, new: Instruction) -> None:
-        """Puts `new` wherever `old` is an operand, a control predecessor or the root; `new` itself goes on using `old` if it does.
+        """Replaces `old` by `new` as an operand, as a control predecessor and as the root. Uses in `new` itself stay.
 
-        Raises EditError when the shapes are not compatible, layouts aside.
+        Raises EditError when the shapes differ in more than layouts.
         """
         if old is new:
             return
         if not compatible(old.shape, new.shape):
-            raise EditError(f"'{new.name}' is {new.shape.text_without_layout} and cannot replace '{old.name}', {old.shape.text_without_layout}")
+            shapes = f"{new.shape.text_without_layout}, not {old.shape.text_without_layout}"
+            raise EditError(f"'{new.name}' cannot replace '{old.name}': its shape is {shapes}")
         owner = self.owner(old)
         if self.owner(new) is not owner:
             raise EditError(f"'{new.name}' is in computation '{self.owner(new).name}', not in '{owner.name}'")
@@ -180,31 +182,31 @@ class InstructionEdits(EditState):
                 self.update(user, operands=[new if operand is old else operand for operand in user.operands])
         for successor in self.control_successors(old):
             if successor is not new:
-                self._replace_predecessor(successor, old, (new,))
+                self._replace_control_predecessor(successor, old, (new,))
         if owner.root is old:
             self.set_root(new)
 
     def replace(self, old: Instruction, new: Instruction) -> None:
-        """Puts `new` wherever `old` is used and erases `old`; `new` runs after the control predecessors of `old`."""
+        """Replaces all uses of `old` by `new` and erases `old`; `new` inherits its control predecessors."""
         self.replace_all_uses(old, new)
         inherited = [y for y in old.control_predecessors if y is not new]
         if inherited:
-            self._set_predecessors(new, (*new.control_predecessors, *inherited))
+            self._set_control_predecessors(new, (*new.control_predecessors, *inherited))
         self.erase(old)
 
-    def _set_predecessors(self, x: Instruction, predecessors: Iterable[Instruction]) -> None:
+    def _set_control_predecessors(self, x: Instruction, predecessors: Iterable[Instruction]) -> None:
         self.update(x, attributes={"control-predecessors": tuple(dict.fromkeys(predecessors)) or None})
 
-    def _replace_predecessor(self, x: Instruction, old: Instruction, new: tuple[Instruction, ...]) -> None:
+    def _replace_control_predecessor(self, x: Instruction, old: Instruction, new: tuple[Instruction, ...]) -> None:
         predecessors: list[Instruction] = []
         for y in x.control_predecessors:
             predecessors.extend(new if y is old else (y,))
-        self._set_predecessors(x, [y for y in predecessors if y is not x])
+        self._set_control_predecessors(x, [y for y in predecessors if y is not x])
 
     def erase(self, x: Instruction) -> None:
-        """Takes an instruction out of the module. What had to run before it now has to run before what had to run after it.
+        """Removes an instruction from the module. Its control successors inherit its control predecessors.
 
-        Raises EditError when it is an operand or the root; parameters go with `erase_parameter`.
+        Raises EditError when it has users or is the root, and for a parameter, which `erase_parameter` removes.
         """
         owner = self.owner(x)
         users = self._uses.users.get(x)
@@ -213,12 +215,12 @@ class InstructionEdits(EditState):
         if owner.root is x:
             raise EditError(f"'{x.name}' cannot be erased: it is the root of '{owner.name}'")
         if x.op.name == "parameter":
-            raise EditError(f"'{x.name}' is a parameter; erase_parameter also changes callers and the header")
-        self._take_out(x, owner)
+            raise EditError(f"'{x.name}' is a parameter; use erase_parameter, which also updates callers and the header")
+        self._remove_instruction(x, owner)
 
-    def _take_out(self, x: Instruction, owner: Computation) -> None:
+    def _remove_instruction(self, x: Instruction, owner: Computation) -> None:
         for successor in self.control_successors(x):
-            self._replace_predecessor(successor, x, x.control_predecessors)
+            self._replace_control_predecessor(successor, x, x.control_predecessors)
         self._calls_changed = self._calls_changed or bool(x.called)
         self._order(owner).remove(x)
         self._uses.remove(x)
@@ -226,9 +228,9 @@ class InstructionEdits(EditState):
         self.module.notes.origin_of.pop(x, None)
 
     def move(self, x: Instruction, *, before: Instruction | None = None, after: Instruction | None = None) -> None:
-        """Moves an instruction to another place in its computation, as in a schedule."""
+        """Moves an instruction before or after another one of its computation."""
         anchor = before if before is not None else after
-        owner = self._place(before, after, None)
+        owner = self._owner_at(before, after, None)
         if self.owner(x) is not owner:
             raise EditError(f"'{x.name}' is in computation '{self.owner(x).name}', not in '{owner.name}'")
         if anchor is x:
@@ -241,24 +243,24 @@ class InstructionEdits(EditState):
             order.insert_after(x, after)
 
     def set_root(self, x: Instruction) -> None:
-        """Makes an instruction the result of its computation; callers are not adapted to another shape."""
+        """Makes an instruction the root of its computation. The shapes of callers are not updated."""
         owner = self.owner(x)
-        self._touch(owner)
+        self._mark_changed(owner)
         owner.root = x
 
     def rename(self, node: Instruction | Computation, name: str) -> None:
-        """Gives an instruction or a computation another name. Raises EditError when it is taken, or cannot be a name."""
+        """Renames an instruction or a computation. Raises EditError when the name is in use or not valid."""
         if node.name == name:
             return
         if not is_legal_name(name):
-            raise EditError(f"'{name}' cannot be a name")
+            raise EditError(f"'{name}' is not a valid name")
         names = self._instruction_names if isinstance(node, Instruction) else self._names_of_computations
         if name in names:
-            raise EditError(f"the name '{name}' is taken")
+            raise EditError(f"the name '{name}' is already in use")
         names.release(node.name)
         names.add(name)
         if isinstance(node, Instruction):
-            self._touch(self.owner(node))
+            self._mark_changed(self.owner(node))
             set_field(node, "name", name)
         else:
             node.name = name

@@ -1,6 +1,6 @@
-"""What a Rewriter keeps up to date while a module changes: uses, order, names, and what was touched; and the questions about these.
+"""The state of a Rewriter: uses, the order of instructions, names, changed computations; and the methods that query them.
 
-Insertions and moves go to linked lists; `flush` brings them into the computations, `finish` makes the module whole.
+Insertions and moves go to linked lists. `flush` writes them to the computations, `finish` makes the module consistent.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ __all__ = ["EditState"]
 
 
 class EditState:
-    """The module that is being changed, with all that depends on its instructions."""
+    """The module that is being edited, and tables about its instructions."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
         self.remarks: list[str] = []
         self._uses = Uses.of_module(module)
         self._orders: dict[Computation, LinkedOrder[Instruction]] = {}
-        self._touched: dict[Computation, None] = {}
+        self._changed: dict[Computation, None] = {}
         self._calls_changed = False
         self._names: NameTable | None = None
         self._computation_names: NameTable | None = None
 
-    # ---- questions ----------------------------------------------------------------------------------------------------
+    # ---- queries ------------------------------------------------------------------------------------------------------
 
     def users(self, x: Instruction) -> tuple[Instruction, ...]:
         """The instructions that take `x` as an operand, each once."""
         return tuple(self._uses.users.get(x, ()))
 
     def use_count(self, x: Instruction) -> int:
-        """In how many places `x` is an operand."""
+        """The number of operands that are `x`; a user that takes it twice counts twice."""
         return sum(self._uses.users.get(x, {}).values())
 
     def control_successors(self, x: Instruction) -> tuple[Instruction, ...]:
@@ -54,21 +54,22 @@ class EditState:
         return owner
 
     def is_root(self, x: Instruction) -> bool:
+        """Whether `x` is the root of its computation."""
         return self.owner(x).root is x
 
     def is_used(self, x: Instruction) -> bool:
-        """Whether anything depends on `x`: an operand, a control edge, or the result of its computation."""
+        """Whether `x` has users or control successors, or is the root."""
         return x in self._uses.users or x in self._uses.successors or self.is_root(x)
 
     def instructions(self, computation: Computation) -> list[Instruction]:
-        """The instructions of a computation in their order now, changes that are not flushed included."""
+        """The instructions of a computation in order, including changes that have not been flushed."""
         order = self._orders.get(computation)
         return list(computation.instructions if order is None else order)
 
-    # ---- the end ------------------------------------------------------------------------------------------------------
+    # ---- flush and finish ---------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Brings the instructions of the computations into the order that they have here."""
+        """Writes insertions, moves and removals to the computations."""
         for computation, order in self._orders.items():
             computation.instructions = list(order)
             if computation.root is None and computation.instructions:
@@ -76,33 +77,33 @@ class EditState:
         self._orders.clear()
 
     def finish(self) -> None:
-        """Makes the module whole: every definition before its uses, callees before their callers, the header as the entry has it.
+        """Makes the module consistent: definitions come before uses, callees before callers, and the header fits the entry.
 
-        A schedule is not changed: raises EditError when an instruction of a scheduled module stands before what it needs, or when
-        instructions depend on one another in a circle.
+        The order of a scheduled module is not changed. Raises EditError when such a module has an instruction before one that it depends
+        on, when instructions or computations form a cycle, and when a computation is empty.
         """
         self.flush()
-        for computation in self._touched:
+        for computation in self._changed:
             if not computation.instructions:
                 raise EditError(f"computation '{computation.name}' has no instructions")
-            self._put_in_order(computation)
+            self._sort_instructions(computation)
         if self._calls_changed:
-            self._forget_uncalled_wrappers()
-            self._order_computations()
-        if self.module.entry in self._touched:
+            self._remove_uncalled_wrappers()
+            self._sort_computations()
+        if self.module.entry in self._changed:
             self.module.attributes, remarks = fitted_header(self.module.attributes, self.module.entry.program_shape)
             self.remarks += remarks
-        self._touched.clear()
+        self._changed.clear()
         self._calls_changed = False
 
     def check(self) -> None:
-        """Compares the uses that were kept up to date with fresh ones; raises InternalError when they differ."""
+        """Compares the use tables with newly computed ones. Raises InternalError when they differ, which is a bug in hlotool."""
         self.flush()
         difference = next(self._uses.differences(Uses.of_module(self.module)), None)
         if difference is not None:
-            raise InternalError(f"the Rewriter has lost track: {difference}")
+            raise InternalError(f"the use tables of the Rewriter are wrong: {difference}")
 
-    def _put_in_order(self, computation: Computation) -> None:
+    def _sort_instructions(self, computation: Computation) -> None:
         seen: set[Instruction] = set()
         for x in computation.instructions:
             if not (seen.issuperset(x.operands) and seen.issuperset(x.control_predecessors)):
@@ -111,13 +112,13 @@ class EditState:
         else:
             return
         if self.module.is_scheduled and not any(caller.op.name == "fusion" for caller in self.callers(computation)):
-            raise EditError(f"'{x.name}' is scheduled before something that it needs; move it")
+            raise EditError(f"'{x.name}' is scheduled before an instruction that it depends on; move it")
         try:
             computation.instructions = sorted_by_dependencies(computation.instructions, lambda x: (*x.operands, *x.control_predecessors))
         except ValueError as error:
             raise EditError(str(error)) from None
 
-    def _order_computations(self) -> None:
+    def _sort_computations(self) -> None:
         calls: dict[Computation, list[Computation]] = {}
         for called, callers in self._uses.callers.items():
             for caller in callers:
@@ -129,12 +130,12 @@ class EditState:
 
     # ---- bookkeeping --------------------------------------------------------------------------------------------------
 
-    def _touch(self, computation: Computation) -> None:
-        self._touched[computation] = None
+    def _mark_changed(self, computation: Computation) -> None:
+        self._changed[computation] = None
         self.module.notes.spans.pop(computation, None)
 
     def _order(self, computation: Computation) -> LinkedOrder[Instruction]:
-        self._touch(computation)
+        self._mark_changed(computation)
         order = self._orders.get(computation)
         if order is None:
             order = self._orders[computation] = LinkedOrder(computation.instructions)
@@ -152,17 +153,17 @@ class EditState:
             self._computation_names = NameTable(computation.name for computation in self.module.computations)
         return self._computation_names
 
-    def _forget_uncalled_wrappers(self) -> None:
-        """Takes out what stands for async sugar that is no longer there; the text would not show it."""
+    def _remove_uncalled_wrappers(self) -> None:
+        """Removes hidden computations whose async start is gone, since they are not printed."""
         for computation in [c for c in self.module.computations if c in self.module.hidden and c not in self._uses.callers]:
-            self._forget(computation)
+            self._remove_computation(computation)
 
-    def _forget(self, computation: Computation) -> None:
+    def _remove_computation(self, computation: Computation) -> None:
         for x in self.instructions(computation):
             self._uses.remove(x)
             self._instruction_names.release(x.name)
         self._names_of_computations.release(computation.name)
-        self._touched.pop(computation, None)
+        self._changed.pop(computation, None)
         self._orders.pop(computation, None)
         self.module.notes.spans.pop(computation, None)
         self.module.computations.remove(computation)

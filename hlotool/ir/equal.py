@@ -1,7 +1,4 @@
-"""Whether two modules say the same, and where they do not: every name, shape, operand and attribute, but no positions in a source.
-
-Iterative, so that it can compare modules of any depth; knows nothing of how the modules came about.
-"""
+"""Compares modules: names, shapes, operands, attributes and order, but not offsets in the source. Does not recurse."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ __all__ = ["differences"]
 
 
 def differences(first: Module, second: Module) -> Iterator[str]:
-    """What differs, place by place; nothing when the modules are the same.
+    """Describes each difference between two modules; yields nothing when they are equal.
 
     >>> from hlotool.text.parse.parser import parse
     >>> list(differences(parse("ENTRY e { ROOT p = f32[2] parameter(0) }"), parse("ENTRY e { ROOT p = f32[3] parameter(0) }")))
@@ -27,7 +24,7 @@ def differences(first: Module, second: Module) -> Iterator[str]:
 
 
 class _Comparison:
-    """Two modules, with the place of each part in its module, by which references are compared."""
+    """A comparison of two modules. References to computations are compared by their number in the module."""
 
     def __init__(self, first: Module, second: Module) -> None:
         self.first = first
@@ -35,14 +32,14 @@ class _Comparison:
         self.numbers: dict[Computation, int] = {}
         for module in (first, second):
             self.numbers.update({computation: number for number, computation in enumerate(module.computations)})
-        # Attribute sets that were found equal, by identity: equal texts of a source share one.
+        # Pairs of attribute sets known to be equal, by identity, since instructions of a source share sets.
         self.equal_sets: set[tuple[int, int]] = set()
 
     def all(self) -> Iterator[str]:
         a, b = self.first, self.second
         if a.name != b.name:
             yield f"the module's names {a.name} and {b.name}"
-        # Not their text: it may keep row numbers, which mean nothing.
+        # The decoded tables, since row numbers in the text have no meaning.
         if a.stack_tables_text != b.stack_tables_text and a.stack_tables != b.stack_tables:
             yield "stack frames"
         yield from self._values("header", dict(a.attributes), dict(b.attributes))
@@ -68,7 +65,7 @@ class _Comparison:
                 yield from self._instructions(f"{a.name}: {x.name}", x, y)
 
     def _same(self, a: Instruction, b: Instruction) -> bool:
-        """Quickly, whether two instructions are equal; names are unique within a computation."""
+        """A fast test for equality. Operands are compared by name, since names are unique in a computation."""
         return (
             a.name == b.name
             and a.op is b.op

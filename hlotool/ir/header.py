@@ -1,4 +1,4 @@
-"""The attributes of a module's header that speak of the entry computation, kept true when its parameters or its result change."""
+"""Updates the attributes of a module's header that describe the entry computation, after its parameters or its result have changed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hlotool.shapes.shape import ProgramShape, Shape, compatible, subshape
 
 __all__ = ["fitted_header", "header_without_parameter"]
 
-# A list with one entry for each parameter, or one for all of them.
+# A list with an entry for each parameter, or a single entry for all.
 _BY_PARAMETER = "allow_spmd_sharding_propagation_to_parameters"
 _ALIASES = "input_output_alias"
 _DONORS = "buffer_donor"
@@ -19,7 +19,7 @@ _LAYOUT = "entry_computation_layout"
 
 
 def header_without_parameter(attributes: Mapping[str, Any], number: int) -> dict[str, Any]:
-    """The header's attributes after the entry has lost a parameter: later ones have moved down by one.
+    """The attributes of the header after a parameter of the entry has been erased, and the numbers of later parameters are one less.
 
     >>> from hlotool.shapes.values import AliasPair
     >>> header_without_parameter({"input_output_alias": (AliasPair((), 0, ()), AliasPair((), 2, ()))}, 0)
@@ -37,18 +37,18 @@ def header_without_parameter(attributes: Mapping[str, Any], number: int) -> dict
     if len(header.get(_BY_PARAMETER, ())) > 1:
         flags = header[_BY_PARAMETER]
         header[_BY_PARAMETER] = (*flags[:number], *flags[number + 1 :])
-    # What says no more than the default is not printed, so it would not be read back.
+    # An attribute that now has its default value is removed, since it would not be printed.
     return {name: value for name, value in header.items() if value == attributes[name] or value != MODULE_ATTRIBUTES[name].default}
 
 
 def fitted_header(attributes: Mapping[str, Any], entry: ProgramShape) -> tuple[dict[str, Any], list[str]]:
-    """The header's attributes as far as they fit the entry, and a sentence about each thing that was changed or dropped.
+    """The attributes of the header, changed so that they fit the entry, and a remark about each change.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> f32, s32 = array_shape("f32"), array_shape("s32")
     >>> header, remarks = fitted_header({"entry_computation_layout": ProgramShape((f32,), f32)}, ProgramShape((f32,), s32))
     >>> header["entry_computation_layout"].result.text, remarks
-    ('s32[]', ['the entry computation layout follows the new result s32[]'])
+    ('s32[]', ['updated the entry computation layout: the result is now s32[]'])
     """
     header: dict[str, Any] = dict(attributes)
     remarks: list[str] = []
@@ -60,7 +60,7 @@ def fitted_header(attributes: Mapping[str, Any], entry: ProgramShape) -> tuple[d
         lost = len(header.get(name, ())) - len(kept)
         if lost:
             header[name] = kept
-            remarks.append(f"{lost} {what}{_plural(what, lost)} named a buffer that is no longer there")
+            remarks.append(f"dropped {lost} {what}{_plural(what, lost)} naming a buffer that no longer exists")
             if not kept:
                 del header[name]
     return header, remarks
@@ -69,16 +69,16 @@ def fitted_header(attributes: Mapping[str, Any], entry: ProgramShape) -> tuple[d
 def _fitted_layout(layout: ProgramShape, entry: ProgramShape) -> tuple[ProgramShape, list[str]]:
     remarks: list[str] = []
     if len(layout.parameters) != len(entry.parameters):
-        remarks.append(f"the entry computation layout follows the new parameters ({len(entry.parameters)} instead of {len(layout.parameters)})")
+        remarks.append(f"updated the entry computation layout: {len(entry.parameters)} parameters instead of {len(layout.parameters)}")
         layout = replace(layout, parameters=entry.parameters)
     parameters = list(layout.parameters)
     for k, (old, new) in enumerate(zip(layout.parameters, entry.parameters, strict=True)):
         if not compatible(old, new):
-            remarks.append(f"the entry computation layout follows the new parameter {k}, {new.text_without_layout}")
+            remarks.append(f"updated the entry computation layout: parameter {k} is now {new.text_without_layout}")
             parameters[k] = new
     result = layout.result
     if not compatible(result, entry.result):
-        remarks.append(f"the entry computation layout follows the new result {entry.result.text_without_layout}")
+        remarks.append(f"updated the entry computation layout: the result is now {entry.result.text_without_layout}")
         result = entry.result
     return ProgramShape(tuple(parameters), result), remarks
 

@@ -1,7 +1,4 @@
-"""Construction of instructions below the text: inferred shapes, attribute sets, and instructions of both.
-
-The parser and the Rewriter make instructions with it; messages about a place in a text are the parser's.
-"""
+"""Makes instructions without a text: op definitions by name, attribute sets, inferred shapes."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from hlotool.errors import EditError, Violation, nearest
-from hlotool.ir.model import NO_ATTRIBUTES, AttributeSet, Computation, Instruction, seen_by_ops
+from hlotool.ir.model import NO_ATTRIBUTES, AttributeSet, Computation, Instruction, as_op_argument
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.table import OPS
@@ -23,7 +20,7 @@ _program_shape: Callable[[Computation], ProgramShape] = attrgetter("program_shap
 
 
 def definition(opcode: str | OpDef) -> OpDef:
-    """The definition of an opcode. Raises EditError for one that the table does not have.
+    """The definition of an opcode, given by name or itself. Raises EditError for an unknown opcode.
 
     >>> definition("add").operands
     ('lhs', 'rhs')
@@ -33,12 +30,14 @@ def definition(opcode: str | OpDef) -> OpDef:
     op = OPS.get(opcode)
     if op is None:
         meant = nearest(opcode, OPS)
-        raise EditError(f"no opcode is called '{opcode}'" + (f"; did you mean '{meant}'?" if meant else ""))
+        raise EditError(f"unknown opcode '{opcode}'" + (f"; did you mean '{meant}'?" if meant else ""))
     return op
 
 
 def inferred_shape(op: OpDef, operands: Sequence[Shape], attributes: Mapping[str, Any]) -> Shape:
-    """The result shape that XLA's parser infers from operand shapes and attributes. Raises Violation where it refuses or infers nothing.
+    """The result shape that XLA's parser infers from operand shapes and attributes.
+
+    Raises Violation when operands or attributes do not fit, or when the shape of this opcode cannot be inferred.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> inferred_shape(definition("transpose"), [array_shape("f32", (2, 3))], {"dimensions": (1, 0)}).text_without_layout
@@ -46,12 +45,12 @@ def inferred_shape(op: OpDef, operands: Sequence[Shape], attributes: Mapping[str
     """
     if not (op.infers or op.shape_ignored):
         raise Violation("S037", "shape", f"the result shape of '{op.name}' cannot be inferred", f"write it before '{op.name}'")
-    arguments = {name: seen_by_ops(attributes[name], _program_shape) for name in op.attributes if name in attributes}
+    arguments = {name: as_op_argument(attributes[name], _program_shape) for name in op.attributes if name in attributes}
     return op.infer(*operands, **arguments)
 
 
 def attribute_set(op: OpDef, values: Mapping[str, Any]) -> AttributeSet:
-    """The attributes of an instruction, by text name. Raises EditError for one that the opcode does not take, or lacks.
+    """An attribute set for an opcode, from values by text name. Raises EditError for an unknown or missing attribute.
 
     >>> attribute_set(definition("get-tuple-element"), {"index": 0})
     {'index': 0}
@@ -79,9 +78,10 @@ def make_instruction(
     metadata_text: str | None = None,
     backend_config: str | None = None,
 ) -> Instruction:
-    """An instruction that belongs to no computation yet; the shape is inferred where it is not given.
+    """Makes an instruction that belongs to no computation yet. Without `shape`, the shape is inferred.
 
-    A constant takes its Literal as `immediate`, a parameter its number and a shape. Raises EditError when the parts do not fit.
+    `immediate` is the Literal of a constant, or the number of a parameter, which also needs a shape. Raises EditError when operands,
+    attributes or shape do not fit the opcode.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> p = make_instruction("p", "parameter", shape=array_shape("f32", (2,)), immediate=0)

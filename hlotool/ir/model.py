@@ -1,6 +1,6 @@
-"""Module, Computation and Instruction: plain slotted objects with references to one another.
+"""Module, Computation and Instruction: plain objects that refer to one another.
 
-The parser and `ir.make` create them; changes go through `ir.edit.Rewriter`, which keeps uses, names and order right.
+The parser and `ir.make` create them; `ir.edit.Rewriter` edits them and keeps uses, names and order consistent.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, NoReturn, Self
 
 from hlotool.errors import Diagnostic, Source
-from hlotool.ir.clone import clone_computation, clone_instruction, clone_module, module_of, set_field, state_of
+from hlotool.ir.clone import clone_computation, clone_instruction, clone_module, module_from_state, set_field, state_of_module
 from hlotool.ir.node import Node
 from hlotool.ir.notes import SourceNotes
 from hlotool.opdefs.base import OpDef
@@ -24,11 +24,11 @@ from hlotool.shapes.metadata import (
 )
 from hlotool.shapes.shape import ProgramShape, Shape
 
-__all__ = ["NO_ATTRIBUTES", "AttributeSet", "Computation", "Instruction", "InstructionFields", "Module", "seen_by_ops", "set_field"]
+__all__ = ["NO_ATTRIBUTES", "AttributeSet", "Computation", "Instruction", "InstructionFields", "Module", "as_op_argument", "set_field"]
 
 
 class AttributeSet(dict[str, Any]):
-    """The attributes of an instruction by text name: a dictionary that cannot be changed, since equal texts share one object.
+    """The attributes of an instruction by text name: an immutable dictionary, which instructions with equal attributes can share.
 
     >>> attributes = AttributeSet({"index": 1})
     >>> attributes["index"], attributes.get("dimensions", ())
@@ -53,7 +53,7 @@ class AttributeSet(dict[str, Any]):
         return self
 
     def changed(self, changes: Mapping[str, Any]) -> AttributeSet:
-        """These attributes with other values for some; None removes one.
+        """A set with these values changed; None removes an attribute.
 
         >>> AttributeSet({"index": 1}).changed({"index": 2, "sharding": None})
         {'index': 2}
@@ -66,9 +66,10 @@ NO_ATTRIBUTES = AttributeSet({})
 
 
 class InstructionFields(Node):
-    """The fields of an instruction. What creates many instructions makes objects of this class and turns them into Instructions.
+    """The fields of an instruction.
 
-    Assigning a field of an Instruction runs Python code, which its construction must not pay for.
+    Assigning a field of an Instruction runs Python code (`__setattr__`), which would make construction slow. So instructions are created
+    as objects of this class, whose class is then changed to Instruction.
     """
 
     __slots__ = ("attributes", "backend_config", "end", "immediate", "metadata_text", "name", "op", "operands", "shape", "start")
@@ -99,13 +100,13 @@ class InstructionFields(Node):
 
 
 class Instruction(InstructionFields):
-    """One instruction.
+    """An instruction.
 
-    `immediate` is the Literal of a constant and the number of a parameter, else None; `metadata_text` and `backend_config`
-    keep the canonical spelling of these two, None when absent. `start` and `end` are offsets into the module's source
-    (leading whitespace of its line included), -1 when it has none.
+    `immediate` is the Literal of a constant or the number of a parameter, otherwise None. `metadata_text` and `backend_config` are the
+    canonical texts of these two, None if absent. `start` and `end` are offsets into the module's source, -1 for an instruction that is
+    not in the source or has changed; `start` may include the spaces before the instruction.
 
-    An assignment to a field takes effect, and `to_text` shows it, but nothing that depends on the field is kept right; use a Rewriter.
+    Fields can be assigned, and `to_text` prints the new values, but nothing else is updated; edit with a Rewriter.
     """
 
     __slots__ = ()
@@ -119,7 +120,7 @@ class Instruction(InstructionFields):
         """The fields are set by __new__."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # An instruction that differs from its text is not copied from there.
+        # The printer must not copy the source of an instruction that has changed.
         set_field(self, name, value)
         set_field(self, "start", -1)
         set_field(self, "end", -1)
@@ -139,7 +140,7 @@ class Instruction(InstructionFields):
 
     @property
     def called(self) -> tuple[Computation, ...]:
-        """The computations that its attributes name, in the order in which XLA stores them.
+        """The computations that the instruction calls, in the order in which XLA stores them.
 
         >>> from hlotool.text.parse.parser import parse
         >>> module = parse("f { ROOT x = f32[] parameter(0) }  ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")
@@ -160,28 +161,29 @@ class Instruction(InstructionFields):
 
     @property
     def control_predecessors(self) -> tuple[Instruction, ...]:
-        """The instructions that run before this one although it does not use them."""
+        """The instructions that must run before this one, in addition to its operands."""
         predecessors: tuple[Instruction, ...] = self.attributes.get("control-predecessors", ())
         return predecessors
 
     @property
     def literal(self) -> Literal | None:
-        """The value of a constant."""
+        """The value of a constant, None for other opcodes."""
         return self.immediate if self.op.name == "constant" else None
 
     @property
     def parameter_number(self) -> int | None:
+        """The number of a parameter, None for other opcodes."""
         return self.immediate if self.op.name == "parameter" else None
 
     @property
     def metadata(self) -> Metadata | None:
-        """The decoded `metadata={...}`; decoded anew at each call, since few ever ask."""
+        """The decoded `metadata={...}`, None if there is none. Decoded at each access, so keep the result."""
         return None if self.metadata_text is None else decode_metadata(self.metadata_text)
 
     def users(self, computation: Computation) -> tuple[Instruction, ...]:
-        """The instructions of the computation that take this one as an operand, in textual order.
+        """The instructions of the computation that have this one as an operand, in textual order.
 
-        Looks at the whole computation; `analysis.users.users` answers for all its instructions at once, a Rewriter for a module.
+        Searches the whole computation. For many instructions, use `analysis.users.users`, or `Rewriter.users` while editing.
         """
         return tuple([x for x in computation.instructions if self in x.operands])
 
@@ -190,7 +192,10 @@ class Instruction(InstructionFields):
 
 
 class Computation(Node):
-    """A named list of instructions in textual order, which is the schedule when the module is scheduled."""
+    """A computation: a list of instructions in textual order, which is the schedule if the module is scheduled.
+
+    Called computations belong to the module; an instruction's `called` refers to them.
+    """
 
     __slots__ = ("end", "execution_thread", "instructions", "name", "root", "start")
 
@@ -225,7 +230,7 @@ class Computation(Node):
         return len(self.instructions)
 
     def __bool__(self) -> bool:
-        """A computation is something, however many instructions it has."""
+        """True, even for a computation without instructions."""
         return True
 
     def __copy__(self) -> Computation:
@@ -239,20 +244,21 @@ class Computation(Node):
 
     @property
     def parameters(self) -> list[Instruction]:
-        """The parameter instructions by number."""
-        found = [x for x in self.instructions if x.op.name == "parameter"]
-        return sorted(found, key=lambda x: x.immediate)
+        """The parameters, sorted by number."""
+        parameters = [x for x in self.instructions if x.op.name == "parameter"]
+        return sorted(parameters, key=lambda x: x.immediate)
 
     @property
     def program_shape(self) -> ProgramShape:
+        """The shapes of the parameters and of the result."""
         return ProgramShape(tuple(p.shape for p in self.parameters), self.root.shape)
 
     def __repr__(self) -> str:
         return f"<computation {self.name} with {len(self.instructions)} instructions>"
 
 
-def seen_by_ops(value: Any, program_shape: Callable[[Computation], ProgramShape]) -> Any:
-    """An attribute's value as op definitions may see it: called computations become their program shapes."""
+def as_op_argument(value: Any, program_shape: Callable[[Computation], ProgramShape]) -> Any:
+    """An attribute's value as an argument of an op definition, where called computations are replaced by their program shapes."""
     if isinstance(value, Computation):
         return program_shape(value)
     if isinstance(value, tuple) and value and isinstance(value[0], Computation):
@@ -261,9 +267,10 @@ def seen_by_ops(value: Any, program_shape: Callable[[Computation], ProgramShape]
 
 
 class Module:
-    """A parsed or built HLO module: `attributes` are the header's, by text name; header attributes read as fields too.
+    """An HLO module.
 
-    `hidden` holds the one-instruction computations that async sugar (`negate-start`) stands for.
+    `attributes` are those of the header, by text name; each can also be read as a field, as in `module.replica_count`. `hidden` are the
+    computations that async sugar (`negate-start`) stands for, which are not printed.
     """
 
     def __init__(self, name: str, source: Source | None = None) -> None:
@@ -272,7 +279,7 @@ class Module:
         self.computations: list[Computation] = []
         self.entry: Computation = None  # type: ignore[assignment]  # set when the module is closed
         self.attributes: dict[str, Any] = {}
-        # Where the source has the header's attributes, for messages about them.
+        # Offsets of the header's attributes in the source, for messages.
         self.attribute_starts: dict[str, int] = {}
         self.stack_tables_text: str | None = None
         self.diagnostics: list[Diagnostic] = []
@@ -286,19 +293,20 @@ class Module:
         return clone_module(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return module_of, (state_of(self),)
+        return module_from_state, (state_of_module(self),)
 
     @property
     def is_scheduled(self) -> bool:
+        """Whether the textual order of instructions is their schedule."""
         return bool(self.attributes.get("is_scheduled", False))
 
     @property
     def stack_tables(self) -> StackTables | None:
-        """The decoded FileNames .. StackFrames tables, None when the text has none."""
+        """The decoded tables of stack frames (FileNames to StackFrames), None if there are none."""
         return None if self.stack_tables_text is None else decode_stack_tables(self.stack_tables_text)
 
     def __getattr__(self, name: str) -> Any:
-        # Reached only for names that are not fields: the header attributes that the text may leave out.
+        # Python calls this only for names that are not fields; these are the attributes of the header.
         spec = MODULE_ATTRIBUTES.get(name)
         if spec is not None:
             return self.attributes.get(name, spec.default)
@@ -317,13 +325,13 @@ class Module:
         raise KeyError(f"no computation named '{name}' in module '{self.name}'")
 
     def all_instructions(self) -> Iterator[Instruction]:
-        """Every instruction of every computation, in textual order."""
+        """All instructions of all computations, in textual order."""
         for computation in self.computations:
             yield from computation.instructions
 
     def __str__(self) -> str:
         """The text of the module, as `hlotool.to_text` prints it."""
-        # The printer stands on a floor above; the table of public names finds it.
+        # Imported late, since the printer is in a higher layer.
         text: str = import_module("hlotool").to_text(self)
         return text
 

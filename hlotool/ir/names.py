@@ -1,6 +1,6 @@
-"""Names: which ones are legal, which are free, and how XLA makes them unique when it prints.
+"""Names of instructions and computations: which are legal, which are free, and how XLA makes them unique when it prints.
 
-XLA numbers instructions in the whole module, computations among themselves, in the order of parsing.
+In XLA, the names of all instructions of a module are unique, and so are those of all computations, numbered in textual order.
 """
 
 from __future__ import annotations
@@ -17,12 +17,20 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def is_legal_name(name: str) -> bool:
-    """Whether XLA takes this as an instruction's name: no element type, and no leading `__` but in `__xla_`."""
+    """Whether XLA accepts an instruction of this name: it is no element type and does not begin with `__`, except for `__xla_`.
+
+    >>> [is_legal_name(name) for name in ("add.1", "f32", "__tmp", "__xla_tmp")]
+    [True, False, False, True]
+    """
     return name not in ELEMENT_TYPES and (not name.startswith("__") or name.startswith("__xla_"))
 
 
 def free_name(name: str, taken: Container[str], counters: dict[str, int]) -> str:
-    """The first of name, name.1, name.2 ... that is not taken; `counters` remembers where the last search for a name ended."""
+    """The first of `name`, `name.1`, `name.2`, ... that is not in `taken`. `counters` holds where the last search for a name ended.
+
+    >>> free_name("add", {"add", "add.1"}, {})
+    'add.2'
+    """
     free, k = name, counters.get(name, 0)
     if k:
         free = f"{name}.{k}"
@@ -34,7 +42,7 @@ def free_name(name: str, taken: Container[str], counters: dict[str, int]) -> str
 
 
 class NameTable:
-    """Names in use, and free ones like them.
+    """The names in use, to find free ones.
 
     >>> names = NameTable(["add", "add.1"])
     >>> names.take("add"), names.take("mul")
@@ -49,22 +57,22 @@ class NameTable:
         return name in self._used
 
     def take(self, name: str) -> str:
-        """The name if it is free, else it with the first free number after a dot; in use from now on."""
+        """Returns the name, with the first free number after a dot if it is in use, and marks the result as in use."""
         free = free_name(name, self._used, self._counters)
         self._used.add(free)
         return free
 
     def add(self, name: str) -> None:
-        """Puts a name in use."""
+        """Marks a name as in use."""
         self._used.add(name)
 
     def release(self, name: str) -> None:
-        """Makes a name free again."""
+        """Marks a name as free."""
         self._used.discard(name)
 
 
 class _Uniquifier:
-    """Hands out `root`, `root.1`, `root.2`; a wanted number is kept if it is free."""
+    """XLA's NameUniquer: `root`, `root.1`, `root.2`; a name that ends in a free number keeps it."""
 
     def __init__(self) -> None:
         self._used: dict[str, set[int]] = {}
@@ -75,26 +83,32 @@ class _Uniquifier:
         numbered = bool(root and _NUMBER.fullmatch(tail))
         if not numbered:
             root = name
-        wanted = int(tail) if numbered else 0
+        number = int(tail) if numbered else 0
         used = self._used.setdefault(root, set())
-        if wanted in used:
-            wanted = self._next.get(root, 0)
-            while wanted in used:
-                wanted += 1
-            self._next[root] = wanted + 1
-        used.add(wanted)
-        return (f"{root}.0" if numbered else root) if wanted == 0 else f"{root}.{wanted}"
+        if number in used:
+            number = self._next.get(root, 0)
+            while number in used:
+                number += 1
+            self._next[root] = number + 1
+        used.add(number)
+        return (f"{root}.0" if numbered else root) if number == 0 else f"{root}.{number}"
 
 
 def _sanitized(name: str) -> str:
-    """As XLA renames a computation whose name an instruction could not have."""
+    """The name that XLA gives a computation whose name would not be legal for an instruction."""
     if is_legal_name(name):
         return name
     return "a" + name[1:] if name.startswith("__") else name + "_"
 
 
 def unique_names(module: Module, first: Computation | None = None) -> tuple[dict[Instruction, str], dict[Computation, str]]:
-    """The names that XLA prints, of every instruction and computation; `first` is named before the others."""
+    """The names of all instructions and computations in XLA's print; the computation `first` gets its names before the others.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> names, _ = unique_names(parse("f { ROOT p = f32[] parameter(0) } ENTRY e { ROOT p = f32[] parameter(0) }"))
+    >>> list(names.values())
+    ['p', 'p.1']
+    """
     instruction_names, computation_names = _Uniquifier(), _Uniquifier()
     instructions: dict[Instruction, str] = {}
     computations: dict[Computation, str] = {}

@@ -1,4 +1,4 @@
-"""The base of computations and instructions: the objects of a module that have an identity, to which attributes may refer."""
+"""The base class of computations and instructions, to which attributes can refer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ __all__ = ["Node"]
 
 
 class Node:
-    """An instruction or a computation; equal to nothing but itself."""
+    """An instruction or a computation; compared by identity."""
 
     __slots__ = ()

@@ -1,6 +1,6 @@
-"""What is known of a module's text beyond the module itself: how the parser read it, and where new instructions come from.
+"""Notes about the text of a module: how it is spelled, which annotations it has, and what new instructions are derived from.
 
-Printing and messages are faster and better with it, and right without. A Rewriter drops what its changes make untrue.
+They make printing faster and messages better, and are not needed for correct results. A Rewriter removes notes that its edits invalidate.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ __all__ = ["Annotations", "PrintedSpan", "SourceNotes"]
 
 
 class PrintedSpan(Record):
-    """Where the source has all instructions of a computation as the lossless print would write them, attributes aside."""
+    """The range of the source with a computation's instructions, spelled as in the lossless print except perhaps for attributes.
+
+    `root` and `count` are the root and the number of instructions in the source.
+    """
 
     start: int
     end: int
@@ -26,22 +29,22 @@ class PrintedSpan(Record):
 
 
 class Annotations(Record):
-    """Attributes, metadata and backend configuration of one instruction."""
+    """Attributes, metadata and backend configuration of an instruction."""
 
     attributes: AttributeSet
     metadata_text: str | None
     backend_config: str | None
 
     def are_of(self, x: Instruction) -> bool:
-        """Whether these are, still, what the instruction has."""
+        """Whether the instruction has these annotations."""
         return x.attributes is self.attributes and x.metadata_text == self.metadata_text and x.backend_config == self.backend_config
 
 
 class SourceNotes:
-    """Notes about one module.
+    """Notes about a module.
 
-    `spans` holds the PrintedSpan of computations; `fast_count` is the number of instructions that the fast path read. `origin_of`
-    leads from instructions that a Rewriter inserted to those that they were made from, for messages.
+    `spans` holds the PrintedSpan of computations, `fast_count` the number of instructions that the fast path built. `origin_of` maps
+    instructions that a Rewriter inserted to those that they are derived from, for messages.
     """
 
     __slots__ = ("_spellings", "_written", "fast_count", "origin_of", "spans")
@@ -50,32 +53,32 @@ class SourceNotes:
         self.spans: dict[Computation, PrintedSpan] = {}
         self.origin_of: dict[Instruction, Instruction] = {}
         self.fast_count = 0
-        # By identity, with the attributes, which must live as long as their number means them.
+        # By id of the attributes, which are stored too, since an id is valid only as long as its object lives.
         self._spellings: dict[int, tuple[AttributeSet, str]] = {}
-        # What the text gave an instruction and what XLA put in its place.
+        # The annotations of the text, and those that replaced them.
         self._written: dict[Instruction, tuple[Annotations, Annotations]] = {}
 
     def set_spelling(self, attributes: AttributeSet, text: str) -> None:
-        """Notes the source text of a set of attributes, from the comma before the first."""
+        """Notes the source text of an attribute set, from the comma before the first attribute."""
         self._spellings[id(attributes)] = attributes, text
 
     def spelling(self, attributes: AttributeSet) -> str | None:
-        """The source text of a set of attributes, where the fast path read it."""
+        """The source text of an attribute set, None if the fast path did not read it."""
         entry = self._spellings.get(id(attributes))
         return entry[1] if entry is not None else None
 
     def set_written(self, x: Instruction, written: Annotations, replaced_by: Annotations) -> None:
-        """Notes what the text annotates an instruction with, before XLA's own annotations took its place."""
+        """Notes the annotations that an instruction has in the text, and those that the parser replaced them by, as XLA does."""
         first = self._written.get(x)
         self._written[x] = first[0] if first is not None else written, replaced_by
 
     def written(self, x: Instruction) -> Annotations | None:
-        """The annotations of the text, where XLA has replaced them and nobody has changed them since."""
+        """The annotations in the text, None if the parser did not replace them, or if they have changed since."""
         entry = self._written.get(x)
         return entry[0] if entry is not None and entry[1].are_of(x) else None
 
     def mapped(self, node: Callable[[Any], Any], attributes: Callable[[Any], Any]) -> SourceNotes:
-        """The notes for a copy of the module, given the copy of each node and attribute set; those without one are left out."""
+        """The notes for a copy of the module. The functions give the copy of a node or attribute set, or None to leave out its notes."""
         notes = SourceNotes()
         notes.fast_count = self.fast_count
         for computation, span in self.spans.items():

@@ -1,4 +1,4 @@
-"""The order of instructions while it changes: a linked list, so that insertions and moves cost the same wherever they happen."""
+"""The order of instructions: a linked list for edits, and a topological sort."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Item = TypeVar("Item", bound=Hashable)
 
 
 class LinkedOrder(Generic[Item]):
-    """Distinct items in an order that can be changed.
+    """A linked list of distinct items, which are inserted and removed in constant time.
 
     >>> order = LinkedOrder("abd")
     >>> order.insert_before("c", "d")
@@ -27,18 +27,19 @@ class LinkedOrder(Generic[Item]):
             self.append(item)
 
     def append(self, item: Item) -> None:
-        """Puts a new item at the end."""
+        """Inserts a new item at the end."""
         self._link(item, self._previous[None], None)
 
     def insert_before(self, item: Item, anchor: Item) -> None:
-        """Puts a new item directly before another one."""
+        """Inserts a new item directly before another one."""
         self._link(item, self._previous[anchor], anchor)
 
     def insert_after(self, item: Item, anchor: Item) -> None:
-        """Puts a new item directly after another one."""
+        """Inserts a new item directly after another one."""
         self._link(item, anchor, self._next[anchor])
 
     def remove(self, item: Item) -> None:
+        """Removes an item."""
         before, after = self._previous.pop(item), self._next.pop(item)
         self._next[before], self._previous[after] = after, before
 
@@ -54,9 +55,9 @@ class LinkedOrder(Generic[Item]):
 
 
 def sorted_by_dependencies(items: Sequence[Item], dependencies: Callable[[Item], Iterable[Item]]) -> list[Item]:
-    """The items with each after what it depends on, and otherwise in the order in which they are; raises ValueError for a cycle.
+    """Sorts items topologically: each comes after its dependencies, and otherwise they keep their order.
 
-    Dependencies that are not among the items are ignored.
+    Dependencies that are not among the items are ignored. Raises ValueError for a cycle.
 
     >>> sorted_by_dependencies([3, 1, 2], lambda item: [item - 1])
     [1, 2, 3]

@@ -1,6 +1,6 @@
-"""Who uses what in a whole module: operand users, control successors, callers and owners, kept up to date one instruction at a time.
+"""The use tables of a module: users, control successors, callers and owners, updated one instruction at a time.
 
-A Rewriter keeps one; read-only tools ask `analysis.users` about a single computation instead, which costs less.
+A Rewriter has one. Read-only tools use `analysis.users`, which is for a single computation and takes less time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Counts = dict[Key, dict[Instruction, int]]
 
 
 class Uses:
-    """Each table leads from what is used to its users, with the number of places in which each uses it; users come in order of entry.
+    """Tables from an instruction or computation to the instructions that use it, each with the number of its uses, in order of addition.
 
     >>> from hlotool.text.parse.parser import parse
     >>> entry = parse("ENTRY e { p = f32[] parameter(0) ROOT s = f32[] add(p, p) }").entry
@@ -44,17 +44,17 @@ class Uses:
         return uses
 
     def add(self, x: Instruction, owner: Computation) -> None:
-        """Enters an instruction and what it uses."""
+        """Adds an instruction and its uses of others."""
         self.owners[x] = owner
         self.add_uses(x)
 
     def remove(self, x: Instruction) -> None:
-        """Takes out an instruction and what it uses; its own users stay entered."""
+        """Removes an instruction and its uses of others; its users stay in the tables."""
         self.remove_uses(x)
         del self.owners[x]
 
     def add_uses(self, x: Instruction) -> None:
-        """Enters what an instruction uses, as after a change of its operands or attributes."""
+        """Adds an instruction's uses of others; call it after changing operands or attributes."""
         users = self.users
         for operand in x.operands:
             by_user = users.setdefault(operand, {})
@@ -65,7 +65,7 @@ class Uses:
             _count(self.callers, computation, x)
 
     def remove_uses(self, x: Instruction) -> None:
-        """Takes out what an instruction uses, as before a change of its operands or attributes."""
+        """Removes an instruction's uses of others; call it before changing operands or attributes."""
         for operand in x.operands:
             _discount(self.users, operand, x)
         for node in x.control_predecessors:
@@ -74,7 +74,7 @@ class Uses:
             _discount(self.callers, computation, x)
 
     def differences(self, other: Uses) -> Iterator[str]:
-        """Where two tables of uses differ; for checks of one that was kept up to date against a fresh one."""
+        """Describes each difference between two objects."""
         for name in ("users", "successors", "callers", "owners"):
             first, second = getattr(self, name), getattr(other, name)
             for key in {**first, **second}:

@@ -1,4 +1,4 @@
-"""Orders of instructions and computations, as XLA computes them. All walks are iterative."""
+"""Orders of instructions and computations, as in XLA. All walks are iterative."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ __all__ = ["computation_post_order", "fusion_computations", "instruction_post_or
 
 
 def instruction_post_order(computation: Computation) -> list[Instruction]:
-    """XLA's MakeInstructionPostOrder: from each instruction without users its control predecessors and operands, then itself."""
+    """XLA's MakeInstructionPostOrder: a post-order walk from each instruction without users, to control predecessors and operands.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> instruction_post_order(parse("ENTRY e { p = f32[] parameter(0) q = f32[] parameter(1) ROOT n = f32[] negate(p) }").entry)
+    [<q = f32[] parameter>, <p = f32[] parameter>, <n = f32[] negate>]
+    """
     used = {operand for x in computation.instructions for operand in x.operands}
     order: list[Instruction] = []
-    # False while an instruction's dependencies are on the stack above it.
+    # False while the dependencies of an instruction are still on the stack, True when it is in the order.
     done: dict[Instruction, bool] = {}
     for start in computation.instructions:
         if start in used:
@@ -35,8 +40,8 @@ def instruction_post_order(computation: Computation) -> list[Instruction]:
 def _called_post_order(root: Computation) -> list[Computation]:
     """XLA's MakeEmbeddedComputationsList, and the root after it.
 
-    All computations that one instruction calls are marked before the first is walked, so one that calls another of them comes out
-    before it: a bug of XLA that its prints show.
+    XLA marks all computations that an instruction calls before it walks the first. So if one of them calls another, the caller comes
+    first: a bug of XLA that is visible in its prints, and is kept here.
     """
     visited: set[Computation] = set()
     order: list[Computation] = []
@@ -44,13 +49,13 @@ def _called_post_order(root: Computation) -> list[Computation]:
     while stack:
         computation, rest = stack[-1]
         for x in rest:
-            fresh = []
+            unvisited = []
             for called in reversed(x.called):
                 if called not in visited:
                     visited.add(called)
-                    fresh.append((called, iter(called.instructions)))
-            if fresh:
-                stack.extend(fresh)
+                    unvisited.append((called, iter(called.instructions)))
+            if unvisited:
+                stack.extend(unvisited)
                 break
         else:
             stack.pop()
@@ -59,7 +64,13 @@ def _called_post_order(root: Computation) -> list[Computation]:
 
 
 def computation_post_order(module: Module) -> list[Computation]:
-    """XLA's MakeComputationPostOrder: callees first, beginning with each computation that nobody calls, in textual order."""
+    """XLA's MakeComputationPostOrder: callees before callers, starting at each computation that is not called, in textual order.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> module = parse("f { ROOT x = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")
+    >>> [computation.name for computation in computation_post_order(module)]
+    ['f', 'e']
+    """
     called = {c for computation in module.computations for x in computation.instructions for c in x.called}
     order: dict[Computation, None] = {}
     for computation in module.computations:
@@ -69,12 +80,12 @@ def computation_post_order(module: Module) -> list[Computation]:
 
 
 def fusion_computations(module: Module) -> set[Computation]:
-    """The bodies of fusions, whose order a schedule does not fix."""
+    """The computations that fusions call; a schedule does not order their instructions."""
     return {c for computation in module.computations for x in computation.instructions if x.op.name == "fusion" for c in x.called}
 
 
 def print_order(module: Module, computation: Computation, fused: set[Computation]) -> list[Instruction]:
-    """The order in which XLA prints: the schedule when there is one, else post-order."""
+    """The order in which XLA prints instructions: the schedule of a scheduled module, otherwise post-order."""
     if module.is_scheduled and computation not in fused:
         return computation.instructions
     return instruction_post_order(computation)

@@ -8,6 +8,7 @@ verifier demands beyond it stands beside the function and is given to the decora
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any, TypeVar
 
 from hlotool.errors import Violation
@@ -25,7 +26,6 @@ __all__ = [
     "AttributeSpec",
     "OpDef",
     "Verify",
-    "definition_of",
     "op",
     "require",
     "unknown_op",
@@ -206,7 +206,8 @@ class OpDef:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles are the definition itself, which every process has; kernels and rules are found by its identity."""
-        return definition_of, (self.name,)
+        # By the complete table: the process that reads a pickle may have loaded nothing yet.
+        return import_module("hlotool.opdefs.table").definition_of, (self.name,)
 
     def __copy__(self) -> OpDef:
         return self
@@ -298,15 +299,6 @@ def _read_signature(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool
         kind = annotation.removeprefix("Always[").removesuffix("]") if always else annotation
         attributes[parameter] = AttributeSpec(parameter, kind.removesuffix(" | None"), defaults.get(parameter, REQUIRED), always)
     return names[:positional], bool(code.co_flags & 0x04), attributes
-
-
-def definition_of(name: str) -> OpDef:
-    """The definition of an opcode, that of an unknown one where the table has none.
-
-    >>> definition_of("zork")
-    <op zork>
-    """
-    return OPS.get(name) or unknown_op(name)
 
 
 def unknown_op(name: str) -> OpDef:

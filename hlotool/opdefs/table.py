@@ -17,6 +17,7 @@ from hlotool.opdefs import shaping as shaping
 from hlotool.opdefs import structure as structure
 from hlotool.opdefs.base import OPS as OPS
 from hlotool.opdefs.base import OpDef as OpDef
+from hlotool.opdefs.base import unknown_op
 from hlotool.opdefs.codecs import configuration as configuration
 from hlotool.opdefs.codecs import enums as enums
 from hlotool.opdefs.codecs import provenance as provenance
@@ -28,3 +29,12 @@ from hlotool.opdefs.codecs import sharding as sharding
 from hlotool.opdefs.codecs import windows as windows
 from hlotool.opdefs.codecs.base import BUILDERS as BUILDERS
 from hlotool.opdefs.codecs.base import CODECS as CODECS
+
+
+def definition_of(name: str) -> OpDef:
+    """The definition of an opcode, that of an unknown one where the table has none.
+
+    >>> definition_of("zork")
+    <op zork>
+    """
+    return OPS.get(name) or unknown_op(name)

@@ -11,7 +11,7 @@ from typing import Any
 from hlotool.codes import severity_of
 from hlotool.collection import no_garbage_collection
 from hlotool.errors import Diagnostic, Violation
-from hlotool.ir.model import AttributeSet, Instruction, Module, seen_by_ops
+from hlotool.ir.model import AttributeSet, Instruction, Module, as_op_argument
 from hlotool.opdefs.base import REQUIRED, OpDef
 from hlotool.opdefs.constraints import check_precision, check_result
 from hlotool.opdefs.layouts import check_kept_layout
@@ -188,7 +188,7 @@ class _InstructionRules:
         """The shape that inference and constraints of the op give, if any."""
         attributes: dict[str, Any] = written
         if op.calls:
-            attributes = {name: seen_by_ops(value, self.facts.program_shape) for name, value in written.items()}
+            attributes = {name: as_op_argument(value, self.facts.program_shape) for name, value in written.items()}
         plan = self._plans.get(op)
         if plan is None:
             plan = self._plans[op] = _Plan(op)

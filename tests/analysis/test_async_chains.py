@@ -72,6 +72,12 @@ def test_around_a_loop():
     assert sorted(reached(text)) == ["a", "b", "d", "k", "l", "s"]
 
 
+def test_a_loop_that_may_not_run_gives_what_it_takes():
+    body = f'body {{ a = {FLYING} parameter(0) ROOT b = {FLYING} custom-call(), custom_call_target="t" }} '
+    text = f"{body}{CONDITION}ENTRY e {{ {START} ROOT l = {FLYING} while(s), condition=condition, body=body }}"
+    assert sorted(reached(text)) == ["a", "k", "l", "s"]
+
+
 def test_from_a_body_back_to_its_beginning_and_out():
     body = f"body {{ a = {FLYING} parameter(0) d0 = f32[4] get-tuple-element(a), index=1 ROOT s = {FLYING} abs-start(d0) }} "
     text = f"{body}{CONDITION}ENTRY e {{ p = {FLYING} parameter(0) l = {FLYING} while(p), condition=condition, body=body ROOT d = {FLYING} copy(l) }}"

@@ -2,8 +2,9 @@
 
 import pytest
 
-from hlotool.analysis.collectives import group_mode, group_size, groups_of, ids_of_mode
+from hlotool.analysis.collectives import group_mode, group_size, groups_of, ids_of_mode, is_grouped, permutes
 from hlotool.analysis.transfers import cycle_of, is_between_devices, pairs_of, repeated
+from hlotool.opdefs.table import OPS
 from hlotool.text.parse.parser import parse
 
 HEADER = "HloModule m, replica_count=4, num_partitions=3 "
@@ -105,3 +106,17 @@ def test_cycles(pairs, expected):
 
 def test_long_ways_are_gone_once():
     assert cycle_of([(k, k + 1) for k in range(30_000, -1, -1)]) == []
+
+
+def test_collectives_by_how_they_name_devices():
+    assert [name for name in sorted(OPS) if is_grouped(OPS[name])] == [
+        "all-gather",
+        "all-gather-start",
+        "all-reduce",
+        "all-reduce-start",
+        "all-to-all",
+        "collective-broadcast",
+        "ragged-all-to-all",
+        "reduce-scatter",
+    ]
+    assert [name for name in sorted(OPS) if permutes(OPS[name])] == ["collective-permute", "collective-permute-start"]

@@ -96,6 +96,23 @@ def test_python(name, monkeypatch):
         assert doctest.DocTestRunner().run(found).failed == 0
 
 
+EXAMPLES = """
+import doctest, sys
+examples = doctest.DocTestParser().get_doctest(sys.stdin.read(), {}, "guide", "guide", 0)
+assert examples.examples
+sys.exit(doctest.DocTestRunner().run(examples).failed)
+"""
+
+
+@pytest.mark.parametrize("name", ["kernels.md"])
+def test_library_guides(name, environment):
+    """Each in a process of its own, since examples may register kernels."""
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    code = "\n".join(block for language, block in BLOCK.findall(text) if language == "python")
+    result = subprocess.run([sys.executable, "-c", EXAMPLES], cwd=ROOT, env=environment, input=code, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
 def strings(value: object) -> list[str]:
     """All the strings in a value of JSON."""
     if isinstance(value, dict):

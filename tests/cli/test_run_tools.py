@@ -129,7 +129,7 @@ def test_traces_say_which_round(cli, file_of, tmp_path):
         assert sorted(archive.files) == ["next[0]", "next[1]", "root[0]", "root[1]", "start"]
         assert archive["root[0]"][0] == 16
     found = json.loads(cli("run", path, "--trace", "below_four", "--json").stdout)
-    assert [row["rounds"] for row in found["trace"] if row["name"] == "go_on"] == [[k] for k in range(5)]
+    assert [row["iterations"] for row in found["trace"] if row["name"] == "go_on"] == [[k] for k in range(5)]
     assert cli("run", path, "--trace", "(").stderr.startswith("Usage:")
     assert "--trace-out needs --trace" in cli("run", path, "--trace-out", kept).stderr
 
@@ -137,22 +137,22 @@ def test_traces_say_which_round(cli, file_of, tmp_path):
 def test_the_first_nan_is_found(cli, file_of):
     result = cli("run", file_of("loop.hlo", LOOP), "--input", "start={1,0.09,0.01}", "--check-nans")
     assert result.exit_code == 1
-    assert "error[R006] nonfinite-result: 'sqrt' makes nan of finite operands at [1]; so are 1 more of 3 elements" in result.stderr
+    assert "error[R006] nonfinite-result: 'sqrt' computes nan from finite operands at [1]; so are 1 more of 3 elements" in result.stderr
     assert ":16:3" in result.stderr
     notes = [line.strip().removeprefix("= ") for line in result.stderr.splitlines() if "= note" in line]
     assert notes == [
         "note: 'x' f32[3] is -0.19999999 there",
-        "note: in round 1 of the loop around it, counted from 0",
-        "note: in 'halve', run by 'w', round 1",
+        "note: in iteration 1 (0-based) of the enclosing loop",
+        "note: in 'halve', called by 'w', iteration 1",
         "note: it comes from 'train/sqrt' at model.py:12",
     ]
 
 
-def test_infinities_count_unless_they_were_given(cli):
+def test_infinities_count_unless_an_operand_has_one(cli):
     text = "ENTRY e {{ x = f32[] parameter(0) low = f32[] constant(-inf) m = f32[] maximum(x, low) ROOT r = f32[] {}(m) }}"
     assert cli("run", "-", "--check-nans", "--input", "x=2", stdin=text.format("negate")).exit_code == 0
     result = cli("run", "-", "--check-nans", "--input", "x=200", stdin=text.format("exponential"))
-    assert "makes inf of finite operands" in result.stderr
+    assert "computes inf from finite operands" in result.stderr
     assert "'m' f32[] is 200.0" in result.stderr
 
 
@@ -184,7 +184,7 @@ def test_memory_is_estimated_before_anything_is_made(cli):
 
 
 def test_loops_whose_state_swings_end_too(cli):
-    """One of few instructions that never repeats from one round to the next; a state that stays as it is would end the loop."""
+    """One of few instructions that never repeats from one iteration to the next; a state that stays as it is would end the loop."""
     text = """HloModule m
 yes { s = (f32[], f32[]) parameter(0) ROOT t = pred[] constant(true) }
 swap { s = (f32[], f32[]) parameter(0) a = f32[] get-tuple-element(s), index=0 b = f32[] get-tuple-element(s), index=1
@@ -227,5 +227,5 @@ def test_a_terminal_shows_where_a_long_run_stands(file_of, monkeypatch):
     hlotool.evaluate(hlotool.parse(LOOP), [[1.0, 2.0, 3.0]], observers=[progress])
     progress.clear()
     shown = terminal.getvalue().split("\r\x1b[K")
-    assert any(line.endswith(" instructions  w round 2  root") for line in shown)
+    assert any(line.endswith(" instructions  w iteration 2  root") for line in shown)
     assert shown[-1] == ""

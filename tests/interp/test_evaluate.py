@@ -115,10 +115,10 @@ def test_elided_constants_need_a_decision():
     text = "ENTRY e { ROOT c = f32[3] constant({...}) }"
     (found,) = refused(text)
     assert found.code == "R003"
-    assert run(text, elided="zeros").tolist() == [0, 0, 0]
-    assert run(text, elided="ones").tolist() == [1, 1, 1]
-    assert run(text, elided="iota").tolist() == [0, 1, 2]
-    assert run(text, elided="random").tolist() == run(text, elided="random").tolist()
+    assert run(text, elided_fill="zeros").tolist() == [0, 0, 0]
+    assert run(text, elided_fill="ones").tolist() == [1, 1, 1]
+    assert run(text, elided_fill="iota").tolist() == [0, 1, 2]
+    assert run(text, elided_fill="random").tolist() == run(text, elided_fill="random").tolist()
 
 
 def test_a_wrong_written_shape_is_noticed():
@@ -208,7 +208,7 @@ ENTRY e { x = s32[2,30] parameter(0) ROOT n = s32[2,30] map(x), dimensions={0,1}
 """
 
 
-def test_loops_and_branches_run_lane_by_lane():
+def test_loops_and_branches_run_for_each_instance():
     def length(x: int) -> int:
         count = 0
         while x > 1:
@@ -261,7 +261,7 @@ def test_steps_without_parameters_are_repeated_where_they_may_differ():
         calls.append(zero)
         return np.int32(1)
 
-    rounds, total, drawn = run(CONSTANT_STEPS, custom_calls={"count": count})
-    assert rounds == len(calls) == 6
+    iterations, total, drawn = run(CONSTANT_STEPS, custom_calls={"count": count})
+    assert iterations == len(calls) == 6
     assert total == np.int32(6 * sum(range(50000)) % 2**32 - 2**32)
     assert len(set(drawn.tolist())) == 6

@@ -1,4 +1,4 @@
-"""Copies and pickles of modules are equal modules, which print and run the same, also in another process."""
+"""Copies and pickles of modules are equal to the originals, print the same and run the same, also in another process."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_copy_is_an_equal_module(path: Path, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_copy_runs_and_changes_by_itself(way: str) -> None:
+def test_a_copy_runs_and_is_edited_independently(way: str) -> None:
     module = hlotool.parse(PROGRAM)
     same = WAYS[way](module)
     assert hlotool.evaluate(same, [[-1.0, -2.0, 3.0]]).tolist() == [2.0, 4.0, 6.0]
@@ -53,7 +53,7 @@ def test_a_copy_runs_and_changes_by_itself(way: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_annotations_of_the_text_are_copied(way: str) -> None:
-    # XLA replaces the annotations of the root; the text shows what its author gave.
+    # XLA replaces the annotations of the root; the print keeps those of the text.
     text = (
         'f { x = f32[4] parameter(0) ROOT n = f32[4] negate(x), metadata={op_name="inner"} }\n'
         'ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) async-start(p), calls=f, metadata={op_name="outer"} ROOT d = f32[4] async-done(s) }'
@@ -64,7 +64,7 @@ def test_annotations_of_the_text_are_copied(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_is_unknown_is_copied(way: str) -> None:
+def test_unknown_opcodes_and_attributes_are_copied(way: str) -> None:
     module = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT z = f32[] zork(p), color=blue }", strict=False)
     same = WAYS[way](module)
     assert hlotool.to_text(same) == hlotool.to_text(module)
@@ -82,11 +82,11 @@ def test_another_process_reads_a_pickle(tmp_path: Path) -> None:
     path = tmp_path / "module.pickle"
     path.write_bytes(pickle.dumps(hlotool.parse(PROGRAM)))
     script = f"import pickle, hlotool; m = pickle.load(open({str(path)!r}, 'rb')); print(m, hlotool.evaluate(m, [[1.0, 2.0, 3.0]]).tolist())"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert done.stdout == f"{hlotool.parse(PROGRAM)} [2.0, 4.0, 6.0]\n"
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert process.stdout == f"{hlotool.parse(PROGRAM)} [2.0, 4.0, 6.0]\n"
 
 
-def test_parts_are_copied_alone() -> None:
+def test_computations_and_instructions_are_copied() -> None:
     entry = hlotool.parse(PROGRAM).entry
     clone = copy.deepcopy(entry)
     assert [repr(x) for x in clone] == [repr(x) for x in entry]

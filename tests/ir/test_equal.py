@@ -1,9 +1,10 @@
-"""What `ir.equal` finds different in two modules: each kind of difference by itself, and nothing where they say the same."""
+"""`ir.equal` describes each kind of difference between two modules, and yields nothing for equal modules."""
 
 import pytest
 
 from hlotool.ir.equal import differences
 from hlotool.ir.model import Module
+from hlotool.shapes.literal import Literal
 from hlotool.text.parse.parser import parse
 
 CALLEES = "f { ROOT x = f32[] parameter(0) } g { ROOT x = f32[] parameter(0) } "
@@ -111,6 +112,16 @@ DIFFERENT = [
         ["e: c: immediate: <literal s32[] 1> and <literal s32[] 2>"],
     ),
     (
+        "ENTRY e { ROOT x = s32[] parameter(0) }",
+        "ENTRY e { ROOT x = s32[] constant(1) }",
+        ["e: x: <x = s32[] parameter> and <x = s32[] constant>", "e: x: immediate: 0 and <literal s32[] 1>"],
+    ),
+    (
+        "ENTRY e { ROOT x = s32[] constant(1) }",
+        "ENTRY e { ROOT x = s32[] parameter(0) }",
+        ["e: x: <x = s32[] constant> and <x = s32[] parameter>", "e: x: immediate: <literal s32[] 1> and 0"],
+    ),
+    (
         "ENTRY e { p = f32[] parameter(0) ROOT q = f32[] parameter(1) }",
         "ENTRY e { p = f32[] parameter(1) ROOT q = f32[] parameter(0) }",
         ["e: p: immediate: 0 and 1", "e: q: immediate: 1 and 0"],
@@ -191,7 +202,7 @@ DIFFERENT += [
         "ENTRY e { ROOT p = f32[] parameter(0) q = f32[] parameter(1) }",
         ["e: instruction q is in one only"],
     ),
-    # What an attribute refers to is told where it stands, not where it is referred to.
+    # A difference in a computation is described there, not at the attributes that refer to it.
     (
         "f { ROOT x = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }",
         "g { ROOT x = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=g }",
@@ -202,7 +213,7 @@ DIFFERENT += [
         "ENTRY e { p = s32[] parameter(0) ROOT q = f32[] parameter(1), control-predecessors={p} }",
         ["e: p: shapes f32[] and s32[]"],
     ),
-    # Attribute sets of equal text are one object: the second pair shares one of its two with the first.
+    # Equal texts share an attribute set, so the second pair has one set in common with the first.
     (TWO_SETS.format("1", "1"), TWO_SETS.format("1", "2"), ["e: b: attribute frontend_attributes a: '1' and '2'"]),
     (TWO_SETS.format("1", "2"), TWO_SETS.format("1", "1"), ["e: b: attribute frontend_attributes a: '2' and '1'"]),
 ]
@@ -224,7 +235,7 @@ def test_equal_modules_do_not_differ(text):
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        # Row numbers of the tables below the header mean nothing beyond them.
+        # Row numbers of the tables after the header have no meaning of their own.
         (FRAMES.format("a.py", 1) + ENTRY.lstrip(), FRAMES.format("a.py", 7) + ENTRY.lstrip()),
         (BATCH_NORM.format("0.5"), BATCH_NORM.format("0.50")),
         # NaN is not equal to itself.
@@ -238,6 +249,18 @@ def test_spellings_of_the_same_do_not_differ(first, second):
 @pytest.mark.parametrize(("first", "second", "expected"), DIFFERENT)
 def test_a_difference_is_told(first, second, expected):
     assert list(differences(parse(first), parse(second))) == expected
+
+
+def test_constants_of_equal_values_are_equal_however_they_are_held():
+    first, second = parse("ENTRY e { ROOT c = s16[] constant(2) }"), parse("ENTRY e { ROOT c = s16[] constant(2) }")
+    second.entry.root.immediate = Literal(second.entry.root.shape, data=bytes([2, 0]))
+    assert list(differences(first, second)) == []
+    second.entry.root.immediate = Literal(second.entry.root.shape, data=bytes([3, 0]))
+    assert len(list(differences(first, second))) == 1
+    # Also where something else is different.
+    second = parse("ENTRY e { ROOT d = s16[] constant(2) }")
+    second.entry.root.immediate = Literal(second.entry.root.shape, data=bytes([2, 0]))
+    assert list(differences(first, second)) == ["e: roots c and d", "e: c: <c = s16[] constant> and <d = s16[] constant>"]
 
 
 def test_true_is_not_one():

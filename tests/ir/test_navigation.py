@@ -1,4 +1,4 @@
-"""What Python users reach for first: names, users, the text of a module; and modules of texts that do not parse."""
+"""Looking up computations, instructions and users; `str(module)`; and `strict=False`, which gives a module for every text."""
 
 from __future__ import annotations
 
@@ -41,13 +41,14 @@ def test_parts_are_found_by_name() -> None:
         module.computation("g")
 
 
-def test_a_module_is_its_text() -> None:
+def test_str_is_the_text() -> None:
     module = hlotool.parse(TEXT)
     assert str(module) == hlotool.to_text(module)
     assert repr(module) == "<module module_e with 2 computations>"
 
 
 def damaged(random: Random) -> str:
+    """The text of a case, cut off, without one of its lines, or without the start of a line."""
     text = random.choice(TEXTS)
     kind = random.randrange(3)
     if kind == 0:
@@ -61,15 +62,16 @@ def damaged(random: Random) -> str:
 
 @pytest.mark.parametrize("text", HOPELESS)
 def test_a_text_without_computations_gives_a_module(text: str) -> None:
-    total(text)
+    check_tolerant_parse(text)
 
 
 @pytest.mark.parametrize("seed", range(300))
 def test_any_text_gives_a_module(seed: int) -> None:
-    total(damaged(Random(seed)))
+    check_tolerant_parse(damaged(Random(seed)))
 
 
-def total(text: str) -> None:
+def check_tolerant_parse(text: str) -> None:
+    """Checks that the module of a text can be walked, printed and verified, and runs only if the text has no errors."""
     module = hlotool.parse(text, strict=False)
     assert module.entry in module.computations
     assert str(module).startswith("HloModule")

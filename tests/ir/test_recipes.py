@@ -1,4 +1,4 @@
-"""The page about modules in Python says what happens."""
+"""The examples of docs/python.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What modules are rewritten for: each use of the Rewriter, and that the module is valid, prints and reads back the same afterwards."""
+"""Typical edits with the Rewriter; after each, the module is valid, and its print parses back as the same module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hlotool.shapes.shape import array_shape
 
 
 def read(text: str) -> Module:
-    """The module of a text that is spelled as it is printed, so that the printer could copy it."""
+    """Parses the canonical form of a text, which the printer could copy from the source."""
     canonical = hlotool.to_text(hlotool.parse(text))
     module = hlotool.parse(canonical)
     assert hlotool.to_text(module) == canonical
@@ -26,7 +26,7 @@ def read(text: str) -> Module:
 
 
 def checked(module: Module, *expected: str) -> Module:
-    """The module, which is valid, has these lines among its instructions, and reads back the same."""
+    """Checks that a module is valid, has these lines and parses back as the same module; returns the parsed one."""
     text = hlotool.to_text(module)
     assert [str(d) for d in hlotool.verify(module, select=["T", "C", "A", "L", "M", "P"]) if d.severity == "error"] == []
     lines = {line.strip().replace("{0}", "").replace("%", "") for line in text.split("\n")}
@@ -77,7 +77,7 @@ def test_assigned_fields_are_printed() -> None:
     assert hlotool.to_text(module).index("%b =") < hlotool.to_text(module).index("%a =")
 
 
-# ---- the uses ---------------------------------------------------------------------------------------------------------
+# ---- typical edits ----------------------------------------------------------------------------------------------------
 
 
 def test_replace() -> None:
@@ -146,7 +146,7 @@ def test_inline_a_call() -> None:
 
 
 def outline(rewriter: Rewriter, instructions: Iterable[Instruction], name: str) -> Instruction:
-    """Puts instructions with a single result, the last, into a computation that is called in their place."""
+    """Replaces instructions, of which only the last is used by others, by a call of a new computation."""
     inside = list(instructions)
     last, owner = inside[-1], rewriter.owner(inside[-1])
     body = rewriter.add_computation(name)
@@ -202,11 +202,11 @@ def test_move_in_a_schedule() -> None:
     assert [x.name for x in checked(module).entry] == ["p", "a", "b", "c"]
 
 
-def test_a_schedule_is_not_repaired_in_silence() -> None:
+def test_a_wrong_schedule_is_an_error() -> None:
     module = read(SCHEDULED)
     rewriter = Rewriter(module)
     rewriter.move(module.entry["a"], after=module.entry["c"])
-    with pytest.raises(EditError, match="'c' is scheduled before something that it needs; move it"):
+    with pytest.raises(EditError, match="'c' is scheduled before an instruction that it depends on; move it"):
         rewriter.finish()
 
 
@@ -282,10 +282,10 @@ def test_merge_two_modules() -> None:
     assert (first.tolist(), second.tolist()) == ([-1.0, -4.0], [-1.0, -1.0])
 
 
-# ---- what goes with a change -----------------------------------------------------------------------------------------
+# ---- what the Rewriter updates ---------------------------------------------------------------------------------------
 
 
-def test_control_dependencies_are_handed_on() -> None:
+def test_control_dependencies_are_inherited() -> None:
     module = read(
         "ENTRY e { p = f32[2] parameter(0) a = f32[2] negate(p) b = f32[2] abs(p), control-predecessors={a} "
         "c = f32[2] sine(p), control-predecessors={b} ROOT t = (f32[2], f32[2]) tuple(a, c) }"
@@ -303,7 +303,7 @@ def test_control_dependencies_are_handed_on() -> None:
     checked(module, "tan = f32[2] tan(p), control-predecessors={cosine}")
 
 
-def test_a_new_operand_may_stand_below() -> None:
+def test_a_new_operand_may_be_defined_later() -> None:
     module = read(CHAIN)
     with Rewriter(module) as rewriter:
         late = rewriter.insert("cosine", [module.entry["p"]], into=module.entry)
@@ -312,7 +312,7 @@ def test_a_new_operand_may_stand_below() -> None:
     checked(module, "b = f32[2] negate(cosine)", "ROOT c = f32[2] add(b, cosine)")
 
 
-def test_a_circle_is_refused() -> None:
+def test_a_cycle_is_refused() -> None:
     module = read(CHAIN)
     rewriter = Rewriter(module)
     rewriter.set_operand(module.entry["a"], 0, module.entry["b"])
@@ -329,12 +329,12 @@ def test_another_result_changes_the_header() -> None:
         rewriter.set_root(rewriter.insert("tuple", [module.entry.root], into=module.entry))
     assert "entry_computation_layout={(f32[2]{0})->(f32[2]{0})}" in hlotool.to_text(checked(module))
     assert rewriter.remarks == [
-        "the entry computation layout follows the new result (f32[2])",
-        "1 alias named a buffer that is no longer there",
+        "updated the entry computation layout: the result is now (f32[2])",
+        "dropped 1 alias naming a buffer that no longer exists",
     ]
 
 
-def test_the_computation_of_sugar_goes_with_its_start() -> None:
+def test_a_hidden_computation_is_erased_with_its_start() -> None:
     module = read("ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) d = f32[4] abs-done(s) ROOT n = f32[4] negate(p) }")
     with Rewriter(module) as rewriter:
         rewriter.erase(module.entry["d"])
@@ -360,22 +360,25 @@ def test_messages_about_new_instructions_point_to_their_origin() -> None:
         (lambda r, e: r.erase(e["b"]), "'b' cannot be erased: 'c' uses it"),
         (lambda r, e: r.erase(e["c"]), "'c' cannot be erased: it is the root of 'e'"),
         (lambda r, e: r.erase(e["p"]), "'p' cannot be erased: 'a' uses it"),
-        (lambda r, e: r.erase_parameter(e["p"]), "parameter 'p' is used"),
+        (lambda r, e: r.erase_parameter(e["p"]), "parameter 'p' cannot be erased: it is used"),
         (lambda r, e: r.erase_parameter(e["a"]), "'a' is not a parameter"),
         (lambda r, e: r.erase_computation(e), "computation 'e' cannot be erased: it is the entry"),
-        (lambda r, e: r.insert("ad", [e["p"]], before=e["c"]), "no opcode is called 'ad'; did you mean 'add'?"),
+        (lambda r, e: r.insert("negat", [e["p"]], before=e["c"]), "unknown opcode 'negat'; did you mean 'negate'?"),
         (lambda r, e: r.insert("add", [e["p"]], before=e["c"]), "'add' takes 2 operands, got 1"),
-        (lambda r, e: r.insert("negate", [e["p"]]), "say one place: before=, after= or into="),
+        (lambda r, e: r.insert("negate", [e["p"]]), "give exactly one of before=, after= and into="),
         (lambda r, e: r.insert("transpose", [e["p"]], into=e), "'transpose' needs the attribute 'dimensions'"),
         (lambda r, e: r.insert("copy", [e["p"]], into=e, attributes={"dimension": 1}), "'copy' has no attribute 'dimension'"),
-        (lambda r, e: r.rename(e["a"], "b"), "the name 'b' is taken"),
-        (lambda r, e: r.rename(e["a"], "f32"), "'f32' cannot be a name"),
+        (lambda r, e: r.rename(e["a"], "b"), "the name 'b' is already in use"),
+        (lambda r, e: r.rename(e["a"], "f32"), "'f32' is not a valid name"),
         (lambda r, e: r.update(e["a"], attributes={"index": 1}), "'negate' has no attribute 'index'"),
         (lambda r, e: r.owner(copy.copy(e["a"])), "'a' is not in the module"),
-        (lambda r, e: r.replace_all_uses(e["a"], r.insert("convert", [e["p"]], into=e, shape=array_shape("s32", (2,)))), "'convert' is s32"),
+        (
+            lambda r, e: r.replace_all_uses(e["a"], r.insert("convert", [e["p"]], into=e, shape=array_shape("s32", (2,)))),
+            "'convert' cannot replace 'a': its shape is s32[2], not f32[2]",
+        ),
     ],
 )
-def test_what_cannot_be_is_refused(change: Callable[[Rewriter, Computation], object], message: str) -> None:
+def test_impossible_edits_are_refused(change: Callable[[Rewriter, Computation], object], message: str) -> None:
     module = read(CHAIN)
     rewriter = Rewriter(module)
     with pytest.raises(EditError) as error:
@@ -403,7 +406,7 @@ def test_a_loop_needs_its_parameter() -> None:
         "c { x = f32[] parameter(0) ROOT t = pred[] constant(false) } b { y = f32[] parameter(0) ROOT k = f32[] constant(1) } "
         "ENTRY e { p = f32[] parameter(0) ROOT w = f32[] while(p), condition=c, body=b }"
     )
-    with pytest.raises(EditError, match="'w', which calls 'c', needs the parameter 'x'"):
+    with pytest.raises(EditError, match=r"parameter 'x' cannot be erased: 'w' \(while\) calls 'c' and needs it"):
         Rewriter(module).erase_parameter(module.computation("c")["x"])
 
 
@@ -415,6 +418,6 @@ def test_an_error_leaves_a_module_that_prints() -> None:
             rewriter.insert("cosine", [module.entry["p"]], after=module.entry["p"])
             rewriter.insert("no-such-opcode", into=module.entry)
 
-    with pytest.raises(EditError, match="no opcode is called"):
+    with pytest.raises(EditError, match="unknown opcode 'no-such-opcode'"):
         fail_halfway()
     checked(module, "cosine = f32[2] cosine(p)")

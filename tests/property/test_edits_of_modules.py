@@ -1,4 +1,4 @@
-"""Random sequences of edits: the Rewriter keeps its tables right, and the module prints and reads back the same after each."""
+"""Random sequences of edits with the Rewriter; after each, its use tables are right, and the print parses back as the same module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hlotool.ir.equal import differences
 from hlotool.ir.model import Instruction, Module
 from hlotool.shapes.shape import compatible
 
-# HLOTOOL_EDITS=3000 for a thorough run.
+# The environment variable HLOTOOL_EDITS sets the number of sequences, for longer runs.
 SEQUENCES = int(os.environ.get("HLOTOOL_EDITS", "150"))
 STEPS = 8
 Step = Callable[[Rewriter, Random], None]
@@ -47,7 +47,7 @@ def insert_copy(rewriter: Rewriter, random: Random) -> None:
 def insert_between(rewriter: Rewriter, random: Random) -> None:
     x = some_instruction(rewriter, random)
     if x.opcode.startswith("async"):
-        # Only an async-update or async-done may take it.
+        # Only an async-update or async-done may have it as an operand.
         return
     new = rewriter.insert("copy", [x], after=x, shape=x.shape, origin=x)
     if random.random() < 0.5:
@@ -117,9 +117,9 @@ def check_module(module: Module) -> None:
 
 
 @pytest.mark.parametrize("seed", range(SEQUENCES))
-def test_edits_keep_the_module_whole(seed: int) -> None:
+def test_edits_keep_the_module_consistent(seed: int) -> None:
     random = Random(seed)
-    # Canonical text, which the printer copies where nothing has changed.
+    # Canonical text, since the printer copies what has not changed from the source.
     module = hlotool.parse(hlotool.to_text(hlotool.parse(random_module(seed, 12))))
     rewriter = Rewriter(module)
     for _ in range(STEPS):

@@ -1,6 +1,7 @@
-"""The formatter on mangled texts: it keeps module and comments, restores whitespace and order, and a second run changes nothing.
+"""The formatter on mangled texts: it keeps module and comments, restores spaces and order, and a second run changes nothing.
 
-`fuzz.py --formats` runs the same checks for hours, also on the texts of a corpus; HLOTOOL_FORMATS multiplies the number of seeds here.
+`fuzz.py --formats` runs the same checks for longer, also on the texts of a corpus. The environment variable HLOTOOL_FORMATS multiplies
+the number of seeds here.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def test_wrong_results_are_refused(monkeypatch: pytest.MonkeyPatch, what: str) -
     original_formatter = formatter._formatted
 
     def broken(text: str, *rest: object) -> str:
-        # Wrong in the first run only, so that formatting again does not show the error.
+        # Wrong only in the first run, so that formatting a second time does not reveal the error.
         after = original_formatter(text, *rest)  # type: ignore[arg-type]
         return after.replace(right, wrong) if text == MESSY else after
 
@@ -166,7 +167,7 @@ def test_lost_tokens_are_refused(monkeypatch: pytest.MonkeyPatch, seed: int) -> 
     refused = 0
     for _ in range(10):
         start, end = random.choice(spans)
-        # Commas, percent signs and ROOT may be missing without a difference.
+        # Without a comma, a percent sign or ROOT, the text may still be the same module.
         if after[start:end] in (",", "ROOT") or after[start] == "%":
             continue
         broken = after[:start] + after[end:]

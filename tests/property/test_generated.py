@@ -1,4 +1,4 @@
-"""Random valid modules: what is printed reads back the same, and both paths of the parser make the same of it."""
+"""Random valid modules: their print parses back as the same module, and both paths of the parser give the same result."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_both_paths_agree_on_canonical_text(seed: int) -> None:
     text = to_text(parse(text_of(seed)))
     fast, slow = parse_source(Source(text)), parse_source(Source(text), fast_path=False)
     assert not differences(fast, slow)
-    # Everything but what only newer builds of XLA read has a plain spelling.
+    # The fast path reads all but the forms that only newer builds of XLA parse.
     assert fast.notes.fast_count > instructions(fast) // 2
 
 
@@ -67,5 +67,5 @@ def test_every_preset_prints(seed: int) -> None:
 
 
 def test_the_generator_knows_every_opcode() -> None:
-    found = {x.opcode for seed in range(150) for x in parse(text_of(seed)).all_instructions()}
-    assert found == set(OPS)
+    opcodes = {x.opcode for seed in range(150) for x in parse(text_of(seed)).all_instructions()}
+    assert opcodes == set(OPS)

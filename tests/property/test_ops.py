@@ -1,4 +1,4 @@
-"""Random instances of operations: valid ones are computed without a word, wrong arguments are refused. `fuzz_ops.py` compares with XLA."""
+"""Random instances of operations: valid ones run without a warning, wrong arguments are refused. `fuzz_ops.py` compares results with XLA's."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ BATCH = 10
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_results_are_what_is_declared(name: str) -> None:
-    """Warnings are errors here, as everywhere in the tests."""
+    """Results have the declared types and shapes, and arguments are not modified. Warnings are errors in all tests."""
     random = Random(name)
-    drawn = [random_instance(random, [name]) for _ in range(BATCH)]
-    module = hlotool.parse(module_of(drawn))
+    instances = [random_instance(random, [name]) for _ in range(BATCH)]
+    module = hlotool.parse(module_of(instances))
     assert not [d for d in hlotool.verify(module) if d.severity == "error"]
-    arrays = [array for x in drawn for array in x.arrays]
+    arrays = [array for x in instances for array in x.arrays]
     before = [array.tobytes() for array in arrays]
-    found = list(leaves(hlotool.evaluate(module, arrays)))
+    results = list(leaves(hlotool.evaluate(module, arrays)))
     declared = list(module.entry.root.shape.leaves())
-    assert [(x.dtype, x.shape) for x in found] == [(NUMPY_TYPES[shape.element_type], shape.dimensions) for shape in declared]
+    assert [(x.dtype, x.shape) for x in results] == [(NUMPY_TYPES[shape.element_type], shape.dimensions) for shape in declared]
     assert [array.tobytes() for array in arrays] == before
 
 
@@ -41,7 +41,7 @@ LIMITS = hlotool.RunOptions(timeout_seconds=2, max_memory=1 << 28, max_iteration
 
 @pytest.mark.parametrize("seed", range(40))
 def test_any_sizes_and_attributes_are_computed_or_refused(seed: int) -> None:
-    """Modules are run though the verifier would refuse most of them."""
+    """Runs modules that the verifier would mostly refuse."""
     random = Random(seed)
     for _ in range(8):
         x = random_instance(random)
@@ -87,7 +87,7 @@ def test_unfit_arguments_are_refused(what: str) -> None:
 
 @pytest.mark.parametrize("number", [1e300, -1e300, np.nan, np.longdouble("1e4000"), 1e-320])
 def test_floats_of_any_size_become_floats_of_any_type(number: float) -> None:
-    for name, held in NUMPY_TYPES.items():
+    for name, dtype in NUMPY_TYPES.items():
         if name[0] in "bf":
             module = hlotool.parse(f"ENTRY e {{ x = {name}[1] parameter(0) ROOT r = {name}[1] copy(x) }}")
-            assert hlotool.evaluate(module, [np.array([number])]).dtype == held
+            assert hlotool.evaluate(module, [np.array([number])]).dtype == dtype

@@ -1,4 +1,4 @@
-"""Edited modules: valid, or reported, and never a traceback. `fuzz_verify.py` does the same for hours, and asks XLA."""
+"""Randomly edited modules: the verifier reports errors or none, and raises no exception. `fuzz_verify.py` also compares with XLA."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ SEEDS = case_seeds(Path(__file__).parent.parent)[::3]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_edited_modules(kind: str) -> None:
-    random, done = Random(kind), 0
-    refused = set()
-    # An edit that hurts nobody, or everybody, would test nothing.
-    while done < 25 or (len(refused) < 2 and done < 250):
+    random, count = Random(kind), 0
+    outcomes = set()
+    # Until some edited modules are valid and some are not.
+    while count < 25 or (len(outcomes) < 2 and count < 250):
         text = edited(random.choice(SEEDS), random, kind)
         if text is None:
             continue
-        done += 1
-        found = verdict(text, VerifyModes(layout_sensitive=random.random() < 0.5))
-        assert not found.fault, f"{found.fault}\n{text}"
-        assert found.seconds < 5, text
-        refused.add(bool(found.errors))
-    assert refused == {False, True}
+        count += 1
+        result = verdict(text, VerifyModes(layout_sensitive=random.random() < 0.5))
+        assert not result.fault, f"{result.fault}\n{text}"
+        assert result.seconds < 5, text
+        outcomes.add(bool(result.errors))
+    assert outcomes == {False, True}

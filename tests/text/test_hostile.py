@@ -1,4 +1,4 @@
-"""Hostile texts: they parse or raise ParseError, without recursion errors and in time linear in their size."""
+"""Hostile texts parse or raise ParseError, without a RecursionError, in time linear in their size."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hlotool.text.parse.parser import parse
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
 
-# The highest accepted ratio of times for twice the text; more than 2, since the machine may be busy.
+# The largest accepted ratio of the times for a text of twice the size; above 2, since times vary.
 MAX_RATIO = 2.6
 ATTEMPTS = 6
 
 
 def attempt(text: str | bytes) -> Module | None:
-    """Parses the text; if that succeeds, runs the operations that walk through the whole depth of the module."""
+    """Parses a text; prints, compares and hashes the parts of the module, if there is one."""
     try:
         module = parse(text)
     except ParseError as error:
@@ -81,7 +81,7 @@ def table_rows(n: int) -> str:
     return f"HloModule m\nFileNames\n{rows}FunctionNames\nFileLocations\nStackFrames\nENTRY e {{ p = f32[] parameter(0) }}"
 
 
-# Texts of a size n. Invalid ones are as deep as possible before the error.
+# Functions that make a text of size n, and the size to test. Invalid texts nest as deeply as possible before the error.
 GROWING: dict[str, tuple[Callable[[int], str], int]] = {
     "braces": (lambda n: "{" * n, 50_000),
     "parentheses": (lambda n: "(" * n, 50_000),
@@ -183,7 +183,7 @@ def test_time_is_linear(name: str) -> None:
     single, double = make(size), make(2 * size)
     once = twice = float("inf")
     for _ in range(ATTEMPTS):
-        # The minimum of several times is the least disturbed by other processes.
+        # Other processes disturb the minimum of several times least.
         once, twice = min(once, seconds(single)), min(twice, seconds(double))
         if twice <= MAX_RATIO * once or twice < 0.05:
             return

@@ -1,4 +1,4 @@
-"""Both ways to find a part of an instruction agree: the regular expression of the fast path, and the grammar."""
+"""The two ways to locate a part of an instruction agree: the regular expression of the fast path, and the grammar."""
 
 from __future__ import annotations
 

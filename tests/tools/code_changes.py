@@ -26,6 +26,7 @@ TARGETS: dict[str, str] = {
     "hlotool.interp.program": "lines",
     "hlotool.interp.binding": "lines",
     "hlotool.opdefs.traits": "lines",
+    "hlotool.opdefs.algebra": "lines",
     "hlotool.opdefs": "checks",
     "hlotool.verifier.rules": "checks",
 }

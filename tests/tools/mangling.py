@@ -20,7 +20,7 @@ from hlotool.ir.equal import differences
 from hlotool.ir.model import Module
 from hlotool.text.formatting.formatter import format_text
 from hlotool.text.formatting.style import FormatStyle
-from hlotool.text.parse.driver import read_pieces
+from hlotool.text.parse.driver import parse_with_callbacks
 from hlotool.text.parse.parser import form_of, parse, read_source
 from hlotool.text.parse.session import attribute_tokens
 from hlotool.text.print.options import PrintOptions
@@ -95,7 +95,7 @@ def tokens_of(text: str) -> Tokens:
     global _CURRENT
     _CURRENT = Tokens()
     session = SimpleNamespace(text=text, fast_path=None, attribute_tokens=attribute_tokens(), previous_end=0, token_end=0)
-    read_pieces(session, form_of(text), _collecting)
+    parse_with_callbacks(session, form_of(text), _collecting)
     _CURRENT.spans.sort()
     _CURRENT.items.sort()
     return _CURRENT

@@ -1,122 +1,145 @@
-"""The kernel decorator: a function's signature says what it wants to know of its instruction.
+"""The calling convention of kernels, and the decorator that registers them.
 
-Kernels compute values from values; they know neither instructions nor the engine that calls them.
+A kernel is a function that computes the value of an instruction from the values of its operands. It knows neither the instruction
+nor the executor that calls it; every executor keeps to this convention:
+
+* **Operands** are positional. Their values are NumPy arrays of the exact element type (`interp.dtypes`; scalars have rank 0), tuples
+  of values, and Tokens. Array dimensions are the actual ones, which in a dynamic dimension may be smaller than the shape's.
+* **Facts** are keyword-only parameters: attributes of the op by name, with their defaults filled in, and the names in FACTS. A kernel
+  receives the facts that its signature names and no others. Those in PER_CALL_FACTS may differ from call to call.
+* **The result** has the element type and the dimensions of the instruction's shape. It may be an operand or a view of one.
+* **Operands are read-only**, as are the arrays in attributes. A kernel that asks for `can_alias` may overwrite operand 0, and return
+  it, when that fact is true.
+* **Suspension.** A kernel that has a computation run or waits for other devices is a generator function. It yields `Invoke` and is
+  sent the computation's value, or yields `Wait` and is resumed once `ready()` is true; its return value is the result. It never runs
+  a computation itself, so nested calls need no Python stack. `yield from` delegates to other generators of this kind.
+* **Batches.** A computation of scalars is run once on arrays with an element for each instance: the dimensions of these arrays are
+  the batch. `kernel(..., batch=...)` says which function computes the opcode then. It follows the same convention, except that
+  operands which are the same for all instances may still have rank 0, and so may a result made of them alone.
+* **Errors.** A kernel raises `Violation`, which names the attribute or operand to blame; any other exception is reported as
+  "cannot be computed" with its text. The executor adds the instruction and its place in the source.
+
+`docs/kernels.md` shows each of these with an example.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Generator
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from hlotool.interp.devices import Wait
 from hlotool.interp.values import Value
-from hlotool.ir.model import Computation
+from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.base import REQUIRED
 from hlotool.opdefs.table import OPS
 from hlotool.record import Record
 
-__all__ = ["FACTS", "LATE_FACTS", "Invoke", "Kernel", "Run", "default_of", "kernel", "unchanged"]
+__all__ = ["FACTS", "PER_CALL_FACTS", "Invoke", "Kernel", "Run", "default_of", "kernel", "unchanged"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-LATE_FACTS = frozenset({"lanes", "device", "donated"})
-"""Facts that differ from one execution of an instruction to another.
+PER_CALL_FACTS = frozenset({"batch", "device", "can_alias"})
+"""Facts that may differ from one execution of an instruction to the next.
 
-`lanes` are the dimensions of lane arrays, `device` is the one that runs; `donated` says that nobody else will read operand 0 or a part of it, so
-that the kernel may write into it and return it.
+`batch` is the tuple of the batch dimensions, `device` the Device that runs. `can_alias` is true if nobody else reads the array of
+operand 0 or a part of it any more, so that the kernel may write into it and return it.
 """
 
-FACTS = LATE_FACTS | {"result", "operand_shapes", "options", "site", "group_mode", "frontend_attributes", "backend_config"}
-"""Keyword parameters of kernels that are no attributes of their op alone.
+FACTS = PER_CALL_FACTS | {"result", "operand_shapes", "options", "site", "group_mode", "frontend_attributes", "backend_config"}
+"""Keyword parameters of kernels that are not attributes of the op alone.
 
-`result` is the Shape of the result, `operand_shapes` a tuple of Shapes, `options` the RunOptions; `site` stands for the instruction, by
-which devices find each other; `group_mode` is what a collective's ids number (`analysis.collectives`); `frontend_attributes` is a
-dict of texts and `backend_config` a text or None.
+`result` is the Shape of the result, `operand_shapes` a tuple of Shapes, `options` the RunOptions. `site` is a hashable that stands for
+the instruction: devices meet there, and per-device state is kept under it. `group_mode` is what the ids of a collective number
+(`analysis.collectives`); `frontend_attributes` is a dict of strings and `backend_config` a string or None.
 """
 
 
 class Invoke:
-    """What a kernel yields to have a computation run: it is sent the computation's value.
+    """What a kernel yields to have a computation run; it is sent the computation's value.
 
-    With `lanes`, the dimensions of a common shape, the computation is one of scalars, and it is run once for every element of the
-    arguments at once: arrays stand where its parameters are scalars, and the result has arrays of these dimensions.
+    With `batch`, the dimensions of a common shape, the computation is one of scalars and is run for every element of the arguments at
+    once: arrays take the place of its scalar parameters, and the result has arrays of these dimensions. With `root`, the value is
+    that of another instruction of the computation, and only what it depends on is computed.
 
-    The engine takes the arguments away. A kernel that forgets its own references before it yields lets them be overwritten in place.
+    The executor takes the arguments out of the request. A kernel that drops its own references before it yields allows the
+    computation to overwrite them in place.
     """
 
-    __slots__ = ("_arguments", "computation", "lanes")
+    __slots__ = ("_arguments", "batch", "computation", "root")
 
-    def __init__(self, computation: Computation, arguments: tuple[Value, ...], lanes: tuple[int, ...] | None = None) -> None:
+    def __init__(
+        self, computation: Computation, arguments: tuple[Value, ...], batch: tuple[int, ...] | None = None, *, root: Instruction | None = None
+    ) -> None:
         self.computation = computation
-        self.lanes = lanes
+        self.batch = batch
+        self.root = computation.root if root is None else root
         self._arguments = arguments
 
-    def taken(self) -> tuple[Value, ...]:
-        """The arguments, which the request has no longer."""
+    def take_arguments(self) -> tuple[Value, ...]:
+        """Returns the arguments and drops them from the request."""
         arguments, self._arguments = self._arguments, ()
         return arguments
 
 
 Run: TypeAlias = Generator[Invoke | Wait, Any, Value]
-"""What a kernel that calls computations or waits for other devices returns: it yields Invoke for each call, so that no engine recurses."""
+"""What a kernel that suspends returns: a generator of requests whose return value is the result."""
 
 
 class Kernel(Record):
     """How one opcode is computed.
 
-    `function(*operands, **wanted)` gives the value; when it `suspends` it is a generator function and gives a Run. `lanes` is the
-    function for arrays of scalars, each element an instance of its own, or None where there is none. `wanted` are the attributes and
-    FACTS that the signatures name.
+    `function(*operands, **facts)` gives the value; if it `suspends`, it is a generator function and gives a Run. `facts` are the names
+    of its keyword parameters. `batch_function`, `batch_suspends` and `batch_facts` are the same for batches; the function is None if
+    the opcode cannot be computed for a batch.
     """
 
     function: Callable[..., Any]
     suspends: bool
-    wanted: tuple[str, ...]
-    lanes: Callable[..., Any] | None = None
-    lanes_suspend: bool = False
-    lanes_wanted: tuple[str, ...] = ()
+    facts: tuple[str, ...]
+    batch_function: Callable[..., Any] | None = None
+    batch_suspends: bool = False
+    batch_facts: tuple[str, ...] = ()
 
 
 def unchanged(operand: Value) -> Value:
-    """The kernel of whatever only renames a value; also what rearranging means for a scalar."""
+    """The operand itself: the kernel of opcodes that compute nothing, and of rearrangements in a batch of scalars."""
     return operand
 
 
-def _wanted(opcode: str, function: Callable[..., Any]) -> tuple[str, ...]:
+def _facts_of(opcode: str, function: Callable[..., Any]) -> tuple[str, ...]:
     code = function.__code__
     names = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     unknown = [name for name in names if name not in FACTS and name not in OPS[opcode].attributes]
     if unknown:
-        raise ValueError(f"the kernel of {opcode} wants {unknown}, which the op does not have")
+        raise ValueError(f"the kernel of {opcode} asks for {unknown}, which the op does not have")
     return names
 
 
-def kernel(*opcodes: str, lanes: Callable[..., Any] | str | None = None) -> Callable[[Function], Function]:
-    """Makes the decorated function the kernel of opcodes.
+def kernel(*opcodes: str, batch: Callable[..., Any] | Literal["same"] | None = None) -> Callable[[Function], Function]:
+    """Makes the decorated function the kernel of these opcodes.
 
-    Positional parameters are the operands' values, keyword-only ones are attributes or FACTS. `lanes="same"` says that the function
-    works on arrays of scalars as it is.
+    `batch` is the function that computes them for batches; `"same"` says that it is the decorated one. Raises ValueError if a
+    keyword parameter is neither an attribute of the op nor one of FACTS.
     """
 
-    def wrap(function: Function) -> Function:
+    def register(function: Function) -> Function:
+        batch_function = function if batch == "same" else batch
         for opcode in opcodes:
-            of_lanes = function if lanes == "same" else lanes
-            assert not isinstance(of_lanes, str), lanes
             OPS[opcode].kernel = Kernel(
                 function,
                 inspect.isgeneratorfunction(function),
-                _wanted(opcode, function),
-                of_lanes,
-                inspect.isgeneratorfunction(of_lanes),
-                _wanted(opcode, of_lanes) if of_lanes is not None else (),
+                _facts_of(opcode, function),
+                batch_function,
+                inspect.isgeneratorfunction(batch_function),
+                _facts_of(opcode, batch_function) if batch_function is not None else (),
             )
         return function
 
-    return wrap
+    return register
 
 
 def default_of(opcode: str, attribute: str) -> Any:
-    """The value of an attribute that the text leaves out; None where the definition has no default."""
+    """The value of an attribute that the text leaves out; None if the definition has no default."""
     default = OPS[opcode].attributes[attribute].default
     return None if default is REQUIRED else default

@@ -1,7 +1,7 @@
-"""Kernels of opcodes in which devices take part together, and of those that tell which device it is.
+"""Kernels of collectives, and of the opcodes that give the id of the device.
 
-All wait for their whole group, also the starts of asynchronous forms: between start and done nothing can be seen of them.
-Which ids a group has is `shapes.replica_groups`' business, what they number that of `analysis.collectives`.
+All of them wait for the whole group, even the starts of asynchronous forms, whose effect cannot be observed before the done.
+The ids of a group are computed in `shapes.replica_groups`; `analysis.collectives` tells what they number.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from hlotool.shapes.shape import Shape
 __all__: list[str] = []
 
 Groups = ReplicaGroups | tuple[()]
-"""The attribute, or () where the text does not have it."""
+"""The attribute, or () if the text does not have it."""
 
 # ---- who takes part ---------------------------------------------------------------------------------------------------
 
 
 def _numbers(device: Device, mode: str, ids: Sequence[int]) -> tuple[int, ...]:
-    """The numbers of the devices that ids stand for, seen from one device; raises Violation for ids that the run does not have."""
+    """The numbers of the devices that the ids denote on one device; raises Violation for ids that do not exist in the run."""
     grid = device.grid
     counts = {CROSS_PARTITION: grid.partitions, FLATTENED: grid.count}
     limit = counts.get(mode, grid.replicas)
@@ -72,7 +72,7 @@ def _members(device: Device, mode: str, replica_groups: Groups) -> tuple[int, ..
 
 
 def _place(site: Hashable, channel_id: Int | None) -> Hashable:
-    """What devices that meet have in common: the channel, so that branches may do the same in different instructions, or the instruction."""
+    """The key under which devices meet: the channel if there is one, so that different instructions may take part, else the instruction."""
     return ("channel", channel_id) if channel_id is not None and channel_id > 0 else site
 
 
@@ -89,13 +89,13 @@ def _reduced(values: Sequence[tuple[Array, ...]], to_apply: Computation) -> Run:
     for others in values[1:]:
         if len(to_apply.parameters) == 2 * len(total) and len(total) > 1:
             arguments = (*as_parameters(total, to_apply, 0), *as_parameters(others, to_apply, len(total)))
-            made = listed((yield Invoke(to_apply, arguments, total[0].shape)))
-        else:
-            made = ()
-            for x, y in zip(total, others, strict=True):
-                pair = (*as_parameters([x], to_apply, 0), *as_parameters([y], to_apply, 1))
-                made = (*made, (yield Invoke(to_apply, pair, x.shape)))
-        total = made
+            total = listed((yield Invoke(to_apply, arguments, total[0].shape)))
+            continue
+        sums: tuple[Array, ...] = ()
+        for x, y in zip(total, others, strict=True):
+            pair = (*as_parameters([x], to_apply, 0), *as_parameters([y], to_apply, 1))
+            sums = (*sums, (yield Invoke(to_apply, pair, x.shape)))
+        total = sums
     return total
 
 
@@ -121,8 +121,8 @@ def all_reduce(
 ) -> Run:
     members = _members(device, group_mode, replica_groups)
     total = yield from _combined(device, _place(site, channel_id), members, operands, to_apply)
-    made = [converted(x, NUMBERS[shape.element_type]) for x, shape in zip(total, result.leaves(), strict=True)]
-    return _as_value(made, len(operands) == 1)
+    results = [converted(x, NUMBERS[shape.element_type]) for x, shape in zip(total, result.leaves(), strict=True)]
+    return _as_value(results, len(operands) == 1)
 
 
 @kernel("reduce-scatter")
@@ -139,11 +139,11 @@ def reduce_scatter(
 ) -> Run:
     members = _members(device, group_mode, replica_groups)
     total = yield from _combined(device, _place(site, channel_id), members, operands, to_apply)
-    made = [
+    parts = [
         np.split(converted(x, NUMBERS[shape.element_type]), len(members), dimensions[0])[members.index(device.number)]
         for x, shape in zip(total, result.leaves(), strict=True)
     ]
-    return _as_value(made, len(operands) == 1)
+    return _as_value(parts, len(operands) == 1)
 
 
 kernel("all-reduce-done")(unchanged)
@@ -163,8 +163,8 @@ def all_gather(
 ) -> Run:
     members = _members(device, group_mode, replica_groups)
     values = yield from exchange(device, _place(site, channel_id), members, operands)
-    made = [np.concatenate(parts, axis=dimensions[0]) for parts in zip(*values, strict=True)]
-    return _as_value(made, len(operands) == 1)
+    gathered = [np.concatenate(parts, axis=dimensions[0]) for parts in zip(*values, strict=True)]
+    return _as_value(gathered, len(operands) == 1)
 
 
 @kernel("all-gather-start")
@@ -192,7 +192,7 @@ def all_gather_start(
 
 @kernel("all-gather-done", "collective-permute-done")
 def second(started: Value) -> Value:
-    """The result that waits beside the operands."""
+    """The second element, which is the result."""
     return started[1]
 
 
@@ -207,7 +207,7 @@ def all_to_all(
     site: Hashable,
     result: Shape,
 ) -> Run:
-    """Part k goes to member k: a section along the dimension, or operand k where there is none."""
+    """Part k goes to member k: a section along the dimension, or operand k if there is no dimension."""
     members = _members(device, group_mode, replica_groups)
     parts: Sequence[Array] = operands if dimensions is None else np.split(operands[0], len(members), dimensions[0])
     if len(parts) != len(members):
@@ -216,8 +216,8 @@ def all_to_all(
     received = [value[members.index(device.number)] for value in values]
     if dimensions is None:
         return _as_value(received, not result.is_tuple)
-    made = np.concatenate(received, axis=dimensions[0])
-    return (made,) if result.is_tuple else made
+    joined = np.concatenate(received, axis=dimensions[0])
+    return (joined,) if result.is_tuple else joined
 
 
 @kernel("collective-broadcast")
@@ -231,7 +231,7 @@ def collective_broadcast(
     site: Hashable,
     result: Shape,
 ) -> Run:
-    """The operands of the group's first member, or of the one at the position that the last operand says; zeros outside all groups."""
+    """The operands of the group's first member, or of the one that the last operand tells; zeros for devices in no group."""
     members = _group(device, group_mode, replica_groups)
     if not members:
         return zeros(result)
@@ -258,25 +258,25 @@ def ragged_all_to_all(
     device: Device,
     site: Hashable,
 ) -> Run:
-    """Rows go to each member as the sender's offsets and sizes say, one or several pieces for each; the other rows of the output stay."""
+    """Sends rows to each member, in one or several pieces with the sender's offsets and sizes; other rows of the output are unchanged."""
     members = _members(device, group_mode, replica_groups)
     pieces = np.stack([x.astype(np.int64).reshape(len(members), -1) for x in (input_offsets, send_sizes, output_offsets)], axis=-1)
     values = yield from exchange(device, _place(site, channel_id), members, (operand, pieces))
-    made, own = np.array(output), members.index(device.number)
+    updated, own = np.array(output), members.index(device.number)
     for rows, sent in values:
         for start, size, target in sent[own].tolist():
-            if min(start, size, target) < 0 or start + size > len(rows) or target + size > len(made):
-                message = f"{size} rows from row {start} of {len(rows)} on cannot go to row {target} of {len(made)}"
+            if min(start, size, target) < 0 or start + size > len(rows) or target + size > len(updated):
+                message = f"{size} rows from row {start} of {len(rows)} on cannot go to row {target} of {len(updated)}"
                 raise Violation("R004", "operands", message)
-            made[target : target + size] = rows[start : start + size]
-    return made
+            updated[target : target + size] = rows[start : start + size]
+    return updated
 
 
 # ---- collective-permute -----------------------------------------------------------------------------------------------
 
 
 def _permuted(device: Device, site: Hashable, mode: str, pairs: Pairs, sent: Any) -> Run:
-    """What this device's source has sent, () when it is nobody's target; devices that no pair names need not come here at all."""
+    """The value that this device's source has sent in a tuple, () if it has no source. Devices that no pair names do not take part."""
     ids = tuple(sorted({k for pair in pairs for k in pair}))
     members = _numbers(device, mode, ids)
     if device.number not in members:
@@ -288,7 +288,7 @@ def _permuted(device: Device, site: Hashable, mode: str, pairs: Pairs, sent: Any
 
 
 def _with_slices(buffers: Value, sent: Any, slice_sizes: SliceSizeLists) -> Value:
-    """The buffers with slices of the sender's arrays copied in, at the offsets that the sender names."""
+    """The buffers with slices of the sender's arrays copied in, at the offsets that the sender gives."""
     inputs, input_starts, output_starts = sent
     targets = [np.array(buffer) for buffer in listed(buffers)]
     sources = listed(inputs)
@@ -302,7 +302,7 @@ def _with_slices(buffers: Value, sent: Any, slice_sizes: SliceSizeLists) -> Valu
 
 
 def _box(array: Array, starts: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
-    """The slice of these sizes, moved so that it lies within the array, as dynamic-slice has it."""
+    """The slice of these sizes, moved into the array as dynamic-slice does."""
     first = [min(max(start, 0), extent - size) for start, size, extent in zip(starts, sizes, array.shape, strict=True)]
     return tuple(slice(start, start + size) for start, size in zip(first, sizes, strict=True))
 
@@ -318,14 +318,14 @@ def collective_permute(
     site: Hashable,
     result: Shape,
 ) -> Run:
-    """The value of the source; zeros where there is none, or the buffer as it is in the form with slices."""
+    """The value of the source; without one, zeros, or the unchanged buffer in the form with slices."""
     place = _place(site, channel_id)
     if slice_sizes:
         sent = (operands[0], operands[2], operands[3])
-        found = yield from _permuted(device, place, group_mode, source_target_pairs, sent)
-        return _with_slices(operands[1], found[0], slice_sizes) if found else operands[1]
-    found = yield from _permuted(device, place, group_mode, source_target_pairs, operands)
-    return _as_value(found[0], not result.is_tuple) if found else zeros(result)
+        received = yield from _permuted(device, place, group_mode, source_target_pairs, sent)
+        return _with_slices(operands[1], received[0], slice_sizes) if received else operands[1]
+    received = yield from _permuted(device, place, group_mode, source_target_pairs, operands)
+    return _as_value(received[0], not result.is_tuple) if received else zeros(result)
 
 
 @kernel("collective-permute-start")
@@ -349,18 +349,18 @@ def collective_permute_start(
         site=site,
         result=result.elements[1],
     )
-    given = operands[0] if slice_sizes else _as_value(operands, len(operands) == 1)
-    return given, moved, *(zeros(shape) for shape in result.elements[2:])
+    source = operands[0] if slice_sizes else _as_value(operands, len(operands) == 1)
+    return source, moved, *(zeros(shape) for shape in result.elements[2:])
 
 
 # ---- ids --------------------------------------------------------------------------------------------------------------
 
 
-@kernel("replica-id", lanes="same")
+@kernel("replica-id", batch="same")
 def replica_id(*, device: Device) -> Array:
     return np.array(device.replica, np.uint32)
 
 
-@kernel("partition-id", lanes="same")
+@kernel("partition-id", batch="same")
 def partition_id(*, device: Device) -> Array:
     return np.array(device.partition, np.uint32)

@@ -1,6 +1,6 @@
-"""Kernels of opcodes that order, mark or move values without changing them, and of those that talk to the host or another device.
+"""Kernels of opcodes that order, mark or move values without changing them, and of transfers to and from the host or another device.
 
-What the host gives and gets are the queues of the run's options; how a device waits for another is `interp.devices`' work.
+The host's side of transfers are the queues in the options of the run.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from hlotool.shapes.shape import Shape
 __all__: list[str] = []
 
 
-@kernel("after-all", lanes="same")
+@kernel("after-all", batch="same")
 def after_all(*operands: Value) -> Value:
     return Token()
 
 
-@kernel("add-dependency", lanes="same")
+@kernel("add-dependency", batch="same")
 def add_dependency(operand: Value, token: Value) -> Value:
     return operand
 
 
 @kernel("copy-start")
 def copy_start(operand: Value, *, result: Shape) -> Value:
-    """Destination, source and a context that nobody reads."""
+    """The destination, the source, and a context that is not read."""
     return operand, operand, *(zeros(shape) for shape in result.elements[2:])
 
 
@@ -38,7 +38,7 @@ def copy_done(operand: Value) -> Value:
     return operand[0]
 
 
-kernel("opt-barrier", "domain", lanes="same")(unchanged)
+kernel("opt-barrier", "domain", batch="same")(unchanged)
 
 # ---- the host ---------------------------------------------------------------------------------------------------------
 
@@ -67,7 +67,7 @@ _PAIRS = "_xla_send_recv_source_target_pairs"
 
 
 class _Arrival(Token):
-    """The token of a recv: what its recv-done is to wait for. `source` is False where nothing comes."""
+    """The token of a recv, which tells its recv-done what to wait for; without a source there is nothing to receive."""
 
     __slots__ = ("channel", "from_host", "has_source")
 
@@ -77,10 +77,10 @@ class _Arrival(Token):
         self.has_source = has_source
 
 
-def _neighbours(device: Device, attributes: dict[str, str]) -> tuple[list[int], list[int]]:
-    """The numbers of the devices to which this one sends and from which it receives; without pairs that is itself.
+def _neighbors(device: Device, attributes: dict[str, str]) -> tuple[list[int], list[int]]:
+    """The numbers of the devices to which this one sends and from which it receives: itself if there are no pairs.
 
-    As in collective-permute pairs name partitions if there are several, else replicas.
+    As for collective-permute, pairs number partitions if there are several, else replicas.
     """
     if _PAIRS not in attributes:
         return [device.number], [device.number]
@@ -103,12 +103,12 @@ def send(
     operand_shapes: tuple[Shape, ...],
     result: Shape,
 ) -> Value:
-    """Leaves the value in the channel at once; nobody waits for it to be fetched."""
+    """Puts the value into the channel without waiting for the receiver."""
     channel = channel_id or 0
     if is_host_transfer:
         device.queues.sent.setdefault(channel, []).append(owned(operand, operand_shapes[0]))
     else:
-        for receiver in _neighbours(device, frontend_attributes)[0]:
+        for receiver in _neighbors(device, frontend_attributes)[0]:
             device.mailbox(channel, receiver).append(operand)
     return operand, zeros(result.elements[1]), Token()
 
@@ -122,8 +122,8 @@ def send_done(sent: Value) -> Value:
 def recv(
     token: Value, *, channel_id: Int | None, is_host_transfer: Bool, frontend_attributes: dict[str, str], device: Device, result: Shape
 ) -> Value:
-    """Only says what to wait for; a device that nobody sends to gets zeros."""
-    has_source = bool(_neighbours(device, frontend_attributes)[1])
+    """Gives zeros and a token that tells recv-done what to wait for."""
+    has_source = bool(_neighbors(device, frontend_attributes)[1])
     arrival = _Arrival(channel_id or 0, from_host=is_host_transfer, has_source=has_source)
     return zeros(result.elements[0]), zeros(result.elements[1]), arrival
 

@@ -1,6 +1,6 @@
 """Kernels of dot products.
 
-Everything is brought into the form [batch, rows, contracted] @ [batch, contracted, columns], by views where that is possible.
+All are brought into the form [batch, rows, contracted] @ [batch, contracted, columns], by views if possible.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def dot(
     left = lhs.transpose(*lhs_batch_dims, *lhs_free, *lhs_contracting_dims).reshape((*batch, prod(rows), contracted))
     right = rhs.transpose(*rhs_batch_dims, *rhs_contracting_dims, *rhs_free).reshape((*batch, contracted, prod(columns)))
     number = NUMBERS[result.element_type]
-    made = matrix_product(left, right, product_type(lhs, rhs, number))
-    return converted(made, number).reshape((*batch, *rows, *columns))
+    product = matrix_product(left, right, product_type(lhs, rhs, number))
+    return converted(product, number).reshape((*batch, *rows, *columns))
 
 
 @kernel("scaled-dot")
@@ -51,7 +51,7 @@ def scaled_dot(
     rhs_contracting_dims: Dims,
     result: Shape,
 ) -> Array:
-    """Both operands are multiplied by their scales in the type that is computed in, which narrow products would not fit."""
+    """The operands are multiplied by their scales in the type that is computed in, since products may not fit into narrow types."""
     left, right = _scaled(lhs, lhs_scale), _scaled(rhs, rhs_scale)
     return dot(
         left,
@@ -65,7 +65,7 @@ def scaled_dot(
 
 
 def _scaled(operand: Array, scale: Array) -> Array:
-    """Each element times the scale of its block; a scalar stands for no scale."""
+    """Each element times the scale of its block; a scalar means that there is no scale."""
     wide = operand.astype(number_type(operand).computed)
     if not scale.ndim:
         return wide
@@ -89,23 +89,23 @@ def ragged_dot(
     rhs_group_dims: Dims,
     result: Shape,
 ) -> Array:
-    """The product of each group: its rows with its own slice of rhs, or its part of a contracted dimension; zeros outside of all groups."""
+    """The product of each group: its rows with its slice of rhs, or its part of a contracted dimension; zeros outside of all groups."""
     ragged = lhs_ragged_dims[0]
     ends = np.cumsum(group_sizes.astype(np.int64), axis=-1)
     groups = list(zip(np.moveaxis(ends - group_sizes, -1, 0), np.moveaxis(ends, -1, 0), strict=True))
     product = partial(dot, lhs_batch_dims=lhs_batch_dims, lhs_contracting_dims=lhs_contracting_dims, result=result)
     if ragged in lhs_batch_dims:
         kept = _within(lhs, np.zeros_like(ends[..., 0]), ends[..., -1], ragged, lhs_batch_dims)
-        made = product(lhs, rhs, rhs_batch_dims=rhs_batch_dims, rhs_contracting_dims=rhs_contracting_dims)
+        whole = product(lhs, rhs, rhs_batch_dims=rhs_batch_dims, rhs_contracting_dims=rhs_contracting_dims)
         rows = kept.transpose(*lhs_batch_dims, *_others(lhs.ndim, lhs_batch_dims)).reshape(
-            [kept.shape[k] for k in lhs_batch_dims] + [1] * (made.ndim - len(lhs_batch_dims))
+            [kept.shape[k] for k in lhs_batch_dims] + [1] * (whole.ndim - len(lhs_batch_dims))
         )
-        return np.where(rows, made, made.dtype.type(0))
+        return np.where(rows, whole, whole.dtype.type(0))
     if ragged in lhs_contracting_dims:
         outer, paired = (*lhs_batch_dims, *lhs_contracting_dims), rhs_contracting_dims[lhs_contracting_dims.index(ragged)]
         products = []
         for low, high in groups:
-            # What lies outside of every group must not be multiplied, not even by zero.
+            # Elements outside of all groups must not be multiplied, not even by zero.
             near = slice(max(0, int(low.min(initial=lhs.shape[ragged]))), max(0, int(high.max(initial=0))))
             left, right = (x[(slice(None),) * axis + (near,)] for x, axis in ((lhs, ragged), (rhs, paired)))
             inside = _within(lhs, low, high, ragged, outer)[(slice(None),) * ragged + (near,)]
@@ -115,16 +115,16 @@ def ragged_dot(
     axis = rhs_group_dims[0]
     batch, contracted = (tuple(k - (k > axis) for k in dims) for dims in (rhs_batch_dims, rhs_contracting_dims))
     rows_of = (*lhs_batch_dims, *_others(lhs.ndim, lhs_batch_dims, lhs_contracting_dims))
-    made = np.zeros(result.dimensions, NUMBERS[result.element_type].held)
+    output = np.zeros(result.dimensions, NUMBERS[result.element_type].held)
     for group, (low, high) in enumerate(groups):
         inside = _within(lhs, low, high, ragged, rows_of)
-        rows = inside.transpose(*rows_of, *lhs_contracting_dims).reshape([inside.shape[k] for k in rows_of] + [1] * (made.ndim - len(rows_of)))
-        np.copyto(made, product(lhs, rhs.take(group, axis), rhs_batch_dims=batch, rhs_contracting_dims=contracted), where=rows)
-    return made
+        rows = inside.transpose(*rows_of, *lhs_contracting_dims).reshape([inside.shape[k] for k in rows_of] + [1] * (output.ndim - len(rows_of)))
+        np.copyto(output, product(lhs, rhs.take(group, axis), rhs_batch_dims=batch, rhs_contracting_dims=contracted), where=rows)
+    return output
 
 
 def _within(lhs: Array, low: Array, high: Array, ragged: int, outer: Sequence[int]) -> Array:
-    """Where along the ragged dimension a group lies: [1, ..., n, ..., 1], with the dimensions outside of it if the groups differ there."""
+    """The mask of a group along the ragged dimension: [1, ..., n, ..., 1], with the outer dimensions if the groups differ there."""
     places = np.arange(lhs.shape[ragged])
     inside = (places >= low[..., None]) & (places < high[..., None])
     shown = [*list(outer)[: low.ndim], ragged]
@@ -138,13 +138,13 @@ def _others(rank: int, *taken: Dims) -> list[int]:
 
 
 def product_type(lhs: Array, rhs: Array, number: NumberType) -> NumberType:
-    """The type in which XLA:CPU multiplies and adds for a result of the given one: that of the operands where floats make integers."""
+    """The type in which XLA:CPU multiplies and adds for a result type: that of the operands if these are floats and it is integral."""
     of_operands = max((number_type(lhs), number_type(rhs)), key=lambda t: t.bits)
     return of_operands if of_operands.kind == "float" and number.element.is_integral else number
 
 
 def matrix_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
-    """lhs @ rhs in the given element type: operands are converted to it, narrow floats are summed in f32 and rounded once.
+    """lhs @ rhs in an element type: operands are converted to it, narrow floats are summed in f32 and rounded once.
 
     >>> matrix_product(np.full((1, 300), 1, np.int8), np.full((300, 1), 1, np.int8), NUMBERS["s8"]).tolist()
     [[44]]
@@ -158,9 +158,9 @@ def unrounded_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
         return np.asarray(np.matmul(converted(lhs, number).astype(np.float32), converted(rhs, number).astype(np.float32)) > 0)
     if number.element.is_integral:
         return _integer_product(converted(lhs, number), converted(rhs, number), number)
-    # Operands of narrow types lose nothing in f32, and must not be rounded to the result's type first.
+    # Operands of narrow types are exact in f32, and must not be rounded to the result's type first.
     left, right = (x if x.dtype == number.computed else converted(x, _computed(number)) for x in (lhs, rhs))
-    # NumPy multiplies bf16 arrays too, but slowly and into f32.
+    # NumPy can multiply bf16 arrays, but slowly and into f32.
     return np.asarray(np.matmul(left, right))
 
 
@@ -169,7 +169,7 @@ def _computed(number: NumberType) -> NumberType:
 
 
 def _integer_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
-    """The product modulo 2^n; in doubles where these are exact, since NumPy multiplies integer matrices a hundred times slower."""
+    """The product modulo 2^n; in doubles if these are exact, since NumPy multiplies integer matrices a hundred times slower."""
     left, right = lhs.astype(number.computed, copy=False), rhs.astype(number.computed, copy=False)
     if left.size and right.size and lhs.shape[-1] * _largest(left) * _largest(right) < _EXACT_IN_DOUBLES:
         product = np.asarray(np.matmul(left.astype(np.float64), right.astype(np.float64))).astype(np.int64)

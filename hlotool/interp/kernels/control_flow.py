@@ -1,9 +1,11 @@
 """Kernels of opcodes that run computations: call, while, conditional, fusion and the async family.
 
-They ask for each run by yielding it; none calls another computation itself.
+They yield an Invoke for each run of a computation.
 """
 
 from __future__ import annotations
+
+from math import prod
 
 import numpy as np
 
@@ -18,27 +20,27 @@ from hlotool.shapes.shape import Shape
 
 __all__: list[str] = []
 
-Lanes = tuple[int, ...]
+Batch = tuple[int, ...]
 
 # ---- calls ------------------------------------------------------------------------------------------------------------
 
 
-def _call_lanes(*operands: Value, to_apply: Computation, lanes: Lanes) -> Run:
-    return (yield Invoke(to_apply, operands, lanes))
+def _call_batch(*operands: Value, to_apply: Computation, batch: Batch) -> Run:
+    return (yield Invoke(to_apply, operands, batch))
 
 
-@kernel("call", lanes=_call_lanes)
+@kernel("call", batch=_call_batch)
 def call(*operands: Value, to_apply: Computation) -> Run:
     request = Invoke(to_apply, operands)
     del operands
     return (yield request)
 
 
-def _fusion_lanes(*operands: Value, calls: Computation, lanes: Lanes) -> Run:
-    return (yield Invoke(calls, operands, lanes))
+def _fusion_batch(*operands: Value, calls: Computation, batch: Batch) -> Run:
+    return (yield Invoke(calls, operands, batch))
 
 
-@kernel("fusion", lanes=_fusion_lanes)
+@kernel("fusion", batch=_fusion_batch)
 def fusion(*operands: Value, calls: Computation) -> Run:
     request = Invoke(calls, operands)
     del operands
@@ -47,7 +49,7 @@ def fusion(*operands: Value, calls: Computation) -> Run:
 
 @kernel("async-start")
 def async_start(*operands: Value, calls: Computation, result: Shape) -> Run:
-    """Everything is done at the start; the result holds operands, result, and contexts that nobody reads."""
+    """The computation runs at the start. The result holds the operands, the value, and contexts that nobody reads."""
     value = yield Invoke(calls, operands)
     return operands, value, *(zeros(shape) for shape in result.elements[2:])
 
@@ -65,50 +67,49 @@ def async_done(previous: Value) -> Value:
 # ---- while ------------------------------------------------------------------------------------------------------------
 
 
-# Rounds after which a loop is suspected of never ending.
-_PATIENCE = 64
+_FIRST_COMPARED = 64
+"""The iteration from which on it is checked whether a loop can still end."""
 
 
-def _count_round(done: int, options: RunOptions) -> int:
-    if done == options.max_iterations:
-        raise Violation("R005", "opcode", f"the loop did not end after {done} iterations", "raise max_iterations if it should go on")
-    return done + 1
+def _next_iteration(iterations: int, options: RunOptions) -> int:
+    if iterations == options.max_iterations:
+        raise Violation("R005", "opcode", f"the loop did not end after {iterations} iterations", "raise max_iterations if it should go on")
+    return iterations + 1
 
 
-def _while_lanes(init: Value, *, condition: Computation, body: Computation, options: RunOptions, lanes: Lanes, result: Shape) -> Run:
-    """Each lane goes on for as long as its own condition holds; those that have ended are not computed any more."""
-    state = [np.array(np.broadcast_to(leaf, lanes)).reshape(-1) for leaf in leaves(init)]
-    active = np.arange(int(np.prod(lanes)))
-    rounds = 0
+def _while_batch(init: Value, *, condition: Computation, body: Computation, options: RunOptions, batch: Batch, result: Shape) -> Run:
+    """Each instance goes on as long as its own condition holds; those that have ended are not computed any more."""
+    state = [np.array(np.broadcast_to(leaf, batch)).reshape(-1) for leaf in leaves(init)]
+    active = np.arange(prod(batch))
+    iterations = 0
     while len(active):
-        alive = (len(active),)
         current = with_leaves(result, [leaf[active] for leaf in state])
-        goes_on = yield Invoke(condition, (current,), alive)
+        goes_on = yield Invoke(condition, (current,), (len(active),))
         active = active[goes_on]
         if not len(active):
             break
-        rounds = _count_round(rounds, options)
+        iterations = _next_iteration(iterations, options)
         current = with_leaves(result, [leaf[goes_on] for leaf in leaves(current)])
         advanced = yield Invoke(body, (current,), (len(active),))
         for leaf, changed in zip(state, leaves(advanced), strict=True):
             leaf[active] = changed
-    return with_leaves(result, [leaf.reshape(lanes) for leaf in state])
+    return with_leaves(result, [leaf.reshape(batch) for leaf in state])
 
 
-@kernel("while", lanes=_while_lanes)
+@kernel("while", batch=_while_batch)
 def while_(init: Value, *, condition: Computation, body: Computation, options: RunOptions) -> Run:
-    """The loop; one whose state does not change any more could never end, and is left with that state.
+    """The loop; one whose state no longer changes could never end, and is left with that state.
 
-    HLO takes loops to end, so XLA, too, keeps what a loop does not change and drops the loop. Whether the state has changed is asked after
-    64, 128, 256, ... rounds.
+    HLO assumes that loops end, so XLA, too, drops a loop that changes nothing. Whether the state has changed is checked after 64, 128,
+    256, ... iterations.
     """
-    state, rounds = init, 0
+    state, iterations = init, 0
     del init
     while bool((yield Invoke(condition, (state,)))):
-        rounds = _count_round(rounds, options)
+        iterations = _next_iteration(iterations, options)
         request = Invoke(body, (state,))
-        # Held only where it is compared: what is held is not updated in place.
-        before = state if rounds >= _PATIENCE and rounds & (rounds - 1) == 0 else None
+        # Held only if it is compared, because a state that is held cannot be updated in place.
+        before = state if iterations >= _FIRST_COMPARED and iterations & (iterations - 1) == 0 else None
         del state
         state = yield request
         if before is not None and _is_same(before, state) and _is_pure(condition) and _is_pure(body):
@@ -123,11 +124,11 @@ def _is_same(before: Value, after: Value) -> bool:
 
 
 def _is_pure(computation: Computation) -> bool:
-    """Whether nothing in a computation or below depends on anything but its arguments."""
+    """Whether the value of a computation depends on its arguments only."""
     seen, stack = {computation}, [computation]
     while stack:
         for x in stack.pop().instructions:
-            if x.opcode == "custom-call" or (x.op.kernel is not None and "device" in x.op.kernel.wanted):
+            if x.opcode == "custom-call" or (x.op.kernel is not None and "device" in x.op.kernel.facts):
                 return False
             fresh = [called for called in x.called if called not in seen]
             seen.update(fresh)
@@ -139,52 +140,48 @@ def _is_pure(computation: Computation) -> bool:
 
 
 def _branches(true_computation: Computation | None, false_computation: Computation | None, listed: tuple[Computation, ...]) -> list[Computation]:
-    """The branches by index; of a pred selector, true is the first and false the second."""
+    """The branches by index; for a pred selector, the first is that for true."""
     named = [branch for branch in (true_computation, false_computation) if branch is not None]
     return named or list(listed)
 
 
 def _branch_of(selector: Array, count: int) -> Array:
-    """Which branch each selector picks; the last one takes every index outside."""
+    """The index of the branch that each selector picks; an index out of range picks the last one."""
     if selector.dtype == np.bool_:
         return np.where(selector, 0, 1)
     return np.where((selector < 0) | (selector >= count), count - 1, selector)
 
 
-def _conditional_lanes(
+def _conditional_batch(
     selector: Array,
     *operands: Value,
     true_computation: Computation | None,
     false_computation: Computation | None,
     branch_computations: tuple[Computation, ...],
-    lanes: Lanes,
+    batch: Batch,
     result: Shape,
 ) -> Run:
-    """Each branch runs for those lanes alone that pick it."""
+    """Each branch runs for the instances that pick it."""
     branches = _branches(true_computation, false_computation, branch_computations)
-    picked = np.broadcast_to(_branch_of(selector, len(branches)), lanes).reshape(-1)
-    made: list[Array] = []
+    picked = np.broadcast_to(_branch_of(selector, len(branches)), batch).reshape(-1)
+    merged: list[Array] = []
     for k, branch in enumerate(branches):
         here = np.flatnonzero(picked == k)
         if not len(here):
             continue
         shape = branch.parameters[0].shape
-        argument = with_leaves(shape, [np.broadcast_to(leaf, lanes).reshape(-1)[here] for leaf in leaves(operands[k])])
-        found = list(leaves((yield Invoke(branch, (argument,), (len(here),)))))
-        made = made or [np.zeros(len(picked), leaf.dtype) for leaf in found]
-        for leaf, values in zip(made, found, strict=True):
+        argument = with_leaves(shape, [np.broadcast_to(leaf, batch).reshape(-1)[here] for leaf in leaves(operands[k])])
+        results = list(leaves((yield Invoke(branch, (argument,), (len(here),)))))
+        merged = merged or [np.zeros(len(picked), leaf.dtype) for leaf in results]
+        for leaf, values in zip(merged, results, strict=True):
             leaf[here] = values
-    if not made:
-        return _zeros_of_lanes(result, lanes)
-    return with_leaves(result, [leaf.reshape(lanes) for leaf in made])
+    if not merged:
+        # A batch without instances.
+        return with_leaves(result, [np.broadcast_to(leaf, batch) for leaf in leaves(zeros(result))])
+    return with_leaves(result, [leaf.reshape(batch) for leaf in merged])
 
 
-def _zeros_of_lanes(shape: Shape, lanes: Lanes) -> Value:
-    """The value of an instruction of scalars for no lanes, or where its content does not matter."""
-    return with_leaves(shape, [np.broadcast_to(leaf, lanes) for leaf in leaves(zeros(shape))])
-
-
-@kernel("conditional", lanes=_conditional_lanes)
+@kernel("conditional", batch=_conditional_batch)
 def conditional(
     selector: Array,
     *operands: Value,

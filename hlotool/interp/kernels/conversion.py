@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hlotool.errors import Violation
 from hlotool.interp.bits import from_patterns, patterns, with_element_bits
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType, number_type
 from hlotool.interp.kernels.base import kernel
@@ -42,9 +43,7 @@ def converted(array: Array, number: NumberType) -> Array:
 
 
 def rounded(values: Array, number: NumberType) -> Array:
-    """Computed values in the element type's own NumPy type.
-
-    Where there is no NaN, one of either sign becomes -0.
+    """Computed values in the element type's own NumPy type. In types without NaN, a NaN of either sign becomes -0.
 
     >>> rounded(np.array([np.nan, -np.nan], np.float32), NUMBERS["f4e2m1fn"]).tolist()
     [-0.0, -0.0]
@@ -62,19 +61,19 @@ def _goes_by_single(source: NumberType, number: NumberType) -> bool:
 
 
 def _rounded_to_odd(values: Array) -> Array:
-    """Doubles as f32 in such a way that rounding again to fewer bits rounds them only once, which ml_dtypes does not do by itself."""
+    """Doubles rounded to f32 so that rounding the result to fewer bits equals rounding once; ml_dtypes rounds twice."""
     nearest = values.astype(np.float32)
     inexact = np.isfinite(nearest) & (nearest.astype(np.float64) != values)
     toward_zero = np.where(np.abs(nearest.astype(np.float64)) > np.abs(values), np.nextafter(nearest, np.float32(0)), nearest)
-    # The lowest bit remembers that something is missing, so that no tie looks like one that was none.
+    # The lowest bit is set if the value is inexact, so that it cannot be mistaken for a tie.
     return np.where(inexact, (toward_zero.view(np.uint32) | np.uint32(1)).view(np.float32), nearest)
 
 
 def _saturated(values: Array, number: NumberType) -> Array:
-    """Floats truncated toward zero, then limited to what the type holds; NaN becomes 0. NumPy's own cast does what the processor does."""
+    """Floats truncated toward zero and limited to the range of the type; NaN becomes 0. NumPy's own cast depends on the processor."""
     whole = np.trunc(values.astype(np.float64))
     least, most = number.element.minimum, number.element.maximum
-    # The first numbers outside are powers of two and so exact, which the limits of 64 bits are not.
+    # The first numbers out of range are powers of two, so these are exact, unlike the limits of 64 bits.
     too_large, too_small = whole >= float(most + 1), whole < float(least)
     inside = np.where(too_large | too_small | np.isnan(whole), 0.0, whole)
     exact = inside.astype(np.uint64 if number.kind == "unsigned" else np.int64).astype(number.computed)
@@ -82,24 +81,24 @@ def _saturated(values: Array, number: NumberType) -> Array:
     return limited.astype(number.held, copy=False)
 
 
-@kernel("convert", lanes="same")
+@kernel("convert", batch="same")
 def convert(operand: Array, *, result: Shape) -> Array:
     return converted(operand, NUMBERS[result.element_type])
 
 
-def _same_width_of_lanes(operand: Array, *, result: Shape) -> Array:
-    # Scalars stay scalars only in a type of the same width. They have no order in memory, so a bitcast is the same.
+def _same_width_batch(operand: Array, *, result: Shape) -> Array:
+    # A scalar has no order in memory, so a bitcast of it is a bitcast-convert. It stays a scalar only if the width is the same.
     return from_patterns(patterns(operand), NUMBERS[result.element_type])
 
 
-@kernel("bitcast-convert", lanes=_same_width_of_lanes)
+@kernel("bitcast-convert", batch=_same_width_batch)
 def bitcast_convert(operand: Array, *, result: Shape) -> Array:
     return with_element_bits(operand, NUMBERS[result.element_type])
 
 
-@kernel("bitcast", lanes=_same_width_of_lanes)
+@kernel("bitcast", batch=_same_width_batch)
 def bitcast(operand: Array, *, result: Shape, operand_shapes: tuple[Shape, ...]) -> Array:
-    """The elements in the order in which they lie in memory, read in the order in which the result lies in memory."""
+    """The elements in the order of the operand's layout, read in the order of the result's layout."""
     flat: Array = operand.transpose(_memory_order(operand_shapes[0])).reshape(-1)
     number = NUMBERS[result.element_type]
     source = number_type(flat)
@@ -120,36 +119,37 @@ def _memory_order(shape: Shape) -> list[int]:
     return list(reversed(order)) if len(order) == shape.rank else list(range(shape.rank))
 
 
-@kernel("reduce-precision", lanes="same")
+@kernel("reduce-precision", batch="same")
 def reduce_precision(operand: Array, *, exponent_bits: Int32, mantissa_bits: Int32) -> Array:
-    """Floats with so many bits of exponent and mantissa: rounded to nearest even, infinite above the range and zero below it."""
+    """Floats with fewer bits of exponent and mantissa: rounded to nearest even, infinite above the range and zero below it."""
     number = number_type(operand)
     form = number.element.float_format
-    assert form is not None, "inference lets floats pass only"
+    if form is None:
+        raise Violation("R004", "operand 0", f"'reduce-precision' is not defined for {number.element.name}")
     bits = patterns(operand)
     one = bits.dtype.type(1)
-    made = bits
+    rounded_bits = bits
     if mantissa_bits < form.mantissa_bits:
         dropped = bits.dtype.type(form.mantissa_bits - mantissa_bits)
         half = (one << (dropped - one)) - one
         # A carry into the exponent is right: it is the next power of two.
-        made = (made + half + ((made >> dropped) & one)) & ~((one << dropped) - one)
+        rounded_bits = (rounded_bits + half + ((rounded_bits >> dropped) & one)) & ~((one << dropped) - one)
     if exponent_bits < form.exponent_bits:
         magnitude = bits.dtype.type((1 << (number.bits - 1)) - 1)
-        sign, exponent = bits & ~magnitude, (made & magnitude) >> bits.dtype.type(form.mantissa_bits)
+        sign, exponent = bits & ~magnitude, (rounded_bits & magnitude) >> bits.dtype.type(form.mantissa_bits)
         middle, reach = (1 << (form.exponent_bits - 1)) - 1, (1 << (exponent_bits - 1)) - 1
         infinity = bits.dtype.type(((1 << form.exponent_bits) - 1) << form.mantissa_bits)
-        made = np.where(exponent > middle + reach, sign | infinity, made)
-        made = np.where(exponent <= middle - reach, sign, made)
-    return np.where(np.isnan(operand.astype(number.computed, copy=False)), operand, from_patterns(np.asarray(made), number))
+        rounded_bits = np.where(exponent > middle + reach, sign | infinity, rounded_bits)
+        rounded_bits = np.where(exponent <= middle - reach, sign, rounded_bits)
+    return np.where(np.isnan(operand.astype(number.computed, copy=False)), operand, from_patterns(np.asarray(rounded_bits), number))
 
 
-@kernel("stochastic-convert", lanes="same")
+@kernel("stochastic-convert", batch="same")
 def stochastic_convert(operand: Array, random: Array, *, result: Shape) -> Array:
-    """Floats to integers, away from zero with the probability of their fraction, toward zero otherwise."""
+    """Floats rounded to integers, away from zero with the probability of their fraction, and toward zero otherwise."""
     values = operand.astype(np.float64)
     whole = np.trunc(np.abs(values))
     scale = float(2 ** number_type(random).bits)
-    # Multiplying by a power of two is exact, and so is the comparison: fractions of wider types are compared as integers are.
+    # Multiplying by a power of two is exact, and so is the comparison.
     away = random.astype(np.float64) < (np.abs(values) - whole) * scale
     return _saturated(np.copysign(whole + away, values), NUMBERS[result.element_type])

@@ -1,6 +1,6 @@
-"""The kernel of custom-call: asks the handler of its target and checks what that gives.
+"""The kernel of custom-call: calls the handler of the target and checks its result.
 
-Which targets have a handler is `interp.custom_calls`' table.
+The handlers are in `interp.custom_calls`.
 """
 
 from __future__ import annotations
@@ -25,31 +25,32 @@ def custom_call(
     *operands: Value, custom_call_target: Text, options: RunOptions, result: Shape, operand_shapes: tuple[Shape, ...], backend_config: str | None
 ) -> Value:
     handler = handler_of(custom_call_target, options)
-    assert handler is not None, "targets without a handler are found before a run"
+    if handler is None:
+        raise Violation("R001", "custom_call_target", f"hlotool does not know what the custom-call target '{custom_call_target}' computes")
     keywords: dict[str, Any] = {}
     if takes_call(handler):
         keywords["call"] = CustomCall(custom_call_target, result, operand_shapes, backend_config or "")
     try:
-        made = handler(*_read_only(operands), **keywords)
+        value = handler(*_read_only(operands), **keywords)
     except Violation:
         raise
     except Exception as error:
-        # It may be anybody's function, and so may be what it raises.
+        # Handlers of users may raise anything.
         raise Violation("R004", "custom_call_target", f"the handler of '{custom_call_target}' raised {type(error).__name__}: {error}") from error
     if result.element_type == "token":
         return Token()
     try:
-        return checked_argument(made, result, f"the result of {custom_call_target}")
+        return checked_argument(value, result, f"the result of {custom_call_target}")
     except Violation as violation:
         raise Violation("R004", "custom_call_target", f"the handler's value does not fit: {violation.message}", violation.hint) from None
 
 
 def _read_only(operands: tuple[Value, ...]) -> list[Value]:
-    """Views of the operands that a handler cannot write into, since others hold them too."""
-    seen = []
+    """Read-only views of the operands, since others may hold them, too."""
+    views = []
     for operand in operands:
         if isinstance(operand, np.ndarray):
             operand = operand.view()
             operand.flags.writeable = False
-        seen.append(operand)
-    return seen
+        views.append(operand)
+    return views

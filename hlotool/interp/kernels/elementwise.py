@@ -1,6 +1,6 @@
-"""Elementwise kernels as data: which function computes an opcode for which kind of numbers, and what remains to be done around it.
+"""Elementwise kernels as data: the functions that compute an opcode for each kind of numbers, and how the result is rounded.
 
-One loop applies every row; a plan may fuse rows instead. Conversions are in `conversion`.
+`apply` computes any row; a plan compiler may fuse rows instead. Conversions are in `conversion`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Function = Callable[..., Any]
 
 
 class Elementwise(Record):
-    """How one opcode is computed: a function for each kind of operands, None where HLO does not define it.
+    """How one opcode is computed: a function for each kind of operands, None for kinds for which HLO does not define it.
 
-    Functions take and give arrays of the type that is computed in; afterwards the result is rounded or wrapped to its element type.
-    `exact` says that of numbers of the element type the function makes such numbers again, so that a chain may skip the rounding.
-    `by_width` says that the function for integers takes the width of the element type as `bits`. `halves` is the function for f16
-    where XLA:CPU computes in steps of that type, as which it computes 8-bit floats too.
+    Functions work on arrays of the type that is computed in; the result is rounded or wrapped to its element type afterwards. If it is
+    `exact`, the result for numbers of the element type is such a number again, so that rounding may be skipped. With `by_width`, the
+    function for integers takes the width of the element type as `bits`. `halves` is the function for f16, and for the 8-bit floats that
+    are computed as f16, if XLA:CPU rounds to f16 after each step.
     """
 
     opcode: str
@@ -60,7 +60,7 @@ def _of_any(opcode: str, function: Function, **rest: Any) -> Elementwise:
 
 
 def _analytic(opcode: str, function: Function, **rest: Any) -> Elementwise:
-    """A row for what is defined for real and complex numbers."""
+    """A row for an opcode that is defined for real and complex numbers."""
     return Elementwise(opcode, function, function, **rest)
 
 
@@ -122,42 +122,45 @@ ELEMENTWISE: tuple[Elementwise, ...] = (
     _of_any("subtract", np.subtract),
     Elementwise("xor", integers=np.bitwise_xor, preds=np.logical_xor),
 )
-"""One row for each opcode that is computed element by element from operands of one type."""
+"""One row for each opcode that computes each element from the operands' elements of one type."""
 
 
 def _computed_as_halves(number: NumberType) -> bool:
-    """Whether XLA:CPU converts operands to f16, so that results are rounded twice: 8-bit floats, but for those that are exponents only."""
+    """Whether XLA:CPU computes in f16, so that results are rounded twice: 8-bit floats, except those that consist of an exponent."""
     form = number.element.float_format
     return number.bits == 8 and form is not None and form.signed
 
 
 def apply(row: Elementwise, operands: Sequence[Array], result: Shape) -> Array:
-    """The row's value for arrays of one shape, or such that NumPy broadcasts, in the result's element type."""
+    """The value of a row for arrays that NumPy can broadcast, in the result's element type."""
     first, held = operands[0].dtype, NUMBERS[result.element_type].held
     direct = _DIRECT.get((row.opcode, first))
     if direct is not None and operands[-1].dtype is first:
-        made = np.asarray(direct(*operands))
-        return made if made.dtype is held else made.astype(held, copy=False)
+        values = np.asarray(direct(*operands))
+        return values if values.dtype is held else values.astype(held, copy=False)
     number = number_type(operands[0])
     for operand in operands[1:]:
-        # Floats of different types meet in the wider one, which the parser lets pass as XLA does.
+        # Floats of different types, which the parser accepts as XLA does, are computed in the wider one.
         if operand.dtype != number.held and number_type(operand).bits > number.bits:
             number = number_type(operand)
     function = row.of_kind(number)
     if number.computed is number.held is first:
         _DIRECT[row.opcode, first] = function
-    made = np.asarray(function(*(operand.astype(number.computed, copy=False) for operand in operands)))
+    values = np.asarray(function(*(operand.astype(number.computed, copy=False) for operand in operands)))
     if not row.exact and _computed_as_halves(number):
-        made = made.astype(np.float16)
-    return rounded(made, NUMBERS[result.element_type])
+        values = values.astype(np.float16)
+    return rounded(values, NUMBERS[result.element_type])
 
 
 _DIRECT: dict[tuple[str, np.dtype[Any]], Function] = {}
-"""By opcode and type of operands that need no conversion: in loops over scalars, finding the function would cost more than calling it."""
+"""A cache by opcode and type, if operands need no conversion: for scalars, finding the function would cost more than calling it.
+
+Bounded by the table of rows. Threads may fill an entry twice, with the same function.
+"""
 
 
 def _define(row: Elementwise) -> None:
-    @kernel(row.opcode, lanes="same")
+    @kernel(row.opcode, batch="same")
     def compute(*operands: Array, result: Shape) -> Array:
         return apply(row, operands, result)
 
@@ -166,7 +169,7 @@ for _row in ELEMENTWISE:
     _define(_row)
 
 
-# ---- what takes operands of several types or attributes ---------------------------------------------------------------
+# ---- opcodes with operands of several types, or attributes ---------------------------------------------------------------
 
 COMPARISONS: dict[str, Function] = {
     "EQ": np.equal,
@@ -183,23 +186,23 @@ def _as_compared(array: Array, type: str | None) -> Array:
     return total_order_keys(array) if type == "TOTALORDER" else array.astype(number_type(array).computed, copy=False)
 
 
-@kernel("compare", lanes="same")
+@kernel("compare", batch="same")
 def compare(lhs: Array, rhs: Array, *, direction: ComparisonDirection, type: ComparisonType | None) -> Array:
-    """IEEE comparison of floats, unless the type is TOTALORDER; the other types say only what operands are anyway."""
+    """IEEE comparison of floats, unless the type is TOTALORDER; other types repeat the kind of the operands."""
     if number_type(lhs).kind == "complex" and direction not in ("EQ", "NE"):
         raise Violation("R004", "direction", "complex numbers have no order; compare them with EQ or NE")
     return np.asarray(COMPARISONS[direction](_as_compared(lhs, type), _as_compared(rhs, type)))
 
 
-@kernel("select", lanes="same")
+@kernel("select", batch="same")
 def select(pred: Array, on_true: Array, on_false: Array, *, result: Shape) -> Array:
     held = NUMBERS[result.element_type].held
     return np.where(pred, on_true.astype(held, copy=False), on_false.astype(held, copy=False))
 
 
-@kernel("clamp", lanes="same")
+@kernel("clamp", batch="same")
 def clamp(minimum: Array, operand: Array, maximum: Array, *, result: Shape) -> Array:
-    """The smaller of maximum and the larger of minimum and operand: maximum where the two cross, NaN where any is NaN."""
+    """min(maximum, max(minimum, operand)): maximum if that is below minimum, NaN if any operand is NaN."""
     larger = apply(_ROWS["maximum"], (minimum, operand), result)
     return apply(_ROWS["minimum"], (maximum, larger), result)
 

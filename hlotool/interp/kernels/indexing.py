@@ -1,6 +1,6 @@
-"""Kernels of opcodes that read or write at places computed while running: dynamic slices and gather.
+"""Kernels of opcodes that read or write at indices computed at run time: dynamic slices and gather.
 
-Starts are moved so that what they start fits, as XLA does, where the op says so.
+As in XLA, start indices are clamped so that slices are in bounds.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ __all__ = ["along", "index_vectors", "starts_of"]
 
 
 def _starts(indices: Sequence[Array], sizes: Sequence[int], limits: Sequence[int]) -> list[int]:
-    """Start indices, as scalars or as one vector, moved so that slices of `sizes` lie within `limits`."""
-    given = [int(i) for i in (indices[0] if len(indices) == 1 and indices[0].ndim == 1 else indices)]
-    return [min(max(start, 0), limit - size) for start, size, limit in zip(given, sizes, limits, strict=True)]
+    """Start indices, passed as scalars or as one vector, clamped so that slices of `sizes` are within `limits`."""
+    starts = [int(i) for i in (indices[0] if len(indices) == 1 and indices[0].ndim == 1 else indices)]
+    return [min(max(start, 0), limit - size) for start, size, limit in zip(starts, sizes, limits, strict=True)]
 
 
 @kernel("dynamic-slice")
@@ -31,9 +31,9 @@ def dynamic_slice(operand: Array, *indices: Array, dynamic_slice_sizes: Dims) ->
 
 
 @kernel("dynamic-update-slice")
-def dynamic_update_slice(operand: Array, update: Array, *indices: Array, result: Shape, donated: bool) -> Array:
+def dynamic_update_slice(operand: Array, update: Array, *indices: Array, result: Shape, can_alias: bool) -> Array:
     starts = _starts(indices, update.shape, operand.shape)
-    updated = operand if donated else np.array(operand)
+    updated = operand if can_alias else np.array(operand)
     target = tuple([slice(start, start + size) for start, size in zip(starts, update.shape, strict=True)])
     updated[target] = converted(update, NUMBERS[result.element_type])
     return updated
@@ -43,20 +43,20 @@ def index_vectors(indices: Array, index_vector_dim: int) -> Array:
     """The index vectors along the last dimension, as 64-bit integers; scalars are vectors of one."""
     if index_vector_dim == indices.ndim:
         indices = indices[..., None]
-    # Beyond 2^63 an unsigned index is out of range all the same.
+    # An unsigned index of 2^63 or more is out of range in any case.
     vectors = np.minimum(indices, np.iinfo(np.int64).max) if indices.dtype == np.uint64 else indices
     return np.moveaxis(vectors, index_vector_dim, -1).astype(np.int64)
 
 
 def along(values: Array, dimension: int, rank: int) -> Array:
-    """A vector lying along one of `rank` dimensions."""
+    """A vector along one of `rank` dimensions."""
     sizes = [1] * rank
     sizes[dimension] = len(values)
     return values.reshape(sizes)
 
 
 def starts_of(vectors: Array, index_map: Dims, operand_batching: Dims, indices_batching: Dims, index_vector_dim: int, rank: int) -> list[Array]:
-    """Where the slice of each index vector starts: an array for each dimension of the operand, all of the indices' batch shape."""
+    """The start of the slice for each index vector: an array for each dimension of the operand, with the batch shape of the indices."""
     batch = vectors.shape[:-1]
     starts = [np.zeros(batch, np.int64)] * rank
     for k, dimension in enumerate(index_map):
@@ -92,7 +92,7 @@ def gather(
         return np.broadcast_to(operand, vectors.shape[:-1])
     if 0 in slice_sizes:
         sizes = (*vectors.shape[:-1], *(slice_sizes[k] for k in window))
-        found = np.zeros(sizes, operand.dtype)
+        gathered = np.zeros(sizes, operand.dtype)
     else:
-        found = operand[tuple(places)]
-    return np.moveaxis(found, range(batch, batch + len(window)), offset_dims)
+        gathered = operand[tuple(places)]
+    return np.moveaxis(gathered, range(batch, batch + len(window)), offset_dims)

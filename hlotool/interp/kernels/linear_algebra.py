@@ -1,6 +1,6 @@
 """Kernels of matrix factorisation, triangular systems and Fourier transforms.
 
-Loops run over the rows of matrices only, for all matrices of a batch at once.
+Loops are over the rows of matrices, for all matrices of a batch at once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _adjoint(a: Array) -> Array:
 
 @kernel("cholesky")
 def cholesky(a: Array, *, lower: Bool) -> Array:
-    """Reads one triangle only and gives zeros in the other; a matrix that is not positive definite gives NaNs."""
+    """Reads one triangle, and gives zeros in the other; NaNs if the matrix is not positive definite."""
     number = number_type(a)
     wide = a.astype(number.computed, copy=False)
     source = wide if lower else _adjoint(wide)
@@ -33,7 +33,7 @@ def cholesky(a: Array, *, lower: Bool) -> Array:
         row = factor[..., k, :k]
         rest = source[..., k:, k] - np.matmul(factor[..., k:, :k], np.conjugate(row)[..., None])[..., 0]
         pivot = rest[..., 0].real
-        # Not the root of a complex number, which would be finite for negative ones.
+        # Not the root of the complex number, which would be finite for negative pivots.
         factor[..., k:, k] = rest / np.sqrt(np.where(pivot > 0, pivot, np.nan)).astype(pivot.dtype)[..., None]
         factor[..., k, k] = np.sqrt(np.where(pivot > 0, pivot, np.nan))
     factor = np.where(np.isnan(factor).any(axis=(-1, -2), keepdims=True), number.computed.type(np.nan), factor)
@@ -49,7 +49,7 @@ _TRANSPOSES: dict[str, Callable[[Array], Array]] = {
 
 @kernel("triangular-solve")
 def triangular_solve(a: Array, b: Array, *, left_side: Bool, lower: Bool, unit_diagonal: Bool, transpose_a: TransposeOption) -> Array:
-    """Substitution, which reads one triangle only; a singular system gives infinities and NaNs by division."""
+    """Substitution, which reads one triangle; a singular system gives infinities and NaNs by division."""
     number = number_type(a)
     matrix = _TRANSPOSES[transpose_a](a.astype(number.computed, copy=False))
     right = b.astype(number.computed, copy=False)

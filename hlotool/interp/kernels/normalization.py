@@ -1,6 +1,6 @@
-"""Kernels of batch normalisation and its gradient.
+"""Kernels of batch normalization and its gradient.
 
-In double precision, block by block: whole arrays of doubles would take more time to allocate than to compute.
+They compute in double precision, block by block: it would take longer to allocate whole arrays of doubles than to compute them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from hlotool.opdefs.kinds import Int, Number
 __all__ = ["batch_norm_inference"]
 
 _BLOCK = 1 << 16
-"""Elements that are computed together: few enough to stay in a core's cache."""
+"""The number of elements that are computed together: few enough for a core's cache."""
 
 
 def _by_feature(operand: Array, feature_index: int) -> Array:
-    """As [outer, feature, inner], a view where the array is contiguous."""
+    """The array as [outer, feature, inner], a view if it is contiguous."""
     sizes = operand.shape
     return operand.reshape(prod(sizes[:feature_index]), sizes[feature_index], prod(sizes[feature_index + 1 :]))
 
@@ -34,7 +34,7 @@ def _blocks(array: Array) -> Iterator[slice]:
 
 
 def _column(features: Array) -> Array:
-    """A number for each feature, to be combined with blocks."""
+    """The numbers of the features in a shape that broadcasts with blocks."""
     return features.astype(np.float64)[:, None]
 
 
@@ -62,13 +62,13 @@ def batch_norm_inference(operand: Array, scale: Array, offset: Array, mean: Arra
     x = _by_feature(operand, feature_index)
     center, low = _column(mean), _column(offset)
     steepness = _column(scale) / np.sqrt(_column(variance) + epsilon)
-    made = np.empty(x.shape, operand.dtype)
+    normal = np.empty(x.shape, operand.dtype)
     for block in _blocks(x):
         wide = x[block] - center
         wide *= steepness
         wide += low
-        made[block] = wide
-    return made.reshape(operand.shape)
+        normal[block] = wide
+    return normal.reshape(operand.shape)
 
 
 @kernel("batch-norm-grad")
@@ -83,12 +83,12 @@ def batch_norm_grad(operand: Array, scale: Array, mean: Array, variance: Array, 
         product += _sum((x[block] - center) * slope[block])
     count = max(x.shape[0] * x.shape[2], 1)
     factor, share = _column(scale) * steepness, np.square(steepness) * product[:, None] / count
-    made = np.empty(x.shape, operand.dtype)
+    gradient = np.empty(x.shape, operand.dtype)
     for block in _blocks(x):
         wide = (x[block] - center) * share
         np.subtract(slope[block], wide, out=wide)
         wide -= total[:, None] / count
         wide *= factor
-        made[block] = wide
+        gradient[block] = wide
     held = scale.dtype
-    return made.reshape(operand.shape), (product * steepness[:, 0]).astype(held), total.astype(held)
+    return gradient.reshape(operand.shape), (product * steepness[:, 0]).astype(held), total.astype(held)

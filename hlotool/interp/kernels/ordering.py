@@ -1,7 +1,7 @@
 """Kernels of opcodes that put elements in order: sort and topk.
 
-Both are stable, whatever the attribute says. Comparators that only compare one operand's elements become keys for NumPy's sort; all
-others are asked, about all pairs at once that a merge sort wants to know.
+Both are stable, whatever the attribute says. Comparators that only compare one operand's elements become keys for NumPy's sort. All
+others are called by a merge sort, for all pairs of one of its steps at once.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def sort(*operands: Array, dimensions: SingleDim, to_apply: Computation) -> Run:
         order = np.argsort(keys, axis=-1, kind="stable")
     else:
         order = yield from _merge_sorted(to_apply, rows)
-    made = tuple(np.moveaxis(np.take_along_axis(row, order, axis=-1), -1, axis) for row in rows)
-    return made if len(made) > 1 else made[0]
+    ordered = tuple(np.moveaxis(np.take_along_axis(row, order, axis=-1), -1, axis) for row in rows)
+    return ordered if len(ordered) > 1 else ordered[0]
 
 
 def _keys(comparator: Computation, rows: Sequence[Array]) -> Run:
@@ -60,8 +60,8 @@ def _keys(comparator: Computation, rows: Sequence[Array]) -> Run:
 
 
 def _paired_parameters(left: Instruction, right: Instruction) -> set[tuple[int, int]] | None:
-    """Which parameters stand for each other in two expressions that are alike otherwise; None when they are not alike."""
-    found: set[tuple[int, int]] = set()
+    """The pairs of parameters by which two expressions differ; None if they differ in anything else."""
+    pairs: set[tuple[int, int]] = set()
     seen: set[tuple[Instruction, Instruction]] = set()
     stack = [(left, right)]
     while stack:
@@ -70,11 +70,11 @@ def _paired_parameters(left: Instruction, right: Instruction) -> set[tuple[int, 
             continue
         seen.add((a, b))
         if a.parameter_number is not None and b.parameter_number is not None:
-            found.add((a.parameter_number, b.parameter_number))
+            pairs.add((a.parameter_number, b.parameter_number))
         elif _without_operands(a) != _without_operands(b) or len(a.operands) != len(b.operands):
             return None
         stack.extend(zip(a.operands, b.operands, strict=True))
-    return found
+    return pairs
 
 
 def _without_operands(x: Instruction) -> tuple[object, ...]:
@@ -82,21 +82,19 @@ def _without_operands(x: Instruction) -> tuple[object, ...]:
 
 
 def _evaluated(comparator: Computation, key: Instruction, rows: Sequence[Array]) -> Run:
-    """The values of one of the comparator's expressions for all elements, which stand for both elements of a pair."""
+    """The values of one of the comparator's instructions for all elements, each passed as both elements of a pair."""
     if key.parameter_number is not None:
         return rows[key.parameter_number // 2]
-    expression = Computation(comparator.name)
-    expression.instructions, expression.root = comparator.instructions, key
-    return (yield Invoke(expression, tuple(row for row in rows for _ in range(2)), rows[0].shape))
+    return (yield Invoke(comparator, tuple(row for row in rows for _ in range(2)), rows[0].shape, root=key))
 
 
 def _reversed(keys: Array) -> Array:
-    """Keys of the opposite order; equal ones stay equal."""
+    """Keys of the opposite order, in which equal keys stay equal."""
     return np.asarray(np.negative(keys) if keys.dtype.kind == "f" else np.invert(keys))
 
 
 def _merge_sorted(comparator: Computation, rows: Sequence[Array]) -> Run:
-    """The order of each row by merging runs of doubling length: every element looks for its place in the other run by bisection."""
+    """The order of each row by merging runs of doubling length: a bisection finds the place of every element in the other run."""
     shape = rows[0].shape
     count = shape[-1]
     order = np.broadcast_to(np.arange(count), shape).copy()
@@ -120,20 +118,20 @@ def _merge_sorted(comparator: Computation, rows: Sequence[Array]) -> Run:
             high = np.where(goes_up | (low >= high), high, middle)
             low = np.where(goes_up, middle + 1, low)
         target = place % length + (run // 2) * 2 * length + (low - start)
-        # Sorted, not written to their targets: a comparator that is no order may send two elements to the same place.
+        # Sorted, not written to their targets: a comparator that is not an order may send two elements to the same place.
         order = np.take_along_axis(order, np.argsort(target, axis=-1, kind="stable"), axis=-1)
         length *= 2
     return order
 
 
 def _ordered(is_left: Array, own: Array, rival: Array) -> tuple[Array, Array]:
-    """What to ask a comparator: of the left run whether the rival comes before, of the right run whether the own element does."""
+    """The comparator's arguments: in the left run it tells whether the rival comes before, in the right run whether the own element does."""
     return np.where(is_left, rival, own), np.where(is_left, own, rival)
 
 
 @kernel("topk")
 def topk(operand: Array, *, k: Int, largest: Bool) -> Value:
-    """Values and their indices in total order, NaNs and signed zeros included; of equal ones the first."""
+    """Values and their indices in total order, NaNs and signed zeros included; equal ones keep their order."""
     keys = total_order_keys(operand)
     order = np.argsort(_reversed(keys) if largest else keys, axis=-1, kind="stable")[..., :k]
     return np.take_along_axis(operand, order, axis=-1), order.astype(np.int32)

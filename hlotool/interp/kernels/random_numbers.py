@@ -1,6 +1,6 @@
 """Kernels of opcodes that make random numbers: bits by named algorithms, `rng` from the run's seed, and the device's own state.
 
-All are the same on every machine. What `rng` draws is nobody's but ours: HLO leaves it open.
+All are the same on every machine. The numbers of `rng` are hlotool's own, since HLO leaves them open.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _threefry(key: Array, counters: Array) -> tuple[Array, Array]:
 
 
 def _three_fry(state: Array, sizes: Sequence[int], bits: int) -> tuple[Array, Array]:
-    """Two words for each counter: one number of 64 bits, or neighbours along one dimension, the first even or else the largest."""
+    """Two words for each counter: one number of 64 bits, or two neighbors along one dimension, the first even or else the largest one."""
     key, counter = state[0], state[1]
     half = list(sizes)
     split = next((k for k, size in enumerate(sizes) if size % 2 == 0), int(np.argmax(sizes)) if sizes else -1)
@@ -65,8 +65,8 @@ def _three_fry(state: Array, sizes: Sequence[int], bits: int) -> tuple[Array, Ar
     x, y = _threefry(key, counter + np.arange(count, dtype=_LONG))
     after = np.array([key, counter + _LONG(count)])
     if bits == 64 or not sizes:
-        made = _joined(x, y) if bits == 64 else x
-        return after, made.reshape(sizes)
+        numbers = _joined(x, y) if bits == 64 else x
+        return after, numbers.reshape(sizes)
     pairs = np.stack([x.reshape(half), y.reshape(half)], axis=split + 1)
     half[split] *= 2
     return after, pairs.reshape(half)[tuple([slice(size) for size in sizes])]
@@ -86,7 +86,7 @@ def _philox_rounds(key: Array, low: Array, high: Array) -> list[Array]:
 
 
 def _philox(state: Array, sizes: Sequence[int], bits: int) -> tuple[Array, Array]:
-    """Four words for each counter of 128 bits, of which a state of two numbers holds the lower half and the key is the upper."""
+    """Four words for each counter of 128 bits; a state of two numbers holds the lower half, and the key is the upper half."""
     key, low = state[0], state[1]
     high = state[2] if len(state) > 2 else key
     count = prod(sizes)
@@ -103,7 +103,7 @@ def _philox(state: Array, sizes: Sequence[int], bits: int) -> tuple[Array, Array
 _ALGORITHMS: dict[str, Callable[[Array, Sequence[int], int], tuple[Array, Array]]] = {
     "rng_three_fry": _three_fry,
     "rng_philox": _philox,
-    # What XLA:CPU takes for it.
+    # As on XLA:CPU.
     "rng_default": _philox,
 }
 
@@ -112,16 +112,16 @@ _ALGORITHMS: dict[str, Callable[[Array, Sequence[int], int], tuple[Array, Array]
 def rng_bit_generator(state: Array, *, algorithm: RandomAlgorithm, result: Shape) -> Value:
     bits = result.elements[1]
     number = NUMBERS[bits.element_type]
-    # As 64-bit numbers whatever the text makes of the state; they are as many bits.
-    after, made = _ALGORITHMS[algorithm](np.ascontiguousarray(state).view(_LONG), bits.dimensions, number.bits)
-    return after.view(state.dtype), made.astype(f"u{number.held.itemsize}").view(number.held)
+    # As 64-bit numbers, whatever the element type of the state; the number of bits is the same.
+    after, drawn = _ALGORITHMS[algorithm](np.ascontiguousarray(state).view(_LONG), bits.dimensions, number.bits)
+    return after.view(state.dtype), drawn.astype(f"u{number.held.itemsize}").view(number.held)
 
 
 # ---- numbers of a distribution ----------------------------------------------------------------------------------------
 
 
 def _drawn_bits(memory: Memory, sizes: Sequence[int], seed: int, device: Device) -> Array:
-    """64 random bits for each element; other instructions, devices and executions get others."""
+    """64 random bits for each element, different for each instruction, device and execution."""
     key = np.random.SeedSequence([seed, device.number, memory.number]).generate_state(1, _LONG)[0]
     state, bits = _philox(np.array([key, memory.counter, 0], _LONG), sizes, 64)
     memory.counter = int(state[1])
@@ -129,24 +129,24 @@ def _drawn_bits(memory: Memory, sizes: Sequence[int], seed: int, device: Device)
 
 
 def _fractions(bits: Array, number: NumberType) -> Array:
-    """Numbers within [0, 1) with as many random bits as the mantissa of the type that is computed in has."""
+    """Numbers in [0, 1) with as many random bits as the mantissa of the type that is computed in."""
     mantissa = 52 if number.computed == np.float64 else 23
     return np.asarray((bits >> _LONG(64 - mantissa)).astype(number.computed) * number.computed.type(2.0**-mantissa))
 
 
 def _uniform(bits: Array, low: Array, high: Array, number: NumberType) -> Array:
-    """Numbers from low on and below high; where these are equal low itself."""
+    """Numbers in [low, high), or low if the two are equal."""
     if number.kind == "pred":
         return np.where((bits & _LONG(1)).astype(bool), high, low)
     if number.kind == "float":
         return np.asarray(_fractions(bits, number) * (high - low) + low)
-    # Modulo 2^64 the difference is right for signed numbers too.
+    # Modulo 2^64, the difference is right for signed numbers, too.
     span = high.astype(np.int64).view(_LONG) - low.astype(np.int64).view(_LONG)
     return np.asarray((np.where(span == 0, _LONG(0), bits % np.maximum(span, _LONG(1))) + low.astype(np.int64).view(_LONG)).astype(number.computed))
 
 
 def _normal(bits: Array, mean: Array, deviation: Array, number: NumberType) -> Array:
-    """Normally distributed numbers by the method of Box and Muller, one of each pair."""
+    """Normally distributed numbers by the Box-Muller transform, one of each pair."""
     first, second = _fractions(bits, number), _fractions(bits << _LONG(32), number)
     radius = np.sqrt(-2 * np.log1p(-first))
     return np.asarray((radius * np.cos(2 * np.pi * second)).astype(number.computed) * deviation + mean)
@@ -164,14 +164,14 @@ def rng(
         raise Violation("R004", "shape", f"'rng' has no {distribution} for {number.element.name}")
     bits = _drawn_bits(device.memory_of(site), result.dimensions, options.seed, device)
     low, high = (converted(x, number).astype(number.computed) for x in (first, second))
-    made = _DISTRIBUTIONS[distribution](bits, low, high, number)
-    return made.astype(number.held, copy=False)
+    numbers = _DISTRIBUTIONS[distribution](bits, low, high, number)
+    return numbers.astype(number.held, copy=False)
 
 
 # ---- the device's own state -------------------------------------------------------------------------------------------
 
 _FIRST_STATE = 0x7012395
-"""With which XLA:CPU begins; it has a state for each instruction."""
+"""The initial state on XLA:CPU, which has a state for each instruction."""
 
 
 @kernel("rng-get-and-update-state")

@@ -1,6 +1,6 @@
 """Kernels of opcodes that apply a scalar function over an array: reduce, reduce-window, scan and map.
 
-Recognised reducers go to NumPy whole; all others are run on arrays of scalars, in the order in which XLA applies them.
+Recognized reducers are NumPy reductions; others are run on batches, in the order in which XLA applies them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def map_(*operands: Array, to_apply: Computation, result: Shape) -> Run:
 # ---- reduce -----------------------------------------------------------------------------------------------------------
 
 _LONG = 1024
-"""From this many steps on it pays to ask whether a reducer may be applied in pairs."""
+"""The number of steps from which on it pays to find out whether a reducer may be applied in pairs."""
 _WINDOW = 32
 _LIBRARY_TYPES, _LIBRARY_SIZE = ("f32", "f64"), 4096
 
@@ -52,9 +52,9 @@ _LIBRARY_TYPES, _LIBRARY_SIZE = ("f32", "f64"), 4096
 def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Shape) -> Run:
     """acc = f(acc, x) from the init values over the reduced elements in row-major order, whatever the order of `dimensions`.
 
-    HLO leaves open how often an init value enters and how elements are grouped, which shows where init is no identity of the reducer
-    or the reducer is not associative. Both are done as XLA:CPU does them: see `_in_windows` and `_starts_once`; a single element is passed
-    on as it is.
+    HLO leaves open how often an init value enters and how elements are grouped, which makes a difference if init is not an identity of
+    the reducer or the reducer is not associative. Both are done as on XLA:CPU, see `_in_windows` and `_starts_once`; a single element is
+    returned unchanged.
     """
     count = len(operands) // 2
     inits = as_parameters(operands[count:], to_apply, 0)
@@ -67,16 +67,16 @@ def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Sh
     if count > 1:
         return (yield from _folded(to_apply, inputs, inits, axes))
     (x,), (init,), monoid = inputs, inits, monoid_of(to_apply)
-    rounds = _rounds_each_step(x, monoid, axes)
-    if monoid is None or rounds or not (_starts_once(x, monoid, axes) or monoid.may_repeat(init)):
+    rounded = _rounds_each_step(x, monoid, axes)
+    if monoid is None or rounded or not (_starts_once(x, monoid, axes) or monoid.may_repeat(init)):
         x = yield from _in_windows(to_apply, x, init, axes)
-    if monoid is not None and not rounds:
+    if monoid is not None and not rounded:
         return monoid.reduced(x, init, axes)
     return (yield from _folded(to_apply, (x,), inits, axes))[0]
 
 
 def _starts_once(x: Array, monoid: Monoid, axes: tuple[int, ...]) -> bool:
-    """Whether XLA:CPU adds up in such a way that init enters once: large sums go to a library, sums of equal elements become products."""
+    """Whether init enters once on XLA:CPU: a library computes large sums, and sums of equal elements are products."""
     if not monoid.is_sum:
         return False
     return all(x.strides[k] == 0 for k in axes) or (number_type(x).element.name in _LIBRARY_TYPES and x.size >= _LIBRARY_SIZE)
@@ -85,7 +85,7 @@ def _starts_once(x: Array, monoid: Monoid, axes: tuple[int, ...]) -> bool:
 def _rounds_each_step(x: Array, monoid: Monoid | None, axes: tuple[int, ...]) -> bool:
     """Whether sums and products of narrow floats are rounded after every step, as on XLA:CPU.
 
-    Not where windows have so many elements that steps would take too long; there they are rounded once, which is nearer to the truth.
+    If windows have so many elements that steps would take too long, they are rounded once, which is more exact.
     """
     number = number_type(x)
     if monoid is None or monoid.winning_zero is not None or number.kind != "float" or number.computed == number.held:
@@ -94,7 +94,7 @@ def _rounds_each_step(x: Array, monoid: Monoid | None, axes: tuple[int, ...]) ->
 
 
 def _in_windows(reducer: Computation, x: Array, init: Array, axes: tuple[int, ...]) -> Run:
-    """The reductions of windows of 32 along each reduced dimension, and of these again, until no dimension is larger."""
+    """The reductions of windows of 32 along each reduced dimension, repeated until no dimension is larger."""
     while any(x.shape[k] > _WINDOW for k in axes):
         window, sizes = [], []
         for k, size in enumerate(x.shape):
@@ -121,15 +121,15 @@ def _folded(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array
 
 
 def _is_associative(reducer: Computation, rows: list[Array]) -> Run:
-    """Whether f(f(a, b), c) and f(a, f(b, c)) agree on neighbours among the elements: up to rounding, for all that are tried."""
+    """Whether f(f(a, b), c) equals f(a, f(b, c)) up to rounding for triples of neighboring elements."""
     parameters = reducer.parameters
     if any(a.shape.element_type != b.shape.element_type for a, b in zip(parameters[: len(rows)], parameters[len(rows) :], strict=True)):
         return False
     triples = len(rows[0]) // 3
     a, b, c = ([row[k : 3 * triples : 3] for row in rows] for k in range(3))
-    lanes = a[0].shape
-    left = listed((yield Invoke(reducer, (*listed((yield Invoke(reducer, (*a, *b), lanes))), *c), lanes)))
-    right = listed((yield Invoke(reducer, (*a, *listed((yield Invoke(reducer, (*b, *c), lanes)))), lanes)))
+    batch = a[0].shape
+    left = listed((yield Invoke(reducer, (*listed((yield Invoke(reducer, (*a, *b), batch))), *c), batch)))
+    right = listed((yield Invoke(reducer, (*a, *listed((yield Invoke(reducer, (*b, *c), batch)))), batch)))
     return all(_agree(x, y) for x, y in zip(left, right, strict=True))
 
 
@@ -141,13 +141,13 @@ def _agree(x: Array, y: Array) -> bool:
 
 
 def _paired(reducer: Computation, rows: list[Array]) -> Run:
-    """One row: neighbours are combined until one is left, which keeps their order."""
+    """One row: neighbors are combined, in order, until one element is left."""
     while (count := len(rows[0])) > 1:
-        lanes = (count // 2, *rows[0].shape[1:])
+        batch = (count // 2, *rows[0].shape[1:])
         even = [row[0 : count - 1 : 2] for row in rows]
         odd = [row[1:count:2] for row in rows]
-        made = listed((yield Invoke(reducer, (*even, *odd), lanes)))
-        rows = [np.concatenate([x, row[count - count % 2 :]]) for x, row in zip(made, rows, strict=True)]
+        pairs = listed((yield Invoke(reducer, (*even, *odd), batch)))
+        rows = [np.concatenate([x, row[count - count % 2 :]]) for x, row in zip(pairs, rows, strict=True)]
     return rows
 
 
@@ -156,7 +156,7 @@ def _paired(reducer: Computation, rows: list[Array]) -> Run:
 
 @kernel("scan")
 def scan(*operands: Array, dimensions: SingleDim, num_carries: Int, is_reverse: Bool, to_apply: Computation, result: Shape) -> Run:
-    """One call for each place along the dimension; outputs lie at the place of the inputs that they are made of."""
+    """One call for each index along the dimension; an output has the index of its inputs."""
     count, axis = len(operands) - num_carries, dimensions[0]
     rows = [np.moveaxis(x, axis, 0) for x in operands[:count]]
     carries = operands[count:]
@@ -165,28 +165,28 @@ def scan(*operands: Array, dimensions: SingleDim, num_carries: Int, is_reverse: 
     steps = len(rows[0]) if rows else kept[0].dimensions[axis]
     outputs = [np.empty(shape.dimensions, NUMBERS[shape.element_type].held) for shape in kept]
     for k in range(steps - 1, -1, -1) if is_reverse else range(steps):
-        made = listed((yield Invoke(to_apply, (*(row[k] for row in rows), *carries))))
-        for output, value in zip(outputs, made, strict=False):
+        results = listed((yield Invoke(to_apply, (*(row[k] for row in rows), *carries))))
+        for output, value in zip(outputs, results, strict=False):
             np.moveaxis(output, axis, 0)[k] = value
-        carries = made[len(outputs) :]
+        carries = results[len(outputs) :]
     return (*outputs, *carries) if result.is_tuple else (*outputs, *carries)[0]
 
 
 # ---- reduce-window ----------------------------------------------------------------------------------------------------
 
 _LONG_WINDOW = 64
-"""With more elements than this in a row, windows are put together of shorter ones; JAX writes a running sum as windows as long as the array."""
+"""The length from which on windows are composed of shorter ones; JAX writes a running sum as windows as long as the array."""
 
 
 @kernel("reduce-window")
 def reduce_window(*operands: Array, window: Window, to_apply: Computation, result: Shape) -> Run:
-    """For each place in the window, all positions at once: acc = f(acc, x) where x is an element and no padding or hole."""
+    """acc = f(acc, x) for each tap of the window, for all positions at once; padding and holes are skipped."""
     count = len(operands) // 2
     inits = as_parameters(operands[count:], to_apply, 0)
     inputs = as_parameters(operands[:count], to_apply, count)
     sizes = result.elements[0].dimensions if result.is_tuple else result.dimensions
     if not window:
-        # XLA:CPU passes a scalar on as it is.
+        # XLA:CPU returns a scalar unchanged.
         return inputs if result.is_tuple else inputs[0]
     if all(w.window_dilation == 1 for w in window) and (yield from _may_be_grouped(to_apply, inputs, window)):
         state = yield from _long_window_fold(to_apply, inputs, inits, window, sizes)
@@ -196,7 +196,7 @@ def reduce_window(*operands: Array, window: Window, to_apply: Computation, resul
 
 
 def _window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], window: Window, sizes: Sequence[int]) -> Run:
-    """A tuple of the reductions at `sizes` positions of the window, for which padding and holes count nothing."""
+    """A tuple of the reductions at `sizes` positions of the window; padding and holes are skipped."""
     state = tuple(np.array(np.broadcast_to(init, sizes)) for init in inits)
     places = [taps(w, size, base) for w, size, base in zip(window, sizes, inputs[0].shape, strict=True)]
     for place in product(*places):
@@ -205,8 +205,8 @@ def _window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequence[
         if chosen[0].size:
             current = [acc[targets] for acc in state]
             value = yield Invoke(reducer, (*current, *chosen), chosen[0].shape)
-            for acc, made in zip(state, listed(value), strict=True):
-                acc[targets] = made
+            for acc, combined in zip(state, listed(value), strict=True):
+                acc[targets] = combined
     return state
 
 
@@ -221,15 +221,15 @@ def _may_be_grouped(reducer: Computation, inputs: Sequence[Array], window: Windo
 
 
 def _long_window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], window: Window, sizes: Sequence[int]) -> Run:
-    """What `_window_fold` gives of associative reducers: one dimension after the other, the last one first, and init once for each window."""
+    """The result of `_window_fold` for an associative reducer: one dimension after the other, the last one first, with init once."""
     rows = list(inputs)
     is_empty = np.zeros(sizes, bool)
     for axis in range(len(window) - 1, -1, -1):
         low, high = _elements_of_windows(window[axis], sizes[axis], rows[0].shape[axis])
         is_empty |= (low >= high).reshape([-1 if k == axis else 1 for k in range(len(window))])
         if not is_empty.all():
-            made = yield from _reduced_ranges(reducer, [np.moveaxis(x, axis, 0) for x in rows], low, high)
-            rows = [np.moveaxis(x, 0, axis) for x in made]
+            reduced = yield from _reduced_ranges(reducer, [np.moveaxis(x, axis, 0) for x in rows], low, high)
+            rows = [np.moveaxis(x, 0, axis) for x in reduced]
     state = tuple(np.broadcast_to(init, sizes) for init in inits)
     if is_empty.all():
         return state
@@ -238,35 +238,35 @@ def _long_window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequ
 
 
 def _elements_of_windows(window: WindowDimension, size: int, base: int) -> tuple[Array, Array]:
-    """Along one dimension without dilation of the window: the first element within each window, and the one after its last."""
+    """Along one dimension without window dilation: the first element in each window, and the one after its last."""
     start = np.arange(size) * window.stride - window.padding_low
-    # Elements lie base_dilation apart: so many begin before a place.
+    # Elements are base_dilation apart, so this many are before a place.
     low, high = (np.clip(-(-place // window.base_dilation), 0, base) for place in (start, start + window.size))
     return low, high
 
 
 def _reduced_ranges(reducer: Computation, rows: Sequence[Array], low: Array, high: Array) -> Run:
-    """The reductions of the elements from low to high along the first dimension, each put together of ranges of 1, 2, 4, ... elements.
+    """The reductions of the elements from low to high along the first dimension, each composed of ranges of 1, 2, 4, ... elements.
 
-    Ranges without an element give anything.
+    The results of empty ranges are arbitrary.
     """
-    made = [np.empty((len(low), *row.shape[1:]), row.dtype) for row in rows]
+    totals = [np.empty((len(low), *row.shape[1:]), row.dtype) for row in rows]
     place, length = low.copy(), high - low
     begun = np.zeros(len(low), bool)
     span, spans = 1, list(rows)
     while True:
         takes = (length & span) != 0
         first, more = takes & ~begun, takes & begun
-        for target, x in zip(made, spans, strict=True):
+        for target, x in zip(totals, spans, strict=True):
             target[first] = x[place[first]]
         if more.any():
-            pairs = (*(target[more] for target in made), *(x[place[more]] for x in spans))
-            for target, value in zip(made, listed((yield Invoke(reducer, pairs, pairs[0].shape))), strict=True):
+            pairs = (*(target[more] for target in totals), *(x[place[more]] for x in spans))
+            for target, value in zip(totals, listed((yield Invoke(reducer, pairs, pairs[0].shape))), strict=True):
                 target[more] = value
         place, begun = np.where(takes, place + span, place), begun | takes
         if 2 * span > length.max():
-            return made
-        # Ranges of twice the length begin at all places but the last ones.
+            return totals
+        # Ranges of twice the length begin at all indices but the last ones.
         halves = (*(x[:-span] for x in spans), *(x[span:] for x in spans))
         spans = list(listed((yield Invoke(reducer, halves, halves[0].shape))))
         span *= 2

@@ -1,6 +1,6 @@
 """Kernels that combine values into an array at computed places: scatter and select-and-scatter.
 
-Updates are applied in row-major order, each to what those before it have left; the loop is over repeated places, not over updates.
+Updates are applied in row-major order, each to the result of those before it. The loop is over repeated places, not over updates.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ def _combine(reducer: Computation, targets: list[Array], places: Array, updates:
     if monoid is not None and monoid.works_in_place(targets[0]):
         monoid.combine_at(targets[0], places, updates[0])
         return None
-    for chosen in _rounds(places):
+    for chosen in _passes(places):
         here = places[chosen]
-        made = yield Invoke(reducer, (*(t[here] for t in targets), *(u[chosen] for u in updates)), here.shape)
-        for target, values in zip(targets, listed(made), strict=True):
+        combined = yield Invoke(reducer, (*(t[here] for t in targets), *(u[chosen] for u in updates)), here.shape)
+        for target, values in zip(targets, listed(combined), strict=True):
             target[here] = values
     return None
 
 
-def _rounds(places: Array) -> list[Array]:
-    """Which updates come first at their places, which second, and so on; within a round no place is repeated."""
+def _passes(places: Array) -> list[Array]:
+    """The indices of the updates that come first at their places, of those that come second, and so on; no place is repeated in one."""
     order = np.argsort(places, kind="stable")
     sorted_places = places[order]
     is_first = np.ones(len(places), bool)
@@ -65,9 +65,9 @@ def scatter(
     index_vector_dim: Int,
     to_apply: Computation,
     result: Shape,
-    donated: bool,
+    can_alias: bool,
 ) -> Run:
-    """Windows of updates that do not lie within the operand as a whole are skipped."""
+    """Windows of updates that do not lie entirely within the operand are skipped."""
     count = len(operands) // 2
     inputs = as_parameters(operands[:count], to_apply, 0)
     updates = as_parameters(operands[count + 1 :], to_apply, count)
@@ -87,16 +87,17 @@ def scatter(
             at = at + along(np.arange(lengths[k]), batch + window.index(k), moved[0].ndim)
         place = place * sizes[k] + at
     place = np.broadcast_to(place, moved[0].shape)
-    targets = [(x if donated and x is operands[0] and x.flags.c_contiguous else np.array(x)).reshape(-1) for x in inputs]
-    yield from _combine(to_apply, targets, place[fits].reshape(-1), [u[fits].reshape(-1) for u in moved])
+    # The arrays themselves are returned, and no views of them, so that they can be updated in place again.
+    totals = [x if can_alias and x is operands[0] and x.flags.c_contiguous else np.array(x, order="C") for x in inputs]
+    yield from _combine(to_apply, [total.reshape(-1) for total in totals], place[fits].reshape(-1), [u[fits].reshape(-1) for u in moved])
     shapes = result.elements if result.is_tuple else (result,)
-    made = tuple(converted(t.reshape(sizes), NUMBERS[shape.element_type]) for t, shape in zip(targets, shapes, strict=True))
-    return made if result.is_tuple else made[0]
+    results = tuple(converted(total, NUMBERS[shape.element_type]) for total, shape in zip(totals, shapes, strict=True))
+    return results if result.is_tuple else results[0]
 
 
 @kernel("select-and-scatter")
 def select_and_scatter(operand: Array, source: Array, init_value: Array, *, window: Window, select: Computation, scatter: Computation) -> Run:
-    """In each window the element that `select` keeps against all that follow it receives the window's source value."""
+    """In each window, the element that `select` prefers to all that follow it receives the window's source value."""
     sizes = source.shape
     best, place, is_set = np.zeros(sizes, operand.dtype), np.zeros(sizes, np.int64), np.zeros(sizes, bool)
     numbers = np.arange(prod(operand.shape)).reshape(operand.shape)

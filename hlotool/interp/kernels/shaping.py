@@ -1,6 +1,6 @@
 """Kernels of opcodes that move elements: broadcast, reshape, transpose, slice, pad, concatenate, iota and their kin.
 
-Results share memory with operands wherever NumPy has a view for it; nobody writes into values.
+Results are views of the operands if NumPy has a view for them.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from hlotool.shapes.shape import Shape
 
 __all__: list[str] = []
 
-# ---- as many elements or more -----------------------------------------------------------------------------------------
+# ---- the same elements, or more -----------------------------------------------------------------------------------------
 
 
-@kernel("broadcast", lanes=unchanged)
+@kernel("broadcast", batch=unchanged)
 def broadcast(operand: Array, *, dimensions: Dims, result: Shape) -> Array:
-    """Dimensions of the operand go where `dimensions` says, in any order."""
+    """Moves the operand's dimensions to those in `dimensions`, in any order."""
     if not operand.ndim:
-        # The view that `np.broadcast_to` makes in ten times the time, and loops over small arrays are full of broadcast constants.
+        # Ten times faster than `np.broadcast_to`, and loops over small arrays are full of broadcast constants.
         return np.ndarray(result.dimensions, operand.dtype, operand, 0, (0,) * result.rank)
     sizes, wanted = [1] * result.rank, list(result.dimensions)
     dynamic = result.dynamic or (False,) * result.rank
     for dimension, size in zip(dimensions, operand.shape, strict=True):
         if size != wanted[dimension] and not dynamic[dimension]:
             raise Violation("R004", "shape", f"dimension {dimension} of the result has {wanted[dimension]} elements, the operand has {size} for it")
-        # Where it is dynamic the operand's actual size counts.
+        # The operand's size, which is the actual one if the dimension is dynamic.
         sizes[dimension] = wanted[dimension] = size
     ascending = sorted(range(len(dimensions)), key=dimensions.__getitem__)
     return np.broadcast_to(operand.transpose(ascending).reshape(sizes), wanted)
 
 
-@kernel("reshape", lanes=unchanged)
+@kernel("reshape", batch=unchanged)
 def reshape(operand: Array, *, result: Shape) -> Array:
     return operand.reshape(result.dimensions)
 
@@ -48,7 +48,7 @@ def dynamic_reshape(operand: Array, *sizes: Array) -> Array:
 
 @kernel("pad")
 def pad(operand: Array, padding_value: Array, *, padding: Padding, result: Shape) -> Array:
-    """Elements are first moved apart, then shifted; those that come to lie outside are dropped."""
+    """Spreads elements by the interior padding, then shifts them; those that are outside of the result are dropped."""
     number = NUMBERS[result.element_type]
     sizes = [max(size + p.low + p.high + max(size - 1, 0) * p.interior, 0) for size, p in zip(operand.shape, padding, strict=True)]
     padded = np.full(sizes, converted(padding_value, number), number.held)
@@ -74,9 +74,9 @@ def concatenate(*operands: Array, dimensions: SingleDim, result: Shape) -> Array
 
 @kernel("iota")
 def iota(*, iota_dimension: Int, result: Shape) -> Array:
-    """Indices along one dimension, converted as `convert` does: narrow integers wrap, narrow floats round."""
+    """Indices along one dimension, converted like `convert`: narrow integers wrap, narrow floats are rounded."""
     if 0 in result.dimensions:
-        # The dimension along which it counts may be longer than any memory.
+        # The iota dimension may be longer than memory allows.
         return np.empty(result.dimensions, NUMPY_TYPES[result.element_type])
     indices = converted(np.arange(result.dimensions[iota_dimension], dtype=np.int64), NUMBERS[result.element_type])
     sizes = [1] * result.rank
@@ -87,22 +87,22 @@ def iota(*, iota_dimension: Int, result: Shape) -> Array:
 # ---- the same elements elsewhere --------------------------------------------------------------------------------------
 
 
-@kernel("transpose", lanes=unchanged)
+@kernel("transpose", batch=unchanged)
 def transpose(operand: Array, *, dimensions: Dims) -> Array:
     return operand.transpose(dimensions)
 
 
-@kernel("reverse", lanes=unchanged)
+@kernel("reverse", batch=unchanged)
 def reverse(operand: Array, *, dimensions: Dims) -> Array:
     return np.flip(operand, dimensions)
 
 
-@kernel("slice", lanes=unchanged)
+@kernel("slice", batch=unchanged)
 def slice_(operand: Array, *, slice: SliceRanges) -> Array:
     return operand[tuple([np.s_[r.start : r.limit : r.stride] for r in slice])]
 
 
-kernel("copy", lanes="same")(unchanged)
+kernel("copy", batch="same")(unchanged)
 
 # ---- sizes ------------------------------------------------------------------------------------------------------------
 
@@ -114,9 +114,9 @@ def get_dimension_size(operand: Array, *, dimensions: FirstDim) -> Array:
 
 @kernel("set-dimension-size")
 def set_dimension_size(operand: Array, size: Array, *, dimensions: FirstDim, result: Shape) -> Array:
-    """The elements below the new size: an array is held without what lies beyond its actual size.
+    """The elements below the new size: arrays are held without the elements beyond their actual size.
 
-    Where the result is not written as dynamic, XLA:CPU changes nothing.
+    If the result is not dynamic, XLA:CPU changes nothing.
     """
     if not (result.dynamic and result.dynamic[dimensions[0]]):
         return operand

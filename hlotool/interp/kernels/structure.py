@@ -1,6 +1,6 @@
 """Kernels of opcodes that group values: tuple and get-tuple-element.
 
-Parameters and constants have none: they are values before the first step.
+Parameters and constants have no kernels: their values are there before the first step.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from hlotool.opdefs.kinds import Int
 __all__: list[str] = []
 
 
-@kernel("tuple", lanes="same")
+@kernel("tuple", batch="same")
 def tuple_(*operands: Value) -> Value:
     return operands
 
 
-@kernel("get-tuple-element", lanes="same")
+@kernel("get-tuple-element", batch="same")
 def get_tuple_element(operand: Value, *, index: Int) -> Value:
     return operand[index]

@@ -1,11 +1,12 @@
-"""Convolutions of floats as few large operations: four ways, of which sizes decide.
+"""Convolutions of floats as few large operations, in one of four ways, depending on the sizes.
 
-* columns: what each place of the result sees is laid out in a buffer, which one matrix product combines with the kernels;
-* places: where the result has fewer places than the window has taps, as gradients of kernels have, a product for each place;
-* shifts and correlations: the same two where each group has a single feature, which leaves no matrix to multiply.
+* columns: the elements that each place of the result reads are copied into a buffer (im2col), and a matrix product combines them
+  with the kernels;
+* places: a product for each place, if the result has fewer places than the window has taps, as in gradients of kernels;
+* shifts and correlations: the same two for groups of a single feature, in which there are no matrices to multiply.
 
-Buffers are a few hundred kilobytes, so that they stay in a core's cache, and are laid out as the images are, channels outside or inside
-of the spatial dimensions. Padding is zeros in a buffer.
+Buffers have a few hundred kilobytes, to stay in a core's cache, and the memory order of the images: channels outside or inside of the
+spatial dimensions. Padding is zeros in a buffer.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from hlotool.interp.dtypes import Array
-from hlotool.interp.windows import phases, positions, turned
+from hlotool.interp.windows import phases, positions, transposed
 from hlotool.shapes.values import WindowDimension
 
 __all__ = ["Convolution"]
 
 _BUFFER = 1 << 18
-"""Elements of a buffer that is used again and again."""
+"""The number of elements of a buffer that is reused."""
 
 _Slices = tuple[slice, ...]
 
@@ -47,14 +48,14 @@ class Convolution:
     def fill(self) -> None:
         """Computes all of `out`."""
         if any(w.base_dilation > 1 for w in self.window):
-            self._fill_byphases()
+            self._fill_by_phases()
         elif not (self.out.size and self.images.size and self.kernels.size):
             self.out.fill(0)
         else:
             self._fill_undilated()
 
-    def _fill_byphases(self) -> None:
-        """Between the elements of dilated images are holes: places that hit elements through the same taps are a convolution without."""
+    def _fill_by_phases(self) -> None:
+        """For dilated images, which have holes: places that hit elements through the same taps are a convolution without dilation."""
         for chosen in product(*(phases(w, size) for w, size in zip(self.window, self.sizes, strict=True))):
             places, taps = tuple(phase[0] for phase in chosen), tuple(phase[1] for phase in chosen)
             out = self.out[(slice(None), slice(None), *places)]
@@ -91,9 +92,9 @@ class Convolution:
             _multiply(columns.reshape(*lead, -1, weights.shape[-2]), weights, out[at], len(lead), out.ndim - 1)
 
     def _columns(self, images: Array, first_spatial: int) -> Iterator[tuple[slice, _Slices, Array]]:
-        """For blocks of the batch and of the first spatial dimension: which they are, and what their places see.
+        """Blocks of the batch and of the first spatial dimension: their slices, and the elements that their places read.
 
-        The taps stand before the dimension of features, which is the last one or the one before the spatial dimensions.
+        The taps are before the dimension of features, which is the last one or the one before the spatial dimensions.
         """
         if self._is_pointwise():
             yield slice(None), (), images
@@ -112,7 +113,7 @@ class Convolution:
         return all(w.size == w.stride == 1 and not w.padding_low for w in self.window) and self.sizes == self.images.shape[2:-1]
 
     def _laid_out(self, block: Array, first: int, rows: slice) -> Array:
-        """For each place of these rows a column of what its taps see, and zeros where they see nothing."""
+        """A column of the elements that the taps read for each place of these rows, and zeros for padding."""
         sizes = (rows.stop - rows.start, *self.sizes[1:])
         lead: list[Any] = [slice(None)] * first
         if first + len(sizes) == block.ndim:
@@ -124,36 +125,36 @@ class Convolution:
             # [lead..., place..., feature, tap...]
             view = np.moveaxis(columns, -1, -1 - len(sizes))
         for tap in product(*map(range, self.taps)):
-            seen = self._seen(tap, rows)
-            if seen is not None:
-                view[(*lead, *seen[0], ..., *tap)] = block[(*lead, *seen[1])]
+            slices = self._reads(tap, rows)
+            if slices is not None:
+                view[(*lead, *slices[0], ..., *tap)] = block[(*lead, *slices[1])]
         return columns
 
-    def _seen(self, tap: Sequence[int], rows: slice) -> tuple[_Slices, _Slices] | None:
-        """The places within `rows` that see an element through a tap, counted from its start, and the elements; None where there are none."""
-        found = [positions(w, t, size, base) for w, t, size, base in zip(self.window, tap, self.sizes, self.images.shape[2:-1], strict=True)]
-        found[:1] = [_within(rows, *pair) for pair in found[:1]]
-        if any(target.start >= target.stop for target, _ in found):
+    def _reads(self, tap: Sequence[int], rows: slice) -> tuple[_Slices, _Slices] | None:
+        """The places in `rows` that read an element through a tap, relative to its start, and the elements; None if there are none."""
+        pairs = [positions(w, t, size, base) for w, t, size, base in zip(self.window, tap, self.sizes, self.images.shape[2:-1], strict=True)]
+        pairs[:1] = [_within(rows, *pair) for pair in pairs[:1]]
+        if any(target.start >= target.stop for target, _ in pairs):
             return None
-        return tuple(target for target, _ in found), tuple(source for _, source in found)
+        return tuple(target for target, _ in pairs), tuple(source for _, source in pairs)
 
     # ---- places ---------------------------------------------------------------------------------------------------------
 
     def _fill_by_places(self) -> None:
         for place in product(*map(range, self.sizes)):
-            seen = self._seen_from(place)
+            slices = self._reads_from(place)
             at: tuple[Any, ...] = (slice(None), slice(None), *place)
-            self.out[at] = 0 if seen is None else _contracted(self.images[(slice(None), slice(None), *seen[1])], self.kernels[seen[0]])
+            self.out[at] = 0 if slices is None else _contracted(self.images[(slice(None), slice(None), *slices[1])], self.kernels[slices[0]])
 
-    def _seen_from(self, place: Sequence[int]) -> tuple[_Slices, _Slices] | None:
-        """The taps through which a place sees elements, and the elements; None where there are none: places and taps have the same part."""
-        found = [
-            positions(turned(w, size), o, w.size, base)
+    def _reads_from(self, place: Sequence[int]) -> tuple[_Slices, _Slices] | None:
+        """The taps through which a place reads elements, and the elements; None if there are none. Places and taps change roles here."""
+        pairs = [
+            positions(transposed(w, size), o, w.size, base)
             for w, o, size, base in zip(self.window, place, self.sizes, self.images.shape[2:-1], strict=True)
         ]
-        if any(taps.start >= taps.stop for taps, _ in found):
+        if any(taps.start >= taps.stop for taps, _ in pairs):
             return None
-        return tuple(taps for taps, _ in found), tuple(elements for _, elements in found)
+        return tuple(taps for taps, _ in pairs), tuple(elements for _, elements in pairs)
 
     # ---- single features ------------------------------------------------------------------------------------------------
 
@@ -193,7 +194,7 @@ class Convolution:
 
 
 class _Frame:
-    """A block of images with its padding, in one dimension: what is seen through a tap is a range of it, some elements being of no use."""
+    """A block of images with its padding, flattened: the elements that a tap reads are a range of it, with unused ones between them."""
 
     def __init__(self, convolution: Convolution) -> None:
         images, self.window = convolution.images, convolution.window
@@ -210,7 +211,7 @@ class _Frame:
         return (slice(start, min(start + step, self.groups)) for start in range(0, self.groups, step))
 
     def empty(self, groups: slice) -> Array:
-        """[group, element]; groups are the inner dimension where they are that of the images, too."""
+        """[group, element]; groups are the inner dimension in memory if they are that of the images."""
         count, length = groups.stop - groups.start, prod(self.sizes)
         return np.empty((count, length), self.dtype) if self.is_outside else np.empty((length, count), self.dtype).T
 
@@ -219,7 +220,7 @@ class _Frame:
         return flat.reshape(len(flat), *self.sizes) if self.is_outside else np.moveaxis(flat.T.reshape(*self.sizes, len(flat)), -1, 0)
 
     def padded(self, images: Array) -> Array:
-        """[group, element] of images [group, spatial...], with zeros where there is padding."""
+        """[group, element] of images [group, spatial...], with zeros for padding."""
         flat = self.empty(slice(0, len(images)))
         flat.fill(0)
         targets, sources = [], []
@@ -233,22 +234,22 @@ class _Frame:
         return flat
 
     def offset(self, place: Sequence[int]) -> int:
-        """Where a place of the padded images lies."""
+        """The offset of a place in the padded images."""
         return sum(at * pitch for at, pitch in zip(place, self.pitches, strict=True))
 
     def reach(self, sizes: Sequence[int], steps: Sequence[int]) -> int:
-        """From the first to the last of so many places with these steps."""
+        """The length of the range from the first to the last of these numbers of places with these steps."""
         return self.offset([(size - 1) * step for size, step in zip(sizes, steps, strict=True)]) + 1
 
 
 def _is_outside(images: Array, channels: int) -> bool:
-    """Whether a dimension of channels lies outside of the spatial dimensions in memory."""
+    """Whether a dimension of channels is outside of the spatial dimensions in memory."""
     spatial = images.strides[2:-1]
     return images.shape[channels] > 1 and bool(spatial) and abs(images.strides[channels]) > max(map(abs, spatial))
 
 
 def _within(rows: slice, targets: slice, sources: slice) -> tuple[slice, slice]:
-    """Those pairs of the two ranges whose targets lie in `rows`, targets counted from there."""
+    """The pairs of the two ranges whose targets are in `rows`, with targets relative to its start."""
     step, source_step = targets.step or 1, sources.step or 1
     first = max(0, -((targets.start - rows.start) // step))
     count = -((targets.start - min(rows.stop, targets.stop)) // step) - first
@@ -260,7 +261,7 @@ def _multiply(lhs: Array, rhs: Array, out: Array, first: int, last: int) -> None
     """Fills out with lhs @ rhs, which has one dimension in place of the dimensions `first` to `last` of out."""
     sizes, strides = out.shape, out.strides
     if all(strides[k] == strides[k + 1] * sizes[k + 1] for k in range(first, last - 1)):
-        # A view, since these dimensions follow each other in memory.
+        # A view, since these dimensions are adjacent in memory.
         np.matmul(lhs, rhs, out=out.reshape(*sizes[:first], -1, *sizes[last:]))
     else:
         out[...] = np.matmul(lhs, rhs).reshape(sizes)
@@ -273,7 +274,7 @@ def _contracted(images: Array, kernels: Array) -> Array:
     if images.strides[-1] <= images.strides[1]:
         rows = images.reshape(groups, batch, -1)
         return np.asarray(np.matmul(rows, np.moveaxis(kernels, -3, 0).reshape(groups, -1, outputs)))
-    # Features that lie outside of the batch cannot be brought next to the spatial dimensions without moving everything.
+    # Features outside of the batch cannot be moved next to the spatial dimensions without copying everything.
     images, kernels = np.moveaxis(images, -1, 0), np.moveaxis(kernels, (-2, -3), (0, 1))
     total = np.zeros((groups, batch, outputs), images.dtype)
     step = max(1, _BUFFER // max(1, groups * batch * max(outputs, prod(spatial))))

@@ -17,7 +17,7 @@ from hlotool.text.formatting.session import FormatSession
 from hlotool.text.formatting.style import FormatStyle
 from hlotool.text.formatting.verbatim import verbatim_ranges
 from hlotool.text.formatting.writer import Writer
-from hlotool.text.parse.driver import read_pieces
+from hlotool.text.parse.driver import parse_with_callbacks
 from hlotool.text.parse.fast_path import FastPath
 from hlotool.text.parse.parser import Part, decoded, form_of, parts_of, read_source
 from hlotool.text.source.trivia import COMMENT, skip_trivia
@@ -113,7 +113,7 @@ def _format_once(text: str, path: FastPath, style: FormatStyle, selected: tuple[
     if by_lines:
         session.fast_path = LineFormatter(session, formatting_callback)
     with no_garbage_collection():
-        read_pieces(session, form_of(text), formatting_callback)
+        parse_with_callbacks(session, form_of(text), formatting_callback)
         return session.writer.finish()
 
 

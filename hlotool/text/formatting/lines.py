@@ -20,9 +20,9 @@ from hlotool.text.formatting.pieces import Joiner
 from hlotool.text.formatting.session import FormatSession
 from hlotool.text.formatting.verbatim import VerbatimRanges
 from hlotool.text.formatting.writer import Writer
-from hlotool.text.parse.driver import Maker, read_pieces
+from hlotool.text.parse.driver import CallbackFactory, parse_with_callbacks
 from hlotool.text.parse.runs import RunReader
-from hlotool.text.parse.segments import Stop
+from hlotool.text.parse.segments import NeedsGrammar
 from hlotool.text.source.marks import MARK_INTERVAL
 
 __all__ = ["LineFormatter"]
@@ -36,7 +36,7 @@ _STYLE = WriteStyle()
 class LineFormatter(RunReader):
     """Formats whole lines in one run of the formatter; `callback` gives Lark's callbacks for the parts that need the grammar."""
 
-    def __init__(self, session: FormatSession, callback: Maker) -> None:
+    def __init__(self, session: FormatSession, callback: CallbackFactory) -> None:
         super().__init__()
         self.session = session
         self.callback = callback
@@ -58,7 +58,7 @@ class LineFormatter(RunReader):
             return False
         try:
             attributes = self._attributes(match[2], HEADER_ORDER, MODULE_ATTRIBUTES)
-        except Stop:
+        except NeedsGrammar:
             return False
         end = match.end(2) if match[2] else match.end(1)
         tables = self.patterns.tables.match(text, match.end())
@@ -113,7 +113,7 @@ class LineFormatter(RunReader):
             return text + "{"
         try:
             return f"{text}({self._parameters(parameters)}) -> {self._shape(result)} {{"
-        except Stop:
+        except NeedsGrammar:
             return None
 
     def _parameters(self, text: str) -> str:
@@ -121,7 +121,7 @@ class LineFormatter(RunReader):
         while position < len(text):
             parameter = match(text, position)
             if parameter is None or (parameter.end() == len(text)) != (parameter.end(2) == len(text)):
-                raise Stop
+                raise NeedsGrammar
             parameters.append(f"{parameter[1]}: {self._shape(parameter[2])}")
             position = parameter.end()
         return ", ".join(parameters)
@@ -155,9 +155,9 @@ class LineFormatter(RunReader):
                     operands = self._operands(opcode, head, references, others)
                 formatted = attributes[attribute_text]
                 if config is not None:
-                    # Raises Stop if it ends before the line does, since other attributes may follow.
+                    # Raises NeedsGrammar if it ends before the line does, since other attributes may follow.
                     _ = configs[config]
-            except Stop:
+            except NeedsGrammar:
                 break
             stop = line.start(11)
             written = references if references is not None else others
@@ -194,7 +194,7 @@ class LineFormatter(RunReader):
         shape, _, opcode = text.rpartition(" ")
         op = OPS.get(opcode)
         if op is None:
-            raise Stop
+            raise NeedsGrammar
         memo = self.attribute_memos.get(opcode)
         if memo is None:
             names = {**COMMON_ATTRIBUTES, **op.attributes}
@@ -206,14 +206,14 @@ class LineFormatter(RunReader):
         if references is not None:
             bare = self.patterns.index_mark.sub("", references)
             if not self.patterns.operand_names.fullmatch(bare):
-                raise Stop
+                raise NeedsGrammar
             return self._with_marks(bare.split(", %"), ", ", "%")
         if opcode == _CONSTANT:
             return self._constant(head, others)
         if opcode == _PARAMETER:
             number = self.patterns.index_mark.sub("", others).strip()
             if not self.patterns.integer.fullmatch(number):
-                raise Stop
+                raise NeedsGrammar
             return number
         if not others:
             return others
@@ -221,7 +221,7 @@ class LineFormatter(RunReader):
         while position < len(others):
             piece = match(others, position)
             if piece is None or (piece.end() == len(others)) != (piece.end(2) == len(others)):
-                raise Stop
+                raise NeedsGrammar
             percent = "%" if others[piece.start(2) - 1 : piece.start(2)] == "%" else ""
             shape = f"{self._shape(piece[1])} " if piece[1] else ""
             operands.append(f"{shape}{percent}{piece[2]}")
@@ -238,13 +238,13 @@ class LineFormatter(RunReader):
         known = self.path.literals.get((head, text))
         if known is None:
             # Not a single literal: the closing parenthesis may be that of another instruction.
-            raise Stop
+            raise NeedsGrammar
         if known.text == text:
             return text
         formatted = self.session.literal(head.rpartition(" ")[0], text, 0)
         if self.session.joiner.hoisted:
             self.session.joiner.hoisted = []
-            raise Stop
+            raise NeedsGrammar
         return formatted
 
     # ---- pieces -------------------------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ class LineFormatter(RunReader):
             name = match[1][:-1]
             spec = specs.get(name)
             if spec is None or name not in order or name == "debug_attributes":
-                raise Stop
+                raise NeedsGrammar
             attributes.append((order[name], f", {name}={self._value(spec.kind, match[2])}"))
         attributes.sort(key=lambda item: item[0])
         return "".join([attribute for _, attribute in attributes])
@@ -288,10 +288,10 @@ class LineFormatter(RunReader):
         joiner = Joiner(text, self.session.joiner.marks)
         inner = FormatSession(joiner, Writer(joiner, VerbatimRanges([]), None), self.path)
         try:
-            piece = read_pieces(inner, rule, self.callback)
+            piece = parse_with_callbacks(inner, rule, self.callback)
         except UnexpectedInput:
-            raise Stop from None
+            raise NeedsGrammar from None
         if joiner.hoisted or piece is None or "\n" in piece.text:
-            raise Stop
+            raise NeedsGrammar
         formatted: str = piece.text
         return formatted

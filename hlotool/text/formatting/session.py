@@ -12,7 +12,7 @@ from hlotool.text.formatting.writer import Writer
 from hlotool.text.parse.fast_path import FastPath
 from hlotool.text.parse.lexer import ACTIVE
 from hlotool.text.parse.line_reader import NoLines
-from hlotool.text.parse.segments import Stop
+from hlotool.text.parse.segments import NeedsGrammar
 from hlotool.text.parse.session import LexerSession
 
 __all__ = ["FormatSession", "current_session"]
@@ -41,7 +41,7 @@ class FormatSession(LexerSession):
         if shape_text:
             try:
                 shape = self.path.segments.shapes[shape_text]
-            except (Stop, Violation):
+            except (NeedsGrammar, Violation):
                 shape = None
         return formatted_literal(shape, text, self.joiner, start)
 

@@ -13,8 +13,8 @@ from hlotool.errors import Source
 from hlotool.ir.model import Computation, Instruction
 from hlotool.text.locate.instruction import SyntaxNode, locate, node_callback
 from hlotool.text.parse.builder import ModuleBuilder
-from hlotool.text.parse.driver import read_pieces
-from hlotool.text.parse.session import Session
+from hlotool.text.parse.driver import parse_with_callbacks
+from hlotool.text.parse.session import ParseSession
 from hlotool.text.source.places import Place
 from hlotool.text.source.trivia import skip_trivia
 
@@ -108,7 +108,7 @@ def signature_parameters(text: str, computation: Computation) -> list[tuple[int,
     # The grammar accepts the header with an empty body.
     header = text[computation.start : first] + "}"
     try:
-        tree = read_pieces(Session(ModuleBuilder(Source(header)), None, header), "headerless", node_callback)
+        tree = parse_with_callbacks(ParseSession(ModuleBuilder(Source(header)), None, header), "headerless", node_callback)
     except UnexpectedInput:
         return None
     node = tree.find("computation")

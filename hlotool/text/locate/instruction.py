@@ -14,9 +14,9 @@ from lark.exceptions import UnexpectedInput
 
 from hlotool.errors import Source
 from hlotool.text.parse.builder import ModuleBuilder
-from hlotool.text.parse.driver import read_pieces
+from hlotool.text.parse.driver import parse_with_callbacks
 from hlotool.text.parse.patterns import patterns
-from hlotool.text.parse.session import Session
+from hlotool.text.parse.session import ParseSession
 from hlotool.text.source.places import Place
 from hlotool.text.source.trivia import skip_trivia
 
@@ -76,9 +76,9 @@ def node_callback(rule: Any) -> Callable[[list[Any]], Any]:
 @lru_cache(maxsize=64)
 def _syntax_tree(text: str) -> SyntaxNode | None:
     """The syntax tree of an instruction; None if the text is no instruction by itself, such as one nested in operands."""
-    session = Session(ModuleBuilder(Source(text)), None, text)
+    session = ParseSession(ModuleBuilder(Source(text)), None, text)
     try:
-        tree = read_pieces(session, "single_instruction", node_callback)
+        tree = parse_with_callbacks(session, "single_instruction", node_callback)
     except UnexpectedInput:
         return None
     return tree if isinstance(tree, SyntaxNode) else None
@@ -245,9 +245,9 @@ def _header_value(text: str, start: int, rule: str) -> tuple[int, SyntaxNode | N
         if depth == 0:
             end = brace.end()
             break
-    session = Session(ModuleBuilder(Source("")), None, text[start:end])
+    session = ParseSession(ModuleBuilder(Source("")), None, text[start:end])
     try:
-        tree = read_pieces(session, rule, node_callback)
+        tree = parse_with_callbacks(session, rule, node_callback)
     except UnexpectedInput:
         return end, None
     return end, tree if isinstance(tree, SyntaxNode) else None

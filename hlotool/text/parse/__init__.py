@@ -1,1 +1,1 @@
-"""Text to module: the grammar, its lexer, the fast path over whole lines, and the construction of instructions."""
+"""The parser: the grammar, its lexer, the fast path for whole lines, and the construction of modules."""

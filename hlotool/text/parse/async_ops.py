@@ -1,4 +1,4 @@
-"""Asynchronous operations: the sugar `negate-start`, and what ties an update or done to its start."""
+"""Asynchronous operations: the sugar `negate-start`, and what an update or done takes over from its start."""
 
 from __future__ import annotations
 
@@ -11,38 +11,40 @@ from hlotool.opdefs.table import OPS
 from hlotool.shapes.shape import Shape
 from hlotool.text.parse.attributes import (
     Attribute,
-    converted,
+    converted_value,
     make_attributes,
     unknown_attribute,
 )
 from hlotool.text.parse.builder import ModuleBuilder
 
-__all__ = ["SUFFIXES", "adopt", "annotate", "follow", "set_annotations", "sugared_op", "wrap"]
+__all__ = ["ASYNC_OPCODES", "annotate_root", "annotate_wrapped", "continuation_attributes", "desugared_op", "set_annotations", "wrapped_start"]
 
-SUFFIXES = {"start": "async-start", "update": "async-update", "done": "async-done"}
+ASYNC_OPCODES = {"start": "async-start", "update": "async-update", "done": "async-done"}
 # Annotations that XLA copies from a start to the instruction that it wraps.
 _COPIED = ("frontend_attributes", "statistics", "origin")
 
 
-def sugared_op(opcode: str, position: int) -> tuple[OpDef, OpDef]:
-    """The async opcode and the wrapped one that `X-start`, `X-update` or `X-done` stands for; Violation when it is no sugar."""
+def desugared_op(opcode: str, position: int) -> tuple[OpDef, OpDef]:
+    """The async opcode and the wrapped opcode that `X-start`, `X-update` or `X-done` stands for. Raises Violation for other opcodes."""
     prefix, _, suffix = opcode.rpartition("-")
-    wrapped, name = OPS.get(prefix), SUFFIXES.get(suffix)
+    wrapped, name = OPS.get(prefix), ASYNC_OPCODES.get(suffix)
     if wrapped is None or name is None or f"{prefix}-start" in OPS or f"{prefix}-done" in OPS:
         meant = nearest(opcode, OPS)
         raise Violation("S012", position, f"unknown opcode '{opcode}'", f"did you mean '{meant}'?" if meant else None)
     return OPS[name], wrapped
 
 
-def wrap(builder: ModuleBuilder, wrapped: OpDef, shape: Shape | None, attributes: list[Attribute], position: int) -> tuple[AttributeSet, Computation]:
-    """The attributes of the start and its hidden computation, not yet in the module, for `X-start` with result `shape`.
+def wrapped_start(
+    builder: ModuleBuilder, wrapped: OpDef, shape: Shape | None, attributes: list[Attribute], position: int
+) -> tuple[AttributeSet, Computation]:
+    """Makes the hidden computation of `X-start` with result `shape`, and the attributes of the async-start that calls it.
 
-    The root of the computation has no metadata and no checked shape yet.
+    The computation is not in the module yet, and its root has no metadata and no checked shape.
     """
     start = OPS["async-start"]
     if shape is None or not shape.is_tuple or len(shape.elements) < 2 or not shape.elements[0].is_tuple:
-        found = f", not {shape.text_without_layout}" if shape is not None else ""
-        raise Violation("S017", position, f"the shape of '{wrapped.name}-start' is ((operands...), result, ...){found}")
+        actual = f", found {shape.text_without_layout}" if shape is not None else ""
+        raise Violation("S017", position, f"the shape of '{wrapped.name}-start' must be ((operands...), result, ...){actual}")
     own = [a for a in attributes if a.name in start.attributes and a.name not in wrapped.attributes and a.name != "calls"]
     outer = own + [a for a in attributes if a.name in COMMON_ATTRIBUTES]
     inner = [a for a in attributes if a.name in wrapped.attributes or a.name in _COPIED]
@@ -54,24 +56,24 @@ def wrap(builder: ModuleBuilder, wrapped: OpDef, shape: Shape | None, attributes
     operands = shape.elements[0].elements
     called.instructions = [Instruction("async_param", OPS["parameter"], s, (), immediate=k) for k, s in enumerate(operands)]
     if wrapped.arity >= 0 and len(operands) != wrapped.arity:
-        raise Violation("S013", position, f"'{wrapped.name}' takes {wrapped.arity} operands, the shape names {len(operands)}")
+        raise Violation("S013", position, f"'{wrapped.name}' takes {wrapped.arity} operands, but the shape has {len(operands)}")
     root = Instruction(wrapped.name, wrapped, shape.elements[1], tuple(called.instructions), make_attributes(builder, wrapped, inner, position))
     called.instructions.append(root)
     move_to_thread(called, thread)
     called.root = root
-    values = {a.name: converted(start.attributes.get(a.name) or COMMON_ATTRIBUTES[a.name], a) for a in outer}
+    values = {a.name: converted_value(start.attributes.get(a.name) or COMMON_ATTRIBUTES[a.name], a) for a in outer}
     return AttributeSet({**values, "calls": called}), called
 
 
-def adopt(notes: SourceNotes, attributes: AttributeSet, metadata: str | None, backend_config: str | None) -> None:
-    """A start given by `calls=`: the computation runs on the start's thread, and its root takes the start's annotations."""
+def annotate_wrapped(notes: SourceNotes, attributes: AttributeSet, metadata: str | None, backend_config: str | None) -> None:
+    """For a start with `calls=`: moves the computation to the start's thread, and copies the start's annotations to its root."""
     called: Computation = attributes["calls"]
     move_to_thread(called, attributes.get("async_execution_thread", "main"))
-    annotate(notes, called, attributes, metadata, backend_config)
+    annotate_root(notes, called, attributes, metadata, backend_config)
 
 
-def annotate(notes: SourceNotes, called: Computation, attributes: AttributeSet, metadata: str | None, backend_config: str | None) -> None:
-    """Gives the root of an asynchronous computation what a start, update or done of it is annotated with, as XLA does."""
+def annotate_root(notes: SourceNotes, called: Computation, attributes: AttributeSet, metadata: str | None, backend_config: str | None) -> None:
+    """Copies the annotations of a start, update or done to the root of its computation, as XLA does."""
     root = called.root
     copied = {name: attributes[name] for name in _COPIED if name in attributes}
     if not (copied or metadata or backend_config):
@@ -80,19 +82,19 @@ def annotate(notes: SourceNotes, called: Computation, attributes: AttributeSet, 
     written = Annotations(root.attributes, root.metadata_text, root.backend_config)
     annotated = Annotations(root.attributes.changed(copied), metadata or root.metadata_text, backend_config or root.backend_config)
     set_annotations(root, annotated)
-    # Written back to the text, these would be copied once more when it is read, and in a chain reach further than they did.
+    # The print must have the original ones: a parse would copy the others again, and in a chain to more roots.
     notes.set_written(root, written, annotated)
 
 
 def set_annotations(x: Instruction, annotations: Annotations) -> None:
-    """Gives an instruction other annotations while its module is being built."""
+    """Replaces the annotations of an instruction while its module is being built."""
     set_field(x, "attributes", annotations.attributes)
     set_field(x, "metadata_text", annotations.metadata_text)
     set_field(x, "backend_config", annotations.backend_config)
 
 
 def move_to_thread(called: Computation, thread: str) -> None:
-    """Lets a computation and all that it calls run on a thread."""
+    """Sets the execution thread of a computation and of all that it calls."""
     stack, seen = [called], {called}
     while stack:
         computation = stack.pop()
@@ -104,21 +106,23 @@ def move_to_thread(called: Computation, thread: str) -> None:
                     stack.append(callee)
 
 
-def follow(opcode: str, operands: list[Instruction], attributes: AttributeSet, wrapped: OpDef | None, position: int) -> AttributeSet:
-    """The attributes of an update or done: it must follow one async operation and agree with it, and calls what that calls."""
+def continuation_attributes(opcode: str, operands: list[Instruction], attributes: AttributeSet, wrapped: OpDef | None, position: int) -> AttributeSet:
+    """The attributes of an update or done, which calls the same computation as its operand. Raises Violation if the two disagree."""
     if len(operands) != 1:
         raise Violation("S013", position, f"'{opcode}' takes one operand, an async-start or async-update")
     before = operands[0]
     if "async-start" not in (before.op.name, before.op.update_of) or not before.called:
-        raise Violation("A003", position, f"'{opcode}' follows an async-start or async-update, '{before.name}' is '{before.op.name}'")
+        raise Violation(
+            "A003", position, f"the operand of '{opcode}' must be an async-start or async-update, but '{before.name}' is '{before.op.name}'"
+        )
     called = before.called[0]
     if wrapped is not None and called.root.op is not wrapped:
         suffix = opcode.rpartition("-")[2]
         wraps = called.root.op.name
         raise Violation("S017", position, f"'{before.name}' wraps '{wraps}', not '{wrapped.name}'", f"write {wraps}-{suffix}")
     if attributes.get("calls", called) is not called:
-        raise Violation("S017", position, f"'{opcode}' calls '{attributes['calls'].name}', its start calls '{called.name}'")
+        raise Violation("S017", position, f"'{opcode}' calls '{attributes['calls'].name}', but its start calls '{called.name}'")
     thread = attributes.get("async_execution_thread", called.execution_thread)
     if thread != called.execution_thread:
-        raise Violation("S017", position, f'async_execution_thread is "{thread}", the start\'s is "{called.execution_thread}"')
+        raise Violation("S017", position, f'async_execution_thread is "{thread}", but the start has "{called.execution_thread}"')
     return attributes.changed({"calls": called, "async_execution_thread": None})

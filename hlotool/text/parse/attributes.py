@@ -1,4 +1,4 @@
-"""Attributes of one instruction: which names an opcode takes, which it needs, and values narrowed to their kinds."""
+"""Checks and converts the attributes of one instruction."""
 
 from __future__ import annotations
 
@@ -17,11 +17,20 @@ from hlotool.shapes.strings import is_raw_dict, quote
 from hlotool.text.parse.builder import ModuleBuilder
 from hlotool.text.parse.expectations import TO_APPLY_AND_CALLS
 
-__all__ = ["Attribute", "backend_config_text", "complete", "converted", "is_pending", "make_attributes", "split_annotations", "unknown_attribute"]
+__all__ = [
+    "Attribute",
+    "backend_config_text",
+    "converted_value",
+    "has_pending",
+    "make_attributes",
+    "resolve_pending",
+    "split_annotations",
+    "unknown_attribute",
+]
 
 
 class Attribute:
-    """One written attribute: where its name stands, the name and the value that its rule built."""
+    """An attribute in the text: its name, the value that its grammar rule built, and the offset of the name."""
 
     __slots__ = ("name", "position", "value")
 
@@ -31,18 +40,18 @@ class Attribute:
         self.position = position
 
 
-# Rules about attributes that only some opcodes take, or that some cannot do without.
+# Codes for attributes that the opcode does not take, or that it lacks, where they differ from S015 and S014.
 _MISPLACED = {"result_accuracy": "T098", "to_apply": "C039", "calls": "C039", "output_to_operand_aliasing": "C035"}
 _MISSING = {"kind": "C019", "custom_call_target": "C044"}
 
-# What depends on the instruction and not on the attribute's text alone.
+# Attributes whose values depend on the instruction, not only on the attribute's text.
 _PENDING = frozenset({"control-predecessors", "sharding", "parameter_replication"})
 
 
 def make_attributes(builder: ModuleBuilder, op: OpDef, attributes: Sequence[Attribute], position: int) -> AttributeSet:
-    """Checks names, kinds and presence; raises Violation for the first fault.
+    """The attribute set of an instruction. Raises Violation for an unknown, duplicate or missing attribute, or a bad value.
 
-    Control predecessors and what depends on the instruction's shape are left for `complete`.
+    Control predecessors and values that depend on the instruction's shape are left to `resolve_pending`.
     """
     values: dict[str, Any] = {}
     for attribute in attributes:
@@ -58,26 +67,27 @@ def make_attributes(builder: ModuleBuilder, op: OpDef, attributes: Sequence[Attr
             builder.report("S015", attribute.position, f"'{op.name}' has no attribute '{name}'", severity="warning")
             values[name] = attribute.value
             continue
-        values[name] = converted(spec, attribute)
+        values[name] = converted_value(spec, attribute)
     for name in op.required:
         if name not in values:
             raise Violation(_MISSING.get(name, "S014"), position, f"'{op.name}' needs the attribute '{name}'", f"add {name}=...")
     if "to_apply" in values and "called_computations" in op.attributes:
-        # A custom call keeps both spellings in one list.
+        # Both spellings of a custom call's computations end up in one list.
         values["called_computations"] = (values.pop("to_apply"),)
     if "operand_layout_constraints" in values:
-        # XLA forgets what a custom call with constrained layouts calls.
+        # XLA drops the called computations of a custom call with layout constraints.
         values.pop("called_computations", None)
     builder.has_origins = builder.has_origins or "origin" in values
     return AttributeSet(values)
 
 
-def is_pending(attributes: AttributeSet) -> bool:
-    """Whether `complete` has something to do for an instruction with these attributes."""
+def has_pending(attributes: AttributeSet) -> bool:
+    """Whether an instruction with these attributes needs `resolve_pending`."""
     return not _PENDING.isdisjoint(attributes)
 
 
-def converted(spec: AttributeSpec, attribute: Attribute) -> Any:
+def converted_value(spec: AttributeSpec, attribute: Attribute) -> Any:
+    """The value of an attribute, converted by its codec. Raises Violation."""
     convert = CODECS[spec.kind].convert
     if convert is None:
         return attribute.value
@@ -90,6 +100,7 @@ def converted(spec: AttributeSpec, attribute: Attribute) -> Any:
 
 
 def unknown_attribute(op: OpDef, attribute: Attribute) -> Violation:
+    """The Violation for an attribute that the opcode does not take, with a hint."""
     allowed = [*op.attributes, *COMMON_ATTRIBUTES]
     meant = nearest(attribute.name, allowed)
     hint = f"did you mean '{meant}'?" if meant else f"'{op.name}' takes: {', '.join(sorted(allowed))}"
@@ -97,12 +108,15 @@ def unknown_attribute(op: OpDef, attribute: Attribute) -> Violation:
     return Violation(code, attribute.position, f"'{op.name}' has no attribute '{attribute.name}'", hint)
 
 
-def complete(builder: ModuleBuilder, op: OpDef, shape: Shape, attributes: AttributeSet, positions: dict[str, int]) -> AttributeSet:
-    """The attributes with what depends on this instruction: resolved control predecessors, sharding expanded to its tuple."""
+def resolve_pending(builder: ModuleBuilder, op: OpDef, shape: Shape, attributes: AttributeSet, positions: dict[str, int]) -> AttributeSet:
+    """The attributes with control predecessors resolved and the sharding of a tuple expanded. Raises Violation.
+
+    `positions` holds the offsets of the attributes by name, for messages.
+    """
     changed: dict[str, Any] = {}
     names = attributes.get("control-predecessors")
     if names is not None:
-        # Who is named twice comes before only once.
+        # Without duplicates.
         changed["control-predecessors"] = tuple({builder.instruction(name, at, "S025"): None for name, at in names})
     sharding = attributes.get("sharding")
     if sharding is not None:
@@ -123,21 +137,21 @@ def complete(builder: ModuleBuilder, op: OpDef, shape: Shape, attributes: Attrib
 def _check_replication(op: OpDef, shape: Shape, replication: tuple[bool, ...], positions: dict[str, int]) -> None:
     position = positions.get("parameter_replication", -1)
     if op.name != "parameter":
-        raise Violation("S015", position, "parameter_replication belongs to parameters only")
+        raise Violation("S015", position, "only parameters can have parameter_replication")
     leaves = sum(1 for _ in shape.leaves())
     if len(replication) != leaves:
-        raise Violation("S017", position, f"parameter_replication has {len(replication)} entries, the shape has {leaves} leaves")
+        raise Violation("S017", position, f"parameter_replication has {len(replication)} entries, but the shape has {leaves} leaves")
 
 
 def backend_config_text(value: str) -> str | None:
-    """Canonical spelling of a backend configuration: raw if it is one dictionary, else quoted; None when it is empty."""
+    """The canonical text of a backend configuration: unquoted if it is one dictionary, else quoted; None if it is empty."""
     if not value:
         return None
     return value if is_raw_dict(value) else quote(value)
 
 
 def split_annotations(attributes: list[Attribute]) -> tuple[str | None, str | None, list[Attribute]]:
-    """Metadata and backend configuration in canonical text, and the other attributes."""
+    """Splits attributes into metadata and backend configuration, both as canonical text, and the others."""
     metadata: str | None = None
     backend_config: str | None = None
     rest = []

@@ -1,7 +1,7 @@
 """Builds a module while its text is parsed: scopes, names, computations and diagnostics.
 
-Both paths of the parser call it, the grammar path from Lark's callbacks and the fast path from its line loop; it never looks at tokens'
-spelling. Instructions themselves are checked in `text.parse.instructions`.
+Both paths of the parser call it: the grammar path from Lark's callbacks, the fast path from its line loop. `text.parse.instructions`
+builds and checks the instructions.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from hlotool.shapes.shape import Shape, compatible, subshape
 
 __all__ = ["MAX_DIAGNOSTICS", "ModuleBuilder", "Scope"]
 
-# What a message about one place underlines.
+# The word that a message underlines.
 _WORD = re.compile(r"(?:ROOT[ \t]++)?+[A-Za-z0-9_.%\-]++")
-# Codes that are about an attribute as a whole, and its name before the value at which the fault is seen.
+# Codes of errors in the value of an attribute, where the message underlines the attribute's name, too.
 _ABOUT_ATTRIBUTE = frozenset({"S006", "S017", "S018", "S029"})
 _ATTRIBUTE_BEFORE = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]*+=[ \t]*+\Z")
 _LONGEST_ATTRIBUTE = 80
@@ -30,15 +30,15 @@ _PARAMETER = re.compile(r"\bparameter[ \t]*+\([^)]*+\)")
 # The beginning of a pair in input_output_alias.
 _ALIAS_PAIR = re.compile(r"\{[-0-9, \t\r\n]*+\}[ \t\r\n]*+:")
 
-# How far below its use a definition is looked for.
-_FAR = 20_000
+# How many characters after a use to search for the definition.
+_SEARCH_LIMIT = 20_000
 
 MAX_DIAGNOSTICS = 100
-"""A text with more errors than this is not read further."""
+"""Parsing stops after this many diagnostics."""
 
 
 class Scope:
-    """One computation that is being read."""
+    """A computation that is being parsed."""
 
     __slots__ = (
         "broken",
@@ -61,19 +61,19 @@ class Scope:
         self.result_position = result_position
         self.names: dict[str, Instruction] = {}
         self.counters: dict[str, int] = {}
-        # Parameter numbers seen, for duplicates and gaps.
+        # Parameters by number, to find duplicates and gaps.
         self.numbers: dict[int, Instruction] = {}
         self.root_position = -1
-        # Names whose definition is wrong: uses of them are not worth a second message.
+        # Names whose definition has an error; their uses are not reported as well.
         self.broken: set[str] = set()
-        # Whether anything in it was reported: what it lacks may be the consequence.
+        # Whether an error was reported in it; then missing parts are not reported as well.
         self.is_faulty = False
-        # Whether some name is legal only with its percent sign, like %true.
+        # Whether a name is legal only with its percent sign, like %true.
         self.odd_names = False
 
 
 class ModuleBuilder:
-    """Collects one module; `strict` refuses what XLA refuses, otherwise unknown things are kept as raw text."""
+    """Builds one module. With `strict`, errors are what XLA refuses; otherwise unknown opcodes and attributes are kept as raw text."""
 
     def __init__(self, source: Source, *, strict: bool = True) -> None:
         self.source = source
@@ -81,14 +81,14 @@ class ModuleBuilder:
         self.module = Module("", source)
         self.computations: dict[str, Computation] = {}
         self.counters: dict[str, int] = {}
-        # Names of computations that are too faulty to be used: calling them is not worth a second message.
+        # Names of computations with errors; calls of them are not reported as well.
         self.broken: set[str] = set()
         self.scopes: list[Scope] = []
         self.diagnostics: list[Diagnostic] = []
         self.entry_position = -1
         self.single_instruction = False
         self.has_origins = False
-        # Violations propagate instead of being collected while a segment is parsed for the fast path.
+        # While a segment is parsed for the fast path, Violations propagate instead of being reported.
         self.in_segment = False
 
     # ---- diagnostics --------------------------------------------------------------------------------------------------
@@ -100,6 +100,7 @@ class ModuleBuilder:
     def report(
         self, code: str, position: int, message: str, hint: str | None = None, end: int = -1, notes: tuple[str, ...] = (), severity: str = "error"
     ) -> None:
+        """Adds a diagnostic about the text between two offsets; without `end`, about one character."""
         line, column = self.source.line_column(position)
         end_line, end_column = self.source.line_column(end) if end > position else (line, column + 1)
         computation = None
@@ -112,7 +113,7 @@ class ModuleBuilder:
         )
 
     def report_violation(self, violation: Violation, position: int, end: int = -1) -> None:
-        """Reports it at `position` unless it says where; `end` is that of the next word if it is not given."""
+        """Reports a Violation at its own offset, or at `position` if it has none; `end` is by default the end of the word there."""
         text, start = self.source.text, violation.at if isinstance(violation.at, int) else position
         word = _WORD.match(text, start)
         if end < 0 and word is not None:
@@ -122,7 +123,8 @@ class ModuleBuilder:
             end, start = (max(end, start + 1), name.start()) if name is not None else (end, start)
         self.report(violation.code, start, violation.message, violation.hint, end=end)
 
-    def place(self, position: int) -> str:
+    def location(self, position: int) -> str:
+        """Line and column of an offset, as in `12:3`, for messages."""
         line, column = self.source.line_column(position)
         return f"{line}:{column}"
 
@@ -130,12 +132,16 @@ class ModuleBuilder:
 
     @property
     def scope(self) -> Scope:
+        """The innermost open computation."""
         return self.scopes[-1]
 
     def open_computation(self, name: str, start: int, *, is_entry: bool = False, result: Shape | None = None, result_position: int = -1) -> Scope:
+        """Opens a computation; `result` is the result shape of its signature, at `result_position`."""
         if is_entry:
             if self.entry_position >= 0:
-                self.report("S010", start, "a module has only one ENTRY computation", notes=(f"the first is at {self.place(self.entry_position)}",))
+                self.report(
+                    "S010", start, "a module can have only one ENTRY computation", notes=(f"the first is at {self.location(self.entry_position)}",)
+                )
             else:
                 self.entry_position = start
         scope = Scope(Computation(name, start), is_entry, result, result_position)
@@ -143,7 +149,7 @@ class ModuleBuilder:
         return scope
 
     def close_computation(self, position: int, end: int, thread: str = "main", *, inline: bool = False) -> Computation:
-        """Ends the innermost computation at the brace at `position` and enters it into the module."""
+        """Closes the innermost computation, whose closing brace is at `position`, and adds it to the module."""
         scope = self.scope
         computation = scope.computation
         computation.end = end
@@ -155,7 +161,7 @@ class ModuleBuilder:
                     "S011",
                     max(brace, computation.start),
                     f"computation '{computation.name}' has no instructions",
-                    "write at least a ROOT instruction",
+                    "add at least a ROOT instruction",
                 )
             self.scopes.pop()
             self.broken.add(computation.name)
@@ -170,10 +176,10 @@ class ModuleBuilder:
             computation.name = free_name(computation.name, self.computations, self.counters)
         elif computation.name in self.computations:
             first = self.computations[computation.name]
-            note = f"the first definition is at {self.place(first.start)}"
+            note = f"the first definition is at {self.location(first.start)}"
             self.report("S005", computation.start, f"computation '{computation.name}' is defined twice", notes=(note,))
         if scope.is_faulty or scope.broken:
-            # What it takes and gives is not known.
+            # Its parameters and its result are not known for certain.
             self.broken.add(computation.name)
         else:
             self.computations[computation.name] = computation
@@ -183,24 +189,26 @@ class ModuleBuilder:
         return computation
 
     def _check_parameters(self, scope: Scope) -> None:
+        """Reports a gap in the parameter numbers."""
         count = len(scope.numbers)
         if count and max(scope.numbers) >= count:
             missing = next(k for k in range(count) if k not in scope.numbers)
             last = scope.numbers[max(scope.numbers)]
             call = _PARAMETER.search(self.source.text, last.start)
             start, end = call.span() if call is not None else (self.text_start(last.start), -1)
-            self.report("S021", start, f"parameter number {missing} is missing, though {max(scope.numbers)} is there", end=end)
+            self.report("S021", start, f"parameter number {missing} is missing, but there is a parameter number {max(scope.numbers)}", end=end)
 
     def _check_result(self, scope: Scope) -> None:
+        """Reports a root whose shape is not the result of the signature."""
         computation = scope.computation
         if scope.result is None or compatible(scope.result, computation.root.shape):
             return
-        wanted, found = scope.result.text_without_layout, computation.root.shape.text_without_layout
-        message = f"the signature of '{computation.name}' gives {wanted}, its root '{computation.root.name}' is {found}"
-        self.report("S023", scope.result_position, message, f"change the signature's result to {found}")
+        declared, actual = scope.result.text_without_layout, computation.root.shape.text_without_layout
+        message = f"the signature of '{computation.name}' has the result {declared}, but its root '{computation.root.name}' is {actual}"
+        self.report("S023", scope.result_position, message, f"change the signature's result to {actual}")
 
     def text_start(self, start: int) -> int:
-        """`start` moved over whitespace: an instruction of the fast path begins with the indentation of its line."""
+        """The first offset from `start` that is not whitespace: instructions of the fast path start at the beginning of their line."""
         text = self.source.text
         while start < len(text) and text[start] in " \t\r\n":
             start += 1
@@ -209,53 +217,53 @@ class ModuleBuilder:
     # ---- references ---------------------------------------------------------------------------------------------------
 
     def computation(self, name: str, position: int) -> Computation:
-        """The computation of that name; Violation when it is not defined yet."""
-        found = self.computations.get(name)
-        if found is not None:
-            return found
+        """The computation of that name. Raises Violation when it is not defined before."""
+        computation = self.computations.get(name)
+        if computation is not None:
+            return computation
         if any(scope.computation.name == name for scope in self.scopes):
             raise Violation("S029", position, f"computation '{name}' calls itself", "HLO has no recursion; use a while loop")
         if name in self.broken:
             raise Violation("", position, "")
         meant = nearest(name, self.computations)
         hint = f"did you mean '{meant}'?" if meant else "computations are defined before they are used"
-        raise Violation("S006", position, f"no computation named '{name}' is defined before this place", hint)
+        raise Violation("S006", position, f"no computation named '{name}' is defined before this point", hint)
 
     def instruction(self, name: str, position: int, code: str = "S002") -> Instruction:
-        """The instruction of that name in the open computation; Violation when there is none."""
+        """The instruction of that name in the open computation. Raises Violation, with this code, when there is none."""
         scope = self.scope
-        found = scope.names.get(name)
-        if found is not None:
-            return found
+        instruction = scope.names.get(name)
+        if instruction is not None:
+            return instruction
         if name in scope.broken:
             raise Violation("", position, "")
         if code == "S002":
-            # XLA counts these as the same error; telling them apart spares the reader a search.
-            self._refuse_elsewhere(name, position)
+            # XLA has one error for all of these; separate messages save the reader a search.
+            self._raise_if_defined_elsewhere(name, position)
         meant = nearest(name, list(scope.names)[-1000:])
         hint = f"did you mean '{meant}'?" if meant else None
         raise Violation(code, position, f"no instruction named '{name}' in computation '{scope.computation.name}'", hint)
 
-    def _refuse_elsewhere(self, name: str, position: int) -> None:
-        """Raises Violation if the instruction stands further down in the open computation, or in another one."""
+    def _raise_if_defined_elsewhere(self, name: str, position: int) -> None:
+        """Raises Violation if the instruction is defined later in the open computation, or in another one."""
         text, here = self.source.text, self.scope.computation
         definition = re.compile(rf"^[ \t]*+(?:ROOT[ \t]++)?+%?+({re.escape(name)})[ \t]*+=|^[ \t]*+\}}", re.MULTILINE)
-        below = definition.search(text, position, position + _FAR)
+        below = definition.search(text, position, position + _SEARCH_LIMIT)
         if below is not None and below[1] is not None:
-            message = f"'{name}' is used before it is defined at {self.place(below.start(1))}"
-            # Where the lines are a schedule, this one is wrong.
+            message = f"'{name}' is used before it is defined at {self.location(below.start(1))}"
+            # In a scheduled module, the order of the lines is the schedule, so the schedule is wrong.
             code = "A028" if self.module.is_scheduled else "S027"
-            raise Violation(code, position, message, "move its definition up; HLO text defines before use")
+            raise Violation(code, position, message, "move its definition up; HLO text defines instructions before they are used")
         for computation in self.module.computations:
             x = next((x for x in computation.instructions if x.name == name), None)
             if x is not None:
                 message = f"'{name}' is defined in computation '{computation.name}', not in '{here.name}'"
-                raise Violation("S026", position, message, "values cross computations only as parameters and results")
+                raise Violation("S026", position, message, "values pass between computations only as parameters and results")
 
     # ---- the module ---------------------------------------------------------------------------------------------------
 
     def set_header(self, name: str, attributes: list[tuple[Any, str, Any]]) -> None:
-        """Takes the header's attributes as (position, name, value)."""
+        """Sets the module's name and the attributes of its header, given as (position, name, value)."""
         self.module.name = name
         for position, key, value in attributes:
             spec = MODULE_ATTRIBUTES.get(key)
@@ -270,20 +278,20 @@ class ModuleBuilder:
 
     def _unknown_module_attribute(self, key: str, position: int, value: Any) -> None:
         meant = nearest(key, MODULE_ATTRIBUTES)
-        hint = f"did you mean '{meant}'?" if meant else f"a module has: {', '.join(sorted(MODULE_ATTRIBUTES))}"
+        hint = f"did you mean '{meant}'?" if meant else f"module attributes: {', '.join(sorted(MODULE_ATTRIBUTES))}"
         severity = "error" if self.strict else "warning"
         self.report("M017", position, f"a module has no attribute '{key}'", hint, end=position + len(key), severity=severity)
         if not self.strict:
             self.module.attributes[key] = value
 
     def finish(self, position: int) -> Module:
-        """Completes the module at the end of its text."""
+        """Completes the module at the end of the text and returns it."""
         module = self.module
         module.diagnostics = self.diagnostics
         if not module.computations:
             if not self.has_errors:
                 self.report("S001", position, "expected a computation, found the end of the text")
-            # A tolerant parse gives a module that can be walked and printed, whatever the text.
+            # With `strict=False`, every text gives a module that can be walked and printed.
             module.computations.append(_empty_computation())
         if module.entry is None:
             module.entry = module.computations[-1]
@@ -292,10 +300,11 @@ class ModuleBuilder:
         if not self.has_errors:
             self._check_aliases()
         if self.has_origins:
-            _spread_origins(module)
+            _propagate_origins(module)
         return module
 
     def _check_aliases(self) -> None:
+        """Reports pairs of input_output_alias whose output or parameter does not exist."""
         root = self.module.entry.root
         start = self.module.attribute_starts.get("input_output_alias", 0)
         written = _ALIAS_PAIR.finditer(self.source.text, start)
@@ -304,21 +313,21 @@ class ModuleBuilder:
             position = match.start() if match is not None else start
             if root is not None and subshape(root.shape, pair.output_index) is None:
                 index, result = ",".join(map(str, pair.output_index)), root.shape.text_without_layout
-                self.report("M004", position, f"input_output_alias names output {{{index}}}, the result is {result}")
+                self.report("M004", position, f"input_output_alias names output {{{index}}}, but the result is {result}")
             elif pair.number < 0:
-                self.report("M005", position, f"input_output_alias names parameter {pair.number}")
+                self.report("M005", position, f"input_output_alias names parameter {pair.number}, which cannot exist")
 
 
 def _empty_computation() -> Computation:
-    """What stands for the entry where the text has none that can be read: it takes nothing and gives nothing."""
+    """The entry of a module whose text has no computation that can be read: no parameters, and an empty tuple as the result."""
     computation = Computation("main")
     computation.root = make_instruction("nothing", "tuple")
     computation.instructions = [computation.root]
     return computation
 
 
-def _spread_origins(module: Module) -> None:
-    """As XLA does while it parses: an element taken out of a tuple instruction has the origin of what was put in."""
+def _propagate_origins(module: Module) -> None:
+    """Gives an element of a tuple instruction the origin of the operand, as XLA's parser does."""
     for computation in module.computations:
         for x in computation.instructions:
             if x.op.name != "get-tuple-element" or "origin" in x.attributes or x.operands[0].op.name != "tuple":

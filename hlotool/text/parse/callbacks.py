@@ -1,4 +1,4 @@
-"""What Lark calls when it has recognised a rule: values come from the codecs' builders, structure goes to the module builder."""
+"""The callbacks of grammar rules: the codecs' builders make values, the functions here build the structure of the module."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from hlotool.text.parse.instructions import (
     literal_at,
 )
 from hlotool.text.parse.lexer import ACTIVE
-from hlotool.text.parse.session import Session
+from hlotool.text.parse.session import ParseSession
 
 __all__ = ["BROKEN", "OPENED", "callbacks"]
 
 
-class _Mark:
-    """A value on Lark's stack that only says that something is there."""
+class _Sentinel:
+    """A marker on Lark's value stack."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -37,32 +37,34 @@ class _Mark:
         return f"<{self.name}>"
 
 
-def _current() -> Session:
-    """The parse that Lark works for in this thread."""
-    return cast("Session", ACTIVE.session)
+def _current() -> ParseSession:
+    """The parse of this thread."""
+    return cast("ParseSession", ACTIVE.session)
 
 
-BROKEN = _Mark("broken")
-"""Stands for a value whose fault has been reported."""
+BROKEN = _Sentinel("broken")
+"""The value of a rule whose error has been reported."""
 
-OPENED = _Mark("opened")
-"""Stands for a computation that has been opened; recovery counts these."""
+OPENED = _Sentinel("opened")
+"""The value of the opening of a computation; recovery counts these on the stack."""
 
 Children = list[Any]
 _STRUCTURE: dict[str, Callable[[Children], Any]] = {}
 
 
 def _rule(*names: str) -> Callable[[Callable[[Children], Any]], Callable[[Children], Any]]:
-    def wrap(function: Callable[[Children], Any]) -> Callable[[Children], Any]:
+    """Registers a function as the callback of these rules."""
+
+    def register(function: Callable[[Children], Any]) -> Callable[[Children], Any]:
         for name in names:
             _STRUCTURE[name] = function
         return function
 
-    return wrap
+    return register
 
 
 def _guarded(function: Callable[[Children], Any]) -> Callable[[Children], Any]:
-    """Reports a Violation and yields BROKEN, so that the parser goes on and finds the next fault."""
+    """The function with error handling: it reports a Violation and returns BROKEN, so that the parse continues."""
 
     def call(children: Children) -> Any:
         if BROKEN in children:
@@ -144,7 +146,7 @@ def _constant_call(children: Children) -> InstructionParts:
     return InstructionParts(None, "constant", opcode.start_pos, [], (_current().text[start:end], start), [])
 
 
-# ---- literals: the grammar finds their extent, the literal parser reads them by the declared shape ---------------------
+# ---- literals: the grammar finds where they end, the literal parser reads them by their declared shape -----------------
 
 
 @_rule("literal", "loose_literal", "loose_tuple", "dense", "complex")
@@ -177,7 +179,7 @@ _STRUCTURE["typed_tuple"] = _guarded(_typed_tuple)
 @_rule("module_attribute", "instruction_attribute")
 def _attribute(children: Children) -> Any:
     key, value = children
-    return BROKEN if isinstance(value, _Mark) else Attribute(str(key[:-1]), value, key.start_pos)
+    return BROKEN if isinstance(value, _Sentinel) else Attribute(str(key[:-1]), value, key.start_pos)
 
 
 @_rule("raw_value")
@@ -221,8 +223,8 @@ def _nested_instruction(children: Children) -> Any:
     if parts is BROKEN:
         return BROKEN
     session = _current()
-    made = add_instruction(session.builder, f"{parts.opcode}.anon", parts.position, parts, parts.position, session.previous_end, nested=True)
-    return made or BROKEN
+    start, end = parts.position, session.previous_end
+    return add_instruction(session.builder, f"{parts.opcode}.anon", start, parts, start, end, nested=True) or BROKEN
 
 
 @_rule("instruction")
@@ -236,7 +238,7 @@ def _instruction(children: Children) -> Instruction | None:
         builder.scope.broken.add(reference.name)
         return None
     if root is not None and builder.scope.root_position >= 0:
-        first = builder.place(builder.scope.root_position)
+        first = builder.location(builder.scope.root_position)
         builder.report("S008", start, f"computation '{builder.scope.computation.name}' has a second ROOT", notes=(f"the first is at {first}",))
         root = None
     instruction = add_instruction(builder, reference.name, reference.position, parts, start, session.previous_end)
@@ -274,7 +276,7 @@ def _signature(children: Children) -> Any:
 
 
 @_rule("computation_open")
-def _computation_open(children: Children) -> _Mark:
+def _computation_open(children: Children) -> _Sentinel:
     builder = _current().builder
     if getattr(children[0], "type", "") == "FAST_OPEN":
         return OPENED
@@ -287,7 +289,7 @@ def _computation_open(children: Children) -> _Mark:
 
 
 @_rule("body_open")
-def _body_open(children: Children) -> _Mark:
+def _body_open(children: Children) -> _Sentinel:
     session = _current()
     session.builder.open_computation("_", session.previous_end)
     return OPENED
@@ -326,7 +328,7 @@ def _module_header(children: Children) -> None:
 
 
 def _module_header_with_faults(children: Children) -> None:
-    # The name is kept even if an attribute is broken, so that later messages and prints have it.
+    # With a broken attribute, the module still has its name, for later messages and for the printer.
     guarded = _guarded(_module_header)
     if guarded(children) is BROKEN and len(children) > 1 and isinstance(children[1], Reference):
         _current().builder.module.name = children[1].name or ""

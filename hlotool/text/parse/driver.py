@@ -1,4 +1,7 @@
-"""Runs Lark over a text with recovery: after a fault, parsing goes on at the next line that can start something."""
+"""Feeds tokens to Lark's automaton and recovers after syntax errors.
+
+After an error, parsing continues at the next line that can start an instruction, a computation or its closing brace.
+"""
 
 from __future__ import annotations
 
@@ -14,43 +17,43 @@ from lark.parsers.lalr_parser import _Parser
 from lark.utils import TextSlice
 
 from hlotool.text.parse.callbacks import OPENED, callbacks
-from hlotool.text.parse.expectations import describe
+from hlotool.text.parse.expectations import describe_syntax_error
 from hlotool.text.parse.grammar import load_grammar
 from hlotool.text.parse.lexer import ACTIVE, HloLexer, would_shift
-from hlotool.text.parse.session import Session
+from hlotool.text.parse.session import ParseSession
 
-__all__ = ["Maker", "parse_segment", "parse_with_recovery", "read_pieces", "the_parser"]
+__all__ = ["CallbackFactory", "parse_segment", "parse_with_callbacks", "parse_with_recovery", "shared_parser"]
 
-# From a rule of the grammar to the function that takes what it recognised.
-Maker = Callable[[Any], Callable[[list[Any]], Any]]
+# Gives the function to call with the children of a rule.
+CallbackFactory = Callable[[Any], Callable[[list[Any]], Any]]
 _LOCK = threading.Lock()
 _PARSER: HloParser | None = None
 
 
 class HloParser:
-    """The grammar with its lexer: one for the process, since making it costs more than most parses."""
+    """The grammar, its lexer and the automaton; shared by all parses of a process, since creating it takes longer than most parses."""
 
     def __init__(self) -> None:
         self.grammar = load_grammar(callbacks())
         self.lexer = HloLexer(self.grammar)
         self._automaton = _Parser(self.grammar.table, self.grammar.callbacks)
-        self._others: dict[Maker, _Parser] = {}
+        self._automata: dict[CallbackFactory, _Parser] = {}
 
     def start(self, text: str, rule: str, automaton: _Parser | None = None) -> Any:
-        """Lark's interactive parser before the first token of `text`; another automaton has other callbacks for the same rules."""
+        """Lark's interactive parser, before the first token of `text`; pass an automaton for other callbacks than the usual ones."""
         thread = LexerThread(self.lexer, LexerState(TextSlice(text, 0, len(text))))
         return (automaton or self._automaton).parse(thread, rule, start_interactive=True)
 
-    def with_callbacks(self, maker: Maker) -> _Parser:
-        """The same automaton, which for each rule calls what `maker` makes of the rule, with everything that was recognised."""
-        found = self._others.get(maker)
-        if found is None:
-            found = self._others[maker] = _Parser(self.grammar.table, {rule: maker(rule) for rule in self.grammar.callbacks})
-        return found
+    def with_callbacks(self, factory: CallbackFactory) -> _Parser:
+        """The same automaton with other callbacks: `factory(rule)` is called with the children of each rule."""
+        automaton = self._automata.get(factory)
+        if automaton is None:
+            automaton = self._automata[factory] = _Parser(self.grammar.table, {rule: factory(rule) for rule in self.grammar.callbacks})
+        return automaton
 
 
-def the_parser() -> HloParser:
-    """The one parser of this process, made on first use."""
+def shared_parser() -> HloParser:
+    """The parser of this process, created on first use."""
     global _PARSER
     if _PARSER is None:
         with _LOCK:
@@ -60,34 +63,34 @@ def the_parser() -> HloParser:
 
 
 def _feed(interactive: Any) -> Any:
-    """Feeds tokens to the end of the text and returns the start rule's value."""
+    """Feeds all tokens of the text and returns the value of the start rule."""
     state, thread = interactive.parser_state, interactive.lexer_thread
     for token in thread.lex(state):
         state.feed_token(token)
     end = Token("$END", "", len(thread.state.text.text), 1, 1)
-    # The end comes after the last token, as each token comes after the one before: what ends here, ends there.
+    # As before every token, `previous_end` is the end of the token before: here, of the last one.
     ACTIVE.session.previous_end = ACTIVE.session.token_end
     return state.feed_token(end, True)
 
 
-def parse_segment(session: Session, rule: str, text: str) -> Any:
-    """The value of one piece of text by its start rule; raises UnexpectedInput or Violation when it is wrong."""
+def parse_segment(session: ParseSession, rule: str, text: str) -> Any:
+    """Parses a piece of text by a start rule and returns its value; raises UnexpectedInput or Violation for an error."""
     builder = session.builder
-    inner = Session(builder, None, text)
+    inner = ParseSession(builder, None, text)
     outer, ACTIVE.session, builder.in_segment = ACTIVE.session, inner, True
     try:
-        return _feed(the_parser().start(text, rule))
+        return _feed(shared_parser().start(text, rule))
     finally:
         ACTIVE.session, builder.in_segment = outer, False
 
 
-def read_pieces(session: Any, rule: str, maker: Maker) -> Any:
-    """What `maker`'s functions make of the session's text by `rule`; no module is built. Raises UnexpectedInput."""
-    parser = the_parser()
+def parse_with_callbacks(session: Any, rule: str, factory: CallbackFactory) -> Any:
+    """Parses the session's text by a start rule with other callbacks, and builds no module. Raises UnexpectedInput."""
+    parser = shared_parser()
     previous = getattr(ACTIVE, "session", None)
     ACTIVE.session = session
     try:
-        return _feed(parser.start(session.text, rule, parser.with_callbacks(maker)))
+        return _feed(parser.start(session.text, rule, parser.with_callbacks(factory)))
     finally:
         if previous is not None:
             ACTIVE.session = previous
@@ -95,12 +98,12 @@ def read_pieces(session: Any, rule: str, maker: Maker) -> Any:
             del ACTIVE.session
 
 
-def parse_with_recovery(session: Session, rule: str, max_errors: int) -> None:
-    """Parses the session's text by `rule` into its builder; every fault is reported there."""
+def parse_with_recovery(session: ParseSession, rule: str, max_errors: int) -> None:
+    """Parses the session's text by a start rule; its builder gets the module and all errors, up to `max_errors` diagnostics."""
     previous = getattr(ACTIVE, "session", None)
     ACTIVE.session = session
     try:
-        interactive = the_parser().start(session.text, rule)
+        interactive = shared_parser().start(session.text, rule)
         state, thread = interactive.parser_state, interactive.lexer_thread
         resumed = -1
         while True:
@@ -109,19 +112,19 @@ def parse_with_recovery(session: Session, rule: str, max_errors: int) -> None:
                 return
             except UnexpectedInput as error:
                 accepts = frozenset(interactive.accepts())
-                _settle(state)
+                _reduce_completed(state)
                 body = _last_state(state, state.parse_conf.states, "FAST_RUN")
                 position = _report(session, error, accepts, in_body=body >= 0, begins=body == len(state.state_stack) - 1)
                 if session.builder.computations and body < 0 and session.text.startswith("HloModule", position):
-                    # Another module: whatever is wrong with that has nothing to do with this one.
+                    # A second module begins here; its errors are not errors of this one.
                     return
                 resumed = _recover(session, state, thread, position, resumed)
                 if resumed < 0 and not session.builder.computations and not session.builder.scopes and rule == "module":
-                    # The header is broken: the rest is read as if there were none.
+                    # The header is broken: the rest is parsed as a text without one.
                     rule = "headerless"
-                    match = next((m for m in _RESUME.finditer(session.text, position) if m["header"]), None)
+                    match = next((m for m in _RESUME_LINE.finditer(session.text, position) if m["header"]), None)
                     if match is not None:
-                        interactive = the_parser().start(session.text, rule)
+                        interactive = shared_parser().start(session.text, rule)
                         state, thread = interactive.parser_state, interactive.lexer_thread
                         resumed = thread.state.line_ctr.char_pos = session.token_end = session.previous_end = match.start()
                 if resumed < 0 or len(session.builder.diagnostics) >= max_errors:
@@ -133,8 +136,8 @@ def parse_with_recovery(session: Session, rule: str, max_errors: int) -> None:
             del ACTIVE.session
 
 
-def _report(session: Session, error: UnexpectedInput, accepts: frozenset[str], *, in_body: bool, begins: bool) -> int:
-    """Reports a syntax error and returns the offset at which it was found; `begins` says that a new instruction might begin there."""
+def _report(session: ParseSession, error: UnexpectedInput, accepts: frozenset[str], *, in_body: bool, begins: bool) -> int:
+    """Reports a syntax error and returns the offset of the unexpected token; `begins` means that an instruction could begin there."""
     text = session.text
     if isinstance(error, UnexpectedToken):
         token = error.token
@@ -146,14 +149,14 @@ def _report(session: Session, error: UnexpectedInput, accepts: frozenset[str], *
         position, at_end = error.pos_in_stream or 0, session.token_end
         end = position + 1
     if position < len(text) and not _TOKEN_START.match(text, position):
-        # What no token begins with is the fault itself, wherever it stands.
+        # A character that starts no token is itself the error.
         at_end = position
-    line = _RESUME.match(text, text.rfind("\n", 0, position) + 1)
+    line = _RESUME_LINE.match(text, text.rfind("\n", 0, position) + 1)
     unclosed = in_body and (position == len(text) or (line is not None and line["header"] is not None))
     shown = position
-    code, message, hint = describe(text, position, accepts)
+    code, message, hint = describe_syntax_error(text, position, accepts)
     if "\n" in text[at_end:position] and (unclosed or not begins) and code != "S034":
-        # The fault is that something ended too early; it is shown where it ended, not where the next thing starts.
+        # Something ended too early: point to its end, not to the start of what follows.
         shown, end = at_end, at_end + 1
     before = _WORD_BEFORE.search(text, max(0, position - _LONGEST_WORD), position) if code in _ABOUT_WORD_BEFORE else None
     if before is not None and (code != "S017" or "=" in before[0]):
@@ -164,23 +167,23 @@ def _report(session: Session, error: UnexpectedInput, accepts: frozenset[str], *
     return position
 
 
-# A line that can start something: an instruction, a computation's header or its end.
-_RESUME = re.compile(
+# A line that parsing can continue at: an instruction, the header of a computation or its end.
+_RESUME_LINE = re.compile(
     r"^[ \t]*(?:(?P<instruction>(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=[ \t])|(?P<close>\})"
     r"|(?P<header>(?:ENTRY[ \t]+)?%?(?P<opened>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*(?:\([^\n]*)?\{[ \t]*(?://[^\n]*)?\r?$))",
     re.MULTILINE,
 )
-# The name that an instruction would have, however wrong it is.
+# The name of an instruction, even if the rest of the line is wrong.
 _NAMED = re.compile(r"[ \t]*(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=")
-# Codes for what is missing or wrong after a word, which is shown then: a module without a name, a key without a proper value, half a name.
+# Codes of errors right after a word, where the message points to the word: a module without a name, a key without a valid value.
 _ABOUT_WORD_BEFORE = frozenset({"M019", "M023", "S017", "S042", "S048"})
 _LONGEST_WORD = 200
 _WORD_BEFORE = re.compile(r"(?:[a-z_]+=[ \t]*\{[ \t]*%?(?=[A-Za-z0-9_.\-]+[ \t]*\Z))?[A-Za-z0-9_.\-]+=?\s*\Z")
 _TOKEN_START = re.compile(r"[A-Za-z0-9_%{}()\[\],=:*+~?\"'-]|<=|\.\.\.")
 
 
-def _settle(state: Any) -> None:
-    """Finishes what is complete before the fault: an instruction or computation is not wrong because of what follows it."""
+def _reduce_completed(state: Any) -> None:
+    """Reduces what is complete before the error, so that a finished instruction or computation is kept."""
     for kind in ("FAST_RUN", "FAST_COMPUTATIONS"):
         if would_shift(state, kind):
             state.feed_token(Token(kind, ""))
@@ -189,59 +192,62 @@ def _settle(state: Any) -> None:
             return
 
 
-def _mark_broken(session: Session, state: Any, inside: int, line_start: int, line: re.Match[str] | None) -> None:
-    """Notes what the fault spoils, so that its uses are not reported as well."""
+def _mark_broken(session: ParseSession, state: Any, inside: int, line_start: int, line: re.Match[str] | None) -> None:
+    """Marks the broken instruction or computation, so that its uses are not reported as well."""
     builder = session.builder
     if inside < 0:
         if line and line["opened"]:
             builder.broken.add(line["opened"])
         return
-    # The first value that no finished instruction holds is where the broken one begins.
-    begun = next((at for value in state.value_stack[inside:] if (at := _position(value)) >= 0), line_start)
-    named = _NAMED.match(session.text, begun)
+    # The broken instruction begins with the first value after the last finished instruction.
+    begin = next((at for value in state.value_stack[inside:] if (at := _offset_of_value(value)) >= 0), line_start)
+    named = _NAMED.match(session.text, begin)
     if named and builder.scopes:
         builder.scope.broken.add(named["name"])
 
 
-def _position(value: Any) -> int:
+def _offset_of_value(value: Any) -> int:
     at: int = getattr(value, "start_pos", getattr(value, "position", -1))
     return at
 
 
-def _recover(session: Session, state: Any, thread: Any, position: int, resumed: int) -> int:
-    """Moves parser and lexer to the next line that can start something; -1 when there is none."""
+def _recover(session: ParseSession, state: Any, thread: Any, position: int, resumed: int) -> int:
+    """Moves parser and lexer to the next line that parsing can continue at; returns its offset, or -1 when there is none.
+
+    `resumed` is the result of the last recovery, -1 if there was none.
+    """
     text, states = session.text, state.parse_conf.states
     builder = session.builder
     inside = _last_state(state, states, "FAST_RUN")
     while len(builder.scopes) > 1 and inside >= 0 and _is_inline_here(text, builder.scope.computation.start, position):
-        # A body that begins within a broken line ends with it: the next lines belong to the body around it.
+        # An inline body that begins on the broken line ends with the line; the next lines belong to the enclosing body.
         builder.scopes.pop()
         opened = max(index for index, value in enumerate(state.value_stack[:inside]) if value is OPENED)
         inside = _last_state(state, states, "FAST_RUN", opened + 1)
     line_start = text.rfind("\n", 0, position) + 1
-    line = _RESUME.match(text, line_start) if line_start > resumed else None
+    line = _RESUME_LINE.match(text, line_start) if line_start > resumed else None
     if line and line["header"]:
-        # In a body this begins the next computation; else the fault is in the header itself.
+        # Inside a body, the next computation begins here; otherwise the error is in this header.
         again = inside >= 0
     else:
-        # The line is read again if it was only meant to go on with what stood before.
+        # The error is at the start of the line, which was read as a continuation of the previous one: read it again.
         again = line is not None and not text[line_start:position].strip() and inside < len(state.state_stack) - 1
     _mark_broken(session, state, inside, line_start, line)
     start = line_start if again else text.find("\n", position) + 1
     if not start:
         return -1
-    match = _RESUME.search(text, start)
+    match = _RESUME_LINE.search(text, start)
     if match is None:
         return -1
     target = inside if inside >= 0 and not match["header"] else _last_state(state, states, "FAST_COMPUTATIONS")
     if target < 0 or (target != inside and not match["header"]):
-        match = next((m for m in _RESUME.finditer(text, start) if m["header"]), None)
+        match = next((m for m in _RESUME_LINE.finditer(text, start) if m["header"]), None)
         target = _last_state(state, states, "FAST_COMPUTATIONS")
         if match is None or target < 0:
             return -1
     del state.state_stack[target + 1 :]
     del state.value_stack[target:]
-    # A single instruction stands in a computation that no token opened.
+    # A single instruction is in a computation that no token opened.
     open_computations = sum(1 for value in state.value_stack if value is OPENED) + builder.single_instruction
     while len(builder.scopes) > open_computations:
         scope = builder.scopes.pop()
@@ -252,12 +258,12 @@ def _recover(session: Session, state: Any, thread: Any, position: int, resumed: 
 
 
 def _is_inline_here(text: str, start: int, position: int) -> bool:
-    """Whether a computation begins inside of an instruction, on the line of this offset."""
+    """Whether the computation that starts at `start` is an inline body that begins on the line of `position`."""
     return text[max(0, start - 1) : start] == "{" and "\n" not in text[start:position]
 
 
 def _last_state(state: Any, states: dict[Any, dict[str, Any]], token: str, below: int | None = None) -> int:
-    """Index on the state stack of the last state that shifts `token`, if asked one under the index `below`; -1 when there is none."""
+    """Index on the state stack of the last state that shifts `token`, or -1; with `below`, only indices less than it count."""
     for index in range((len(state.state_stack) if below is None else below) - 1, -1, -1):
         action = states[state.state_stack[index]].get(token)
         if action is not None and action[0] is Shift:

@@ -1,4 +1,4 @@
-"""Words for syntax errors: what stood there, what the parser would have taken, and what was probably meant."""
+"""Messages of syntax errors: what the parser expected, what it found, and a hint about common mistakes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.dtype import ELEMENT_TYPES
 
-__all__ = ["TO_APPLY_AND_CALLS", "describe"]
+__all__ = ["TO_APPLY_AND_CALLS", "describe_syntax_error"]
 
-TO_APPLY_AND_CALLS = "to_apply and calls exclude each other"
+TO_APPLY_AND_CALLS = "an instruction cannot have both to_apply and calls"
 
 _TERMINALS = {
     "a name": "IDENT PERCENT_NAME COLON_NAME",
@@ -61,7 +61,7 @@ _TERMINALS = {
     "may-alias or must-alias": "ALIAS_KIND",
     "a dimension level": "DIM_LEVEL",
 }
-# What a terminal is called in a message.
+# Descriptions by terminal.
 _WORDS = {terminal: word for word, terminals in _TERMINALS.items() for terminal in terminals.split()}
 _FIELDS = {
     "a metadata field": (
@@ -70,16 +70,16 @@ _FIELDS = {
     ).split(),
     "a window field": "size stride pad lhs_dilate rhs_dilate rhs_reversal".split(),
 }
-# What stands before the value of a frontend attribute, and before a module's name.
+# The key before the value of a frontend attribute, and the keyword before a module's name.
 _LONGEST_KEY = 200
 _FRONTEND_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*(?<!backend_config)=[ \t]*\Z")
 _MODULE_WORD = re.compile(r"(?<![A-Za-z0-9_.\-])HloModule\s*\Z")
-# What could be the beginning of a body after an attribute that calls one, or a list of names.
+# The start of a list of names after an attribute that takes a computation; a body could begin the same way.
 _LISTED_NAME = re.compile(r"(?P<key>[a-z_]+)=[ \t]*\{[ \t]*(?P<name>%?[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*\Z")
 _WORD = re.compile(r"%?[A-Za-z_][A-Za-z0-9_.\-]*=?|-?[0-9][0-9A-Za-z_.+\-]*|\"(?:[^\"\\\n]++|\\.)*+\"?|->|<=|\.\.\.|.", re.DOTALL)
-# The word before a fault, and whether an equals sign follows it.
+# The word before an error, and the equals sign after it, if any.
 _BEFORE = re.compile(r"([A-Za-z_][A-Za-z0-9_\-]*+)(=?+)[ \t]*+\Z")
-_NEAR = 80
+_CONTEXT = 80
 _PUNCTUATION = frozenset("{}()[],:=#%\"'/")
 
 
@@ -97,24 +97,24 @@ def _word_for(terminal: str) -> str | None:
     return f"'{terminal.lower()}'"
 
 
-def describe(text: str, position: int, accepts: frozenset[str]) -> tuple[str, str, str | None]:
-    """Code, message and hint for a syntax error at `position` in a parser state that takes `accepts`."""
-    found = _WORD.match(text, position)
-    seen = found[0] if found else ""
+def describe_syntax_error(text: str, position: int, accepts: frozenset[str]) -> tuple[str, str, str | None]:
+    """Code, message and hint of a syntax error at `position`, in a parser state that accepts the tokens `accepts`."""
+    match = _WORD.match(text, position)
+    seen = match[0] if match else ""
     words = sorted({word for terminal in accepts if (word := _word_for(terminal)) is not None}, key=lambda w: (w.startswith("'"), w))
     if len(words) > 6:
         words = [*words[:6], "..."]
     shown = f"'{seen[:60]}'" if seen else "the end of the text"
-    expected = _listed(words)
-    code, hint = _special(text, position, seen, accepts)
-    before = _BEFORE.search(text[max(0, position - _NEAR) : position])
+    expected = _joined(words)
+    code, hint = _known_mistake(text, position, seen, accepts)
+    before = _BEFORE.search(text[max(0, position - _CONTEXT) : position])
     word = before[1] if before is not None else ""
     if code == "S001" and before is not None and before[2] and _is_attribute(word):
-        return "S017", f"'{word}' expects {_listed(words)}, found {shown}", hint
+        return "S017", f"'{word}' expects {_joined(words)}, found {shown}", hint
     misnamed = seen if "ROOT" in accepts and _is_defined(text, position + len(seen)) else word if accepts == {"LSQB"} else ""
     if code == "S001" and misnamed.lstrip("%") in ELEMENT_TYPES:
         name = misnamed.lstrip("%")
-        return "S046", f"'{name}' is an element type and cannot name an instruction", f"call it '{name}_'"
+        return "S046", f"'{name}' is an element type and cannot be the name of an instruction", f"rename it to '{name}_'"
     listed = _LISTED_NAME.search(text, max(0, position - _LONGEST_KEY), position) if "EQUAL" in accepts and seen in ("}", ",") else None
     if listed is not None and listed["key"] == "calls" and "to_apply=" in text[text.rfind("\n", 0, position) + 1 : position]:
         return "S042", TO_APPLY_AND_CALLS, None
@@ -129,28 +129,29 @@ def describe(text: str, position: int, accepts: frozenset[str]) -> tuple[str, st
     return code, f"expected {expected}, found {shown}", hint
 
 
-def _listed(words: list[str]) -> str:
+def _joined(words: list[str]) -> str:
     return ", ".join(words[:-1]) + (" or " if len(words) > 1 else "") + words[-1] if words else "the end of the text"
 
 
 def _is_attribute(word: str) -> bool:
-    """Whether modules or instructions have an attribute of that name."""
+    """Whether there is an attribute of that name, of modules or of instructions."""
     return word in MODULE_ATTRIBUTES or word in COMMON_ATTRIBUTES or any(word in op.attributes for op in OPS.values())
 
 
 def _is_defined(text: str, end: int) -> bool:
-    """Whether an equals sign follows, as after the name of an instruction."""
-    return text[end : end + _NEAR].lstrip(" \t").startswith("=")
+    """Whether an equals sign follows the word that ends at `end`, as after the name of an instruction."""
+    return text[end : end + _CONTEXT].lstrip(" \t").startswith("=")
 
 
-def _special(text: str, position: int, seen: str, accepts: frozenset[str]) -> tuple[str, str | None]:
+def _known_mistake(text: str, position: int, seen: str, accepts: frozenset[str]) -> tuple[str, str | None]:
+    """Code and hint for a common mistake; S001 and None for all others."""
     word = seen.rstrip("=").lstrip("%")
     if seen == "/" and text.startswith("/*", position):
         return "S001", "close the comment with */"
     if seen == "#":
-        return "S001", "comments start with // or stand between /* and */"
+        return "S001", "comments start with // or are enclosed in /* and */"
     if seen.startswith('"') and not seen.endswith('"'):
-        return "S001", "close the string"
+        return "S001", 'close the string with "'
     for kind, names in _FIELDS.items():
         if any(_WORDS.get(terminal) == kind for terminal in accepts) and seen.endswith("="):
             meant = nearest(word, names)

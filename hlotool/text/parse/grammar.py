@@ -1,6 +1,7 @@
-"""The grammar file, and the LALR tables that Lark makes of it: the only module that knows where they are.
+"""Loads the grammar file and the LALR tables that Lark generates from it.
 
-Tables are made when the package is built; when they are missing or made from another grammar or Lark, they are rebuilt in memory.
+The tables are generated when the package is built. If they are missing, or belong to another grammar or version of Lark, they are
+generated in memory.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ START_RULES = (
     " backend_config statistics origin metadata domain result_accuracy sparsity_config typed_literal output_aliases input_output_alias"
     " buffer_donor entry_layout recovery_table debug_attributes"
 ).split()
-"""Rules that a text can be parsed by: the three forms of a file, and each kind of value."""
+"""Start rules of the grammar: the three forms of a file, and each kind of attribute value."""
 
 
 class Grammar:
-    """Lark's automaton for the grammar: the parse table, the terminals in the order in which they are tried, the callbacks of the rules."""
+    """The parse table, the terminals in the order in which the lexer tries them, and the callback of each rule."""
 
     def __init__(self, data: dict[str, Any], callbacks: SimpleNamespace) -> None:
         rules = data["rules"]
@@ -44,17 +45,17 @@ class Grammar:
         self.callbacks = ParseTreeBuilder(rules, Tree).create_callback(callbacks)
 
     def pattern(self, name: str) -> str:
-        """The regular expression of a terminal, as a group."""
+        """The regular expression of a terminal, as a non-capturing group."""
         return f"(?:{self.terminals[name]})"
 
 
 def grammar_text() -> str:
-    """The grammar: inside the installed package, else in the checkout beside it."""
+    """The text of the grammar file, from the installed package or from a checkout."""
     for folder in (_HERE.parents[1] / "grammar", _HERE.parents[2] / "grammar"):
         path = folder / "hlo.lark"
         if path.exists():
             return path.read_text(encoding="utf-8")
-    raise FileNotFoundError("hlo.lark is missing from this installation of hlotool; install it again")
+    raise FileNotFoundError("hlo.lark is missing from this installation; reinstall hlotool")
 
 
 def _stamp(text: str) -> str:
@@ -62,9 +63,9 @@ def _stamp(text: str) -> str:
 
 
 def _build(text: str) -> dict[str, Any]:
-    """Table, terminals and rules, by Lark; shifts are coded as the next state, reductions as the complement of the rule's index."""
+    """Lark's parse table, terminals and rules. A shift is encoded as the next state, a reduction as the complement of the rule's index."""
     parser = lark.Lark(text, parser="lalr", lexer="contextual", start=START_RULES, maybe_placeholders=False)
-    # Lark's own lexer tries terminals in this order; the first that matches wins.
+    # The order of Lark's own lexer, in which the first match wins.
     order = sorted(parser.terminals, key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name))
     table = parser.parser.parser._parse_table
     index = {id(rule): k for k, rule in enumerate(parser.rules)}
@@ -81,11 +82,11 @@ def _build(text: str) -> dict[str, Any]:
 
 
 def load_grammar(callbacks: SimpleNamespace) -> Grammar:
-    """The grammar, with rules that call the functions in `callbacks`."""
+    """Loads the grammar; each rule calls the function of its name in `callbacks`."""
     text = grammar_text()
     try:
         with _TABLES.open("rb") as file:
-            # The stamp stands before the pickle, and the file lies inside the package: nobody else's data is ever unpickled.
+            # The file is part of the package, and the stamp is compared first: no foreign data is unpickled.
             if file.readline().decode().strip() == _stamp(text):
                 return Grammar(pickle.load(file), callbacks)
     except (OSError, pickle.PickleError, EOFError, AttributeError):
@@ -94,7 +95,7 @@ def load_grammar(callbacks: SimpleNamespace) -> Grammar:
 
 
 def write_tables(path: Path = _TABLES) -> Path:
-    """Writes the tables beside this module; called when the package is built."""
+    """Writes the parse tables to a file, next to this module by default; called when the package is built."""
     text = grammar_text()
     path.write_bytes(_stamp(text).encode() + b"\n" + pickle.dumps(_build(text), protocol=5))
     return path

@@ -1,6 +1,6 @@
-"""Makes one instruction from its parsed parts: resolves, checks, infers; the only place where XLA's parse-time rules are applied.
+"""Builds an instruction from its parsed parts: resolves operands, applies the checks of XLA's parser, and infers the shape.
 
-The fast path calls the same functions for every distinct text that it meets.
+The fast path calls the same functions, once for each distinct text.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from hlotool.literals.parse import parse_literal
 from hlotool.opdefs.base import OpDef, unknown_op
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.shape import Shape, compatible
-from hlotool.text.parse.async_ops import adopt, annotate, follow, set_annotations, sugared_op, wrap
+from hlotool.text.parse.async_ops import annotate_root, annotate_wrapped, continuation_attributes, desugared_op, set_annotations, wrapped_start
 from hlotool.text.parse.attributes import (
     Attribute,
-    complete,
     make_attributes,
+    resolve_pending,
     split_annotations,
 )
 from hlotool.text.parse.builder import ModuleBuilder
 from hlotool.text.parse.lexer import entry_start, shape_before
 from hlotool.text.source.places import parse_place
 
-__all__ = ["InstructionParts", "Reference", "add_instruction", "checked_shape", "literal_at", "looks_at_operands"]
+__all__ = ["InstructionParts", "Reference", "add_instruction", "checked_shape", "literal_at", "needs_operands"]
 
 
 class Reference:
-    """An operand that names an instruction, perhaps with a shape in front and a `#` path after."""
+    """An operand given by name, with an optional shape before the name and an optional `#` path after it."""
 
     __slots__ = ("name", "path", "position", "shape")
 
@@ -45,7 +45,7 @@ class Reference:
 
 
 class InstructionParts:
-    """What stands right of the equals sign."""
+    """The part of an instruction after the equals sign."""
 
     __slots__ = ("attributes", "immediate", "opcode", "operands", "position", "shape")
 
@@ -61,29 +61,31 @@ class InstructionParts:
 # ---- operands ---------------------------------------------------------------------------------------------------------
 
 
-def _resolve(builder: ModuleBuilder, operand: Any) -> Instruction:
+def _resolve_operand(builder: ModuleBuilder, operand: Any) -> Instruction:
     if isinstance(operand, Instruction):
         return operand
     reference: Reference = operand
-    found = _referenced(builder, reference)
+    instruction = _resolve_reference(builder, reference)
     for k in reference.path:
-        found = _element(builder, found, k, reference.position)
-    if reference.shape is not None and not compatible(reference.shape, found.shape):
-        message = f"the operand is annotated {reference.shape.text_without_layout}, '{found.name}' is {found.shape.text_without_layout}"
+        instruction = _tuple_element(builder, instruction, k, reference.position)
+    actual = instruction.shape
+    if reference.shape is not None and not compatible(reference.shape, actual):
+        declared = reference.shape.text_without_layout
+        message = f"the operand is annotated with {declared}, but '{instruction.name}' is {actual.text_without_layout}"
         raise Violation(
-            "S022", shape_before(builder.source.text, reference.position), message, f"write {found.shape.text_without_layout} or drop the annotation"
+            "S022", shape_before(builder.source.text, reference.position), message, f"write {actual.text_without_layout} or remove the annotation"
         )
-    return found
+    return instruction
 
 
-def _referenced(builder: ModuleBuilder, reference: Reference) -> Instruction:
+def _resolve_reference(builder: ModuleBuilder, reference: Reference) -> Instruction:
     name = reference.name
     if not (builder.single_instruction and len(builder.scopes) == 1) or (name is not None and name in builder.scope.names):
         if name is None:
             raise Violation("S001", reference.position, "expected an operand's name after its shape")
         return builder.instruction(name, reference.position)
     if reference.shape is None:
-        message = f"'{name}' has no shape: the operands of a single instruction need one each"
+        message = f"operand '{name}' has no shape; the operands of a single instruction need shapes"
         raise Violation("S002", reference.position, message, f"write f32[...] {name}, or a whole module")
     scope = builder.scope
     number = len(scope.numbers)
@@ -93,8 +95,8 @@ def _referenced(builder: ModuleBuilder, reference: Reference) -> Instruction:
     return parameter
 
 
-def _element(builder: ModuleBuilder, of: Instruction, k: int, position: int) -> Instruction:
-    """The get-tuple-element that `name#k` stands for."""
+def _tuple_element(builder: ModuleBuilder, of: Instruction, k: int, position: int) -> Instruction:
+    """Adds the get-tuple-element that `name#k` stands for."""
     if not of.shape.is_tuple or not 0 <= k < len(of.shape.elements):
         raise Violation("S002", position, f"'{of.name}' is {of.shape.text_without_layout}, which has no element {k}")
     name = _free_name(builder, f"{of.name}_{k}")
@@ -112,7 +114,10 @@ def _free_name(builder: ModuleBuilder, name: str) -> str:
 
 
 def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction], attributes: AttributeSet) -> Shape:
-    """The written shape, or the inferred one where none is written or XLA ignores it; raises Violation as XLA's parser refuses."""
+    """The shape of an instruction: the written one, or the inferred one if none is written or XLA ignores it.
+
+    Raises Violation for what XLA's parser refuses.
+    """
     operand_shapes = tuple([x.shape for x in operands])
     if op.variadic and len(operands) < len(op.operands):
         least = f"{len(op.operands)} operand" + "s" * (len(op.operands) != 1)
@@ -130,17 +135,17 @@ def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction
 def add_instruction(
     builder: ModuleBuilder, name: str, position: int, parts: InstructionParts, start: int, end: int, *, nested: bool = False
 ) -> Instruction | None:
-    """Adds the instruction to the open computation and returns it; a faulty one is reported, marked broken and None is returned."""
+    """Adds an instruction to the open computation and returns it. Reports an error, and then returns None."""
     scope = builder.scope
     try:
         if nested:
             name = _free_name(builder, name)
         else:
             _check_name(builder, name, position, start)
-        instruction = _make(builder, name, parts, start, end)
+        instruction = _build_instruction(builder, name, parts, start, end)
     except Violation as violation:
         if violation.code and not _is_known(builder, violation):
-            blamed = _blamed(builder, violation.at, position, parts)
+            blamed = _blamed_offset(builder, violation.at, position, parts)
             is_whole = violation.at == "instruction"
             builder.report_violation(violation, start if is_whole else blamed, end if is_whole else -1)
         scope.broken.add(name)
@@ -150,24 +155,24 @@ def add_instruction(
     return instruction
 
 
-# About a name, not about who uses it.
+# Codes about a name, which are reported once and not for each use.
 _ABOUT_NAMES = frozenset({"S002", "S026", "S027", "A028"})
 
 
 def _is_known(builder: ModuleBuilder, violation: Violation) -> bool:
-    """Whether another instruction of the computation has met the same missing definition."""
+    """Whether the same error about a name has been reported in this computation."""
     if violation.code not in _ABOUT_NAMES:
         return False
     here = builder.scope.computation.name
     return any(d.code == violation.code and d.message == violation.message and d.computation == here for d in builder.diagnostics)
 
 
-# From an instruction's name to what stands after the equals sign.
+# The text from an instruction's name to the start of its shape or opcode.
 _TO_SHAPE = re.compile(r"[^=\n]*=[ \t]*")
 
 
-def _blamed(builder: ModuleBuilder, at: str | int, position: int, parts: InstructionParts) -> int:
-    """Where a violation's `at` stands: an attribute, an operand (also when its definition is to blame), or the opcode for everything else."""
+def _blamed_offset(builder: ModuleBuilder, at: str | int, position: int, parts: InstructionParts) -> int:
+    """The offset of a violation's `at`: an attribute or an operand (also if its definition is to blame), otherwise the opcode."""
     if isinstance(at, int):
         return at
     place = parse_place(at)
@@ -187,58 +192,58 @@ def _blamed(builder: ModuleBuilder, at: str | int, position: int, parts: Instruc
 def _check_name(builder: ModuleBuilder, name: str, position: int, start: int) -> None:
     if not is_legal_name(name):
         suggestion = "a_" + name.lstrip("_") if name.startswith("__") else name + "_"
-        raise Violation("S046", position, f"'{name}' cannot name an instruction", f"call it '{suggestion}'")
+        raise Violation("S046", position, f"'{name}' cannot be the name of an instruction", f"rename it to '{suggestion}'")
     first = builder.scope.names.get(name)
     if first is not None:
-        at = f"; the first is at {builder.place(builder.text_start(first.start))}" if first.start >= 0 else ""
+        at = f"; the first is at {builder.location(builder.text_start(first.start))}" if first.start >= 0 else ""
         raise Violation("S003", start, f"instruction '{name}' is defined twice in computation '{builder.scope.computation.name}'{at}")
 
 
-def _make(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int, end: int) -> Instruction:
+def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionParts, start: int, end: int) -> Instruction:
     op, wrapped = OPS.get(parts.opcode), None
     if op is None:
-        op, wrapped = _sugared_or_unknown(builder, parts)
+        op, wrapped = _desugared_or_unknown(builder, parts)
     for operand in parts.operands:
         if isinstance(operand, Reference) and operand.name == name and name not in builder.scope.names:
             raise Violation("S028", operand.position, f"'{name}' depends on itself: {name} -> {name}")
-    operands = [_resolve(builder, operand) for operand in parts.operands]
+    operands = [_resolve_operand(builder, operand) for operand in parts.operands]
     if op.arity == 0 and operands:
         raise Violation("S035", parts.position, f"'{op.name}' takes no operands, found {len(operands)}")
     if op.arity >= 0 and len(operands) != op.arity:
-        wanted = f"{op.arity} operand" + "s" * (op.arity != 1)
-        raise Violation("S013", parts.position, f"'{op.name}' takes {wanted}, found {len(operands)}")
+        expected = f"{op.arity} operand" + "s" * (op.arity != 1)
+        raise Violation("S013", parts.position, f"'{op.name}' takes {expected}, found {len(operands)}")
     metadata, backend_config, rest = split_annotations(parts.attributes)
     hidden = None
     if wrapped is not None and op.name == "async-start":
-        attributes, hidden = wrap(builder, wrapped, parts.shape, rest, parts.position)
+        attributes, hidden = wrapped_start(builder, wrapped, parts.shape, rest, parts.position)
     else:
         attributes = make_attributes(builder, op, rest, parts.position)
         if op.name == "async-start":
-            adopt(builder.module.notes, attributes, metadata, backend_config)
+            annotate_wrapped(builder.module.notes, attributes, metadata, backend_config)
         elif "async-start" in (op.update_of, op.done_of):
-            attributes = follow(parts.opcode, operands, attributes, wrapped, parts.position)
-            annotate(builder.module.notes, attributes["calls"], attributes, metadata, backend_config)
+            attributes = continuation_attributes(parts.opcode, operands, attributes, wrapped, parts.position)
+            annotate_root(builder.module.notes, attributes["calls"], attributes, metadata, backend_config)
         elif _ends_transfer(op):
             _check_channel(op, operands[0], attributes)
     immediate: Any = _parameter_number(builder, parts) if op.name == "parameter" else None
     shape = checked_shape(op, parts.shape, operands, attributes)
     if op.name == "constant":
         immediate = literal_at(shape, *parts.immediate)
-        # A literal is static, and so is the constant, whatever was written.
+        # The shape of a literal is static, and so is the constant's, even if a dynamic one is written.
         shape = immediate.shape
-    attributes = complete(builder, op, shape, attributes, {a.name: a.position for a in rest})
+    attributes = resolve_pending(builder, op, shape, attributes, {a.name: a.position for a in rest})
     if hidden is not None:
-        _keep_hidden(builder, hidden, parts, metadata, backend_config)
+        _add_hidden_computation(builder, hidden, parts, metadata, backend_config)
     instruction = Instruction(name, op, shape, tuple(operands), attributes, immediate, metadata, backend_config, start, end)
     if isinstance(immediate, int):
         builder.scope.numbers[immediate] = instruction
     return instruction
 
 
-def _sugared_or_unknown(builder: ModuleBuilder, parts: InstructionParts) -> tuple[OpDef, OpDef | None]:
-    """What an opcode outside the table stands for; one that XLA does not have is kept if the builder is not strict."""
+def _desugared_or_unknown(builder: ModuleBuilder, parts: InstructionParts) -> tuple[OpDef, OpDef | None]:
+    """The definition of an opcode outside the table, and the wrapped one of async sugar. Raises Violation if strict."""
     try:
-        return sugared_op(parts.opcode, parts.position)
+        return desugared_op(parts.opcode, parts.position)
     except Violation as violation:
         if builder.strict:
             raise
@@ -246,38 +251,41 @@ def _sugared_or_unknown(builder: ModuleBuilder, parts: InstructionParts) -> tupl
         return unknown_op(parts.opcode), None
 
 
-def looks_at_operands(op: OpDef) -> bool:
-    """Whether an instruction looks at more of its operands than their shapes."""
+def needs_operands(op: OpDef) -> bool:
+    """Whether the checks of an opcode use more of its operands than the shapes."""
     return "async-start" in (op.name, op.update_of, op.done_of) or _ends_transfer(op)
 
 
 def _ends_transfer(op: OpDef) -> bool:
+    """Whether the opcode completes a transfer, and so must have the channel of its operand."""
     return op.done_of is not None and "channel_id" in op.attributes
 
 
 def _check_channel(op: OpDef, before: Instruction, attributes: AttributeSet) -> None:
-    """Refuses the end of a transfer that is not on the channel of what it follows."""
+    """Checks that the end of a transfer has the channel of its operand. Raises Violation."""
     if "channel_id" not in before.op.attributes:
         return
     own, others = attributes.get("channel_id"), before.attributes.get("channel_id")
     if own != others:
         raise Violation(
-            "A022", "channel_id", f"'{op.name}' is on channel {own}, '{before.name}' on channel {others}", "give both the same channel_id"
+            "A022", "channel_id", f"'{op.name}' is on channel {own}, but '{before.name}' is on channel {others}", "give both the same channel_id"
         )
 
 
-def _keep_hidden(builder: ModuleBuilder, hidden: Computation, parts: InstructionParts, metadata: str | None, backend_config: str | None) -> None:
-    """Enters the computation that a sugared start made into the module."""
+def _add_hidden_computation(
+    builder: ModuleBuilder, hidden: Computation, parts: InstructionParts, metadata: str | None, backend_config: str | None
+) -> None:
+    """Completes the computation that `wrapped_start` made, and adds it to the module."""
     root = hidden.root
     shape = checked_shape(root.op, root.shape, root.operands, root.attributes)
     set_field(root, "shape", shape)
-    set_annotations(root, Annotations(complete(builder, root.op, shape, root.attributes, {}), metadata, backend_config))
+    set_annotations(root, Annotations(resolve_pending(builder, root.op, shape, root.attributes, {}), metadata, backend_config))
     builder.module.computations.append(hidden)
     builder.module.hidden.add(hidden)
 
 
 def literal_at(shape: Shape, text: str, at: int) -> Any:
-    """The literal in `text`, which stands at offset `at` of the source."""
+    """Parses the literal in `text`, which starts at offset `at` of the source. Raises Violation."""
     try:
         return parse_literal(shape, text)
     except Violation as violation:
@@ -291,5 +299,5 @@ def _parameter_number(builder: ModuleBuilder, parts: InstructionParts) -> int:
         raise Violation("S019", parts.position, f"a parameter number cannot be negative: {number}")
     if number in builder.scope.numbers:
         first = builder.scope.numbers[number]
-        raise Violation("S020", "instruction", f"parameter number {number} is taken by '{first.name}'")
+        raise Violation("S020", "instruction", f"parameter number {number} is already used by '{first.name}'")
     return number

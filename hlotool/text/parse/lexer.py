@@ -1,8 +1,7 @@
-"""The lexer that feeds Lark's automaton: contextual, plus the tokens that no context-free terminal can describe.
+"""The lexer that feeds Lark's automaton: contextual, with extra tokens that no terminal of the grammar can describe.
 
-Where the parser accepts a FAST_ token and the fast path recognises what follows, one token announces a run of whole lines; once the
-parser has taken it (and so has finished everything before), the fast path builds those lines and the ordinary lexer goes on after them.
-Building itself is not done here.
+If the parser accepts a FAST_ token and the fast path recognizes the next lines, the lexer emits that one token for all of them. After
+the parser has shifted it, and so has reduced everything before it, the fast path builds the lines, and the lexer continues after them.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ __all__ = ["ACTIVE", "HloLexer", "entry_start", "raw_value_end", "shape_before",
 
 
 class Active(threading.local):
-    """The parse that runs in this thread: Lark's callbacks and lexer belong to the grammar, not to a text."""
+    """The parse of this thread. Lark's lexer and callbacks are shared by all parses and find their state here."""
 
     session: LexerSession
 
@@ -35,17 +34,17 @@ ACTIVE = Active()
 
 _RUNS = frozenset({"FAST_COMPUTATIONS", "FAST_RUN"})
 _SPECIAL = frozenset({"FAST_HEADER", "FAST_COMPUTATIONS", "FAST_RUN", "LITERAL_TEXT", "RAW_DICT", "RAW_VALUE"})
-# One element or one brace level of a literal, with comments; tuples and complex numbers two levels deep. Checked by the literal parser.
+# A literal up to its closing parenthesis, with comments and two levels of parentheses. The literal parser checks it.
 _LITERAL = re.compile(rf"(?:[^()/\"]++|\((?:[^()/\"]++|\([^()\"]*+\)|/[^()\"]*?)*+\)|{COMMENT})++(?=\))")
-# The value of an unknown attribute: balanced brackets and quoted strings up to the next comma, bracket or line end.
+# A piece of the value of an unknown attribute: a string, a comment, a word, a bracket, a comma or spaces.
 _RAW_PIECE = re.compile(rf'"(?:[^"\\]++|\\.)*+"|(?P<comment>{COMMENT})|(?:[^\s{{}}()\[\],"/]++|/(?![/*]))++|[{{(\[]|[}})\]]|,|\s+|["/]', re.DOTALL)
 
 
 class HloLexer(Lexer):
-    """A contextual lexer over the grammar's terminals: in each parser state only the terminals that the state accepts are tried.
+    """A contextual lexer: in each parser state, only the terminals that the state accepts are tried, in Lark's order.
 
-    Lark's own compiles an alternation for each set of accepted terminals, which costs a cold parse more than the parse itself; here each
-    terminal is compiled once, on first use, and tried in Lark's order.
+    Lark's contextual lexer compiles an alternation for each set of accepted terminals, which takes longer than most parses. Here, each
+    terminal is compiled once, on first use.
     """
 
     def __init__(self, grammar: Grammar) -> None:
@@ -62,21 +61,23 @@ class HloLexer(Lexer):
             position = parser_state.position
             special = self.special.get(position)
             if special is not None:
-                if session.fast_path is not None and (kind := self._announced(session.fast_path, text, counter.char_pos, special, parser_state)):
-                    yield self._take(lexer_state, session, kind, counter.char_pos, counter.char_pos)
+                if session.fast_path is not None and (
+                    kind := self._fast_token_kind(session.fast_path, text, counter.char_pos, special, parser_state)
+                ):
+                    yield self._make_token(lexer_state, session, kind, counter.char_pos, counter.char_pos)
                     counter.char_pos, reopened = session.fast_path.consume(kind, text, counter.char_pos)
-                    # A message about what is missing after these lines points to their end, not to the whitespace after it.
+                    # A message about something missing after these lines points to their end, not to the whitespace after it.
                     session.token_end = _before_whitespace(text, counter.char_pos)
                     if reopened:
-                        opening = self._take(lexer_state, session, "FAST_OPEN", counter.char_pos, counter.char_pos)
+                        opening = self._make_token(lexer_state, session, "FAST_OPEN", counter.char_pos, counter.char_pos)
                         session.token_end = session.previous_end
                         yield opening
                     continue
-                token = self._free_form(lexer_state, session, special, parser_state)
+                token = self._free_form_token(lexer_state, session, special, parser_state)
                 if token is not None:
                     yield token
                     continue
-            token = self._next(lexer_state, position)
+            token = self._next_token(lexer_state, position)
             if token is None:
                 return
             if token.type == "ATTRIBUTE":
@@ -86,25 +87,25 @@ class HloLexer(Lexer):
             session.previous_end, session.token_end = session.token_end, counter.char_pos
             yield token
 
-    def _announced(self, fast_path: LineReader, text: str, position: int, special: frozenset[str], parser_state: Any) -> str | None:
-        """The FAST_ token that comes here, if the parser takes it: merged LALR states list more lookaheads than there can be."""
+    def _fast_token_kind(self, fast_path: LineReader, text: str, position: int, special: frozenset[str], parser_state: Any) -> str | None:
+        """The FAST_ token for the next lines, if there is one and the parser shifts it: LALR states also list impossible lookaheads."""
         if len(special & _RUNS) > 1:
             special = frozenset(name for name in special if would_shift(parser_state, name))
         kind = fast_path.announce(text, position, special)
         return kind if kind is not None and would_shift(parser_state, kind) else None
 
-    def _next(self, lexer_state: LexerState, position: int) -> Token | None:
-        """The next token that this parser state takes, None at the end of the text; raises UnexpectedCharacters."""
+    def _next_token(self, lexer_state: LexerState, position: int) -> Token | None:
+        """The next token in this parser state, None at the end of the text; raises UnexpectedCharacters if no accepted terminal matches."""
         counter, text = lexer_state.line_ctr, lexer_state.text.text
         start = skip_trivia(text, counter.char_pos)
         candidates = self.candidates.get(position)
         if candidates is None:
             candidates = self.candidates[position] = self._candidates(position)
-        for name, match in candidates:
-            found = match(text, start)
-            if found is not None:
-                token = Token(name, found[0], start, 1, start + 1)
-                token.end_pos = counter.char_pos = found.end()
+        for name, matcher in candidates:
+            match = matcher(text, start)
+            if match is not None:
+                token = Token(name, match[0], start, 1, start + 1)
+                token.end_pos = counter.char_pos = match.end()
                 lexer_state.last_token = token
                 return token
         counter.char_pos = start
@@ -113,17 +114,18 @@ class HloLexer(Lexer):
         raise UnexpectedCharacters(text, start, 1, start + 1, allowed=set(self.accepts[position]))
 
     def _candidates(self, position: int) -> list[tuple[str, Any]]:
-        found = []
+        """The terminals that a parser state accepts, with their compiled patterns."""
+        candidates = []
         accepted = self.accepts[position]
         for name, pattern in self.terminals.items():
             if name in accepted:
                 if name not in self.matchers:
                     self.matchers[name] = re.compile(pattern).match
-                found.append((name, self.matchers[name]))
-        return found
+                candidates.append((name, self.matchers[name]))
+        return candidates
 
-    def _take(self, lexer_state: LexerState, session: LexerSession, kind: str, start: int, end: int) -> Token:
-        """A token over text[start:end], with the lexer moved after it."""
+    def _make_token(self, lexer_state: LexerState, session: LexerSession, kind: str, start: int, end: int) -> Token:
+        """Makes a token of text[start:end] and moves the lexer to its end."""
         counter = lexer_state.line_ctr
         token = Token(kind, lexer_state.text.text[start:end], start, 1, start + 1)
         token.end_pos = counter.char_pos = end
@@ -131,8 +133,8 @@ class HloLexer(Lexer):
         session.previous_end, session.token_end = session.token_end, end
         return token
 
-    def _free_form(self, lexer_state: LexerState, session: LexerSession, special: frozenset[str], parser_state: Any) -> Token | None:
-        """A token of free text, where the parser would shift one: a state may also accept it as a lookahead that cannot come."""
+    def _free_form_token(self, lexer_state: LexerState, session: LexerSession, special: frozenset[str], parser_state: Any) -> Token | None:
+        """A token of free text, if the parser shifts one here: a state may also list one as an impossible lookahead."""
         actions = parser_state.parse_conf.states[parser_state.position]
         kind = next((name for name in _FREE_FORM if name in special and actions[name][0] is Shift), None)
         if kind is None or (kind == "LITERAL_TEXT" and session.fast_path is None):
@@ -140,13 +142,13 @@ class HloLexer(Lexer):
         text = lexer_state.text.text
         start = skip_trivia(text, lexer_state.line_ctr.char_pos)
         end = _FREE_FORM[kind](text, start)
-        return self._take(lexer_state, session, kind, start, end) if end > start else None
+        return self._make_token(lexer_state, session, kind, start, end) if end > start else None
 
 
 def would_shift(parser_state: Any, name: str) -> bool:
-    """Whether the parser takes a token after the reductions that it demands."""
+    """Whether the parser would shift a token, after the reductions that come before."""
     states, stack = parser_state.parse_conf.states, parser_state.state_stack
-    # The stack may be deep and is not copied: what the reductions leave is its first `kept` states and those in `pushed`.
+    # The stack may be deep, so it is not copied: after the reductions it is its first `kept` states, then `pushed`.
     kept = len(stack)
     pushed: list[int] = []
     while True:
@@ -170,7 +172,11 @@ def _before_whitespace(text: str, end: int) -> int:
 
 
 def raw_value_end(text: str, start: int) -> int:
-    """Offset after a value of unknown form: up to a comma, a closing bracket, a space or a comment outside brackets."""
+    """The end of the value of an unknown attribute: the first comma, closing bracket, space or comment outside brackets.
+
+    >>> raw_value_end("{1, 2}, x=3", 0)
+    6
+    """
     depth, end = 0, start
     for match in _RAW_PIECE.finditer(text, start):
         piece = match[0]
@@ -187,8 +193,8 @@ def raw_value_end(text: str, start: int) -> int:
 
 
 def literal_end(text: str, start: int) -> int:
-    found = _LITERAL.match(text, start)
-    return found.end() if found else start
+    match = _LITERAL.match(text, start)
+    return match.end() if match else start
 
 
 def dictionary_end(text: str, start: int) -> int:
@@ -199,7 +205,11 @@ _FREE_FORM = {"RAW_DICT": dictionary_end, "LITERAL_TEXT": literal_end, "RAW_VALU
 
 
 def shape_before(text: str, at: int) -> int:
-    """Offset of the shape that ends before `at`."""
+    """The start of the shape that ends at `at`; spaces between are skipped.
+
+    >>> shape_before("add(f32[2,3]{1,0} p)", 18)
+    4
+    """
     start, depth = at, 0
     while start > 0 and text[start - 1] in " \t":
         start -= 1
@@ -218,7 +228,7 @@ def shape_before(text: str, at: int) -> int:
 
 
 def entry_start(text: str, at: int, number: int) -> int:
-    """Offset of an entry of the first list in braces after `at`; `at` itself where there is none.
+    """The start of an entry, by number, of the first list in braces after `at`; `at` itself when there is none.
 
     >>> entry_start("constraints={f32[2,3]{1,0}, f32[4]{0}}", 0, 1)
     28

@@ -1,4 +1,4 @@
-"""What the lexer asks of those who read whole lines at once; who they are, it need not know."""
+"""The interface between the lexer and readers of whole lines."""
 
 from __future__ import annotations
 
@@ -8,22 +8,25 @@ __all__ = ["LineReader", "NoLines"]
 
 
 class LineReader(ABC):
-    """Takes runs of lines off the lexer: announces one, and consumes it once the parser has finished everything before."""
+    """Reads runs of whole lines in place of the lexer.
 
-    # Words that are no names without a percent sign.
+    `announce` says whether it can read the next lines, and `consume` reads them after the parser has shifted the announced token.
+    """
+
+    # Words that are names only after a percent sign.
     reserved: frozenset[str] = frozenset()
 
     @abstractmethod
     def announce(self, text: str, position: int, accepted: frozenset[str]) -> str | None:
-        """The FAST_ token to give to the parser here, None when the ordinary lexer shall go on."""
+        """The FAST_ token to feed to the parser here, None when the lexer must make the next token. `accepted` are tokens of the state."""
 
     @abstractmethod
     def consume(self, kind: str, text: str, position: int) -> tuple[int, bool]:
-        """Takes what was announced; returns the offset after it and whether a computation was left open there."""
+        """Reads the announced lines; returns the offset after them, and whether a computation is still open there."""
 
 
 class NoLines(LineReader):
-    """Recognises no lines: every token is the lexer's."""
+    """Reads no lines, so that the lexer makes every token."""
 
     def announce(self, text: str, position: int, accepted: frozenset[str]) -> str | None:
         return None

@@ -1,4 +1,4 @@
-"""From text to a module: decides which form a file has, parses it and raises ParseError with everything that was found."""
+"""Entry points of the parser: find the form of a text, parse it, and raise ParseError with all its errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hlotool.shapes.shape import ProgramShape, with_default_order
 from hlotool.text.parse.builder import MAX_DIAGNOSTICS, ModuleBuilder
 from hlotool.text.parse.driver import parse_with_recovery
 from hlotool.text.parse.fast_path import FastPath
-from hlotool.text.parse.session import Session
+from hlotool.text.parse.session import ParseSession
 from hlotool.text.source.trivia import TRIVIA
 
 __all__ = [
@@ -33,21 +33,22 @@ __all__ = [
     "read_source",
 ]
 
-# As XLA decides: the first token is HloModule or ENTRY, or the second one is a brace.
+# XLA's own test: the first token is HloModule or ENTRY, or the second is a brace.
 _MODULE = re.compile(rf"{TRIVIA}HloModule(?![A-Za-z0-9_.\-:=])")
 _HEADERLESS = re.compile(rf"{TRIVIA}(?:ENTRY(?![A-Za-z0-9_.\-:=])|%?[A-Za-z_][A-Za-z0-9_.\-]*+:?{TRIVIA}\{{)")
 _SEPARATOR = re.compile(r"^// -----[^\n]*(?:\n|\Z)", re.MULTILINE)
-# Half a character, which no encoding has; other surrogates stand for bytes that are not UTF-8.
+# Surrogates that no encoding produces; the others are surrogate escapes of bytes that are not UTF-8.
 _LONE_SURROGATE = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")
-# Log prefixes that glog puts before each line of a dump written to a log.
+# The prefix that glog writes before each line of a dump in a log.
 _LOG_PREFIX = re.compile(r"^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [^\]\n]+:\d+\] ?", re.MULTILINE)
 
 
 def parse(text: str | bytes, filename: str = "<string>", *, strict: bool = True) -> Module:
-    """The module that `text` holds.
+    """Parses a text that holds one module.
 
-    Raises ParseError, and nothing else, when XLA would refuse the text; its `diagnostics` name every fault found. With
-    `strict=False` unknown opcodes and attributes are kept and all diagnostics are left in `module.diagnostics`.
+    Bytes are decoded as UTF-8. Raises ParseError when XLA would refuse the text; its `diagnostics` list all errors, and no other
+    exception is raised. With `strict=False`, unknown opcodes and attributes are kept, any text gives a module, and all diagnostics are
+    in `module.diagnostics`.
 
     >>> parse("ENTRY e { ROOT p = f32[2] parameter(0) }").entry.root.shape.text
     'f32[2]{0}'
@@ -56,31 +57,37 @@ def parse(text: str | bytes, filename: str = "<string>", *, strict: bool = True)
 
 
 def parse_file(path: str | os.PathLike[str], *, strict: bool = True) -> Module:
-    """The module in a file, which may be compressed with gzip, xz or (extra `zstd`) Zstandard.
+    """Parses a file, which may be compressed with gzip, xz or Zstandard (needs the extra `zstd`).
 
-    Raises ParseError as `parse` does, and HlotoolError when the file cannot be read.
+    Raises ParseError like `parse`, and HlotoolError when the file cannot be read.
     """
-    # Decompressors cost a start more than a small parse.
+    # Importing the decompressors takes longer than a small parse.
     read_text = import_module("hlotool.text.source.files").read_text
     return parse(read_text(path), os.fspath(path), strict=strict)
 
 
 def parse_all(text: str | bytes, filename: str = "<string>", *, strict: bool = True) -> list[Module]:
-    """The modules of a text that separates them with lines `// -----`; line numbers are those of the whole text."""
+    """Parses a text of several modules separated by lines `// -----`. Line numbers count from the start of the whole text.
+
+    Raises ParseError with the errors of all modules.
+
+    >>> [module.name for module in parse_all("a { ROOT p = f32[] parameter(0) }\\n// -----\\nb { ROOT p = f32[] parameter(0) }")]
+    ['module_a', 'module_b']
+    """
     modules: list[Module] = []
-    faults = []
+    errors = []
     for part in parse_each(text, filename, strict=strict):
         if isinstance(part, ParseError):
-            faults += part.diagnostics
+            errors += part.diagnostics
         else:
             modules.append(part)
-    if faults:
-        raise ParseError(faults)
+    if errors:
+        raise ParseError(errors)
     return modules
 
 
 def parse_each(text: str | bytes, filename: str = "<string>", *, strict: bool = True) -> Iterator[Module | ParseError]:
-    """As `parse_all`, part by part: a part that does not parse gives its ParseError and stops no other."""
+    """Like `parse_all`, one module at a time; a module that does not parse gives its ParseError, and the next ones are still parsed."""
     for part in parts_of(decoded(text), filename):
         if part.is_separator:
             continue
@@ -91,7 +98,7 @@ def parse_each(text: str | bytes, filename: str = "<string>", *, strict: bool = 
 
 
 class Part(NamedTuple):
-    """One module of a text of several, or what separates two: a line `// -----`, or whitespace beside one."""
+    """One module of a text with several, or a separator: a line `// -----`, or whitespace next to one. `start` is its offset."""
 
     source: Source
     start: int
@@ -99,7 +106,11 @@ class Part(NamedTuple):
 
 
 def parts_of(whole: str, filename: str) -> list[Part]:
-    """All parts of a text, in order; put together they are the text again. Sources know their first line."""
+    """All parts of a text in order; concatenated, they are the text again. Each source knows the number of its first line.
+
+    >>> [part.source.text for part in parts_of("HloModule a\\n// -----\\nHloModule b\\n", "<string>")]
+    ['HloModule a\\n', '// -----\\n', 'HloModule b\\n']
+    """
     parts: list[Part] = []
     at, line = 0, 1
     cuts = [(m.start(), m.end()) for m in _SEPARATOR.finditer(whole)] if "// -----" in whole else []
@@ -116,15 +127,15 @@ def parts_of(whole: str, filename: str) -> list[Part]:
 
 
 def parse_source(source: Source, *, strict: bool = True, fast_path: bool = True) -> Module:
-    """As `parse`; `fast_path=False` forces every byte through Lark's own lexer and automaton."""
+    """Like `parse`; with `fast_path=False` the grammar path reads the whole text."""
     return read_source(source, strict=strict, fast_path=fast_path)[0]
 
 
 def read_source(source: Source, *, strict: bool = True, fast_path: bool = True) -> tuple[Module, FastPath | None]:
-    """As `parse_source`, with the fast path that was taken and all that it remembers of the text's pieces."""
+    """Like `parse_source`, but also returns the fast path, whose caches hold the values of the text's parts."""
     builder = ModuleBuilder(source, strict=strict)
     path = FastPath(builder) if fast_path else None
-    session = Session(builder, path, source.text)
+    session = ParseSession(builder, path, source.text)
     if path is not None:
         path.attach(session)
     with no_garbage_collection():
@@ -143,14 +154,18 @@ def read_source(source: Source, *, strict: bool = True, fast_path: bool = True) 
 
 
 def form_of(text: str) -> str:
-    """The start rule of the grammar for a whole text: `module`, `headerless` or `single_instruction`."""
+    """The start rule of the grammar for a whole text: `module`, `headerless` or `single_instruction`.
+
+    >>> [form_of(text) for text in ("HloModule m", "ENTRY e {", "f32[2] negate(f32[2] p)")]
+    ['module', 'headerless', 'single_instruction']
+    """
     if _MODULE.match(text):
         return "module"
     return "headerless" if _HEADERLESS.match(text) else "single_instruction"
 
 
 def _check_recovery_modules(builder: ModuleBuilder, *, fast_path: bool) -> None:
-    """The modules quoted in an origin recovery table must read too: they are printed by the rules of modules."""
+    """Reports recovery modules of an origin recovery table that do not parse: the printer parses them, too."""
     for row in builder.module.attributes.get("origin_recovery_table", ()):
         if row.module is None:
             continue
@@ -162,22 +177,22 @@ def _check_recovery_modules(builder: ModuleBuilder, *, fast_path: bool) -> None:
             builder.report(first.code, builder.module.attribute_starts.get("origin_recovery_table", 0), message)
 
 
-def _parse_single_instruction(session: Session) -> None:
-    """A text that is one instruction: XLA wraps it in a scheduled module and computation called `_`."""
+def _parse_single_instruction(session: ParseSession) -> None:
+    """Parses a text that is a single instruction; like XLA, wraps it in a scheduled module and a computation, both called `_`."""
     builder = session.builder
     builder.single_instruction = True
     builder.open_computation("_", 0, is_entry=True)
     builder.module.attributes["is_scheduled"] = True
     parse_with_recovery(session, "single_instruction", MAX_DIAGNOSTICS)
     if builder.scopes:
-        # Bodies written inline are called `_` too, and were there first.
+        # Inline bodies are called `_` too, and come first.
         builder.close_computation(len(session.text), len(session.text), inline=True)
     if not builder.has_errors and builder.module.computations:
         _name_entry_first(builder.module)
 
 
 def _name_entry_first(module: Module) -> None:
-    """XLA names the one instruction's computation before those written inline, and forgets layouts in the entry layout."""
+    """Renames as XLA does: the instruction's computation is named before inline bodies, and the entry layout loses its layouts."""
     entry = module.computations[-1]
     for computation in module.computations:
         computation.name = "_" if computation not in module.hidden else computation.name
@@ -192,20 +207,24 @@ def _name_entry_first(module: Module) -> None:
 
 
 def decoded(text: str | bytes) -> str:
-    """The characters of a text: UTF-8 (other bytes become surrogate escapes), without byte-order mark and log prefixes."""
+    """Decodes a text: UTF-8 (other bytes become surrogate escapes), without byte-order mark; log prefixes become spaces.
+
+    >>> decoded("\\ufeffHloModule m".encode())
+    'HloModule m'
+    """
     if isinstance(text, bytes | bytearray):
         text = bytes(text).decode("utf-8", "surrogateescape")
     elif not text.isascii():
         text = _LONE_SURROGATE.sub(_bytes_of_surrogate, text)
     text = text.removeprefix("\ufeff")
     if _LOG_PREFIX.match(text):
-        # Spaces in their place, so that columns stay those of the file.
+        # Spaces keep the columns of the file.
         text = _LOG_PREFIX.sub(lambda match: " " * len(match[0]), text)
     return text
 
 
 def has_log_prefixes(text: str) -> bool:
-    """Whether a text comes from a log, so that `decoded` leaves something out."""
+    """Whether the lines of a text begin with log prefixes, which `decoded` removes."""
     return _LOG_PREFIX.match(text) is not None
 
 

@@ -1,8 +1,8 @@
 """Regular expressions of the fast path, composed from the grammar's terminals.
 
-They recognise the spelling that XLA itself writes, one line at a time. Coarse pieces (a shape, a list of values) only find extents: what
-they find is then read by the grammar's start rules, once for each distinct text. All are flat and possessive, so that a line which does
-not match is given up in one pass; each is compiled when it is first used.
+They recognize text that is spelled the way XLA prints it, one line at a time. Patterns of parts (a shape, a list of values) only find
+where a part ends; a start rule of the grammar then reads it, once for each distinct text. All patterns are possessive and have no nested
+repetitions that could backtrack, so that a line that does not match fails in one pass. Each is compiled on first use.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 
 from hlotool.memo import cached_property
-from hlotool.text.parse.driver import the_parser
+from hlotool.text.parse.driver import shared_parser
 from hlotool.text.source.trivia import TRIVIA
 
 __all__ = ["Patterns", "patterns"]
@@ -25,9 +25,9 @@ _LINE_END = rf"{_SPACE}{_COMMENT}\r?+{_NO_COMMA}"
 _NEXT = r"(?:, [A-Za-z_][A-Za-z0-9_.\-]*+=|[ \t\r]*+(?://[^\n]*+)?+(?:\n|\Z))"
 _STRING = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'
 _ARRAY = r"[a-z][a-z0-9]*+\[[^\[\]{}()\s\"]*+\](?:\{[^{}\s\"]*+\})?+"
-# The shape before an opcode: a tuple ends where its parenthesis stands before ` opcode(`.
+# A shape and an opcode: a tuple ends at the parenthesis before ` opcode(`.
 _HEAD = rf"(?:(?:{_ARRAY}|\((?:[^)\n]++|\)(?! [a-z][a-z0-9\-]*+\())*+\)) )?+[a-z][a-z0-9\-]*+"
-# A shape among others: tuples two levels deep; deeper ones go the grammar path.
+# A shape in a list of shapes. Tuples nested deeper than this are left to the grammar path.
 _PARENTHESES = r"\((?:[^()\n]++|\((?:[^()\n]++|\((?:[^()\n]++|\([^()\n]*+\))*+\))*+\))*+\)"
 _SHAPE = rf"(?:{_ARRAY}|{_PARENTHESES})"
 _VALUE = (
@@ -35,11 +35,11 @@ _VALUE = (
     r"|\[[0-9,]*+\]<=\[[0-9,]*+\](?:T\([0-9,]*+\))?+)"
 )
 _INDEX = r"/\*index=[0-9]++\*/"
-# Without leading zeros, so that what matches is spelled as XLA spells it.
+# Without leading zeros, as XLA prints integers.
 _INT = r"(?:0|[1-9][0-9]{0,17}+)"
 _INTS = rf"{_INT}(?:,{_INT})*+"
 
-# A string that is spelled as XLA spells it, so that it can be kept without decoding: printable ASCII, plain escapes, not empty.
+# A string spelled the way XLA prints it, so that it needs no decoding: printable ASCII, simple escapes, not empty.
 _CANONICAL = r"\"(?:[ !#-&(-\[\]-~]++|\\[nrt\"'\\])++\""
 _POSITIVE = r"[1-9][0-9]{0,8}+"
 _METADATA_FIELDS = {
@@ -54,7 +54,7 @@ _METADATA_FIELDS = {
     "scheduling_name": r"\"[A-Za-z0-9_.\-]++\"",
     "stack_frame_id": _POSITIVE,
 }
-# XLA's order, one space between fields.
+# In XLA's order, with one space between fields.
 _METADATA = r"\{(?:" + "".join(rf"(?:{name}={value}(?: (?!\}})|(?=\}})))?+" for name, value in _METADATA_FIELDS.items()) + r")(?<!\{)\}"
 
 _LOCATION_FIELDS = ("file_name_id", "function_name_id", "line", "end_line", "column", "end_column")
@@ -66,28 +66,28 @@ _TABLES = (
 )
 
 
-# What any dump needs; the others are compiled when they are first used.
-_NEEDED = "space header line computation parameter close attribute simple_name integer integers plain_array shape_piece entry_layout".split()
+# Patterns that every dump needs; the others are compiled on first use.
+_COMMON_PATTERNS = "space header line computation parameter close attribute simple_name integer integers plain_array shape_piece entry_layout".split()
 
 
 class Patterns:
-    """The compiled expressions; one instance a process."""
+    """The compiled patterns; `patterns()` returns the instance of this process."""
 
     def __init__(self) -> None:
-        self._grammar = the_parser().grammar
+        self._grammar = shared_parser().grammar
         # PERCENT_NAME is a percent sign and a word.
         self._word = self._grammar.pattern("PERCENT_NAME").replace("%", "", 1)
         self._key = self._grammar.pattern("ATTRIBUTE")
         attributes = rf"((?:, (?!metadata=|backend_config=){self._key}{_VALUE})*+)"
         self._tail = rf"{attributes}(?:, metadata=({_METADATA}))?+(?:, backend_config=(\{{[^\n]*\}}|{_STRING}))?+({_SPACE}{_COMMENT}\r?+){_NO_COMMA}"
-        for name in _NEEDED:
+        for name in _COMMON_PATTERNS:
             getattr(self, name)
 
     @cached_property
     def line(self) -> re.Pattern[str]:
-        """A whole instruction: indentation, root, percent sign, name, head, operands after a percent sign, else operands of any form, attributes,
-        metadata, backend configuration, what trails."""
-        # A slash begins a comment, which may hold a parenthesis; only the marks that XLA writes are read here.
+        """An instruction on its line. Groups: indentation, ROOT, percent sign, name, head (shape and opcode), operands without the first percent
+        sign or else operands of any other form, attributes, metadata, backend configuration, trailing spaces and comment."""
+        # A comment may contain a parenthesis, so of all comments only XLA's index marks are read here.
         others = rf"(?:[^)/\n]++|\)(?!{_NEXT})|/\*i[a-z]*+[0-9]*+=[0-9]++\*/)*+"
         return re.compile(rf"({_SPACE})(ROOT )?+(%?+)((?!__){self._word}) = ({_HEAD})\((?:%([^()\n]*+)(?=\))|({others}))\){self._tail}")
 
@@ -101,7 +101,7 @@ class Patterns:
 
     @cached_property
     def operand_names(self) -> re.Pattern[str]:
-        """Operands that are names only, or the number of a parameter; the first without its percent sign."""
+        """Operands that are all names, or the number of a parameter; the first name has no percent sign."""
         return re.compile(rf"(?:[A-Za-z0-9_.\-]++(?:, %?+{self._word})*+)?+")
 
     @cached_property
@@ -180,12 +180,13 @@ class Patterns:
 
     @cached_property
     def reserved(self) -> frozenset[str]:
-        """Keywords and element types, as the grammar lists them: words that are no names without a percent sign."""
-        listed = re.match(r"\(\?:\(\?!\(\?:([A-Za-z0-9_|]+)\)", self._grammar.pattern("IDENT"))
-        assert listed is not None, "IDENT begins with the words that it is not"
-        return frozenset(listed[1].split("|"))
+        """Keywords and element types, read from the grammar: words that are names only after a percent sign."""
+        words = re.match(r"\(\?:\(\?!\(\?:([A-Za-z0-9_|]+)\)", self._grammar.pattern("IDENT"))
+        assert words is not None, "IDENT begins with the words that it excludes"
+        return frozenset(words[1].split("|"))
 
 
 @lru_cache(maxsize=1)
 def patterns() -> Patterns:
+    """The patterns of this process, created on first use."""
     return Patterns()

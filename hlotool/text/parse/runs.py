@@ -1,6 +1,6 @@
-"""Reading runs of lines by regular expressions: where they may begin, and what is left to the grammar.
+"""Reads runs of lines by regular expressions, for the parser's fast path and the formatter.
 
-The parser's fast path and the formatter of lines do this; what they make of the lines is theirs to say.
+Decides where a run can begin; subclasses read the lines.
 """
 
 from __future__ import annotations
@@ -14,37 +14,37 @@ __all__ = ["RunReader"]
 
 
 class RunReader(LineReader):
-    """A reader of lines that are spelled as XLA spells them."""
+    """A reader of lines that are spelled the way XLA prints them."""
 
     def __init__(self) -> None:
         self.patterns: Patterns = patterns()
         self.reserved = self.patterns.reserved
-        # Where the last attempts failed, so that they are not repeated.
+        # Offsets at which the last attempts failed, so that they are not repeated.
         self._failed_run = -1
         self._failed_computation = -1
 
     @abstractmethod
     def _read_header(self, text: str, position: int) -> bool:
-        """Whether the header of a module stands at `position` in a form that can be taken."""
+        """Reads the header of a module and keeps it for `_take_header`; False when it is left to the grammar."""
 
     @abstractmethod
     def _take_header(self) -> int:
-        """Takes the header that was read last; the offset after it."""
+        """Consumes the header that was read last and returns the offset after it."""
 
     @abstractmethod
     def _computations(self, text: str, position: int) -> tuple[int, bool]:
-        """Takes computations; the offset after them, and whether the last was left open there."""
+        """Consumes computations; returns the offset after them, and whether the last one is still open there."""
 
     @abstractmethod
     def _run(self, text: str, position: int) -> int:
-        """Takes instructions; the offset after the last, `position` when there was none."""
+        """Consumes instructions and returns the offset after the last one, or `position` if there is none."""
 
     def announce(self, text: str, position: int, accepted: frozenset[str]) -> str | None:
         if "FAST_HEADER" in accepted:
             return "FAST_HEADER" if self._read_header(text, position) else None
         start = self._skip(text, position)
         if start and "\n" not in text[position:start]:
-            # A line regex tried at every word of one endless line would take quadratic time.
+            # Only at the start of a line: tried at every word of a long line, the pattern would take quadratic time.
             return None
         if "FAST_COMPUTATIONS" in accepted:
             if start != self._failed_computation and self.patterns.computation.match(text, start):

@@ -1,6 +1,6 @@
-"""Values of the texts that repeat within a module: shapes, attribute values, whole attribute lists; each distinct text is read once.
+"""Values of the parts of lines: shapes, attribute values, attribute lists. Each distinct text is parsed once.
 
-The plainest forms are converted directly, everything else by the grammar's start rules.
+Simple forms are converted directly, all others by the grammar's start rules.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from hlotool.shapes.values import AliasPair, SliceRange
 from hlotool.text.parse.attributes import Attribute, make_attributes
 from hlotool.text.parse.driver import parse_segment
 from hlotool.text.parse.patterns import patterns
-from hlotool.text.parse.session import Session
+from hlotool.text.parse.session import ParseSession
 
-__all__ = ["Segments", "Stop"]
-
-
-class Stop(Exception):
-    """The fast path cannot read this; the grammar path decides."""
+__all__ = ["NeedsGrammar", "SegmentCache"]
 
 
-class Segments:
-    """The memos of one parse."""
+class NeedsGrammar(Exception):
+    """Raised where the fast path cannot read a text; the grammar path then reads it or reports an error."""
 
-    def __init__(self, session: Session) -> None:
+
+class SegmentCache:
+    """Values by text, for one parse."""
+
+    def __init__(self, session: ParseSession) -> None:
         self.session = session
         self.builder = session.builder
         self.patterns = patterns()
@@ -69,24 +69,24 @@ class Segments:
             try:
                 return valid_tuple(self._shape_list(text[1:-1]), 0)
             except Violation:
-                raise Stop from None
+                raise NeedsGrammar from None
         return self._read("shape", text)  # type: ignore[no-any-return]
 
     def _shape_list(self, text: str) -> list[Shape]:
-        """Shapes separated by `, ` and index marks."""
-        shapes, found, match, at = self.shapes, [], self.patterns.shape_piece.match, 0
+        """The shapes of a list separated by `, ` and index marks."""
+        shapes, elements, match, at = self.shapes, [], self.patterns.shape_piece.match, 0
         while at < len(text):
             piece = match(text, at)
             if piece is None or (piece.end() == len(text)) != (piece.end(1) == len(text)):
-                raise Stop
-            found.append(shapes[piece[1]])
+                raise NeedsGrammar
+            elements.append(shapes[piece[1]])
             at = piece.end()
-        return found
+        return elements
 
     # ---- values -------------------------------------------------------------------------------------------------------
 
     def value(self, rule: str, text: str) -> Any:
-        """The value of `text` by a start rule of the grammar; raises Stop when it has none."""
+        """The value of `text` by a start rule of the grammar. Raises NeedsGrammar when the text has no value by this rule."""
         key = (rule, text)
         try:
             return self.values[key]
@@ -100,7 +100,7 @@ class Segments:
         try:
             return parse_segment(self.session, rule, text)
         except (UnexpectedInput, Violation):
-            raise Stop from None
+            raise NeedsGrammar from None
 
     def _ints(self, text: str) -> Any:
         match = self.patterns.integers.fullmatch(text)
@@ -126,16 +126,16 @@ class Segments:
     def _computation(self, text: str) -> Any:
         match = self.patterns.simple_name.fullmatch(text)
         if match is None or (match[1] in self.patterns.reserved and text[0] != "%"):
-            raise Stop
+            raise NeedsGrammar
         try:
             return self.builder.computations[match[1]]
         except KeyError:
-            raise Stop from None
+            raise NeedsGrammar from None
 
     def _computations(self, text: str) -> Any:
-        # Names only: a body written inline makes a computation, which no text that may be read twice must do.
+        # Only names: an inline body adds a computation, which must not happen when a text is parsed a second time.
         if not (text.startswith("{") and text.endswith("}")):
-            raise Stop
+            raise NeedsGrammar
         return tuple([self._computation(name) for name in text[1:-1].split(", ")]) if text != "{}" else ()
 
     def _entry_layout(self, text: str) -> Any:
@@ -160,15 +160,15 @@ class Segments:
     # ---- attribute lists ----------------------------------------------------------------------------------------------
 
     def attributes(self, op: OpDef, text: str) -> AttributeSet:
-        """The attributes of `, name=value, name=value` for an opcode; raises Stop or Violation."""
-        found = []
+        """The attributes of an opcode in the form `, name=value, name=value`. Raises NeedsGrammar or Violation."""
+        items = []
         for match in self.patterns.attribute.finditer(text):
             name = match[1][:-1]
             spec = op.attributes.get(name) or COMMON_ATTRIBUTES.get(name)
             if spec is None:
-                raise Stop
-            found.append(Attribute(name, self.value(CODECS[spec.kind].rule, match[2]), 0))
-        attributes = make_attributes(self.builder, op, found, 0)
+                raise NeedsGrammar
+            items.append(Attribute(name, self.value(CODECS[spec.kind].rule, match[2]), 0))
+        attributes = make_attributes(self.builder, op, items, 0)
         self.builder.module.notes.set_spelling(attributes, text)
         return attributes
 

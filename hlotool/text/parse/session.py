@@ -1,4 +1,4 @@
-"""What one reading of one text carries through Lark: the reader of lines, positions of the last two tokens, and what is being built."""
+"""The state of one parse, which Lark's lexer and callbacks share."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from hlotool.opdefs.table import CODECS, OPS
 from hlotool.text.parse.builder import ModuleBuilder
 from hlotool.text.parse.line_reader import LineReader
 
-__all__ = ["LexerSession", "Session", "attribute_tokens"]
+__all__ = ["LexerSession", "ParseSession", "attribute_tokens"]
 
 
 @lru_cache(maxsize=1)
 def attribute_tokens() -> dict[str, str]:
-    """For every known attribute name the token of its kind, as the grammar spells it: `dimensions` -> KEY_INTS."""
-    # Complete before anybody sees it: other threads parse meanwhile.
+    """The token of each known attribute name, which tells its kind of value to the grammar: `dimensions` -> KEY_INTS."""
+    # Not a global dictionary, which another thread could read before it is complete.
     tokens: dict[str, str] = {}
     tables: list[Any] = [MODULE_ATTRIBUTES, COMMON_ATTRIBUTES, *(op.attributes for op in OPS.values())]
     for table in tables:
         for name, spec in table.items():
             token = _TOKEN_OF_RULE[CODECS[spec.kind].rule]
             if tokens.setdefault(name, token) != token:
-                raise ValueError(f"attribute {name} has two kinds of value in the grammar")
+                raise ValueError(f"attribute '{name}' has two kinds of values, {token} and {tokens[name]}")
     return tokens
 
 
 class _TokenOfRule(dict[str, str]):
-    """The token of a value's rule is the rule's name, but for a few that read better short."""
+    """Tokens by the rule of the value: `KEY_` and the name of the rule, with a few shorter exceptions."""
 
     def __missing__(self, rule: str) -> str:
         return "KEY_" + rule.upper()
@@ -42,7 +42,7 @@ _TOKEN_OF_RULE = _TokenOfRule(
 
 
 class LexerSession:
-    """What the lexer needs to know of a text that is being read, whatever for."""
+    """The lexer's part of the state: the text, and the ends of the last two tokens, `token_end` and `previous_end`."""
 
     __slots__ = ("attribute_tokens", "fast_path", "previous_end", "text", "token_end")
 
@@ -54,8 +54,8 @@ class LexerSession:
         self.previous_end = 0
 
 
-class Session(LexerSession):
-    """The state of one parse."""
+class ParseSession(LexerSession):
+    """The state of a parse that builds a module."""
 
     __slots__ = ("builder",)
 

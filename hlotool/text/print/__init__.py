@@ -1,1 +1,1 @@
-"""Module to text: the lossless print, XLA's own print, and all options of both."""
+"""The printer: the lossless print, XLA's own print, and all options of both."""

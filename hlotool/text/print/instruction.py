@@ -1,4 +1,4 @@
-"""The text of one instruction under any print options."""
+"""Prints one instruction under any print options."""
 
 from __future__ import annotations
 
@@ -21,18 +21,21 @@ from hlotool.shapes.values import Raw
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.stack_frames import FRAME_ID, RenumberedFrames, innermost_location
 
-__all__ = ["FORGOTTEN_KINDS", "InstructionWriter", "as_written", "is_wrapper", "typed_literal_text"]
+__all__ = ["DROPPED_KINDS", "InstructionWriter", "as_written", "is_wrapper", "typed_literal_text"]
 
-# XLA reads these and forgets them; without a written mode it may refuse to read its own print.
-FORGOTTEN_KINDS = frozenset({"CollectiveMode", "IgnoredDims"})
-_BETWEEN = ("sharding", "frontend_attributes", "control-predecessors", "statistics")
-_QUEUES = '"wait_on_operation_queues":[],'
-_MOST_COMPACT = 4
-_MOST_ESSENTIAL = 500_000
+# XLA parses these and drops them, after which its own print may not parse.
+DROPPED_KINDS = frozenset({"CollectiveMode", "IgnoredDims"})
+_COMMON_IN_ORDER = ("sharding", "frontend_attributes", "control-predecessors", "statistics")
+_EMPTY_QUEUES = '"wait_on_operation_queues":[],'
+_MAX_COMPACT_OPERANDS = 4
+_MAX_ESSENTIAL_ELEMENTS = 500_000
 
 
 class InstructionWriter:
-    """Writes instructions of one module; `names` and `computation_names` are what they are called in this print."""
+    """Prints the instructions of one module.
+
+    `names` and `computation_names` are the names in this print; `body` prints a called computation at an indentation level.
+    """
 
     def __init__(
         self,
@@ -58,9 +61,9 @@ class InstructionWriter:
             full_replica_groups=options.print_full_replica_group_list,
             without_subaxes=options.print_replica_groups_without_subaxes,
         )
-        # Names in canonical form, `tmp_0`; they hold for one computation at a time.
+        # Canonical names, `tmp_0`, of the instructions of the current computation.
         self.canonical: dict[Instruction, str] = {}
-        # Instructions that are written where they are used, as another one and a suffix; also for one computation at a time.
+        # The get-tuple-elements of the current computation that are printed as a suffix of an operand, `t#1`.
         self.compacted: dict[Instruction, tuple[Instruction, str]] = {}
 
     # ---- names and shapes ---------------------------------------------------------------------------------------------
@@ -99,11 +102,11 @@ class InstructionWriter:
         return "".join(parts)
 
     def attributes_of(self, x: Instruction, *, level: int = 0, skip_called: bool = False) -> list[str]:
-        """Every `, name=value` of an instruction, in XLA's order."""
+        """All attributes of an instruction as `, name=value`, in XLA's order."""
         return self._attributes(x.op, x, level, skip_called=skip_called) + self._common(x)
 
     def sugared(self, x: Instruction) -> Instruction | None:
-        """The instruction that an async operation wraps, when it is to be written as `X-start`."""
+        """The wrapped instruction, if an async operation is printed as `X-start`, `X-update` or `X-done`."""
         if not x.op.name.startswith("async-") or not self.options.syntax_sugar_async_ops or not x.called:
             return None
         called = x.called[0]
@@ -119,9 +122,9 @@ class InstructionWriter:
             return self._constant(x.immediate)
         operands: Sequence[Instruction] = x.operands
         rest = ""
-        if options.compact_operands and len(operands) > _MOST_COMPACT:
-            rest = f", ...(+{len(operands) - _MOST_COMPACT})"
-            operands = operands[:_MOST_COMPACT]
+        if options.compact_operands and len(operands) > _MAX_COMPACT_OPERANDS:
+            rest = f", ...(+{len(operands) - _MAX_COMPACT_OPERANDS})"
+            operands = operands[:_MAX_COMPACT_OPERANDS]
         interval = options.print_operand_index_annotation_interval
         parts = []
         for k, operand in enumerate(operands):
@@ -144,10 +147,10 @@ class InstructionWriter:
     # ---- attributes ---------------------------------------------------------------------------------------------------
 
     def _attributes(self, op: OpDef, x: Instruction, level: int, *, skip_called: bool = False) -> list[str]:
-        """What the opcode itself has, in the order of its declaration."""
+        """The opcode's own attributes, in the order of its declaration."""
         parts = []
         for name, spec in op.attributes.items():
-            forgotten = spec.kind in FORGOTTEN_KINDS and not self.options.lossless
+            forgotten = spec.kind in DROPPED_KINDS and not self.options.lossless
             if name == "result_accuracy" or spec.kind == CONTINUED or forgotten or (spec.kind in CALLED_KINDS and skip_called):
                 continue
             text = self._attribute(op, x, name, spec, level)
@@ -158,7 +161,7 @@ class InstructionWriter:
         return parts
 
     def _attribute(self, op: OpDef, x: Instruction, name: str, spec: AttributeSpec, level: int) -> str | None:
-        """The text of one attribute's value, None when it is not printed."""
+        """The text of an attribute's value, None if the attribute is not printed."""
         default = spec.default
         if name in op.operand_defaults:
             default = op.operand_defaults[name](tuple(operand.shape for operand in x.operands))
@@ -171,9 +174,9 @@ class InstructionWriter:
             return "_"
         if name in ("infeed_config", "outfeed_config") and not self.options.print_infeed_outfeed_config:
             return None
-        return self._written(spec.kind, value)
+        return self._value_text(spec.kind, value)
 
-    def _written(self, kind: str, value: Any) -> str:
+    def _value_text(self, kind: str, value: Any) -> str:
         if isinstance(value, Raw):
             return value.text
         if kind == "TypedLiteral":
@@ -192,50 +195,50 @@ class InstructionWriter:
         return texts[0] if kind == "Computation" else CODECS[kind].write(tuple(texts), self.style)
 
     def _sugared_attributes(self, x: Instruction, wrapped: Instruction, level: int) -> list[str]:
-        """The start's thread, what the wrapped instruction would print, then the rest of the start."""
+        """The attributes of a sugared start: its thread, those of the wrapped instruction, then the start's other attributes."""
         parts = []
         thread = x.called[0].execution_thread
         if thread != "main":
-            parts.append(f", async_execution_thread={self._written('Text', thread)}")
+            parts.append(f", async_execution_thread={self._value_text('Text', thread)}")
         parts += self._attributes(wrapped.op, wrapped, level)
         own = wrapped.attributes
         if "frontend_attributes" in own and "frontend_attributes" in x.attributes:
             own = AttributeSet({k: v for k, v in own.items() if k != "frontend_attributes"})
-        for name in _BETWEEN:
-            # XLA prints the statistics of the start twice, which cannot be read back.
+        for name in _COMMON_IN_ORDER:
+            # XLA prints the statistics of the start twice, which does not parse.
             if name in own and (name not in x.attributes or (name == "statistics" and not self.options.lossless)):
-                parts += self._common_one(wrapped, name)
-        parts += self._accuracy(wrapped)
+                parts += self._common_attribute(wrapped, name)
+        parts += self._result_accuracy(wrapped)
         aliasing = x.attributes.get("output_to_operand_aliasing")
         if aliasing:
-            parts.append(f", output_to_operand_aliasing={self._written('OutputAliases', aliasing)}")
+            parts.append(f", output_to_operand_aliasing={self._value_text('OutputAliases', aliasing)}")
         if self.options.print_subcomputation_mode == "full":
             parts.append(f", calls=\n{self.body(x.called[0], level + 1)}")
         return parts + self._common(x)
 
-    # ---- what every instruction may have ------------------------------------------------------------------------------
+    # ---- common attributes --------------------------------------------------------------------------------------------
 
     def common_attributes(self, x: Instruction) -> list[str]:
-        """What stands between the opcode's own attributes and the metadata."""
+        """The attributes between the opcode's own ones and the metadata."""
         parts: list[str] = []
-        for name in _BETWEEN:
-            parts += self._common_one(x, name)
-        parts += self._accuracy(x)
+        for name in _COMMON_IN_ORDER:
+            parts += self._common_attribute(x, name)
+        parts += self._result_accuracy(x)
         if self.options.print_original_value and "origin" in x.attributes:
-            parts.append(f", origin={self._written('Origin', x.attributes['origin'])}")
-        # What the opcode does not have was kept by a tolerant parse.
+            parts.append(f", origin={self._value_text('Origin', x.attributes['origin'])}")
+        # `strict=False` keeps attributes that the opcode does not have.
         for name, value in x.attributes.items():
             if name not in x.op.attributes and name not in COMMON_ATTRIBUTES:
-                parts.append(f", {name}={self._foreign(name, value)}")
+                parts.append(f", {name}={self._undeclared_attribute(name, value)}")
         return parts
 
-    def _foreign(self, name: str, value: Any) -> str:
-        """An attribute that belongs to other opcodes only, written as there; raw text if it belongs to none."""
+    def _undeclared_attribute(self, name: str, value: Any) -> str:
+        """The value of an attribute that the opcode does not declare: printed as for other opcodes that do, raw text if there are none."""
         kind = next((op.attributes[name].kind for op in OPS.values() if name in op.attributes), "Text")
         if kind in CALLED_KINDS and not isinstance(value, Raw):
             names = tuple(self.computation_name(c) for c in (value if isinstance(value, tuple) else (value,)))
             return CODECS[kind].write(names if kind == "Computations" else names[0], self.style)
-        return self._written(kind, value)
+        return self._value_text(kind, value)
 
     def _common(self, x: Instruction) -> list[str]:
         parts = self.common_attributes(x) if x.attributes else []
@@ -247,7 +250,7 @@ class InstructionWriter:
             parts.append(f", backend_config={self._backend_config(x.backend_config)}")
         return parts
 
-    def _common_one(self, x: Instruction, name: str) -> list[str]:
+    def _common_attribute(self, x: Instruction, name: str) -> list[str]:
         value = x.attributes.get(name)
         if value is None:
             return []
@@ -260,16 +263,16 @@ class InstructionWriter:
             return []
         if name == "statistics" and not value.values:
             return []
-        return [f", {name}={self._written(COMMON_ATTRIBUTES[name].kind, value)}"]
+        return [f", {name}={self._value_text(COMMON_ATTRIBUTES[name].kind, value)}"]
 
-    def _accuracy(self, x: Instruction) -> list[str]:
+    def _result_accuracy(self, x: Instruction) -> list[str]:
         value = x.attributes.get("result_accuracy")
         if value is None or (value.mode == "default" and value.tolerance is None):
             return []
-        return [f", result_accuracy={self._written('ResultAccuracy', value)}"]
+        return [f", result_accuracy={self._value_text('ResultAccuracy', value)}"]
 
     def metadata(self, text: str) -> str | None:
-        """A metadata text as this print shows it, None when it shows none."""
+        """The metadata to print for a metadata text of the module, None if there is nothing to print."""
         options = self.options
         if options.lossless and not options.print_metadata_only_op_name and not options.print_inline_stack_frames:
             return text
@@ -286,17 +289,18 @@ class InstructionWriter:
         return value.text if value.is_printed_by_xla else None
 
     def _inlined(self, value: Metadata) -> Metadata:
-        found = innermost_location(self.module.stack_tables, value.stack_frame_id)
-        if found is None:
+        """The metadata with the file and line of its innermost stack frame in place of the frame's number."""
+        frame = innermost_location(self.module.stack_tables, value.stack_frame_id)
+        if frame is None:
             return replace(value, stack_frame_id=0)
-        file_name, location = found
+        file_name, location = frame
         return replace(value, stack_frame_id=0, source_file=file_name, source_line=location.line, source_column=location.column)
 
     def _backend_config(self, text: str) -> str:
-        if not self.options.lossless and _QUEUES in text:
-            text = text.replace(_QUEUES, "")
+        if not self.options.lossless and _EMPTY_QUEUES in text:
+            text = text.replace(_EMPTY_QUEUES, "")
         if self.options.sort_backend_config and text.startswith("{"):
-            # Loaded only here: few prints sort, and json costs every start 2 ms.
+            # Imported here, because json adds 2 ms to every start and few prints sort.
             json = import_module("json")
             try:
                 return str(json.dumps(json.loads(text), sort_keys=True, separators=(",", ":")))
@@ -306,7 +310,7 @@ class InstructionWriter:
 
 
 def as_written(module: Module, x: Instruction) -> Instruction:
-    """The instruction with the annotations of its text, where XLA has replaced them; itself otherwise."""
+    """The instruction with the annotations that its text has, if the parser has replaced them as XLA does."""
     written = module.notes.written(x)
     if written is None:
         return x
@@ -316,21 +320,21 @@ def as_written(module: Module, x: Instruction) -> Instruction:
 
 
 def is_wrapper(computation: Computation) -> bool:
-    """Whether a computation holds nothing but parameters and a root, so that async sugar can stand for it."""
+    """Whether a computation has only parameters and a root, so that async sugar can replace it."""
     root = computation.root
     return root.op.name != "parameter" and all(x.op.name == "parameter" or x is root for x in computation.instructions)
 
 
 def typed_literal_text(literal: Literal) -> str:
-    """The lossless form of `literal=`: each array after its shape."""
+    """The lossless text of a `literal=` attribute: each array after its shape."""
     if not literal.shape.is_tuple:
         return f"{literal.shape.text} {literal_text(literal)}"
-    out: list[str] = []
+    pieces: list[str] = []
     stack: list[Literal | str] = [literal]
     while stack:
         item = stack.pop()
         if isinstance(item, str):
-            out.append(item)
+            pieces.append(item)
         elif item.shape.is_tuple:
             stack.append(" )")
             for k in range(len(item.elements) - 1, -1, -1):
@@ -338,12 +342,12 @@ def typed_literal_text(literal: Literal) -> str:
             if not item.elements:
                 stack.append("( ")
         else:
-            out.append(f"{item.shape.text} {literal_text(item)}")
-    return "".join(out)
+            pieces.append(f"{item.shape.text} {literal_text(item)}")
+    return "".join(pieces)
 
 
 def _essential(literal: Literal) -> str:
-    """Zeros and ones as one digit, integers in full, everything else left out: enough to tell modules apart."""
+    """A constant as XLA prints it for fingerprints: all zeros or all ones as one digit, integers in full, others as `{...}`."""
     if literal.elided or literal.shape.is_tuple:
         return "{...}"
     text = xla_literal_text(literal, print_large_constants=True)
@@ -351,6 +355,6 @@ def _essential(literal: Literal) -> str:
     for digit, spellings in (("0", {"0", "false"}), ("1", {"1", "true"})):
         if values and values <= spellings:
             return digit
-    if "." not in text and literal.shape.element_type[0] in "sup" and literal.element_count <= _MOST_ESSENTIAL:
+    if "." not in text and literal.shape.element_type[0] in "sup" and literal.element_count <= _MAX_ESSENTIAL_ELEMENTS:
         return text
     return "{...}"

@@ -1,4 +1,4 @@
-"""Switches of the printer, under XLA's names."""
+"""Print options, under XLA's names."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["PrintOptions"]
 
 @dataclass(frozen=True, repr=False)
 class PrintOptions:
-    """One field for each switch of XLA's HloPrintOptions, with XLA's defaults but for `print_large_constants`.
+    """The options of XLA's HloPrintOptions, with XLA's defaults except for `print_large_constants`.
 
-    `lossless`, the default, keeps the author's order and names and writes every number so that it reads back bit for bit; without it
-    the print has XLA's order, names and rounding.
+    With `lossless`, the default, the text keeps order and names of the module, and every number parses back bit for bit. Without it,
+    the text has XLA's order, names and rounding.
 
     >>> PrintOptions.short_parsable().print_percent
     False
@@ -57,12 +57,12 @@ class PrintOptions:
 
     @classmethod
     def xla_default(cls) -> PrintOptions:
-        """What XLA prints without options, byte for byte."""
+        """XLA's default print, byte for byte."""
         return cls(lossless=False, print_large_constants=False)
 
     @classmethod
     def short_parsable(cls) -> PrintOptions:
-        """The form of XLA's dump files; control dependencies, metadata and signatures are lost."""
+        """The form of XLA's dump files, without control dependencies, metadata and signatures."""
         return cls(
             lossless=False,
             print_metadata=False,
@@ -74,7 +74,7 @@ class PrintOptions:
 
     @classmethod
     def canonical(cls) -> PrintOptions:
-        """Independent of names: `tmp_N`, called computations in full, operands with shapes."""
+        """A form that does not depend on names: instructions are `tmp_N`, called computations are in full, operands have shapes."""
         return cls(
             lossless=False,
             print_large_constants=False,
@@ -91,7 +91,7 @@ class PrintOptions:
 
     @classmethod
     def fingerprint(cls) -> PrintOptions:
-        """What XLA hashes to tell modules apart; not meant to be parsed."""
+        """The form that XLA hashes into a module's fingerprint; it does not parse."""
         return cls(
             lossless=False,
             print_large_constants=False,

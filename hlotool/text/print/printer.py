@@ -1,4 +1,4 @@
-"""From a module to text: the lossless print, XLA's own print byte for byte, and everything its options allow."""
+"""Prints modules: the lossless print, XLA's own print byte for byte, and all print options."""
 
 from __future__ import annotations
 
@@ -28,26 +28,27 @@ from hlotool.text.source.marks import MARK_INTERVAL, marked_operands
 __all__ = ["to_text"]
 
 _LOSSLESS = PrintOptions()
-# Attributes that make XLA build the module's configuration, and with it the entry layout, before it has seen the entry; unless they
-# have this value.
-_RESETS_LAYOUT = (
+# Attributes with which XLA builds the module's configuration, and with it the entry layout, before it has parsed the entry; and the
+# value with which it does not.
+_DEFAULT_LAYOUT_UNLESS = (
     ("alias_passthrough_params", False),
     ("allow_spmd_sharding_propagation_to_parameters", None),
     ("allow_spmd_sharding_propagation_to_output", None),
     ("replica_count", 1),
     ("num_partitions", 1),
 )
-# Bodies written inside one another multiply; a small text can ask for more output than any disk holds.
-_DEEPEST_BODIES = 100
-_MOST_BODIES = 1_000_000
-# More instructions than this, and print_name_after_closing_brace repeats the name.
-_SHORT = 5
+# Limits on computations printed inside one another, since their number can grow exponentially with the size of the module.
+_MAX_BODY_DEPTH = 100
+_MAX_BODIES = 1_000_000
+# `print_name_after_closing_brace` applies to computations with more instructions than this, as in XLA.
+_MAX_WITHOUT_NAME = 5
 
 
 def to_text(module: Module, options: PrintOptions = _LOSSLESS) -> str:
-    """The text of a module.
+    """Prints a module.
 
-    The default reads back as the same module in hlotool and in XLA; `PrintOptions.xla_default()` gives XLA's bytes.
+    By default, parsing the text gives the same module again, in hlotool and in XLA. With `PrintOptions.xla_default()`, the text is what
+    XLA prints, byte for byte. Raises HlotoolError if called computations, printed in full, nest too deeply.
 
     >>> from hlotool.text.parse.parser import parse
     >>> print(to_text(parse("ENTRY e { ROOT p = s32[] parameter(0) }")), end="")
@@ -63,7 +64,7 @@ def to_text(module: Module, options: PrintOptions = _LOSSLESS) -> str:
 
 
 class ModulePrinter:
-    """One print of one module."""
+    """Prints one module with some options."""
 
     def __init__(self, module: Module, options: PrintOptions) -> None:
         self.module = module
@@ -72,7 +73,7 @@ class ModulePrinter:
         names: dict[Instruction, str]
         if options.lossless:
             computation_names = {c: c.name for c in module.computations}
-            names = _OwnNames()
+            names = _LosslessNames()
         else:
             names, computation_names = unique_names(module)
         self.frames = RenumberedFrames(module) if not options.lossless and options.print_metadata else None
@@ -80,11 +81,11 @@ class ModulePrinter:
         self.writer = InstructionWriter(module, options, names, computation_names, self.frames, self._nested_body)
         self.indent = "  " * options.indent_amount
         self.nested = 0
-        # Texts of attribute sets and of shapes in signatures, each made once.
+        # Caches: texts of attribute sets by identity (or of an opcode's defaults), and of shapes in signatures.
         self.texts: dict[int | OpDef, str] = {}
-        # Attribute sets whose source is spelled as they are printed, by identity.
+        # Whether the source of an attribute set is spelled as it is printed, by identity.
         self.as_printed: dict[int, bool] = {}
-        self.plans: Memo[OpDef, _Plan] = Memo(_Plan)
+        self.plans: Memo[OpDef, _AttributePlan] = Memo(_AttributePlan)
         self.signatures: Memo[Shape, str] = Memo(lambda shape: shape.text_without_layout)
 
     def text(self) -> str:
@@ -99,7 +100,7 @@ class ModulePrinter:
         return "".join(parts)
 
     def _computations(self) -> list[Computation]:
-        """What is printed, in order: hidden async computations are not."""
+        """The computations to print, in order; those that async sugar replaces are left out."""
         module, options = self.module, self.options
         order = module.computations if options.lossless or options.canonicalize_computations else computation_post_order(module)
         if not options.syntax_sugar_async_ops:
@@ -110,30 +111,30 @@ class ModulePrinter:
         return [c for c in order if c not in wrapped]
 
     def copied_body(self, computation: Computation) -> str | None:
-        """The source of a computation's instructions if this is how they are printed, None if they must be written.
+        """The source of a computation's instructions if they are printed the same way, None if not.
 
-        The fast path has vouched for all but the attributes; those are compared here, once for each distinct text.
+        The fast path has checked all but the attributes, which are compared here, once for each distinct set.
         """
         span, source = self.module.notes.spans.get(computation), self.module.source
         if span is None or source is None or span.root is not computation.root or span.count != len(computation.instructions):
             return None
         known, last = self.as_printed, -1
         for x in computation.instructions:
-            # Ascending offsets: nobody has changed, moved or replaced an instruction since it was read.
+            # Offsets ascend unless an instruction has been changed, moved or replaced since it was parsed.
             if x.start <= last:
                 return None
             last = x.start
             key = id(x.attributes)
-            verdict = known.get(key)
-            if verdict is None:
-                verdict = known[key] = self._attributes_as_printed(x)
-            if not verdict:
+            is_same = known.get(key)
+            if is_same is None:
+                is_same = known[key] = self._attributes_as_printed(x)
+            if not is_same:
                 return None
         return source.text[span.start : span.end]
 
     def _attributes_as_printed(self, x: Instruction) -> bool:
         op, attributes = x.op, x.attributes
-        # What depends on operands or result is printed only if it is written, or always.
+        # Defaults that depend on the operands or the result are not part of the attribute set.
         if op.derived or any(name in attributes or op.attributes[name].always for name in op.operand_defaults):
             return False
         return self.module.notes.spelling(attributes) == self.plain_attributes(x)
@@ -152,7 +153,7 @@ class ModulePrinter:
                 text = f"%{value.name}" if called == "Computation" else "{" + ", ".join([f"%{c.name}" for c in value]) + "}"
                 parts.append(f", {name}={text}")
             else:
-                # By identity: equal texts of a source share one value, and values live as long as the module.
+                # By identity, since equal texts of a source share one value, and values live as long as the module.
                 written = memo.get(id(value))
                 if written is None:
                     written = memo[id(value)] = write(value, style) if value != () else "{}"
@@ -188,10 +189,10 @@ class ModulePrinter:
         return "".join(parts)
 
     def _entry_layout(self) -> ProgramShape:
-        """The layouts of the entry; XLA forgets their dimension orders when certain attributes are written."""
+        """The layout of the entry; with some attributes, XLA replaces its dimension orders by the default ones."""
         shape = self.module.entry.program_shape
         attributes = self.module.attributes
-        if not any(name in attributes and attributes[name] != unless for name, unless in _RESETS_LAYOUT):
+        if not any(name in attributes and attributes[name] != unless for name, unless in _DEFAULT_LAYOUT_UNLESS):
             return shape
         return ProgramShape(tuple(with_default_order(p) for p in shape.parameters), with_default_order(shape.result))
 
@@ -206,7 +207,7 @@ class ModulePrinter:
         return None if tables is None else tables.text
 
     def _recovery(self, row: Recovery) -> Recovery:
-        """A recovery module is printed by the same rules, further in."""
+        """A recovery module, printed with the same options and indented."""
         if row.module is None:
             return row
         inner = parse_source(Source(row.module))
@@ -220,7 +221,7 @@ class ModulePrinter:
     # ---- computations -------------------------------------------------------------------------------------------------
 
     def computation(self, computation: Computation, level: int, *, nested: bool) -> str:
-        """From the name to the closing brace, without a line end."""
+        """The text of a computation up to its closing brace, without a line end."""
         options, writer = self.options, self.writer
         indent = "  " * level
         if options.lossless:
@@ -240,18 +241,19 @@ class ModulePrinter:
         closing = f"{indent}}}"
         if computation.execution_thread != "main" and options.print_ids:
             closing += f', execution_thread="{computation.execution_thread}"'
-        if options.print_name_after_closing_brace and len(order) > _SHORT:
+        if options.print_name_after_closing_brace and len(order) > _MAX_WITHOUT_NAME:
             closing += f" // {self.computation_names[computation]}"
         lines.append(closing)
         return "\n".join(lines)
 
     def _nested_body(self, computation: Computation, level: int) -> str:
+        """The text of a called computation that is printed in full. Raises HlotoolError when there are too many."""
         self.nested += 1
-        if level > _DEEPEST_BODIES or self.nested > _MOST_BODIES:
+        if level > _MAX_BODY_DEPTH or self.nested > _MAX_BODIES:
             message = (
-                f"called computations nest too deeply or too often to be written in full (over {_DEEPEST_BODIES} levels or {_MOST_BODIES:,} bodies)"
+                f"called computations nest too deeply or too often to be written in full (over {_MAX_BODY_DEPTH} levels or {_MAX_BODIES:,} bodies)"
             )
-            raise HlotoolError(f"{message}; print their names instead")
+            raise HlotoolError(f"{message}; print only their names instead")
         return self.computation(computation, level, nested=True)
 
     def _opening(self, computation: Computation, *, nested: bool) -> str:
@@ -272,8 +274,11 @@ class ModulePrinter:
         return f"({parameters}) -> {computation.root.shape.text_without_layout}"
 
 
-class _Plan:
-    """How the lossless print writes the attributes of an opcode: name, default, always, kind if it is a called computation, writer, memo."""
+class _AttributePlan:
+    """How the lossless print writes the attributes of an opcode.
+
+    A row for each attribute: name, default, whether it is always printed, its kind if it is a called computation, writer, texts by value.
+    """
 
     __slots__ = ("rows",)
 
@@ -288,7 +293,7 @@ class _Plan:
 
 
 def _as_written(module: Module, computation: Computation) -> tuple[list[Instruction], Instruction]:
-    """Instructions and root as the text gave them: XLA annotates the roots of asynchronous computations anew."""
+    """Instructions and root with the annotations of the text, which XLA replaces for roots of asynchronous computations."""
     root = as_written(module, computation.root)
     if root is computation.root:
         return computation.instructions, root
@@ -296,31 +301,31 @@ def _as_written(module: Module, computation: Computation) -> tuple[list[Instruct
 
 
 def _compacted(order: list[Instruction], root: Instruction) -> dict[Instruction, tuple[Instruction, str]]:
-    """The get-tuple-elements that a suffix of their operand can stand for, with the instruction that is written instead and the suffix.
+    """The get-tuple-elements to print as suffixes of their users' operands (`t#1`): for each, the tuple and the suffix.
 
-    A line remains where it says more: that it is the root, an attribute, a control dependence; and where nothing uses the element.
+    An element keeps its line if nothing uses it, or if it is the root, has other attributes or is a control predecessor.
     """
     used = {operand for x in order for operand in x.operands}
-    ordered = {before for x in order for before in x.attributes.get("control-predecessors") or ()}
+    predecessors = {before for x in order for before in x.attributes.get("control-predecessors") or ()}
     compacted: dict[Instruction, tuple[Instruction, str]] = {}
     for x in order:
-        if x.op.name == "get-tuple-element" and x is not root and x in used and x not in ordered and x.attributes.keys() <= {"index"}:
-            tuple_, suffix = compacted.get(x.operands[0], (x.operands[0], ""))
-            compacted[x] = tuple_, f"{suffix}#{x.attributes['index']}"
+        if x.op.name == "get-tuple-element" and x is not root and x in used and x not in predecessors and x.attributes.keys() <= {"index"}:
+            source, suffix = compacted.get(x.operands[0], (x.operands[0], ""))
+            compacted[x] = source, f"{suffix}#{x.attributes['index']}"
     return compacted
 
 
-class _OwnNames(dict[Instruction, str]):
-    """The lossless print calls instructions what they are called."""
+class _LosslessNames(dict[Instruction, str]):
+    """The names in the lossless print: those of the instructions."""
 
     def __missing__(self, x: Instruction) -> str:
         return x.name
 
 
 def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
-    """The lossless print of a computation; one loop without switches, since whole dumps go through it.
+    """The lossless print of a computation, in one loop without options, since this is what printing whole dumps takes its time for.
 
-    Says what InstructionWriter says under default options, which a test holds it to.
+    The text is that of InstructionWriter with default options; a test compares them.
     """
     writer = printer.writer
     lines: list[str] = []
@@ -352,7 +357,7 @@ def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
         else:
             inside = marked_operands([operand.name for operand in operands])
         if attributes or op in always:
-            # One object without attributes serves all opcodes, some of which print their defaults.
+            # All opcodes share the empty set, but some print defaults.
             key = id(attributes) if attributes else op
             text = texts.get(key)
             if text is None:
@@ -369,12 +374,12 @@ def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
         append(f"{start}{x.name} = {shape._text or shape.text} {op.name}({inside}){text}\n")
     thread = computation.execution_thread
     append("}" if thread == "main" else f'}}, execution_thread="{thread}"')
-    # Joined here and not with the whole module: the memory of the lines is used again by the next computation.
+    # Joined here, not with the whole module, so that the next computation can reuse the memory of the lines.
     return "".join(lines)
 
 
 @lru_cache(maxsize=1)
 def _special_ops() -> tuple[frozenset[OpDef], frozenset[OpDef]]:
-    """Opcodes whose attributes do not follow from the attribute set alone, and those that print some even if none is written."""
+    """Opcodes whose printed attributes depend on more than the attribute set, and opcodes that always print some attribute."""
     special = frozenset(op for op in OPS.values() if op.name.startswith("async-") or op.operand_defaults or op.derived)
     return special, frozenset(op for op in OPS.values() if any(spec.always for spec in op.attributes.values()))

@@ -1,4 +1,4 @@
-"""Stack frames as XLA prints them: only those that instructions use, merged and numbered anew in the order of use."""
+"""Stack frames as XLA prints them: only those that instructions use, without duplicates, renumbered in order of first use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FRAME_ID = re.compile(r"(?<=[{ ])stack_frame_id=(-?[0-9]+)")
 
 
 class RenumberedFrames:
-    """New numbers for the frames of a module, given out on first use, and the tables that go with them."""
+    """New numbers for the stack frames of a module, assigned on first use, and the tables with these numbers."""
 
     def __init__(self, module: Module) -> None:
         self._tables = module.stack_tables
@@ -24,12 +24,12 @@ class RenumberedFrames:
         self._frames: dict[StackFrame, int] = {}
         for x in module.all_instructions():
             if x.metadata_text is not None and "stack_frame_id=" in x.metadata_text:
-                found = FRAME_ID.search(x.metadata_text)
-                if found is not None:
-                    self.number(int(found[1]))
+                frame_id = FRAME_ID.search(x.metadata_text)
+                if frame_id is not None:
+                    self.number(int(frame_id[1]))
 
     def number(self, frame_id: int) -> int:
-        """The new number of a frame; 0 when the tables do not have it."""
+        """The new number of a frame, 0 if it is not in the tables. Callers of the frame get numbers first."""
         if frame_id not in self._new:
             chain: list[int] = []
             at = frame_id
@@ -70,7 +70,7 @@ class RenumberedFrames:
 
     @property
     def tables(self) -> StackTables | None:
-        """The tables to print, None when no frame is used."""
+        """The tables to print, None if no frame is used."""
         if not self._frames:
             return None
         return StackTables(tuple(self._files), tuple(self._functions), tuple(self._locations), tuple(self._frames))
@@ -81,7 +81,7 @@ def _entry(names: tuple[str, ...], number: int) -> str:
 
 
 def innermost_location(tables: StackTables | None, frame_id: int) -> tuple[str, FileLocation] | None:
-    """File name and location of a frame, None when the tables do not have it."""
+    """File name and location of a frame, None if it is not in the tables."""
     if tables is None or not 0 < frame_id <= len(tables.stack_frames):
         return None
     number = tables.stack_frames[frame_id - 1].file_location_id

@@ -9,10 +9,10 @@ from case_files import Case
 import hlotool
 from checks.common import Mismatch
 from hlotool.errors import EvaluationError
+from hlotool.interp.batching import can_batch
 from hlotool.interp.comparison import compare_values, expected_leaves
 from hlotool.interp.dtypes import Array
 from hlotool.interp.files import Arguments, read_npz
-from hlotool.interp.program import works_on_lanes
 from hlotool.interp.values import Value
 from hlotool.ir.equal import differences
 from hlotool.ir.model import Module
@@ -35,7 +35,7 @@ def equal_to_jax(path: Path, case: Case) -> None:
     for difference in differences(module, hlotool.parse(format_text(case.text))):
         raise Mismatch(f"formatted it is another module: {difference}")
     for x in (x for computation in module.computations for x in computation.instructions if x.opcode in _ON_SCALARS):
-        if not all(works_on_lanes(called) for called in x.called):
+        if not all(can_batch(called) for called in x.called):
             raise Mismatch(f"what '{x.name}' calls would be run for each element on its own, and so slowly")
     archive = path.with_name(f"{path.name.partition('.')[0]}.npz")
     for device, (value, stored) in enumerate(_run(module, read_npz(str(archive)), archive.name)):

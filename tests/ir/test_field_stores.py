@@ -1,4 +1,4 @@
-"""Instructions and computations are changed in few places; elsewhere, nothing stores into their fields."""
+"""Only the parser and the packages of the IR assign to fields of modules, computations and instructions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 import hlotool
 
 PACKAGE = Path(hlotool.__file__).parent
-# What builds modules and what changes them.
+# The code that builds and edits modules.
 ALLOWED = ("ir/", "text/parse/")
-# Fields of instructions, computations and modules that nothing else in the package has.
+# Fields of instructions, computations and modules, with names that no other class of the package has.
 FIELDS = {
     "attributes",
     "backend_config",
@@ -27,13 +27,13 @@ FIELDS = {
     "operands",
     "root",
 }
-# Methods that change lists, dictionaries and sets.
+# Methods that modify lists, dictionaries and sets.
 MUTATORS = set("add append clear discard extend insert pop remove reverse setdefault sort update".split())
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if not path.relative_to(PACKAGE).as_posix().startswith(ALLOWED))
 
 
 def stores(tree: ast.AST) -> Iterator[str]:
-    """Places where a field of something other than `self` is assigned, deleted or changed by a method."""
+    """Yields the places where a field of an object other than `self` is assigned, deleted or modified by a method."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del) and node.attr in FIELDS and not is_self(node.value):
             yield f"line {node.lineno}: .{node.attr} ="
@@ -52,9 +52,9 @@ def is_field(node: ast.expr) -> bool:
 
 
 @pytest.mark.parametrize("path", FILES, ids=[path.relative_to(PACKAGE).as_posix() for path in FILES])
-def test_nothing_else_changes_modules(path: Path) -> None:
-    found = list(stores(ast.parse(path.read_text(encoding="utf-8"))))
-    assert not found, f"use a Rewriter: {found}"
+def test_nothing_else_modifies_modules(path: Path) -> None:
+    places = list(stores(ast.parse(path.read_text(encoding="utf-8"))))
+    assert not places, f"use a Rewriter: {places}"
 
 
 def test_the_search_finds_stores() -> None:

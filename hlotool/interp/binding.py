@@ -1,0 +1,105 @@
+"""An instruction bound to its kernel: the function, its keywords, and what its result must look like.
+
+Everything that an instruction says about itself is looked up once, here; what remains at run time are the operands and the facts that
+differ from call to call. Executors and plan compilers call kernels through bindings. The convention is that of `interp.kernels.base`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlotool.analysis.collectives import group_mode
+from hlotool.errors import EvaluationError, Violation
+from hlotool.interp.devices import Device
+from hlotool.interp.dtypes import NUMPY_TYPES
+from hlotool.interp.failures import failure
+from hlotool.interp.kernels.base import FACTS, PER_CALL_FACTS, Kernel, default_of
+from hlotool.interp.kernels.table import OPS as OPS
+from hlotool.interp.options import RunOptions
+from hlotool.interp.ownership import can_alias
+from hlotool.interp.values import Value
+from hlotool.ir.model import Instruction, Module
+
+__all__ = ["Binding"]
+
+
+class Binding:
+    """The kernel of one instruction with its keywords: `function(*operands, **keywords)` gives the value.
+
+    If it `suspends`, the call gives a generator, a `Run`. `per_call` names the facts that `keywords` lacks because they may differ from
+    call to call; `all_keywords` adds them. Results must be of the NumPy type `dtype` and have `dimensions`; None if these are not
+    known before, as for tuples, dynamic shapes and batches. With `batch`, the function is the one for batches of scalars.
+
+    >>> import hlotool
+    >>> module = hlotool.parse("ENTRY e { x = f32[4] parameter(0) ROOT r = f32[2] slice(x), slice={[0:4:2]} }")
+    >>> binding = Binding(module.entry.root, RunOptions())
+    >>> binding.function(np.arange(4, dtype=np.float32), **binding.keywords)
+    array([0., 2.], dtype=float32)
+    """
+
+    __slots__ = ("dimensions", "dtype", "function", "instruction", "keywords", "per_call", "suspends")
+
+    def __init__(self, instruction: Instruction, options: RunOptions, *, batch: bool = False) -> None:
+        kernel: Kernel = instruction.op.kernel
+        function = kernel.batch_function if batch else kernel.function
+        if function is None:
+            raise ValueError(f"'{instruction.opcode}' has no kernel for batches")
+        facts = kernel.batch_facts if batch else kernel.facts
+        self.instruction = instruction
+        self.function: Callable[..., Any] = function
+        self.suspends = kernel.batch_suspends if batch else kernel.suspends
+        self.per_call = tuple(name for name in facts if name in PER_CALL_FACTS)
+        self.keywords = {name: _keyword(instruction, name, options) for name in facts if name not in PER_CALL_FACTS}
+        shape = instruction.shape
+        self.dtype: np.dtype[Any] | None = NUMPY_TYPES.get(shape.element_type)
+        self.dimensions = shape.dimensions if self.dtype is not None and not batch and not shape.dynamic else None
+
+    def all_keywords(self, operands: list[Value], device: Device, batch: tuple[int, ...] | None) -> dict[str, Any]:
+        """The keywords with the facts of this call; `operands` is the list that holds the operands' values."""
+        keywords = dict(self.keywords)
+        if "batch" in self.per_call:
+            keywords["batch"] = batch
+        if "device" in self.per_call:
+            keywords["device"] = device
+        if "can_alias" in self.per_call:
+            keywords["can_alias"] = can_alias(operands)
+        return keywords
+
+    def checked(self, value: Value) -> Value:
+        """The value as an array of the declared shape; raises Violation if it is another, since written shapes need not be true."""
+        value = np.asarray(value)
+        if value.dtype != self.dtype or (self.dimensions is not None and value.shape != self.dimensions):
+            x = self.instruction
+            actual = f"{value.dtype}{list(value.shape)}"
+            raise Violation("R004", "shape", f"the result of '{x.opcode}' is {actual}, not {x.shape.text_without_layout} as written")
+        return value
+
+    def error(self, error: Exception, module: Module, device: Device) -> EvaluationError:
+        """The exception for what the kernel has raised, with the place of the instruction in the source."""
+        x = self.instruction
+        place = f" on device {device.number}" if device.grid.count > 1 else ""
+        if isinstance(error, Violation):
+            return failure(module, x, error.code, error.message + (place if error.code != "R007" else ""), error.hint, error.notes)
+        reason = "not enough memory" if isinstance(error, MemoryError) else str(error).partition("\n")[0]
+        return failure(module, x, "R004", f"'{x.opcode}' cannot be computed{place}: {reason}", "hlotool verify tells whether the module is valid")
+
+
+_FACTS: dict[str, Callable[[Instruction, RunOptions], Any]] = {
+    "result": lambda x, options: x.shape,
+    "operand_shapes": lambda x, options: tuple(operand.shape for operand in x.operands),
+    "options": lambda x, options: options,
+    "site": lambda x, options: x,
+    "group_mode": lambda x, options: group_mode(x),
+    "frontend_attributes": lambda x, options: x.attributes.get("frontend_attributes", {}),
+    "backend_config": lambda x, options: x.backend_config,
+}
+"""The facts that an instruction tells about itself."""
+
+
+def _keyword(x: Instruction, name: str, options: RunOptions) -> Any:
+    if name in FACTS:
+        return _FACTS[name](x, options)
+    return x.attributes[name] if name in x.attributes else default_of(x.opcode, name)

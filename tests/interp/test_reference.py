@@ -1,0 +1,282 @@
+"""The reference executor and its parts: programs, bindings, single instructions, threads and processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import hlotool
+from hlotool.interp import compute
+from hlotool.interp.binding import Binding
+from hlotool.interp.devices import DeviceGrid
+from hlotool.interp.kernels.base import Invoke
+from hlotool.interp.ownership import can_alias
+from hlotool.interp.program import computation_program, in_order
+from hlotool.interp.reference import ReferenceExecutor
+
+OPTIONS = hlotool.RunOptions()
+
+SORTS = """HloModule sorts
+by_magnitude { a = f32[] parameter(0) b = f32[] parameter(1) x = f32[] abs(a) y = f32[] abs(b) ROOT r = pred[] compare(x, y), direction=LT }
+more { s = (s32[], f32[4]) parameter(0) k = s32[] get-tuple-element(s), index=0 n = s32[] constant(COUNT)
+  ROOT go_on = pred[] compare(k, n), direction=LT }
+step { s = (s32[], f32[4]) parameter(0) k = s32[] get-tuple-element(s), index=0 x = f32[4] get-tuple-element(s), index=1
+  one = s32[] constant(1) next = s32[] add(k, one) y = f32[4] sort(x), dimensions={0}, to_apply=by_magnitude
+  z = f32[4] negate(y) ROOT t = tuple(next, z) }
+ENTRY e { x = f32[4] parameter(0) zero = s32[] constant(0) s = tuple(zero, x)
+  w = (s32[], f32[4]) while(s), condition=more, body=step ROOT r = f32[4] get-tuple-element(w), index=1 }"""
+
+
+def executed(text: str, *arguments: np.ndarray) -> tuple[ReferenceExecutor, object]:
+    module = hlotool.parse(text)
+    executor = ReferenceExecutor(module, OPTIONS, DeviceGrid().devices[0])
+    with pytest.raises(StopIteration) as end:
+        next(executor.run(Invoke(module.entry, arguments)))
+    return executor, end.value.value
+
+
+# ---- programs ---------------------------------------------------------------------------------------------------------
+
+
+def test_programs_do_not_pile_up_in_loops():
+    counts = []
+    for count in (1, 300):
+        executor, value = executed(SORTS.replace("COUNT", str(count)), np.array([3, -1, 2, -4], np.float32))
+        assert np.abs(value).tolist() == [1, 2, 3, 4]
+        counts.append(len(executor.programs.programs))
+    # The entry, the loop's condition and body, and the keys of the comparator.
+    assert counts == [4, 4]
+
+
+def test_a_program_may_compute_another_root():
+    module = hlotool.parse(
+        """ENTRY e { a = f32[] parameter(0) b = f32[] parameter(1) x = f32[] negate(a) y = f32[] log(b)
+        c = f32[] constant(2) d = f32[] constant(3) z = f32[] multiply(x, c) ROOT r = f32[] add(y, d) }"""
+    )
+    program = computation_program(module.entry, module.entry.instructions[6], OPTIONS)
+    assert [step.instruction.name for step in program.steps] == ["x", "z"]
+    assert [value for value in program.initial if value is not None] == [2]
+    run = ReferenceExecutor(module, OPTIONS, DeviceGrid().devices[0]).run(
+        Invoke(module.entry, (np.float32(5), np.float32(-1)), root=program_root(module))
+    )
+    with pytest.raises(StopIteration) as end:
+        next(run)
+    assert end.value.value == -10
+
+
+def program_root(module: hlotool.Module):
+    return next(x for x in module.entry.instructions if x.name == "z")
+
+
+def test_values_are_freed_after_their_last_use():
+    module = hlotool.parse(
+        """ENTRY e { x = f32[] parameter(0) c = f32[] constant(1) a = f32[] add(x, c) unused = f32[] negate(a) b = f32[] multiply(a, a)
+        d = f32[] add(b, c) ROOT r = (f32[], f32[]) tuple(d, b) }"""
+    )
+    slots = {x: k for k, x in enumerate(module.entry.instructions)}
+    names = {k: x.name for x, k in slots.items()}
+    program = computation_program(module.entry, module.entry.root, OPTIONS)
+    freed = {step.instruction.name: [names[k] for k in step.dead] for step in program.steps}
+    assert freed == {"a": ["x"], "unused": [], "b": ["a"], "d": [], "r": ["d", "b"]}
+    assert [step.instruction.name for step in program.steps if not step.is_used] == ["unused"]
+
+
+@pytest.mark.parametrize("order", [(5, 4, 3, 2, 1, 0), (0, 1, 2, 4, 3, 5)])
+def test_operands_and_control_predecessors_come_first(order):
+    """Also in modules whose instructions are in another order than a text can have."""
+    text = """ENTRY e { k = token[] after-all() x = f32[] constant(1) y = f32[] constant(2)
+      first = token[] outfeed(x, k), outfeed_shape=f32[]
+      second = token[] outfeed(y, k), outfeed_shape=f32[], control-predecessors={first} ROOT r = token[] after-all(second, first) }"""
+    module = hlotool.parse(text)
+    module.entry.instructions[:] = [module.entry.instructions[k] for k in order]
+    names = [x.name for x in in_order(module.entry)]
+    assert len(names) == 6
+    assert names.index("k") < names.index("first") < names.index("second") < names.index("r")
+    queues = hlotool.HostQueues()
+    hlotool.evaluate(module, [], options=hlotool.RunOptions(queues=queues))
+    assert [float(value) for value in queues.outfeed] == [1, 2]
+
+
+# ---- in place ---------------------------------------------------------------------------------------------------------
+
+
+def test_only_what_nobody_else_holds_may_be_overwritten():
+    assert can_alias([np.zeros(2)])
+    base = np.zeros(4)
+    assert not can_alias([base])
+    assert not can_alias([np.zeros(4)[:2]])
+    operands = [np.zeros(4)]
+    views = [operands[0][1:]]
+    assert not can_alias(operands)
+    views.clear()
+    assert can_alias(operands)
+    operands[0].flags.writeable = False
+    assert not can_alias(operands)
+    assert not can_alias([(np.zeros(2),)])
+
+
+SCATTERS = """HloModule scatters
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+below { s = (s32[], f32[SIZE]) parameter(0) k = s32[] get-tuple-element(s), index=0 six = s32[] constant(6)
+  ROOT go_on = pred[] compare(k, six), direction=LT }
+write { s = (s32[], f32[SIZE]) parameter(0) k = s32[] get-tuple-element(s), index=0 a = f32[SIZE] get-tuple-element(s), index=1
+  one = s32[] constant(1) next = s32[] add(k, one) x = f32[1] constant({1}) i = s32[1,RANK] broadcast(k), dimensions={}
+  b = f32[SIZE] scatter(a, i, x), update_window_dims={}, inserted_window_dims={DIMS}, scatter_dims_to_operand_dims={DIMS},
+    index_vector_dim=1, to_apply=add
+  ROOT t = tuple(next, b) }
+ENTRY e { x = f32[SIZE] parameter(0) a = f32[SIZE] negate(x) zero = s32[] constant(0) s = tuple(zero, a)
+  w = (s32[], f32[SIZE]) while(s), condition=below, body=write ROOT b = f32[SIZE] get-tuple-element(w), index=1 }"""
+
+
+@pytest.mark.parametrize(("sizes", "rank"), [((6,), 1), ((6, 6), 2)])
+def test_scatter_updates_the_state_of_a_loop_in_place(sizes, rank):
+    class Addresses(hlotool.interp.observers.Observer):
+        def __init__(self):
+            self.seen = set()
+
+        def ended(self, where, instruction, operands, value):
+            if instruction.opcode == "scatter":
+                self.seen.add(value.__array_interface__["data"][0])
+
+    text = SCATTERS.replace("SIZE", ",".join(map(str, sizes))).replace("DIMS", ",".join(map(str, range(rank)))).replace("RANK", str(rank))
+    addresses = Addresses()
+    value = hlotool.evaluate(hlotool.parse(text), [np.zeros(sizes, np.float32)], observers=[addresses])
+    assert value.tolist() == (np.ones(6) if rank == 1 else np.eye(6)).tolist()
+    assert len(addresses.seen) == 1
+
+
+# ---- bindings and single instructions ---------------------------------------------------------------------------------
+
+
+def test_a_binding_refuses_batches_where_there_is_no_kernel_for_them():
+    module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[4] concatenate(x, x), dimensions={0} }")
+    with pytest.raises(ValueError, match="'concatenate' has no kernel for batches"):
+        Binding(module.entry.root, OPTIONS, batch=True)
+
+
+def test_a_binding_notices_other_types_and_sizes():
+    module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] negate(x) }")
+    binding = Binding(module.entry.root, OPTIONS)
+    assert binding.checked(np.zeros(2, np.float32)).shape == (2,)
+    for wrong in (np.zeros(2), np.zeros(3, np.float32), np.float32(0)):
+        with pytest.raises(hlotool.errors.Violation, match="as written"):
+            binding.checked(wrong)
+
+
+ALL_KINDS = """HloModule kinds
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+double { a = f32[3] parameter(0) ROOT c = f32[3] add(a, a) }
+ENTRY e { x = f32[3] parameter(0) c = f32[3] constant({1, 2, 3}) zero = f32[] constant(0) t = tuple(x, c)
+  g = f32[3] get-tuple-element(t), index=1 y = f32[3] multiply(x, g) f = f32[3] fusion(y), kind=kLoop, calls=double
+  ROOT r = f32[] reduce(f, zero), dimensions={0}, to_apply=add }"""
+
+
+def test_instruction_by_instruction_is_the_whole():
+    module = hlotool.parse(ALL_KINDS)
+    argument = np.array([1, 2, 4], np.float32)
+    values = {module.entry.parameters[0]: argument}
+    for x in module.entry.instructions:
+        if x not in values:
+            values[x] = compute(x, [values[operand] for operand in x.operands])
+    assert values[module.entry.root] == hlotool.evaluate(module, [argument]) == 34
+    assert argument.tolist() == [1, 2, 4]
+
+
+def test_computing_leaves_operands_as_they_are():
+    module = hlotool.parse(
+        """ENTRY e { x = f32[3] parameter(0) u = f32[1] parameter(1) k = s32[] parameter(2)
+        ROOT r = f32[3] dynamic-update-slice(x, u, k) }"""
+    )
+    operands = [np.zeros(3, np.float32), np.ones(1, np.float32), 1]
+    assert compute(module.entry.root, operands).tolist() == [0, 1, 0]
+    assert operands[0].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("instruction", "values", "code", "message"),
+    [
+        ("r = f32[2] parameter(1)", [], "R001", "parameter 'r' has no value before the computation is called"),
+        ("r = f32[2] constant({...})", [], "R003", "are left out of the text"),
+        ('r = f32[2] custom-call(x), custom_call_target="f"', [[1.0, 2.0]], "R001", "target 'f'"),
+        ("r = f32[2] negate(x)", [], "R002", "'r' takes the values of 1 operands, got 0"),
+        ("r = f32[2] negate(x)", [[1.0]], "R002", "operand 'x' takes f32[2]"),
+        ("r = f32[3] negate(x)", [[1.0, 2.0]], "R004", "the result of 'negate' is float32[2], not f32[3] as written"),
+    ],
+)
+def test_what_cannot_be_computed(instruction, values, code, message):
+    module = hlotool.parse(f"HloModule m\nENTRY e {{\n  x = f32[2] parameter(0)\n  ROOT {instruction}\n}}")
+    for place, start in ((module, (4, 8)), (None, (1, 1))):
+        with pytest.raises(hlotool.EvaluationError) as caught:
+            compute(module.entry.root, values, module=place)
+        (diagnostic,) = caught.value.diagnostics
+        assert (diagnostic.code, diagnostic.line, diagnostic.column) == (code, *start)
+        assert message in diagnostic.message
+
+
+def test_calls_of_an_instruction_are_looked_through_before_it_runs():
+    module = hlotool.parse(
+        """f { a = f32[2] parameter(0) ROOT b = f32[2] custom-call(a), custom_call_target="nobody's" }
+        ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] call(x), to_apply=f }"""
+    )
+    with pytest.raises(hlotool.EvaluationError, match="nobody's"):
+        compute(module.entry.root, [[1.0, 2.0]])
+
+
+# ---- threads, processes, interpreters ---------------------------------------------------------------------------------
+
+
+def test_threads_may_evaluate_one_module():
+    module = hlotool.parse(SORTS.replace("COUNT", "40"))
+    arguments = [np.random.default_rng(seed).standard_normal(4).astype(np.float32) for seed in range(24)]
+    alone = [hlotool.evaluate(module, [argument]).tolist() for argument in arguments]
+    switch = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            # A module that nobody has evaluated yet: its literals are decoded by whichever thread comes first.
+            fresh = hlotool.parse(SORTS.replace("COUNT", "40"))
+            together = list(threads.map(lambda argument: hlotool.evaluate(fresh, [argument]).tolist(), arguments))
+    finally:
+        sys.setswitchinterval(switch)
+    assert together == alone
+
+
+def evaluated_in_child(text: str, argument: list[float]) -> list[float]:
+    return hlotool.evaluate(hlotool.parse(text), [np.array(argument, np.float32)]).tolist()
+
+
+def test_runs_after_a_fork():
+    """Or in new processes, on systems without fork."""
+    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
+    text, argument = SORTS.replace("COUNT", "3"), [3.0, -1.0, 2.0, -4.0]
+    expected = evaluated_in_child(text, argument)
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        assert pool.starmap(evaluated_in_child, [(text, argument)] * 4) == [expected] * 4
+
+
+OPTIMIZED = """
+import hlotool
+assert False, "assertions are off"
+def refused(text, *arguments, **options):
+    try:
+        return hlotool.evaluate(hlotool.parse(text), arguments, options=hlotool.RunOptions(**options))
+    except hlotool.EvaluationError as error:
+        return error.diagnostics[0].code
+print(refused("ENTRY e { ROOT c = f32[3] constant({...}) }"))
+print(refused("ENTRY e { ROOT c = f32[3] constant({...}) }", elided_fill="iota"))
+print(refused('ENTRY e { x = f32[] parameter(0) ROOT r = f32[] custom-call(x), custom_call_target="f" }', 1.0))
+called = "f { a = f32[] parameter(0) ROOT b = f32[] exponential(a) }"
+print(refused(called + "ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] map(x), to_apply=f }", [0.0, 0.0]))
+print(refused("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[3] negate(x) }", [1.0, 2.0]))
+"""
+
+
+def test_without_assertions():
+    result = subprocess.run([sys.executable, "-O", "-W", "error", "-c", OPTIMIZED], capture_output=True, text=True, check=False)
+    assert result.stderr == ""
+    assert result.stdout.splitlines() == ["R003", "[0. 1. 2.]", "R001", "[1. 1.]", "R004"]

@@ -106,8 +106,9 @@ def op_markdown(op: OpExplanation) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which Markdown finds nothing to do."""
-    return "".join(f"\\{c}" if c in "\\`*_[]<>|" else c for c in text)
+    """Text whose only Markdown is the code in backticks."""
+    parts = text.split("`")
+    return "`".join(part if k % 2 else "".join(f"\\{c}" if c in "\\*_[]<>|" else c for c in part) for k, part in enumerate(parts))
 
 
 # ---- the list ---------------------------------------------------------------------------------------------------------

@@ -330,7 +330,7 @@ def _verify_sort(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
 
 @op(verify=_verify_sort, traits=(MIXED_PRECISION, MOVES, EXPENSIVE, ORDER_KEPT))
 def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_apply: Computation) -> Shape:
-    """The operands, all reordered alike along one dimension so that to_apply, a comparison, holds between neighbours.
+    """The operands, all reordered alike along one dimension so that to_apply, a comparison, holds between neighbors.
 
     r = f32[4] sort(x), dimensions={0}, to_apply=less
     """

@@ -221,8 +221,8 @@ def reverse(operand: Shape, *, dimensions: Dims) -> Shape:
 
 def _check_copy(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     # An opaque element of a tuple passes, as does an opaque operand; XLA aborts on an opaque result.
-    made = result if result is not None or not operands else operands[0]
-    require(made is None or made.element_type != "opaque", "T099", "shape", "'copy' cannot copy an opaque value")
+    copied = result if result is not None or not operands else operands[0]
+    require(copied is None or copied.element_type != "opaque", "T099", "shape", "'copy' cannot copy an opaque value")
 
 
 def _verify_copy(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -249,15 +249,15 @@ def _verify_slice(result: Shape, operands: tuple[Shape, ...], attributes: dict[s
     require_same_element_type(result, operand, "slice", modes)
     fits = operand.rank == len(ranges)
     require(fits, "T025", "slice value", f"slice needs {count(operand.rank, 'range')} (one per dimension), got {len(ranges)}")
-    made: list[Bound] = []
+    dimensions: list[Bound] = []
     for k, ((size, dynamic), part) in enumerate(zip(bounds(operand), ranges, strict=True)):
         at = f"slice[{k}]"
         require(part.start >= 0, "T026", at, f"start {part.start} of dimension {k} is negative")
         require(part.limit <= size or size == UNBOUNDED, "T026", at, f"limit {part.limit} exceeds the size {size} of dimension {k}")
         require(part.start <= part.limit, "T026", at, f"start {part.start} of dimension {k} is after limit {part.limit}")
         require(part.stride > 0, "T027", at, f"stride of dimension {k} must be positive, got {part.stride}")
-        made.append((-(-(part.limit - part.start) // part.stride), dynamic))
-    return made_array(operand.element_type, made, "slice")
+        dimensions.append((-(-(part.limit - part.start) // part.stride), dynamic))
+    return made_array(operand.element_type, dimensions, "slice")
 
 
 @op(infers=False, verify=_verify_slice, traits=(STRIDED, FOLDABLE, ORDER_KEPT))

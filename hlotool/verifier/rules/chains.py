@@ -25,14 +25,14 @@ def redundant_copies(facts: Facts) -> Iterator[Finding]:
     Bad: `copy(c)` with `c = f32[4]{0} copy(p)`
     Good: `copy(p)`
     """
-    found: dict[Computation, list[Instruction]] = {}
+    by_computation: dict[Computation, list[Instruction]] = {}
     for computation, x in facts.instructions_of("copy"):
         before = x.operands[0]
         if before.op.name != "copy" or "sharding" in x.attributes or "sharding" in before.attributes:
             continue
         if x.shape == before.shape == before.operands[0].shape:
-            found.setdefault(computation, []).append(x)
-    for computation, candidates in found.items():
+            by_computation.setdefault(computation, []).append(x)
+    for computation, candidates in by_computation.items():
         uses = Counter(y for x in computation.instructions for y in x.operands if y.op.name == "copy")
         copies = [x for x in candidates if uses[x.operands[0]] == 1]
         if not copies:

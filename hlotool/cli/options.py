@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from hlotool.options import Option, parse_size
-from hlotool.workspace.files import FILE_OPTIONS, FileChoice
+from hlotool.workspace.files import FileChoice
+from hlotool.workspace.keys import FILE_OPTIONS
 from hlotool.workspace.reading import STDIN
 
 __all__ = ["click_option", "color_option", "decorate", "file_choice_options", "files_argument", "list_option", "stdin_filename_option"]

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 from hlotool.errors import HlotoolError
-from hlotool.options import Option
 from hlotool.text.source.trivia import TRIVIA
 from hlotool.workspace.reading import STDIN
 from hlotool.workspace.settings import Settings, settings_for
 
-__all__ = ["FILE_OPTIONS", "ChosenFiles", "FileChoice", "Remark"]
-
-FILE_OPTIONS: Mapping[str, Option] = {
-    "include": Option((), "Take the files of folders that match, instead of *.hlo and HLO dumps.", "list"),
-    "exclude": Option((), "Leave out files and folders of folders that match.", "list"),
-    "respect_gitignore": Option(True, "Leave out what git ignores; the default."),
-}
-"""Which files a folder stands for."""
+__all__ = ["ChosenFiles", "FileChoice", "Remark"]
 
 _COMPRESSED = (".gz", ".xz", ".zst")
 # Dumps are recognized in this much of a file.

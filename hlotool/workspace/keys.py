@@ -7,10 +7,16 @@ from collections.abc import Mapping
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.options import Option, options_of
 from hlotool.text.formatting.style import FormatStyle
-from hlotool.workspace.files import FILE_OPTIONS
 from hlotool.workspace.presets import PRESETS
 
-__all__ = ["KEYS", "MODES", "RULE_OPTIONS", "key_of"]
+__all__ = ["FILE_OPTIONS", "KEYS", "MODES", "RULE_OPTIONS", "key_of"]
+
+FILE_OPTIONS: Mapping[str, Option] = {
+    "include": Option((), "Take the files of folders that match, instead of *.hlo and HLO dumps.", "list"),
+    "exclude": Option((), "Leave out files and folders of folders that match.", "list"),
+    "respect_gitignore": Option(True, "Leave out what git ignores; the default."),
+}
+"""Which files a folder stands for."""
 
 RULE_OPTIONS: Mapping[str, Option] = {
     "select": Option((), "Report these only.", "list"),

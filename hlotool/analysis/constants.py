@@ -20,9 +20,9 @@ def number_of(text: str) -> float | int | None:
     >>> number_of("3"), number_of("-inf"), number_of("true"), number_of("{...}")
     (3, -inf, 1, None)
     """
-    found = _WORDS.get(text)
-    if found is not None:
-        return found
+    value = _WORDS.get(text)
+    if value is not None:
+        return value
     try:
         return int(text)
     except ValueError:

@@ -42,10 +42,10 @@ class ComputationClasses:
     def frozen(self, attributes: AttributeSet) -> Any:
         """Attributes as a value that can be a key; called computations are replaced by the first of their class."""
         # By identity, since the module keeps its attribute sets alive.
-        found = self._frozen.get(id(attributes))
-        if found is None:
-            found = self._frozen[id(attributes)] = tuple((name, self._value(value)) for name, value in sorted(attributes.items()))
-        return found
+        frozen = self._frozen.get(id(attributes))
+        if frozen is None:
+            frozen = self._frozen[id(attributes)] = tuple((name, self._value(value)) for name, value in sorted(attributes.items()))
+        return frozen
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, Computation):

@@ -106,8 +106,9 @@ def op_markdown(op: OpExplanation) -> str:
 
 
 def _plain(text: str) -> str:
-    """The text with the special characters of Markdown escaped."""
-    return "".join(f"\\{c}" if c in "\\`*_[]<>|" else c for c in text)
+    """The text with the special characters of Markdown escaped, except in code between backticks."""
+    parts = text.split("`")
+    return "`".join(part if k % 2 else "".join(f"\\{c}" if c in "\\*_[]<>|" else c for c in part) for k, part in enumerate(parts))
 
 
 # ---- the list ---------------------------------------------------------------------------------------------------------

@@ -75,11 +75,11 @@ def dice() -> Shape:
 
 # ---- how they are computed, as in a file of kernels ------------------------------------------------------------------
 
-kernel("nickname", lanes="same")(unchanged)
+kernel("nickname", batch="same")(unchanged)
 _thrown = iter(range(1, 100))
 
 
-@kernel("either", lanes="same")
+@kernel("either", batch="same")
 def compute_either(lhs: Value, rhs: Value) -> Value:
     return np.maximum(lhs, rhs)
 

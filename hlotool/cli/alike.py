@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from hlotool.workspace.findings import Finding
+from hlotool.workspace.findings import FileFinding
 
 __all__ = ["collapsed"]
 
@@ -14,15 +14,15 @@ _MAX_ALIKE = 3
 _VARIABLE = re.compile(r"'[^']*'|\([^()]*\)|[a-z][a-z0-9]*\[[^\]]*\](?:\{[^}]*\})?|[0-9]+")
 
 
-def collapsed(findings: Sequence[Finding]) -> Iterator[Finding]:
+def collapsed(findings: Sequence[FileFinding]) -> Iterator[FileFinding]:
     """The findings of a file, with each large group of similar ones reduced to its first, which tells the number of the others.
 
     >>> from hlotool.errors import Diagnostic
-    >>> findings = [Finding(Diagnostic("T003", "result-shape", "error", f"'a.{k}' is wrong", computation="e"), "") for k in range(5)]
+    >>> findings = [FileFinding(Diagnostic("T003", "result-shape", "error", f"'a.{k}' is wrong", computation="e"), "") for k in range(5)]
     >>> [f.alike for f in collapsed(findings)]
     ["4 more like it in 'e'"]
     """
-    groups: dict[tuple[str, str], list[Finding]] = {}
+    groups: dict[tuple[str, str], list[FileFinding]] = {}
     for finding in findings:
         d = finding.diagnostic
         groups.setdefault((d.code, _VARIABLE.sub("_", d.message)), []).append(finding)
@@ -38,7 +38,7 @@ def collapsed(findings: Sequence[Finding]) -> Iterator[Finding]:
             yield finding
 
 
-def _others(group: Sequence[Finding]) -> str:
+def _others(group: Sequence[FileFinding]) -> str:
     names = list(dict.fromkeys(f.diagnostic.computation for f in group if f.diagnostic.computation))
     shown = " and ".join(f"'{name}'" for name in names[:2]) if len(names) <= 2 else f"'{names[0]}' and {len(names) - 1} other computations"
     return f"{len(group)} more like it" + (f" in {shown}" if names else "")

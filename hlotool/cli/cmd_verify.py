@@ -23,7 +23,7 @@ from hlotool.cli.progress import progress
 from hlotool.cli.render import FORMATS, Style, style_for
 from hlotool.cli.rule_options import rule_options, settings_lines
 from hlotool.workspace.files import FileChoice
-from hlotool.workspace.findings import Checked, Finding
+from hlotool.workspace.findings import Checked, FileFinding
 from hlotool.workspace.reading import STDIN
 from hlotool.workspace.writing import replace_file
 
@@ -110,9 +110,9 @@ class Report:
         self.severities: Counter[str] = Counter()
         self.left_out = 0
         self.shown = 0
-        self.first: list[Finding] = []
+        self.first: list[FileFinding] = []
 
-    def findings(self, results: Iterable[Checked]) -> Iterator[Finding]:
+    def findings(self, results: Iterable[Checked]) -> Iterator[FileFinding]:
         """The findings to show, file by file."""
         limit = self.options.max_findings
         for result in results:
@@ -181,7 +181,7 @@ def _write(pieces: Iterable[str], options: Options, *, to_stdout: bool) -> None:
             sys.stderr.write(piece)
 
 
-def _pieces(findings: Iterable[Finding], options: Options, style: Style) -> Iterator[str]:
+def _pieces(findings: Iterable[FileFinding], options: Options, style: Style) -> Iterator[str]:
     if options.statistics:
         statistics = import_module("hlotool.cli.statistics").statistics
         return statistics(findings, as_json=options.output_format in _RECORDS)  # type: ignore[no-any-return]

@@ -17,7 +17,7 @@ import click
 
 from hlotool.cli.output import visible
 from hlotool.errors import Diagnostic
-from hlotool.workspace.findings import Finding
+from hlotool.workspace.findings import FileFinding
 
 __all__ = ["FORMATS", "Render", "Style", "render_to_stderr", "style_for", "wants_color"]
 
@@ -55,12 +55,12 @@ def style_for(choice: str, stream: TextIO | None) -> Style:
 # ---- for people -------------------------------------------------------------------------------------------------------
 
 
-def _text(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+def _text(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     for finding in findings:
         yield "\n".join(_block(finding, style)) + "\n\n"
 
 
-def _block(finding: Finding, style: Style) -> Iterator[str]:
+def _block(finding: FileFinding, style: Style) -> Iterator[str]:
     """The lines of one diagnostic, in the format of the Rust compiler."""
     d, line = finding.diagnostic, finding.line
 
@@ -129,7 +129,7 @@ def _cells(text: str) -> int:
     return len(text) if text.isascii() else import_module("rich.cells").cell_len(text)
 
 
-def _concise(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+def _concise(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     """One line for each finding, in the format that compilers print and editors read."""
     for finding in findings:
         text = visible(str(finding.diagnostic))
@@ -141,13 +141,13 @@ def _concise(findings: Iterable[Finding], style: Style) -> Iterator[str]:
         yield f"{place}{click.style(tag, fg=_COLORS.get(d.severity, 'blue'), bold=True)}{rest}\n"
 
 
-Render = Callable[[Iterable[Finding], Style], Iterator[str]]
+Render = Callable[[Iterable[FileFinding], Style], Iterator[str]]
 
 
 def _from(module: str, name: str) -> Render:
     """A format whose module is imported on use."""
 
-    def render(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+    def render(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
         function: Render = getattr(import_module(f"hlotool.cli.{module}"), name)
         return function(findings, style)
 
@@ -175,6 +175,6 @@ def render_to_stderr(diagnostics: Iterable[Diagnostic], lines: Callable[[int], s
     if sys.stderr is None:
         return
     style = style_for(color, sys.stderr)
-    for piece in _text((Finding(d, lines(d.line)) for d in diagnostics), style):
+    for piece in _text((FileFinding(d, lines(d.line)) for d in diagnostics), style):
         sys.stderr.write(piece)
     sys.stderr.flush()

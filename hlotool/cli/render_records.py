@@ -14,7 +14,7 @@ from typing import Any
 from hlotool.cli.output import visible
 from hlotool.cli.render import Style
 from hlotool.errors import Diagnostic
-from hlotool.workspace.findings import Finding
+from hlotool.workspace.findings import FileFinding
 
 __all__ = ["fingerprint", "github", "gitlab", "json_array", "json_lines", "null", "rdjson", "record_of"]
 
@@ -54,18 +54,18 @@ def _array(records: Iterable[Any]) -> Iterator[str]:
     yield "[]\n" if before == "[\n" else "\n]\n"
 
 
-def json_array(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+def json_array(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     """An array of objects, one line each."""
     return _array(record_of(finding.diagnostic) for finding in findings)
 
 
-def json_lines(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+def json_lines(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     """One object on each line."""
     for finding in findings:
         yield _dumps(record_of(finding.diagnostic)) + "\n"
 
 
-def null(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+def null(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     """No output: for the exit code alone."""
     for _ in findings:
         pass
@@ -75,7 +75,7 @@ def null(findings: Iterable[Finding], style: Style) -> Iterator[str]:
 # ---- GitHub -----------------------------------------------------------------------------------------------------------
 
 
-def github(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+def github(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     """Annotations for GitHub Actions."""
     for finding in findings:
         d = finding.diagnostic
@@ -97,7 +97,7 @@ def _property(text: str) -> str:
 # ---- others -----------------------------------------------------------------------------------------------------------
 
 
-def gitlab(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+def gitlab(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     """A code quality report for GitLab."""
     seen: Counter[str] = Counter()
     severities = {"error": "major", "warning": "minor"}
@@ -120,7 +120,7 @@ def gitlab(findings: Iterable[Finding], style: Style) -> Iterator[str]:
     return _array(records())
 
 
-def rdjson(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+def rdjson(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     """The diagnostic format of reviewdog, in which columns count bytes."""
     yield '{"source": {"name": "hlotool"}, "diagnostics": [\n'
     before = ""

@@ -18,14 +18,14 @@ from hlotool.cli.render import Style
 from hlotool.cli.render_records import fingerprint
 from hlotool.codes import CODE_NAMES, severity_of, summary_of
 from hlotool.errors import Diagnostic, Edit
-from hlotool.workspace.findings import Finding
+from hlotool.workspace.findings import FileFinding
 
 __all__ = ["junit", "markdown", "sarif"]
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def sarif(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+def sarif(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     """SARIF 2.1.0: one run, with the rules that have findings."""
     diagnostics = [finding.diagnostic for finding in findings]
     codes = sorted({d.code for d in diagnostics})
@@ -80,7 +80,7 @@ def _replacement(edit: Edit) -> dict[str, Any]:
     return {"deletedRegion": {"charOffset": edit.start, "charLength": edit.end - edit.start}, "insertedContent": {"text": edit.text}}
 
 
-def junit(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+def junit(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     """A test suite for each file with findings, a failed test for each finding."""
     files: dict[str, list[Diagnostic]] = {}
     for finding in findings:
@@ -104,7 +104,7 @@ def _xml(text: str) -> str:
     return visible(text).encode("utf-8", "backslashreplace").decode()
 
 
-def markdown(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+def markdown(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     """A table, for comments on pull requests and summaries of jobs."""
     is_first = True
     for finding in findings:

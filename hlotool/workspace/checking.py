@@ -15,7 +15,7 @@ from hlotool.errors import Diagnostic, Edit, Fix, HlotoolError, ParseError, Sour
 from hlotool.text.parse.parser import decoded, parse_source, parts_of
 from hlotool.verifier.engine import check
 from hlotool.verifier.fixing import fix_rules, with_fixes
-from hlotool.workspace.findings import Checked, Finding
+from hlotool.workspace.findings import Checked, FileFinding
 from hlotool.workspace.reading import read_input
 from hlotool.workspace.rules import Checks
 from hlotool.workspace.workers import in_order
@@ -49,7 +49,7 @@ def check_files(files: Sequence[tuple[str, Checks]], request: CheckRequest, jobs
     return in_order(partial(check_file, request=request), files, jobs)
 
 
-def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = False) -> list[Finding]:
+def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = False) -> list[FileFinding]:
     """The findings in all modules of a text, sorted by position.
 
     >>> from hlotool.workspace.rules import RuleChoice
@@ -59,7 +59,7 @@ def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = Fals
     ['T003']
     """
     source = Source(text, name)
-    findings: list[Finding] = []
+    findings: list[FileFinding] = []
     for part in parts_of(decoded(text), name):
         if part.is_separator:
             continue
@@ -74,7 +74,7 @@ def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = Fals
             diagnostics = _fixes_for_broken(part.source, error.diagnostics) if wants_fixes else error.diagnostics
         for d in diagnostics:
             d = _adjusted(d, checks, part.start)
-            findings.append(Finding(d, source.line_text(d.line), d.computation is not None and d.computation == entry))
+            findings.append(FileFinding(d, source.line_text(d.line), d.computation is not None and d.computation == entry))
     return sorted(findings, key=lambda f: (f.diagnostic.line, f.diagnostic.column, f.diagnostic.code))
 
 

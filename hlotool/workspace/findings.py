@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from hlotool.errors import Diagnostic
 
-__all__ = ["Checked", "Finding"]
+__all__ = ["Checked", "FileFinding"]
 
 
-class Finding(NamedTuple):
+class FileFinding(NamedTuple):
     """A diagnostic and the source line it refers to; `alike` describes similar findings that are not shown."""
 
     diagnostic: Diagnostic
@@ -25,7 +25,7 @@ class Checked(NamedTuple):
     """
 
     name: str
-    findings: list[Finding]
+    findings: list[FileFinding]
     failure: str | None = None
     exit_code: int = 0
     traceback: str | None = None

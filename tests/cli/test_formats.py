@@ -11,7 +11,7 @@ import pytest
 
 from hlotool.cli.render import FORMATS, Style
 from hlotool.errors import Diagnostic, Edit, Fix
-from hlotool.workspace.findings import Finding
+from hlotool.workspace.findings import FileFinding
 
 NASTY = '100% <b>&"it\'s" | `x`\n\x1b[31m\udcff é]]>'
 DIAGNOSTICS = [
@@ -24,7 +24,7 @@ LINES = ["  a = f32[5] negate(p)", "  a = f32[5] negate(p)", "one", "\N{GREEK SM
 
 
 def rendered(name: str, diagnostics: list[Diagnostic] = DIAGNOSTICS) -> str:
-    return "".join(FORMATS[name]((Finding(d, line) for d, line in zip(diagnostics, LINES, strict=False)), Style()))
+    return "".join(FORMATS[name]((FileFinding(d, line) for d, line in zip(diagnostics, LINES, strict=False)), Style()))
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -11,7 +11,7 @@ import pytest
 import hlotool
 from hlotool.cli.render import FORMATS, Style, wants_color
 from hlotool.errors import Diagnostic
-from hlotool.workspace.findings import Finding
+from hlotool.workspace.findings import FileFinding
 
 FAULTY = "HloModule bad\n\nENTRY e {\n  p = f32[2] parameter(0)\n  ROOT r = f32[2] negate(q)\n}\n"
 
@@ -62,7 +62,7 @@ def test_github_annotations(cli, bad):
 
 def test_github_escapes():
     diagnostic = Diagnostic("S001", "syntax-error", "warning", "100%\nof it", "a,b:c.hlo")
-    (text,) = FORMATS["github"]([Finding(diagnostic, "")], Style())
+    (text,) = FORMATS["github"]([FileFinding(diagnostic, "")], Style())
     assert text.startswith("::warning file=a%2Cb%3Ac.hlo,line=1")
     assert text.endswith("::100%25%0Aof it\n")
 
@@ -132,7 +132,7 @@ def test_an_empty_folder_is_reported(cli, tmp_path):
 
 def rendered(line: str, column: int, end_column: int, width: int = 60, **changes: object) -> list[str]:
     diagnostic = Diagnostic("S001", "syntax-error", "error", "message", "m.hlo", 7, column, 7, end_column, **changes)  # type: ignore[arg-type]
-    return "".join(FORMATS["text"]([Finding(diagnostic, line)], Style(width))).splitlines()
+    return "".join(FORMATS["text"]([FileFinding(diagnostic, line)], Style(width))).splitlines()
 
 
 @pytest.mark.parametrize("at", [0, 30, 50_000, 99_990])
@@ -168,7 +168,7 @@ def test_notes_and_hint():
 
 def test_a_span_over_lines_is_marked_to_the_end_of_the_first():
     diagnostic = Diagnostic("S001", "syntax-error", "error", "message", "m.hlo", 7, 3, 9, 1)
-    text = "".join(FORMATS["text"]([Finding(diagnostic, "a (bc d")], Style()))
+    text = "".join(FORMATS["text"]([FileFinding(diagnostic, "a (bc d")], Style()))
     assert "  |   ^^^^^\n" in text
 
 

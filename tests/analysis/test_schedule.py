@@ -15,6 +15,7 @@ CASES = [
     (START + "ROOT d = f32[4] abs-done(s)", [("s", "d", 1, 2)]),
     (START + "n = f32[4] negate(p) ROOT d = f32[4] abs-done(s)", [("s", "d", 1, 3)]),
     (START + UPDATE + "ROOT d = f32[4] abs-done(v)", [("s", "d", 1, 4)]),
+    (START + "e = f32[4] get-tuple-element(s), index=1 " + UPDATE + "ROOT d = f32[4] abs-done(v)", [("s", "d", 1, 5)]),
     # Never waited for, or taken apart first.
     (START + "ROOT n = f32[4] negate(p)", []),
     (START + UPDATE + "ROOT n = f32[4] negate(p)", []),

@@ -133,6 +133,16 @@ def test_parts(index, expected):
     assert subshape(PAIR, index) == expected
 
 
+def test_the_array_in_a_buffer_is_no_element_of_it():
+    assert subshape(buffer_shape(F32), (0,)) is None
+
+
+def test_a_text_that_somebody_knows_already_is_not_made_again():
+    shape = Shape("f32", (2, 3))
+    shape.cache_text("known")
+    assert shape.text == "known"
+
+
 def test_leaves_and_kinds():
     assert list(PAIR.leaves()) == [F32, COLUMNS, TOKEN]
     assert list(F32.leaves()) == [F32]

@@ -55,7 +55,7 @@ class ComputationClasses:
         if isinstance(value, Computation):
             return self.first.get(value, value)
         if isinstance(value, tuple):
-            return tuple([self.first.get(part, part) if isinstance(part, Computation) else part for part in value])
+            return tuple([self.first.get(part, part) for part in value])
         return tuple(value.items()) if isinstance(value, dict) else value
 
 

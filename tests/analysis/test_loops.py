@@ -62,6 +62,7 @@ COUNTS = [
     ("until equal", number(3), UP, less(4, "NE"), 1),
     ("by more than one", number(0), "k = s32[] constant(5) j = s32[] add(i, k)", less(5), 1),
     ("with the step first", number(0), "k = s32[] constant(1) j = s32[] add(k, i)", less(1), 1),
+    ("down by an unknown step", number(1), "k = s32[] convert(u) j = s32[] subtract(i, k)", less(0, "GT"), None),
     ("counter subtracted", number(0), "k = s32[] constant(1) j = s32[] subtract(k, i)", less(1), None),
     ("doubled", number(1), "j = s32[] add(i, i)", less(2), None),
     ("multiplied", number(1), "k = s32[] constant(2) j = s32[] multiply(i, k)", less(2), None),

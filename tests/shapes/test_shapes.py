@@ -1,5 +1,7 @@
 """Shapes: their texts, equality, parts and normal orders."""
 
+from unittest.mock import ANY
+
 import pytest
 
 from hlotool.shapes.layout import Layout
@@ -141,6 +143,10 @@ def test_a_text_that_somebody_knows_already_is_not_made_again():
     shape = Shape("f32", (2, 3))
     shape.cache_text("known")
     assert shape.text == "known"
+
+
+def test_what_compares_itself_with_shapes_may():
+    assert F32 == ANY
 
 
 def test_leaves_and_kinds():

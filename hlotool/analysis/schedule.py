@@ -35,12 +35,12 @@ def spans(computation: Computation, users: Mapping[Instruction, Sequence[Instruc
     if not begun:
         return []
     places = {x: k for k, x in enumerate(computation.instructions)}
-    found = []
+    pairs = []
     for first, start in begun:
         done = _end(start, users)
         if done is not None and done in places:
-            found.append(Span(start, done, first, places[done]))
-    return found
+            pairs.append(Span(start, done, first, places[done]))
+    return pairs
 
 
 def _end(start: Instruction, users: Mapping[Instruction, Sequence[Instruction]]) -> Instruction | None:

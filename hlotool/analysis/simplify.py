@@ -148,11 +148,11 @@ def _spreads(x: Instruction) -> bool:
     """Whether the elements of the result are elements of operand 0, of the same type."""
     if REARRANGES not in x.op.traits or (FREE in x.op.traits and x.op.name != "bitcast"):
         return False
-    operand, result = x.operands[0].shape, x.shape
-    if operand.element_type != result.element_type:
+    source, result = x.operands[0].shape, x.shape
+    if source.element_type != result.element_type:
         return False
     # A bitcast may count padding among the elements of its result.
-    return x.op.name != "bitcast" or prod(operand.dimensions) == prod(result.dimensions)
+    return x.op.name != "bitcast" or prod(source.dimensions) == prod(result.dimensions)
 
 
 def _literal_value(literal: Literal) -> Number | None:

@@ -45,11 +45,11 @@ class ComputationClasses:
         Control predecessors are left out, since they are compared by their numbers.
         """
         # By identity, since the module keeps its attribute sets alive.
-        key = self._frozen.get(id(attributes))
-        if key is None:
+        frozen = self._frozen.get(id(attributes))
+        if frozen is None:
             items = sorted(item for item in attributes.items() if item[0] != "control-predecessors")
-            key = self._frozen[id(attributes)] = tuple((name, self._value(value)) for name, value in items)
-        return key
+            frozen = self._frozen[id(attributes)] = tuple((name, self._value(value)) for name, value in items)
+        return frozen
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, Computation):

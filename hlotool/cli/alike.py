@@ -1,4 +1,4 @@
-"""Findings that say the same many times over, shown as one."""
+"""Groups similar findings, and shows only the first of each large group."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from hlotool.workspace.findings import Finding
 
 __all__ = ["collapsed"]
 
-# So many findings alike are shown in full.
-_MOST_ALIKE = 3
+# Larger groups of similar findings are collapsed.
+_MAX_ALIKE = 3
 _VARIABLE = re.compile(r"'[^']*'|\([^()]*\)|[a-z][a-z0-9]*\[[^\]]*\](?:\{[^}]*\})?|[0-9]+")
 
 
 def collapsed(findings: Sequence[Finding]) -> Iterator[Finding]:
-    """The findings of a file, those that say the same many times over as one that tells of the others.
+    """The findings of a file, with each large group of similar ones reduced to its first, which tells the number of the others.
 
     >>> from hlotool.errors import Diagnostic
     >>> findings = [Finding(Diagnostic("T003", "result-shape", "error", f"'a.{k}' is wrong", computation="e"), "") for k in range(5)]
@@ -26,10 +26,10 @@ def collapsed(findings: Sequence[Finding]) -> Iterator[Finding]:
     for finding in findings:
         d = finding.diagnostic
         groups.setdefault((d.code, _VARIABLE.sub("_", d.message)), []).append(finding)
-    if all(len(group) <= _MOST_ALIKE for group in groups.values()):
+    if all(len(group) <= _MAX_ALIKE for group in groups.values()):
         yield from findings
         return
-    alike = {id(group[0]): group for group in groups.values() if len(group) > _MOST_ALIKE}
+    alike = {id(group[0]): group for group in groups.values() if len(group) > _MAX_ALIKE}
     hidden = {id(finding) for group in alike.values() for finding in group[1:]}
     for finding in findings:
         if id(finding) in alike:

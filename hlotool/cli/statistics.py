@@ -1,7 +1,4 @@
-"""`--statistics`: how often each rule has found something.
-
-It counts; what is found comes from `workspace.checking`.
-"""
+"""`--statistics`: counts the findings of each rule."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ __all__ = ["statistics"]
 
 
 def statistics(findings: Iterable[Finding], *, as_json: bool) -> Iterator[str]:
-    """A row for each code, the most frequent first, with the place of the first finding and a mark at what `--fix` can end."""
+    """A row for each code, the most frequent first, with the place of the first finding and a mark if `--fix` can fix it."""
     firsts: dict[str, Diagnostic] = {}
     counts: dict[str, int] = {}
     fixable: dict[str, int] = {}

@@ -363,7 +363,7 @@ def test_messages_about_new_instructions_point_to_their_origin() -> None:
         (lambda r, e: r.erase_parameter(e["p"]), "parameter 'p' cannot be erased: it is used"),
         (lambda r, e: r.erase_parameter(e["a"]), "'a' is not a parameter"),
         (lambda r, e: r.erase_computation(e), "computation 'e' cannot be erased: it is the entry"),
-        (lambda r, e: r.insert("ad", [e["p"]], before=e["c"]), "unknown opcode 'ad'; did you mean 'add'?"),
+        (lambda r, e: r.insert("negat", [e["p"]], before=e["c"]), "unknown opcode 'negat'; did you mean 'negate'?"),
         (lambda r, e: r.insert("add", [e["p"]], before=e["c"]), "'add' takes 2 operands, got 1"),
         (lambda r, e: r.insert("negate", [e["p"]]), "give exactly one of before=, after= and into="),
         (lambda r, e: r.insert("transpose", [e["p"]], into=e), "'transpose' needs the attribute 'dimensions'"),
@@ -372,7 +372,10 @@ def test_messages_about_new_instructions_point_to_their_origin() -> None:
         (lambda r, e: r.rename(e["a"], "f32"), "'f32' is not a valid name"),
         (lambda r, e: r.update(e["a"], attributes={"index": 1}), "'negate' has no attribute 'index'"),
         (lambda r, e: r.owner(copy.copy(e["a"])), "'a' is not in the module"),
-        (lambda r, e: r.replace_all_uses(e["a"], r.insert("convert", [e["p"]], into=e, shape=array_shape("s32", (2,)))), "'convert' is s32"),
+        (
+            lambda r, e: r.replace_all_uses(e["a"], r.insert("convert", [e["p"]], into=e, shape=array_shape("s32", (2,)))),
+            "'convert' cannot replace 'a': its shape is s32[2], not f32[2]",
+        ),
     ],
 )
 def test_impossible_edits_are_refused(change: Callable[[Rewriter, Computation], object], message: str) -> None:

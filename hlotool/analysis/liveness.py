@@ -77,14 +77,14 @@ def peak_memory(module: Module, memory_space: int = 0) -> PeakMemory:
     summaries: dict[Computation, _Summary] = {}
     called_by_entry = _run_by(module.entry)
     for computation in computation_post_order(module):
-        if computation in called_by_entry and computation is not module.entry:
+        if computation in called_by_entry:
             summaries[computation] = _LivenessWalk(computation, sizes, summaries, is_entry=False).summary()
     return _LivenessWalk(module.entry, sizes, summaries, is_entry=True).peak(module)
 
 
 def _run_by(entry: Computation) -> set[Computation]:
-    """The computations that run instruction by instruction, with buffers for each."""
-    reached, pending = {entry}, [entry]
+    """The computations that the entry runs instruction by instruction, with buffers for each."""
+    reached, pending = set[Computation](), [entry]
     while pending:
         for x in pending.pop().instructions:
             for called in x.called if RUNS_COMPUTATIONS in x.op.traits else ():
@@ -135,7 +135,7 @@ class _LivenessWalk:
         self.buffers: list[_Buffer] = []
         # By place: bytes that called computations need while the instruction runs.
         self.temporary: dict[int, int] = {}
-        # Of the arguments of a program, which live to its end unless they are donated.
+        # Asked for the arguments of a program, which live to its end unless they are donated.
         self.last_use: dict[_Buffer, int] = {}
         self._number_parameters()
         for place, x in enumerate(computation.instructions):
@@ -175,7 +175,7 @@ class _LivenessWalk:
         if x.op.gives is not None:
             return self._given(x, place, x.op.gives)
         if RUNS_COMPUTATIONS in traits:
-            self.temporary[place] = max((self.summaries[c].temporary for c in x.called if c in self.summaries), default=0)
+            self.temporary[place] = max((self.summaries[c].temporary for c in x.called), default=0)
         if x.op.operands_at is not None:
             return self._start(x, place, x.op.operands_at)
         rule = _RULES.get(opcode)
@@ -189,7 +189,6 @@ class _LivenessWalk:
             for buffer in value:
                 buffer.last = self.end
             self.buffers += value
-            self.last_use.update(dict.fromkeys(value, 0))
         return value
 
     def _use(self, x: Instruction, place: int) -> None:
@@ -200,15 +199,14 @@ class _LivenessWalk:
         for operand in read:
             for buffer in self._of(operand):
                 buffer.last = max(buffer.last, place)
-                if buffer in self.last_use:
-                    self.last_use[buffer] = place
+                self.last_use[buffer] = place
 
     def _given(self, x: Instruction, place: int, element: int) -> _Value:
         """What a done gives: an element of what was in flight, and tokens."""
         flying = x.operands[0]
         value = self._of(flying)[self.sizes.element(flying.shape, element)]
         missing = len(self.sizes.leaves(x.shape)) - len(value)
-        return value if missing == 0 else (*value, *(_Buffer(x, 0, place) for _ in range(missing)))
+        return (*value, *(_Buffer(x, 0, place) for _ in range(missing)))
 
     def _start(self, x: Instruction, place: int, kept: int) -> _Value:
         """What is in flight: the operands where they are, and new buffers for the rest."""
@@ -217,7 +215,7 @@ class _LivenessWalk:
         for k, element in enumerate(x.shape.elements):
             # Of a transfer, the operands include a token.
             count = len(self.sizes.leaves(element))
-            buffers += operand_buffers[:count] if k == kept and count <= len(operand_buffers) else self._made(x, element, place)
+            buffers += operand_buffers[:count] if k == kept else self._made(x, element, place)
         return tuple(buffers)
 
     def loop(self, x: Instruction, place: int) -> _Value:
@@ -227,9 +225,9 @@ class _LivenessWalk:
     def call(self, x: Instruction, place: int) -> _Value:
         """What the called computation gives: new buffers, or those of operands that it passes on."""
         operand_buffers = tuple(buffer for operand in x.operands for buffer in self._of(operand))
-        summary = self.summaries.get(x.called[0])
+        summary = self.summaries[x.called[0]]
         results = self._made(x, x.shape, place)
-        if summary is None or len(summary.result) != len(results):
+        if len(summary.result) != len(results):
             return results
         return tuple(
             self._replaced(new, operand_buffers[leaf]) if 0 <= leaf < len(operand_buffers) else new
@@ -246,7 +244,6 @@ class _LivenessWalk:
     def _replaced(self, new: _Buffer, old: _Buffer) -> _Buffer:
         """The old buffer in place of a new one, which then takes no memory."""
         new.bytes = 0
-        old.last = max(old.last, new.first)
         return old
 
     def _overwritten(self, x: Instruction) -> list[tuple[int, Instruction, int]]:

@@ -134,7 +134,7 @@ def style_of(width: int | None, settings: Settings) -> FormatStyle:
         raise wrong_setting(settings.origin, str(error)) from error
 
 
-class Report:
+class FormatReport:
     """Counts the results, and reports them on standard error."""
 
     def __init__(self, outcome: Outcome, job: Job, *, quiet: int, verbose: int, color: str) -> None:
@@ -219,7 +219,7 @@ def command(
     names = chosen_files(choice, files, outcome)
     if lines is not None and len(names) > 1:
         raise click.UsageError("--range can be used with one file only")
-    report = Report(outcome, job, quiet=quiet, verbose=verbose, color=color)
+    report = FormatReport(outcome, job, quiet=quiet, verbose=verbose, color=color)
     work = [(name, style_of(width, choice.settings_of(name))) for name in names]
     with progress(len(work), "Formatting", quiet=bool(quiet)) as advance:
         for result in in_order(partial(format_file, job=job), work, jobs):

@@ -99,7 +99,7 @@ class Options(NamedTuple):
         return self.fix or self.unsafe_fixes or self.diff or self.add_ignore
 
 
-class Report:
+class VerifyReport:
     """Counts the findings of a run while they are written."""
 
     def __init__(self, outcome: Outcome, options: Options) -> None:
@@ -188,7 +188,7 @@ def _pieces(findings: Iterable[FileFinding], options: Options, style: Style) -> 
     return FORMATS[options.output_format](findings, style)
 
 
-def _summarize_for_github(report: Report) -> None:
+def _summarize_for_github(report: VerifyReport) -> None:
     """Adds a table to the summary of a job, since GitHub shows only ten annotations."""
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if not path or report.options.output_format != "github":
@@ -204,7 +204,7 @@ def _summarize_for_github(report: Report) -> None:
 
 
 def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: Options, outcome: Outcome, stdin_filename: str) -> None:
-    report = Report(outcome, options)
+    report = VerifyReport(outcome, options)
     # Standard output has the rewritten text of standard input, so findings go to standard error.
     to_stdout = not (options.rewrites and STDIN in names)
     with progress(len(work), "Verifying", quiet=bool(options.quiet)) as advance:

@@ -56,7 +56,7 @@ def clone_module(module: Module) -> Module:
     copy.attribute_starts = dict(module.attribute_starts)
     copy.stack_tables_text = module.stack_tables_text
     copy.diagnostics = list(module.diagnostics)
-    copy.hidden = {copies.computations[computation] for computation in module.hidden if computation in copies.computations}
+    copy.hidden = {copies.computations[computation] for computation in module.hidden}
     copy.notes = module.notes.mapped(copies.node, copies.attribute_set)
     return copy
 

@@ -68,7 +68,7 @@ def test_copies_share_attributes_as_the_original_does(way: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_notes_about_parts_that_were_taken_out_are_not_copied(way: str) -> None:
-    module = hlotool.parse(ANNOTATED)
+    module = hlotool.parse(hlotool.to_text(hlotool.parse(ANNOTATED)))
     with Rewriter(module) as rewriter:
         p = module.entry["p"]
         start, old = rewriter.insert("sine", [p], into=module.entry), rewriter.insert("sine", [p], into=module.entry)
@@ -83,6 +83,23 @@ def test_notes_about_parts_that_were_taken_out_are_not_copied(way: str) -> None:
     if way == "pickle":
         assert (copied.notes.origin_of, list(copied.notes.spans)) == ({}, [])
         assert gone not in copied.notes.origin_of
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_texts_of_calls_are_not_copied_without_the_computation(way: str) -> None:
+    body = "{ x = f32[4] parameter(0) ROOT n = f32[4] negate(x) }"
+    text = (
+        f"g {body} h {body} f {{ y = f32[4] parameter(0) ROOT c = f32[4] call(y), to_apply=g }}\n"
+        "ENTRY e { p = f32[4] parameter(0) t = f32[4] call(p), to_apply=g "
+        's = ((f32[4]), f32[4]) async-start(t), calls=f, metadata={op_name="outer"} ROOT d = f32[4] async-done(s) }'
+    )
+    module = hlotool.parse(hlotool.to_text(hlotool.parse(text)))
+    assert module.notes.written(module.computation("f").root) is not None
+    with Rewriter(module) as rewriter:
+        for call in (module.entry["t"], module.computation("f")["c"]):
+            rewriter.update(call, attributes={"to_apply": module.computation("h")})
+        rewriter.erase_computation(module.computation("g"))
+    assert hlotool.to_text(WAYS[way](module)) == hlotool.to_text(module)
 
 
 @pytest.mark.parametrize("way", WAYS)

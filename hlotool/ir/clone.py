@@ -59,7 +59,7 @@ def clone_module(module: Module) -> Module:
     copy.attribute_starts = dict(module.attribute_starts)
     copy.stack_tables_text = module.stack_tables_text
     copy.diagnostics = list(module.diagnostics)
-    copy.hidden = {copies.computations[computation] for computation in module.hidden if computation in copies.computations}
+    copy.hidden = {copies.computations[computation] for computation in module.hidden}
     copy.notes = module.notes.mapped(copies.node, copies.attribute_set)
     return copy
 
@@ -143,9 +143,16 @@ def state_of_module(module: Module) -> ModuleState:
     def number_of(values: AttributeSet) -> int:
         number = sets.get(id(values))
         if number is None:
-            number = sets[id(values)] = len(attributes)
             attributes.append({name: _with_nodes_replaced(value, Node, references.__getitem__) for name, value in values.items()})
+            number = sets[id(values)] = len(attributes) - 1
         return number
+
+    def number_in_notes(values: AttributeSet) -> int | None:
+        try:
+            return number_of(values)
+        except KeyError:
+            # The text of a call whose computation has been erased.
+            return None
 
     rows = []
     for x in instructions:
@@ -159,7 +166,7 @@ def state_of_module(module: Module) -> ModuleState:
     any_computation, any_instruction = module.entry, module.entry.root
     types = type(module), type(any_computation), type(any_instruction), type(any_instruction.attributes)
     header = {name: getattr(module, name) for name in _HEADER}
-    notes = module.notes.mapped(references.get, number_of)
+    notes = module.notes.mapped(references.get, number_in_notes)
     return ModuleState(types, header, extents, rows, attributes, computations[module.entry], sorted(computations[c] for c in module.hidden), notes)
 
 

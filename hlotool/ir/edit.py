@@ -65,7 +65,6 @@ class Rewriter(InstructionEdits):
         computation.start = computation.end = -1
         self.module.computations.append(computation)
         self._mark_changed(computation)
-        self._calls_changed = True
         return computation
 
     def clone_computation(self, computation: Computation, suffix: str = "clone") -> Computation:
@@ -121,5 +120,5 @@ class Rewriter(InstructionEdits):
     def _drop_operand(self, caller: Instruction, number: int) -> None:
         aliases = caller.attributes.get("output_to_operand_aliasing", ())
         kept = tuple(replace(pair, number=pair.number - (pair.number > number)) for pair in aliases if pair.number != number)
-        attributes = {"output_to_operand_aliasing": kept or None} if aliases else {}
-        self.update(caller, operands=(*caller.operands[:number], *caller.operands[number + 1 :]), attributes=attributes)
+        operands = (*caller.operands[:number], *caller.operands[number + 1 :])
+        self.update(caller, operands=operands, attributes={"output_to_operand_aliasing": kept or None})

@@ -169,8 +169,6 @@ class InstructionEdits(EditState):
 
         Raises EditError when the shapes differ in more than layouts.
         """
-        if old is new:
-            return
         if not compatible(old.shape, new.shape):
             shapes = f"{new.shape.text_without_layout}, not {old.shape.text_without_layout}"
             raise EditError(f"'{new.name}' cannot replace '{old.name}': its shape is {shapes}")
@@ -201,7 +199,7 @@ class InstructionEdits(EditState):
         predecessors: list[Instruction] = []
         for y in x.control_predecessors:
             predecessors.extend(new if y is old else (y,))
-        self._set_control_predecessors(x, [y for y in predecessors if y is not x])
+        self._set_control_predecessors(x, predecessors)
 
     def erase(self, x: Instruction) -> None:
         """Removes an instruction from the module. Its control successors inherit its control predecessors.

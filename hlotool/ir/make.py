@@ -62,8 +62,6 @@ def attribute_set(op: OpDef, values: Mapping[str, Any]) -> AttributeSet:
     missing = [name for name in op.required if name not in values]
     if missing:
         raise EditError(f"'{op.name}' needs the attribute '{missing[0]}'")
-    if not values:
-        return NO_ATTRIBUTES
     return values if isinstance(values, AttributeSet) else AttributeSet(values)
 
 

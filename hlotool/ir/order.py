@@ -78,7 +78,6 @@ def sorted_by_dependencies(items: Sequence[Item], dependencies: Callable[[Item],
                 waiting.add(item)
                 stack.extend(reversed(missing))
                 continue
-            stack.pop()
             done.add(item)
             order.append(item)
     return order

@@ -25,6 +25,7 @@ TARGETS: dict[str, str] = {
     "hlotool.shapes": "lines",
     "hlotool.interp.program": "lines",
     "hlotool.interp.binding": "lines",
+    "hlotool.interp.ownership": "lines",
     "hlotool.opdefs.traits": "lines",
     "hlotool.opdefs.algebra": "lines",
     "hlotool.opdefs": "checks",

@@ -1,5 +1,5 @@
-# Shortcuts; `make check` is what CI runs. PYTHON is an environment with '.[test,dev]' installed; `make bench` wants the
-# folder of the benchmarks in HLOTOOL_CONFORMANCE.
+# CI runs `make check`. PYTHON is the interpreter of an environment with '.[test,dev]' installed. `make bench` needs the folder of the
+# benchmarks in HLOTOOL_CONFORMANCE.
 PYTHON ?= .venv/bin/python
 
 .PHONY: check test lint fmt types tables bench docs
@@ -27,7 +27,7 @@ tables:
 bench:
 	$(PYTHON) $(HLOTOOL_CONFORMANCE)/bench_text.py
 
-# Makes docs/rules and docs/ops; the commands shown in the README and the guides are run by their tests.
+# Generates docs/rules and docs/ops, and tests the commands shown in the README and the guides.
 docs:
 	$(PYTHON) -m hlotool.dev docs
 	$(PYTHON) -m pytest -q tests/cli/test_readme.py tests/cli/test_guides.py

@@ -1,7 +1,4 @@
-"""Chores of development: `python -m hlotool.dev tables | coverage FILE... | floors FILE | docs`.
-
-Nothing in the package imports it.
-"""
+"""Development tasks: `python -m hlotool.dev tables | coverage FILE... | floors FILE | docs`."""
 
 from __future__ import annotations
 
@@ -26,15 +23,15 @@ Tally = tuple[int, int]
 
 
 def coverage(paths: Iterable[str]) -> Iterator[str]:
-    """Opcodes and attributes that occur in the texts and are not in the op table: one line each, the most frequent first."""
-    seen: dict[str, list[Diagnostic]] = {}
+    """Opcodes and attributes in the texts that the op table lacks, one line each, the most frequent first."""
+    places: dict[str, list[Diagnostic]] = {}
     for path in paths:
         for diagnostic in _diagnostics(path):
             if diagnostic.code in _UNKNOWN:
-                seen.setdefault(diagnostic.message, []).append(diagnostic)
-    for message, places in sorted(seen.items(), key=lambda item: (-len(item[1]), item[0])):
-        first = places[0]
-        yield f"{len(places):>6}  {message}  ({first.filename}:{first.line})"
+                places.setdefault(diagnostic.message, []).append(diagnostic)
+    for message, diagnostics in sorted(places.items(), key=lambda item: (-len(item[1]), item[0])):
+        first = diagnostics[0]
+        yield f"{len(diagnostics):>6}  {message}  ({first.filename}:{first.line})"
 
 
 def _diagnostics(path: str) -> list[Diagnostic]:
@@ -45,7 +42,7 @@ def _diagnostics(path: str) -> list[Diagnostic]:
 
 
 def read_tallies(report: str) -> dict[str, Tally]:
-    """How many of how many cases hold, for each kind of check, from the last lines of a conformance report.
+    """The number of cases that pass and the number of all cases, for each kind of check in a conformance report.
 
     >>> read_tallies("accept      5370 of 5375    99.91 %")
     {'accept': (5370, 5375)}
@@ -54,7 +51,7 @@ def read_tallies(report: str) -> dict[str, Tally]:
 
 
 def compare(tallies: dict[str, Tally], floors: dict[str, Tally]) -> list[str]:
-    """What has fallen below its floor; as shares, since the corpus may be another one.
+    """The checks that have fallen below their floors. Shares are compared, since the number of cases may differ.
 
     >>> compare({"accept": (9, 10)}, {"accept": (10, 10), "print": (1, 2)})
     ['accept: 9 of 10, the floor is 10 of 10', 'print: not in the report']
@@ -77,7 +74,7 @@ def _floors(path: Path, report: str, *, raise_them: bool) -> int:
     for line in fallen:
         print(line)
     if raise_them and not fallen:
-        # Only kinds that have a floor: which kinds count is decided in the file.
+        # Only kinds that are in the file, which decides what counts.
         rows = ",\n".join(f"  {json.dumps(kind)}: {json.dumps(list(tallies[kind]))}" for kind in sorted(floors))
         path.write_text(f"{{\n{rows}\n}}\n", encoding="utf-8")
     print(f"{len(floors) - len(fallen)} of {len(floors)} kinds at or above their floor")
@@ -94,14 +91,16 @@ def _docs(*, only_check: bool) -> int:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m hlotool.dev", description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("tables", help="make the parse tables of the grammar")
-    command = commands.add_parser("coverage", help="list opcodes and attributes of texts that the op table lacks")
-    command.add_argument("files", nargs="+")
+    commands.add_parser("tables", help="generate the parse tables of the grammar")
+    command = commands.add_parser("coverage", help="list opcodes and attributes in FILEs that the op table lacks")
+    command.add_argument("files", nargs="+", metavar="FILE")
     command = commands.add_parser("floors", help="compare a conformance report on standard input with the floors in FILE")
-    command.add_argument("file", type=Path)
-    command.add_argument("--raise", dest="raise_them", action="store_true", help="then write the present numbers as the new floors")
-    command = commands.add_parser("docs", help="make docs/rules and docs/ops of the code")
-    command.add_argument("--check", action="store_true", help="write nothing; name the pages that are not what the code says")
+    command.add_argument("file", type=Path, metavar="FILE")
+    command.add_argument(
+        "--raise", dest="raise_them", action="store_true", help="if none has fallen, write the numbers of the report as the new floors"
+    )
+    command = commands.add_parser("docs", help="generate docs/rules and docs/ops from the code")
+    command.add_argument("--check", action="store_true", help="write nothing; list the pages that are out of date")
     options = parser.parse_args(arguments)
     try:
         if options.command == "tables":

@@ -25,7 +25,7 @@ __all__ = [
 
 # Of words that `nearest` compares: longer ones are no misspelled names. With less similarity it guesses more than it knows.
 _MAX_WORD = 64
-_LEAST_SIMILARITY = 0.7
+_LEAST_SIMILARITY = 0.6
 
 
 class Source:

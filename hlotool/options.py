@@ -1,7 +1,7 @@
-"""What an option is: a default, a line of description and a kind of value, stored as the metadata of a field.
+"""Options as metadata of fields: a default, a one-line description and a kind of value.
 
 Command-line flags and keys of settings files are derived from the fields of the classes that hold the options, so that every option is described
-once.
+in one place.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 __all__ = ["METADATA", "Option", "option", "options_of", "parse_size"]
 
 METADATA = "option"
-"""The key of a field's metadata under which its `Option` stands."""
+"""The key of an `Option` in the metadata of its field."""
 
 _EXPECTED = {
     "flag": "true or false",
@@ -28,7 +28,7 @@ _EXPECTED = {
 
 
 class Option:
-    """How an option is set.
+    """A setting: its default, its description and the values it can have.
 
     | kind | value |
     |---|---|
@@ -36,14 +36,14 @@ class Option:
     | `auto` | True, False, or None, which is written `auto` |
     | `choice` | one of `choices` |
     | `count` | an integer from `least` to `most` |
-    | `size` | a number of bytes, also written like `16GiB` |
-    | `list` | strings |
-    | `severities` | a table of codes with one of `choices` for each |
-    | `patterns` | a table of patterns with a list for each |
+    | `size` | a number of bytes, or a string such as `16GiB` |
+    | `list` | a list of strings |
+    | `severities` | a table from codes to one of `choices` |
+    | `patterns` | a table from patterns to lists of strings |
 
-    `unset` is how a value of None is shown.
+    `unset` is the text that `shown` returns for None.
 
-    >>> Option(False, "Let dimensions be unbounded.").accepts("yes")
+    >>> Option(False, "Allow unbounded dynamic dimensions.").accepts("yes")
     False
     """
 
@@ -63,15 +63,15 @@ class Option:
 
     @property
     def expected(self) -> str:
-        """What a value of this kind is called in messages."""
+        """A description of values of this kind, for messages."""
         return _EXPECTED[self.kind]
 
     def accepts(self, value: object) -> bool:
-        """Whether a value of a settings file is of this kind; limits and the words of a choice are not looked at."""
+        """Whether a value in a settings file is of this kind. Limits and choices are not checked."""
         return _KINDS[self.kind](value)
 
     def value(self, value: Any) -> Any:
-        """The value that an accepted one stands for.
+        """The parsed form of a value that `accepts` allows.
 
         >>> Option(None, "A limit.", "size").value("2k"), Option(None, "Compare.", "auto").value("auto")
         (2048, None)
@@ -83,14 +83,14 @@ class Option:
         return value
 
     def shown(self, value: Any) -> str:
-        """A value as settings files spell it."""
+        """The value as it is written in settings files."""
         if value is None:
             return self.unset
         return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def option(default: Any, description: str, kind: str = "", **details: Any) -> Any:
-    """A field of a dataclass or a `Record` that is an option; takes what `Option` takes."""
+    """A field of a dataclass or a `Record` that is an option; takes the arguments of `Option`."""
     return field(default=default, metadata={METADATA: Option(default, description, kind, **details)})
 
 
@@ -101,7 +101,7 @@ def options_of(cls: type) -> dict[str, Option]:
 
 
 def parse_size(text: str) -> int:
-    """The bytes that a text like `500M`, `2GiB` or `1000000` means; raises ValueError.
+    """The number of bytes in a text such as `500M`, `2GiB` or `1000000`; raises ValueError.
 
     >>> parse_size("2GiB"), parse_size("1.5k")
     (2147483648, 1536)
@@ -114,7 +114,7 @@ def parse_size(text: str) -> int:
     return int(size)
 
 
-# ---- what settings files may say --------------------------------------------------------------------------------------
+# ---- values in settings files -----------------------------------------------------------------------------------------
 
 
 def _is_count(value: object) -> bool:

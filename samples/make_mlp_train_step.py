@@ -1,6 +1,6 @@
-"""Makes mlp_train_step.hlo and mlp_train_step.npz: one step of training as JAX lowers it, with its inputs and the results of JAX.
+"""Generates mlp_train_step.hlo and mlp_train_step.npz: one training step as JAX lowers it, with inputs and JAX's results.
 
-A two-layer perceptron with softmax cross-entropy, all gradients, and a step of descent with momentum.
+A two-layer perceptron with softmax cross-entropy, all gradients, and a step of gradient descent with momentum.
 Needs JAX: python samples/make_mlp_train_step.py
 """
 
@@ -17,8 +17,8 @@ HERE = Path(__file__).parent
 BATCH, INPUTS, HIDDEN, CLASSES = 8, 16, 32, 10
 RATE, MOMENTUM = 0.1, 0.9
 
-COMMENT = """// One training step of a two-layer perceptron, as JAX lowers it: forward pass, softmax cross-entropy, gradients, descent with momentum.
-// make_mlp_train_step.py made it, with the inputs and JAX's results in mlp_train_step.npz.
+COMMENT = """// One training step of a two-layer perceptron, as JAX lowers it: softmax cross-entropy, gradients, and gradient descent with momentum.
+// make_mlp_train_step.py generates it, and mlp_train_step.npz with the inputs and JAX's results.
 //
 //   hlotool run samples/mlp_train_step.hlo --inputs samples/mlp_train_step.npz
 """
@@ -29,8 +29,8 @@ Parameters = dict[str, Any]
 def loss(parameters: Parameters, images: jax.Array, labels: jax.Array) -> jax.Array:
     hidden = jax.nn.relu(images @ parameters["weights1"] + parameters["bias1"])
     logits = hidden @ parameters["weights2"] + parameters["bias2"]
-    wanted = jax.nn.one_hot(labels, CLASSES)
-    return -jnp.mean(jnp.sum(wanted * jax.nn.log_softmax(logits), axis=-1))
+    targets = jax.nn.one_hot(labels, CLASSES)
+    return -jnp.mean(jnp.sum(targets * jax.nn.log_softmax(logits), axis=-1))
 
 
 def step(parameters: Parameters, velocities: Parameters, images: jax.Array, labels: jax.Array) -> Any:
@@ -59,12 +59,12 @@ def arguments() -> tuple[Any, ...]:
 
 
 def main() -> None:
-    given = arguments()
-    text = jax.jit(step).lower(*given).compiler_ir("hlo").as_hlo_text()
+    inputs = arguments()
+    text = jax.jit(step).lower(*inputs).compiler_ir("hlo").as_hlo_text()
     (HERE / "mlp_train_step.hlo").write_text(COMMENT + text.rstrip("\n") + "\n", encoding="utf-8")
-    # Entries named by the number of a parameter are inputs, those named output.N what JAX gives for them.
-    stored = {str(k): np.asarray(value) for k, value in enumerate(jax.tree.leaves(given))}
-    stored |= {f"output.{k}": np.asarray(value) for k, value in enumerate(jax.tree.leaves(jax.jit(step)(*given)))}
+    # Inputs are named by the number of their parameter, results output.N.
+    stored = {str(k): np.asarray(value) for k, value in enumerate(jax.tree.leaves(inputs))}
+    stored |= {f"output.{k}": np.asarray(value) for k, value in enumerate(jax.tree.leaves(jax.jit(step)(*inputs)))}
     np.savez_compressed(HERE / "mlp_train_step.npz", **stored)
 
 

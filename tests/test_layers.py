@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,25 @@ def test_libraries_stay_on_their_floors(path: Path) -> None:
     found = {name.partition(".")[0] for name, _ in imports(ast.parse(path.read_text(encoding="utf-8")))}
     wrong = {library for library in found & LIBRARIES.keys() if part_of(path) not in LIBRARIES[library]}
     assert not wrong, f"must not import {wrong}"
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    known = {module_name(path) for path in FILES}
+    graph: dict[str, set[str]] = {}
+    for path in FILES:
+        used = graph.setdefault(module_name(path), set())
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module is not None:
+                # `from package import module` takes the module, any other name comes from the package itself.
+                names_of_modules = {f"{node.module}.{alias.name}" for alias in node.names} & known
+                used |= names_of_modules or {node.module} & known
+    # Raises CycleError, which names the circle.
+    TopologicalSorter(graph).prepare()
 
 
 BELOW_CLI = [path for path in FILES if FLOORS.get(part_of(path), 0) < FLOORS["cli"]]

@@ -79,7 +79,7 @@ def test_installed_command(environment: Path, tmp_path: Path) -> None:
     assert run(command, "--version", cwd=tmp_path).stdout == f"hlotool {hlotool.__version__}\n"
     printed = run(command, "print", SAMPLE, cwd=tmp_path).stdout
     assert printed == hlotool.to_text(hlotool.parse_file(SAMPLE), hlotool.PrintOptions.xla_default())
-    assert run(command, "verify", SAMPLE, cwd=tmp_path).stdout == "1 file checked, nothing found\n"
+    assert run(command, "verify", SAMPLE, cwd=tmp_path).stdout == "1 file checked, no findings\n"
 
 
 def test_installed_package_loads_its_tables(environment: Path, tmp_path: Path) -> None:

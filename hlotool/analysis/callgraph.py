@@ -34,12 +34,12 @@ def callers(module: Module) -> dict[Computation, list[Call]]:
     >>> [(computation.name, x.name) for computation, x in callers(module)[module.computations[0]]]
     [('e', 'c')]
     """
-    found: dict[Computation, list[Call]] = {}
+    callers: dict[Computation, list[Call]] = {}
     for computation in module.computations:
         for x in calling(computation):
             for called in x.called:
-                found.setdefault(called, []).append((computation, x))
-    return found
+                callers.setdefault(called, []).append((computation, x))
+    return callers
 
 
 def reachable(starts: Iterable[Computation], known: Container[Computation] = ()) -> set[Computation]:
@@ -50,12 +50,12 @@ def reachable(starts: Iterable[Computation], known: Container[Computation] = ())
     >>> sorted(computation.name for computation in reachable([module.entry]))
     ['e', 'f']
     """
-    found = {computation for computation in starts if computation not in known}
-    stack = list(found)
+    reached = {computation for computation in starts if computation not in known}
+    stack = list(reached)
     while stack:
         for x in calling(stack.pop()):
             for called in x.called:
-                if called not in found and called not in known:
-                    found.add(called)
+                if called not in reached and called not in known:
+                    reached.add(called)
                     stack.append(called)
-    return found
+    return reached

@@ -5,6 +5,8 @@ What value an instruction has, constant or not, is known by `analysis.simplify`.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from hlotool.literals.data import element_tokens
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.literal import Literal
@@ -20,17 +22,13 @@ def number_of(text: str) -> float | int | None:
     >>> number_of("3"), number_of("-inf"), number_of("true"), number_of("{...}")
     (3, -inf, 1, None)
     """
-    found = _WORDS.get(text)
-    if found is not None:
-        return found
-    try:
+    if text in _WORDS:
+        return _WORDS[text]
+    with suppress(ValueError):
         return int(text)
-    except ValueError:
-        pass
-    try:
+    with suppress(ValueError):
         return float(text.partition("(")[0])
-    except ValueError:
-        return None
+    return None
 
 
 def uniform_spelling(literal: Literal) -> str | None:

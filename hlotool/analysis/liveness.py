@@ -75,23 +75,23 @@ def peak_memory(module: Module, memory_space: int = 0) -> PeakMemory:
     """
     sizes = _Sizes(memory_space)
     summaries: dict[Computation, _Summary] = {}
-    wanted = _run_by(module.entry)
+    called_by_entry = _run_by(module.entry)
     for computation in computation_post_order(module):
-        if computation in wanted and computation is not module.entry:
-            summaries[computation] = _Walk(computation, sizes, summaries, is_entry=False).summary()
-    return _Walk(module.entry, sizes, summaries, is_entry=True).peak(module)
+        if computation in called_by_entry:
+            summaries[computation] = _LivenessWalk(computation, sizes, summaries, is_entry=False).summary()
+    return _LivenessWalk(module.entry, sizes, summaries, is_entry=True).peak(module)
 
 
 def _run_by(entry: Computation) -> set[Computation]:
-    """The computations that run instruction by instruction, with buffers for each."""
-    found, pending = {entry}, [entry]
+    """The computations that the entry runs instruction by instruction, with buffers for each."""
+    reached, pending = set[Computation](), [entry]
     while pending:
         for x in pending.pop().instructions:
             for called in x.called if RUNS_COMPUTATIONS in x.op.traits else ():
-                if called not in found:
-                    found.add(called)
+                if called not in reached:
+                    reached.add(called)
                     pending.append(called)
-    return found
+    return reached
 
 
 class _Sizes:
@@ -104,10 +104,10 @@ class _Sizes:
 
     def leaves(self, shape: Shape) -> list[int]:
         """Bytes of each leaf, 0 for those in other memory spaces."""
-        found = self._bytes.get(id(shape))
-        if found is None:
-            found = self._bytes[id(shape)] = [self._leaf(leaf) for leaf in shape.leaves()]
-        return found
+        sizes = self._bytes.get(id(shape))
+        if sizes is None:
+            sizes = self._bytes[id(shape)] = [self._leaf(leaf) for leaf in shape.leaves()]
+        return sizes
 
     def _leaf(self, leaf: Shape) -> int:
         space = leaf.layout.memory_space if leaf.layout is not None else 0
@@ -121,7 +121,7 @@ class _Sizes:
         return slice(starts[index], starts[index + 1]) if 0 <= index < len(starts) - 1 else slice(0, 0)
 
 
-class _Walk:
+class _LivenessWalk:
     """Goes through one computation in order, and knows the buffers of every result."""
 
     def __init__(self, computation: Computation, sizes: _Sizes, summaries: dict[Computation, _Summary], *, is_entry: bool) -> None:
@@ -135,7 +135,7 @@ class _Walk:
         self.buffers: list[_Buffer] = []
         # By place: bytes that called computations need while the instruction runs.
         self.temporary: dict[int, int] = {}
-        # Of the arguments of a program, which live to its end unless they are donated.
+        # Asked for the arguments of a program, which live to its end unless they are donated.
         self.last_use: dict[_Buffer, int] = {}
         self._number_parameters()
         for place, x in enumerate(computation.instructions):
@@ -175,7 +175,7 @@ class _Walk:
         if x.op.gives is not None:
             return self._given(x, place, x.op.gives)
         if RUNS_COMPUTATIONS in traits:
-            self.temporary[place] = max((self.summaries[c].temporary for c in x.called if c in self.summaries), default=0)
+            self.temporary[place] = max((self.summaries[c].temporary for c in x.called), default=0)
         if x.op.operands_at is not None:
             return self._start(x, place, x.op.operands_at)
         rule = _RULES.get(opcode)
@@ -189,7 +189,6 @@ class _Walk:
             for buffer in value:
                 buffer.last = self.end
             self.buffers += value
-            self.last_use.update(dict.fromkeys(value, 0))
         return value
 
     def _use(self, x: Instruction, place: int) -> None:
@@ -200,25 +199,24 @@ class _Walk:
         for operand in read:
             for buffer in self._of(operand):
                 buffer.last = max(buffer.last, place)
-                if buffer in self.last_use:
-                    self.last_use[buffer] = place
+                self.last_use[buffer] = place
 
     def _given(self, x: Instruction, place: int, element: int) -> _Value:
         """What a done gives: an element of what was in flight, and tokens."""
         flying = x.operands[0]
         value = self._of(flying)[self.sizes.element(flying.shape, element)]
         missing = len(self.sizes.leaves(x.shape)) - len(value)
-        return value if missing == 0 else (*value, *(_Buffer(x, 0, place) for _ in range(missing)))
+        return (*value, *(_Buffer(x, 0, place) for _ in range(missing)))
 
     def _start(self, x: Instruction, place: int, kept: int) -> _Value:
         """What is in flight: the operands where they are, and new buffers for the rest."""
-        found = list[_Buffer]()
-        given = tuple(buffer for operand in x.operands for buffer in self._of(operand))
+        buffers = list[_Buffer]()
+        operand_buffers = tuple(buffer for operand in x.operands for buffer in self._of(operand))
         for k, element in enumerate(x.shape.elements):
             # Of a transfer, the operands include a token.
             count = len(self.sizes.leaves(element))
-            found += given[:count] if k == kept and count <= len(given) else self._made(x, element, place)
-        return tuple(found)
+            buffers += operand_buffers[:count] if k == kept else self._made(x, element, place)
+        return tuple(buffers)
 
     def loop(self, x: Instruction, place: int) -> _Value:
         """The state is one set of buffers: before, while and after the loop runs."""
@@ -226,36 +224,38 @@ class _Walk:
 
     def call(self, x: Instruction, place: int) -> _Value:
         """What the called computation gives: new buffers, or those of operands that it passes on."""
-        given = tuple(buffer for operand in x.operands for buffer in self._of(operand))
-        summary = self.summaries.get(x.called[0])
-        made = self._made(x, x.shape, place)
-        if summary is None or len(summary.result) != len(made):
-            return made
-        return tuple(self._replaced(new, given[leaf]) if 0 <= leaf < len(given) else new for new, leaf in zip(made, summary.result, strict=True))
+        operand_buffers = tuple(buffer for operand in x.operands for buffer in self._of(operand))
+        summary = self.summaries[x.called[0]]
+        results = self._made(x, x.shape, place)
+        if len(summary.result) != len(results):
+            return results
+        return tuple(
+            self._replaced(new, operand_buffers[leaf]) if 0 <= leaf < len(operand_buffers) else new
+            for new, leaf in zip(results, summary.result, strict=True)
+        )
 
     def _made_or_overwritten(self, x: Instruction, place: int) -> _Value:
-        made = list(self._made(x, x.shape, place))
+        results = list(self._made(x, x.shape, place))
         for leaf, operand, operand_leaf in self._overwritten(x):
-            if leaf < len(made) and operand_leaf < len(self._of(operand)):
-                made[leaf] = self._replaced(made[leaf], self._of(operand)[operand_leaf])
-        return tuple(made)
+            if leaf < len(results) and operand_leaf < len(self._of(operand)):
+                results[leaf] = self._replaced(results[leaf], self._of(operand)[operand_leaf])
+        return tuple(results)
 
     def _replaced(self, new: _Buffer, old: _Buffer) -> _Buffer:
         """The old buffer in place of a new one, which then takes no memory."""
         new.bytes = 0
-        old.last = max(old.last, new.first)
         return old
 
     def _overwritten(self, x: Instruction) -> list[tuple[int, Instruction, int]]:
         """Leaves of the result that are written over operands: by leaf, operand and its leaf."""
-        found = []
+        pairs = []
         for pair in x.attributes.get("output_to_operand_aliasing", ()):
             if 0 <= pair.number < len(x.operands):
                 operand = x.operands[pair.number]
-                found.append((self._leaf_at(x.shape, pair.output_index), operand, self._leaf_at(operand.shape, pair.index)))
-        if not found:
-            found = [(leaf, x.operands[k], 0) for leaf, k in _updated(x) if k < len(x.operands) and self._dies(x.operands[k])]
-        return found
+                pairs.append((self._leaf_at(x.shape, pair.output_index), operand, self._leaf_at(operand.shape, pair.index)))
+        if not pairs:
+            pairs = [(leaf, x.operands[k], 0) for leaf, k in _updated(x) if k < len(x.operands) and self._dies(x.operands[k])]
+        return pairs
 
     def _leaf_at(self, shape: Shape, index: Sequence[int]) -> int:
         place = 0
@@ -304,18 +304,18 @@ class _Walk:
             leaf, place = self._leaf_at(root.shape, pair.output_index), self._leaf_at(parameter.shape, pair.index)
             if leaf >= len(result) or place >= len(source) or result[leaf] is source[place]:
                 continue
-            given, made = source[place], result[leaf]
-            given.last = self.last_use.get(given, 0)
-            if given.last <= made.first and given.bytes:
+            parameter, output = source[place], result[leaf]
+            parameter.last = self.last_use.get(parameter, 0)
+            if parameter.last <= output.first and parameter.bytes:
                 # The result may take its place in the very instruction that reads it last.
-                saved += made.bytes
-                given.last = max(min(given.last, made.first - 1), 0)
+                saved += output.bytes
+                parameter.last = max(min(parameter.last, output.first - 1), 0)
         return saved
 
 
-_RULES: dict[str, Callable[[_Walk, Instruction, int], _Value]] = {
-    "while": _Walk.loop,
-    "call": _Walk.call,
+_RULES: dict[str, Callable[[_LivenessWalk, Instruction, int], _Value]] = {
+    "while": _LivenessWalk.loop,
+    "call": _LivenessWalk.call,
 }
 
 
@@ -327,12 +327,12 @@ def _updated(x: Instruction) -> list[tuple[int, int]]:
         return []
     root = x.called[0].root
     parts = root.operands if root.op.name == "tuple" else (root,)
-    found = []
+    elements = []
     for leaf, part in enumerate(parts):
         for _, number in _updated(part) if OVERWRITES in part.op.traits else ():
             source = part.operands[number]
             while source.op.name == "bitcast":
                 source = source.operands[0]
             if source.op.name == "parameter":
-                found.append((leaf, source.immediate))
-    return found
+                elements.append((leaf, source.immediate))
+    return elements

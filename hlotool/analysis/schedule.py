@@ -35,24 +35,24 @@ def spans(computation: Computation, users: Mapping[Instruction, Sequence[Instruc
     if not begun:
         return []
     places = {x: k for k, x in enumerate(computation.instructions)}
-    found = []
+    pairs = []
     for first, start in begun:
         done = _end(start, users)
         if done is not None and done in places:
-            found.append(Span(start, done, first, places[done]))
-    return found
+            pairs.append(Span(start, done, first, places[done]))
+    return pairs
 
 
 def _end(start: Instruction, users: Mapping[Instruction, Sequence[Instruction]]) -> Instruction | None:
     """What waits for a start, after any updates."""
-    x: Instruction | None = start
+    x = start
     # Updates follow each other like the instructions do, but a module that a program built may go in circles.
     seen: set[Instruction] = set()
-    while x is not None and x not in seen:
+    while x not in seen:
         seen.add(x)
         following = users.get(x, ())
         done = next((user for user in following if user.op.name == start.op.done), None)
         if done is not None:
             return done
-        x = next((user for user in following if user.op.update_of == start.op.name), None)
+        x = next((user for user in following if user.op.update_of == start.op.name), x)
     return None

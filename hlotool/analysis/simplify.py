@@ -15,7 +15,7 @@ from hlotool.analysis.constants import uniform_spelling
 from hlotool.ir.model import Computation, Instruction
 from hlotool.literals.data import decode
 from hlotool.literals.floats import decode_floats, encode_floats
-from hlotool.opdefs.algebra import NO_ALGEBRA, Number
+from hlotool.opdefs.algebra import Number
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, FREE, IDEMPOTENT, INVOLUTION, REARRANGES
@@ -90,8 +90,7 @@ def converted(value: Number, row: ElementType) -> Number | None:
         return int(value != 0)
     if row.is_integral:
         return _as_integer(value, row)
-    if row.kind != "float":
-        return None
+    # Of complex numbers there is no such code, a ValueError as well.
     try:
         rounded = float(value)
         nearest = decode_floats(row.name, encode_floats(row.name, [rounded]))[0]
@@ -142,24 +141,22 @@ def _converted_to(x: Instruction) -> ElementType | None:
     """The type of the result of a convert of an array."""
     if x.op.name != "convert" or not x.shape.is_array or not x.operands[0].shape.is_array:
         return None
-    row = ELEMENT_TYPES[x.shape.element_type]
-    kinds = (row.kind, ELEMENT_TYPES[x.operands[0].shape.element_type].kind)
-    return None if "complex" in kinds else row
+    return ELEMENT_TYPES[x.shape.element_type]
 
 
 def _spreads(x: Instruction) -> bool:
     """Whether the elements of the result are elements of operand 0, of the same type."""
     if REARRANGES not in x.op.traits or (FREE in x.op.traits and x.op.name != "bitcast"):
         return False
-    given, result = x.operands[0].shape, x.shape
-    if not (given.is_array and result.is_array and given.element_type == result.element_type):
+    source, result = x.operands[0].shape, x.shape
+    if source.element_type != result.element_type:
         return False
     # A bitcast may count padding among the elements of its result.
-    return x.op.name != "bitcast" or prod(given.dimensions) == prod(result.dimensions)
+    return x.op.name != "bitcast" or prod(source.dimensions) == prod(result.dimensions)
 
 
 def _literal_value(literal: Literal) -> Number | None:
-    if not literal.shape.is_array or len(literal.text) > _LONGEST:
+    if len(literal.text) > _LONGEST:
         return None
     if literal.data is None:
         spelled = uniform_spelling(literal)
@@ -257,12 +254,12 @@ def same_value(x: Instruction) -> Instruction | None:
 
 
 def _by_algebra(x: Instruction) -> Instruction | None:
-    row = ELEMENT_TYPES.get(x.shape.element_type) if x.shape.is_array else None
-    if row is None or len(x.operands) not in (1, 2):
+    row = ELEMENT_TYPES.get(x.shape.element_type)
+    if row is None:
         return None
     if len(x.operands) == 1:
         return _of_one(x, x.operands[0], row)
-    return None if x.op.algebra is NO_ALGEBRA else _of_two(x, row)
+    return _of_two(x, row) if len(x.operands) == 2 else None
 
 
 def _of_one(x: Instruction, before: Instruction, row: ElementType) -> Instruction | None:
@@ -302,13 +299,9 @@ def _if_in_order(x: Instruction) -> Instruction | None:
     return x.operands[0] if tuple(x.attributes.get("dimensions", ())) == tuple(range(x.shape.rank)) else None
 
 
-def _sliced(x: Instruction) -> Instruction | None:
-    # All of an array, since the sizes are the same.
-    return x.operands[0] if all(part.start == 0 and part.stride == 1 for part in x.attributes["slice"]) else None
-
-
 def _padded(x: Instruction) -> Instruction | None:
-    return x.operands[0] if all(not (part.low or part.high or part.interior) for part in x.attributes["padding"]) else None
+    # Since the sizes are the same, nothing is added or taken away at the end either.
+    return x.operands[0] if all(not (part.low or part.interior) for part in x.attributes["padding"]) else None
 
 
 def _reversed(x: Instruction) -> Instruction | None:
@@ -317,15 +310,13 @@ def _reversed(x: Instruction) -> Instruction | None:
 
 def _joined(x: Instruction) -> Instruction | None:
     """The only operand, or the only one that is not empty."""
-    if len(x.operands) == 1:
-        return x.operands[0]
     whole = [operand for operand in x.operands if operand.shape == x.shape]
     return whole[0] if len(whole) == 1 else None
 
 
 def _updated(x: Instruction) -> Instruction | None:
     # An update that is as large as the array replaces all of it, since its place is clamped.
-    return x.operands[1] if x.operands[1].shape.dimensions == x.operands[0].shape.dimensions else None
+    return x.operands[1]
 
 
 def _selected(x: Instruction) -> Instruction | None:
@@ -356,10 +347,10 @@ _RULES: dict[str, Callable[[Instruction], Instruction | None]] = {
     "convert": _operand,
     "bitcast-convert": _operand,
     "real": _operand,
+    "slice": _operand,
     "dynamic-slice": _operand,
     "transpose": _if_in_order,
     "broadcast": _if_in_order,
-    "slice": _sliced,
     "pad": _padded,
     "reverse": _reversed,
     "concatenate": _joined,

@@ -29,8 +29,8 @@ def pairs_of(x: Instruction) -> Pairs:
     >>> pairs_of(parse(f"ENTRY e {{ {text} }}").entry.root)
     ((0, 1),)
     """
-    said = (x.attributes.get("frontend_attributes") or {}).get(PAIRS_ATTRIBUTE, "")
-    return tuple((int(source), int(target)) for source, target in _PAIR.findall(said))
+    text = (x.attributes.get("frontend_attributes") or {}).get(PAIRS_ATTRIBUTE, "")
+    return tuple((int(source), int(target)) for source, target in _PAIR.findall(text))
 
 
 def is_between_devices(x: Instruction) -> bool:
@@ -68,7 +68,7 @@ def cycle_of(pairs: Sequence[tuple[int, int]]) -> list[int]:
             path[device] = None
             device = next_of[device]
         if device in path:
-            found = list(path)
-            return [*found[found.index(device) :], device]
+            devices = list(path)
+            return [*devices[devices.index(device) :], device]
         done.update(path)
     return []

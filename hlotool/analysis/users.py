@@ -18,8 +18,8 @@ def users(computation: Computation) -> dict[Instruction, list[Instruction]]:
     >>> [x.name for x in users(entry)[entry.instructions[0]]]
     ['c']
     """
-    found: dict[Instruction, list[Instruction]] = {}
+    users_of: dict[Instruction, list[Instruction]] = {}
     for x in computation.instructions:
         for operand in dict.fromkeys(x.operands):
-            found.setdefault(operand, []).append(x)
-    return found
+            users_of.setdefault(operand, []).append(x)
+    return users_of

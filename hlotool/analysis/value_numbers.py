@@ -40,18 +40,22 @@ class ComputationClasses:
         return [_key(x, numbers, self.frozen, parameters_by_number=True) for x in computation.instructions]
 
     def frozen(self, attributes: AttributeSet) -> Any:
-        """Attributes as a value that can be a key; called computations are replaced by the first of their class."""
+        """Attributes as a value that can be a key; called computations are replaced by the first of their class.
+
+        Control predecessors are left out, since they are compared by their numbers.
+        """
         # By identity, since the module keeps its attribute sets alive.
-        found = self._frozen.get(id(attributes))
-        if found is None:
-            found = self._frozen[id(attributes)] = tuple((name, self._value(value)) for name, value in sorted(attributes.items()))
-        return found
+        frozen = self._frozen.get(id(attributes))
+        if frozen is None:
+            items = sorted(item for item in attributes.items() if item[0] != "control-predecessors")
+            frozen = self._frozen[id(attributes)] = tuple((name, self._value(value)) for name, value in items)
+        return frozen
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, Computation):
             return self.first.get(value, value)
         if isinstance(value, tuple):
-            return tuple([self.first.get(part, part) if isinstance(part, Computation) else part for part in value])
+            return tuple([self.first.get(part, part) for part in value])
         return tuple(value.items()) if isinstance(value, dict) else value
 
 

@@ -1,35 +1,35 @@
-"""Findings that say the same many times over, shown as one."""
+"""Groups similar findings, and shows only the first of each large group."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
-from hlotool.workspace.findings import Finding
+from hlotool.workspace.findings import FileFinding
 
 __all__ = ["collapsed"]
 
-# So many findings alike are shown in full.
-_MOST_ALIKE = 3
+# Larger groups of similar findings are collapsed.
+_MAX_ALIKE = 3
 _VARIABLE = re.compile(r"'[^']*'|\([^()]*\)|[a-z][a-z0-9]*\[[^\]]*\](?:\{[^}]*\})?|[0-9]+")
 
 
-def collapsed(findings: Sequence[Finding]) -> Iterator[Finding]:
-    """The findings of a file, those that say the same many times over as one that tells of the others.
+def collapsed(findings: Sequence[FileFinding]) -> Iterator[FileFinding]:
+    """The findings of a file, with each large group of similar ones reduced to its first, which tells the number of the others.
 
     >>> from hlotool.errors import Diagnostic
-    >>> findings = [Finding(Diagnostic("T003", "result-shape", "error", f"'a.{k}' is wrong", computation="e"), "") for k in range(5)]
+    >>> findings = [FileFinding(Diagnostic("T003", "result-shape", "error", f"'a.{k}' is wrong", computation="e"), "") for k in range(5)]
     >>> [f.alike for f in collapsed(findings)]
     ["4 more like it in 'e'"]
     """
-    groups: dict[tuple[str, str], list[Finding]] = {}
+    groups: dict[tuple[str, str], list[FileFinding]] = {}
     for finding in findings:
         d = finding.diagnostic
         groups.setdefault((d.code, _VARIABLE.sub("_", d.message)), []).append(finding)
-    if all(len(group) <= _MOST_ALIKE for group in groups.values()):
+    if all(len(group) <= _MAX_ALIKE for group in groups.values()):
         yield from findings
         return
-    alike = {id(group[0]): group for group in groups.values() if len(group) > _MOST_ALIKE}
+    alike = {id(group[0]): group for group in groups.values() if len(group) > _MAX_ALIKE}
     hidden = {id(finding) for group in alike.values() for finding in group[1:]}
     for finding in findings:
         if id(finding) in alike:
@@ -38,7 +38,7 @@ def collapsed(findings: Sequence[Finding]) -> Iterator[Finding]:
             yield finding
 
 
-def _others(group: Sequence[Finding]) -> str:
+def _others(group: Sequence[FileFinding]) -> str:
     names = list(dict.fromkeys(f.diagnostic.computation for f in group if f.diagnostic.computation))
     shown = " and ".join(f"'{name}'" for name in names[:2]) if len(names) <= 2 else f"'{names[0]}' and {len(names) - 1} other computations"
     return f"{len(group)} more like it" + (f" in {shown}" if names else "")

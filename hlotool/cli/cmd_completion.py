@@ -13,13 +13,13 @@ __all__ = ["command"]
 _HELP = """Print the completion script for a shell.
 
 \b
-Once, for good, in ~:
+Install it permanently, in your home directory:
   hlotool completion bash > .local/share/bash-completion/completions/hlotool
-  hlotool completion zsh > .zfunc/_hlotool      (.zfunc being in fpath)
+  hlotool completion zsh > .zfunc/_hlotool      (with ~/.zfunc in fpath)
   hlotool completion fish > .config/fish/completions/hlotool.fish
 
 \b
-For this session only:
+Use it in this session only:
   source <(hlotool completion bash)
 """
 
@@ -30,6 +30,6 @@ def command(shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None, "click knows the three shells"
     completion = kind(COMMANDS, {}, "hlotool", "_HLOTOOL_COMPLETE")
-    # Not the class's own: that of bash runs a shell to find its version, and the script may be meant for another machine.
+    # The method of the subclass for bash runs bash to check its version, but the script may be for another machine.
     write_out(ShellComplete.source(completion))
     flush_out()

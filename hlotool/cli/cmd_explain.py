@@ -1,6 +1,6 @@
-"""`hlotool explain`: what a rule checks, or what an opcode does.
+"""`hlotool explain`: explains rules and opcodes.
 
-What there is to say is known by `verifier.explanations`; `cli.explain` writes it.
+`verifier.explanations` collects the explanations, `cli.explain` renders them.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Examples:
 
 @click.command("explain", help=_HELP, short_help="Explain rules and opcodes.")
 @click.argument("subjects", nargs=-1, required=True, metavar="SUBJECT...")
-@click.option("--format", "output_format", type=click.Choice(["text", "markdown", "json"]), default="text", help="How it is written.")
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--format", "output_format", type=click.Choice(["text", "markdown", "json"]), default="text", help="Output format; default: text.")
+@click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 def command(subjects: tuple[str, ...], output_format: str, as_json: bool) -> None:
-    # --help imports this module, and shall not wait for the op table.
+    # Imported on use, since --help does not need the op table.
     explain = import_module("hlotool.cli.explain").explain
     outcome = Outcome()
     for k, subject in enumerate(subjects):

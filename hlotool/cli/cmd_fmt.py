@@ -1,6 +1,6 @@
-"""`hlotool fmt`: formats files in place, or says what it would change.
+"""`hlotool fmt`: formats files in place, or shows what it would change.
 
-It chooses files, compares and writes; the formatting and its proof are the library's.
+`hlotool.format_text` does the formatting and checks its result; this module chooses, compares and writes files.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-# Of the errors in a file that does not parse.
-_MOST_SHOWN = 3
-_HELP = """Format HLO texts: the spaces, line breaks and order of attributes of XLA's own print.
+# Errors shown of a file that does not parse.
+_MAX_ERRORS = 3
+_HELP = """Format HLO texts: spacing, line breaks and attribute order match XLA's printer.
 
-Names, comments, numbers, the order of instructions, and what is left out stay as they are. Files are rewritten in place, each as a whole or
-not at all, and only after a check that the new text is the same module with the same comments. `-` reads standard input and writes
-standard output. A folder stands for the HLO files in it, without those that git ignores.
+Names, comments, numbers, omitted parts and the order of instructions stay as they are. Files are rewritten in place, each as a whole or not
+at all, and only after a check that the new text is the same module with the same comments. `-` reads standard input and writes standard
+output. A folder stands for the HLO files in it, except those that git ignores.
 
 \b
 Examples:
@@ -46,13 +46,13 @@ Examples:
   hlotool fmt - --stdin-filename edit.hlo < edit.hlo
 
 \b
-Marks in the text:
-  // hlotool: fmt off     from here on leave everything as it is,
-  // hlotool: fmt on      up to here
-  ...  // hlotool: fmt skip   leave this line
+Comments that control formatting:
+  // hlotool: fmt off         leave everything after this line as it is,
+  // hlotool: fmt on          up to this line
+  ...  // hlotool: fmt skip   leave this line as it is
 
 \b
-Settings, in the nearest hlotool.toml or pyproject.toml ([tool.hlotool]):
+Settings, in the nearest hlotool.toml (in pyproject.toml: [tool.hlotool]):
   include = ["*.hlo"]
   exclude = ["golden/*"]
   [fmt]
@@ -60,10 +60,10 @@ Settings, in the nearest hlotool.toml or pyproject.toml ([tool.hlotool]):
 
 \b
 Exit codes:
-  0  formatted, or nothing to do
-  1  --check or --diff found something to do
+  0  all files are formatted
+  1  some files are not formatted (with --check or --diff)
   2  a file cannot be read, parsed or written
-  3  a bug in hlotool: the check failed, and the file is as it was
+  3  a bug in hlotool; the file is unchanged
 """
 
 
@@ -79,7 +79,7 @@ class Job(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What came of one file: text for standard output, and how it ended."""
+    """The result for one file: text for standard output, and an error if there was one."""
 
     name: str
     out: str = ""
@@ -99,8 +99,8 @@ def line_range(ctx: click.Context, param: click.Parameter, value: str | None) ->
 
 
 def format_file(file: str, style: FormatStyle, job: Job) -> Result:
-    """Formats one file by a job; every failure is a Result, so that it can come from another process and stops no other file."""
-    # --help imports this module, and shall not wait for the parser.
+    """Formats one file. Failures are returned as a Result, so that they can be sent between processes and other files go on."""
+    # Imported on use, since --help does not need the parser.
     from hlotool.workspace.in_place import write_back  # noqa: PLC0415
 
     name = job.stdin_filename if file == STDIN else file
@@ -127,15 +127,15 @@ def format_file(file: str, style: FormatStyle, job: Job) -> Result:
 
 
 def style_of(width: int | None, settings: Settings) -> FormatStyle:
-    """The style that the command line and a file's settings ask for; raises SettingsError."""
+    """The style from the command line and the settings of a file; raises SettingsError."""
     try:
         return hlotool.FormatStyle(width=width if width is not None else settings.get("fmt", "width"))
     except ValueError as error:
         raise wrong_setting(settings.origin, str(error)) from error
 
 
-class Report:
-    """Counts what came of the files, and tells people."""
+class FormatReport:
+    """Counts the results, and reports them on standard error."""
 
     def __init__(self, outcome: Outcome, job: Job, *, quiet: int, verbose: int, color: str) -> None:
         self.outcome = outcome
@@ -147,7 +147,7 @@ class Report:
         self.unchanged = 0
 
     def take(self, result: Result) -> None:
-        """Writes what one file gave."""
+        """Writes the result for one file."""
         if result.error is not None:
             self._failed(result)
             return
@@ -162,7 +162,7 @@ class Report:
         if result.is_changed and not self.job.diff:
             complain(f"{'would reformat' if self.job.check else 'reformatted'} '{result.name}'")
         elif self.verbose and not result.is_changed:
-            complain(f"'{result.name}' is formatted already")
+            complain(f"'{result.name}' is already formatted")
 
     def _failed(self, result: Result) -> None:
         error = result.error
@@ -171,20 +171,20 @@ class Report:
             self.outcome.at_least(error.exit_code)
             if self.quiet < 2:
                 diagnostics = error.diagnostics
-                render_to_stderr(diagnostics[:_MOST_SHOWN], Source(result.source, result.name).line_text, self.color)
-                more = f" ({len(diagnostics) - _MOST_SHOWN} more errors; see hlotool verify)" if len(diagnostics) > _MOST_SHOWN else ""
+                render_to_stderr(diagnostics[:_MAX_ERRORS], Source(result.source, result.name).line_text, self.color)
+                more = f" ({len(diagnostics) - _MAX_ERRORS} more errors; see hlotool verify)" if len(diagnostics) > _MAX_ERRORS else ""
                 complain(f"cannot format '{result.name}': it does not parse{more}")
         elif error is not None:
             self.outcome.failed(str(error), max(error.exit_code, 2))
 
     def summary(self) -> str:
-        """For example: 1 file reformatted, 2 files left as they were."""
+        """For example: 1 file reformatted, 2 files already formatted."""
         would = self.job.check or self.job.diff
         parts = []
         if self.changed:
             parts.append(f"{_files(self.changed)} {'would be ' if would else ''}reformatted")
         if self.unchanged:
-            parts.append(f"{_files(self.unchanged)} formatted already")
+            parts.append(f"{_files(self.unchanged)} already formatted")
         if self.outcome.unreadable:
             parts.append(f"{_files(self.outcome.unreadable)} failed")
         return ", ".join(parts) or "no files"
@@ -196,18 +196,20 @@ def _files(number: int) -> str:
 
 @click.command("fmt", help=_HELP, short_help="Format HLO texts in place.")
 @files_argument
-@click.option("--check", is_flag=True, help="Write nothing; say which files would change, and exit with 1 if any would.")
-@click.option("--diff", is_flag=True, help="Write nothing; print what would change, and exit with 1 if anything would.")
-@click.option("--stdout", is_flag=True, help="Write the formatted texts to standard output instead of the files.")
+@click.option("--check", is_flag=True, help="Write nothing; list files that are not formatted, and exit with code 1 if there are any.")
+@click.option("--diff", is_flag=True, help="Write nothing; show the changes as a diff, and exit with code 1 if there are any.")
+@click.option("--stdout", is_flag=True, help="Write formatted texts to standard output instead of to the files.")
 @click_option("width", options_of(hlotool.FormatStyle)["width"])
-@click.option("--range", "lines", callback=line_range, metavar="FIRST:LAST", help="Format only the instructions on these lines, counted from 1.")
-@click.option("-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Work in N processes; 0: as many as are worth it.")
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if --check or --diff found something to do.")
-@click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="What messages call standard input; its folder is searched for settings.")
+@click.option("--range", "lines", callback=line_range, metavar="FIRST:LAST", help="Format only the instructions on these lines; the first line is 1.")
+@click.option(
+    "-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Number of processes; 0, the default, chooses by the size of the files."
+)
+@click.option("--exit-zero", is_flag=True, help="Exit with code 0 even if files are not formatted.")
+@click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="File name to use for standard input, in messages and to find settings.")
 @file_choice_options
 @color_option
-@click.option("-q", "--quiet", count=True, help="Report failures only; -qq: nothing but the exit code.")
-@click.option("-v", "--verbose", count=True, help="Name the files that are left as they are.")
+@click.option("-q", "--quiet", count=True, help="Report only failures; -qq reports nothing.")
+@click.option("-v", "--verbose", count=True, help="Also list files that are already formatted.")
 def command(
     files: tuple[str, ...], check: bool, diff: bool, stdout: bool, width: int | None, lines: tuple[int, int] | None, jobs: int, exit_zero: bool,
     stdin_filename: str, color: str, quiet: int, verbose: int, choice: FileChoice,
@@ -216,8 +218,8 @@ def command(
     job = Job(check, diff, stdout, lines, wants_color(color, sys.stdout), stdin_filename)
     names = chosen_files(choice, files, outcome)
     if lines is not None and len(names) > 1:
-        raise click.UsageError("--range is for one file")
-    report = Report(outcome, job, quiet=quiet, verbose=verbose, color=color)
+        raise click.UsageError("--range can be used with one file only")
+    report = FormatReport(outcome, job, quiet=quiet, verbose=verbose, color=color)
     work = [(name, style_of(width, choice.settings_of(name))) for name in names]
     with progress(len(work), "Formatting", quiet=bool(quiet)) as advance:
         for result in in_order(partial(format_file, job=job), work, jobs):

@@ -1,6 +1,6 @@
-"""`hlotool print`: prints modules as XLA would, under any of XLA's print options.
+"""`hlotool print`: prints modules as XLA does, with any of XLA's print options.
 
-It makes PrintOptions of flags; the printing is the library's.
+This module converts flags to PrintOptions; `hlotool.to_text` prints.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ PRESETS: dict[str, str | None] = {
     "canonical": "canonical",
     "fingerprint": "fingerprint",
 }
-"""The constructor of PrintOptions for each preset; lossless is what it is without arguments."""
+"""The constructor of PrintOptions for each preset; None for PrintOptions without arguments."""
 
 _SEPARATOR = "// -----\n\n"
 _HELP = """Print HLO modules as XLA prints them.
 
 FILE may be compressed (.gz, .xz, .zst); `-`, or nothing in a pipe, is standard input. The modules of a file, and of several files, are
-separated by `// -----`. Every option of XLA's printer is a flag; a preset sets them all, and flags beside it change it.
+separated by `// -----`. Every option of XLA's printer is a flag. A preset sets all of them, and other flags override it.
 
 \b
 Examples:
@@ -46,16 +46,16 @@ Examples:
 
 \b
 Presets:
-  default      XLA's own print, byte for byte
-  lossless     reads back as the same module: names, order, every digit
-  short        the form of XLA's dump files
+  default      the same bytes as XLA's printer
+  lossless     parses to the same module: names, order, every digit
+  short        without metadata, signatures and %, as in XLA's short dumps
   canonical    independent of the names of instructions
-  fingerprint  what XLA hashes to tell modules apart
+  fingerprint  the text that XLA hashes to compare modules
 
 \b
 Exit codes:
-  0 printed; 2 a file cannot be read or parsed; 3 a bug in hlotool
-With -o, nothing is written unless everything could be printed.
+  0 success; 2 a file cannot be read or parsed; 3 a bug in hlotool
+With -o, nothing is written if any file fails.
 """
 
 
@@ -63,7 +63,7 @@ _OPTIONS = options_of(hlotool.PrintOptions)
 
 
 def _print_options(function: Callable[..., None]) -> Callable[..., None]:
-    """One option for each field of PrintOptions; --help lists those that take a value first."""
+    """One option for each field of PrintOptions; --help lists options with a value first, then flags."""
     names = sorted(_OPTIONS, key=lambda name: _OPTIONS[name].kind == "flag")
     return decorate(function, [click_option(name, _OPTIONS[name]) for name in names])
 
@@ -76,8 +76,8 @@ def _options(preset: str, changes: dict[str, Any]) -> hlotool.PrintOptions:
 
 @click.command("print", help=_HELP, short_help="Print modules as XLA prints them.")
 @files_argument
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, as a whole or not at all.")
-@click.option("--preset", type=click.Choice(list(PRESETS)), default="default", help="Where the flags start from.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, if all files can be printed.")
+@click.option("--preset", type=click.Choice(list(PRESETS)), default="default", help="Values of all flags that are not set; default: default.")
 @color_option
 @stdin_filename_option
 @_print_options
@@ -97,7 +97,7 @@ def command(files: tuple[str, ...], output: str | None, preset: str, color: str,
                 outcome.at_least(error.exit_code)
                 render_to_stderr(error.diagnostics, Source(text, name).line_text, color)
                 continue
-            # A file is printed as a whole or not at all.
+            # If a module of a file cannot be printed, none of them is.
             whole = separator + _SEPARATOR.join(t if t.endswith("\n") else t + "\n" for t in texts)
             separator = _SEPARATOR
             if to_file:

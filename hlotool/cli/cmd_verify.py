@@ -1,6 +1,6 @@
 """`hlotool verify`: reports what is wrong with HLO texts.
 
-It finds nothing itself: `workspace.checking` asks the verifier, `cli.render` writes the answers, `cli.rewriting` changes files.
+`workspace.checking` runs the verifier, `cli.render` writes its findings, and `cli.rewriting` changes files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hlotool.cli.progress import progress
 from hlotool.cli.render import FORMATS, Style, style_for
 from hlotool.cli.rule_options import rule_options, settings_lines
 from hlotool.workspace.files import FileChoice
-from hlotool.workspace.findings import Checked, Finding
+from hlotool.workspace.findings import Checked, FileFinding
 from hlotool.workspace.reading import STDIN
 from hlotool.workspace.writing import replace_file
 
@@ -35,11 +35,12 @@ __all__ = ["command"]
 _HELP = """Report what is wrong with HLO texts.
 
 FILE may be compressed (.gz, .xz, .zst), `-` is standard input, and a folder stands for the *.hlo files in it and the *.txt files that begin
-with HloModule. Every module of a file is read.
+with HloModule. All modules of a file are checked.
 
-CODES are codes, their beginnings or their names, separated by commas: T003, T, result-shape; ALL is every rule. Without --select, all errors
-and a few warnings are reported. The longest match decides, and of equally long ones the later: a preset, the settings' file, the options;
-and --ignore over --select. What does not parse is always reported.
+CODES are codes (T003), prefixes of codes (T) or names of rules (result-shape), separated by commas; ALL stands for every rule. Without
+--select, all errors and a few warnings are reported. If options disagree about a rule, the longest match decides; of equally long ones,
+options override the settings file, the settings file overrides its preset, and --ignore overrides --select. Errors in the syntax are always
+reported.
 
 \b
 Examples:
@@ -50,11 +51,12 @@ Examples:
   hlotool print module.hlo | hlotool verify
 
 \b
-Marks in the text:
-  // hlotool: ignore[T003] reason     nothing of T003 about this instruction,
-  // hlotool: ignore-next[T003]       the next,
-  // hlotool: ignore-file[T003]       the module;
-  // hlotool: off[T003] ... // hlotool: on[T003]
+Comments that suppress findings, here those of T003:
+  // hlotool: ignore[T003] reason     in this instruction
+  // hlotool: ignore-next[T003]       in the next instruction
+  // hlotool: ignore-file[T003]       in this module
+  // hlotool: off[T003]               from here
+  // hlotool: on[T003]                up to here
 
 \b
 Settings, in the nearest hlotool.toml (in pyproject.toml: [tool.hlotool]):
@@ -66,16 +68,16 @@ Settings, in the nearest hlotool.toml (in pyproject.toml: [tool.hlotool]):
 
 \b
 Exit codes:
-  0 nothing found; 1 findings; 2 a file cannot be read; 3 a bug in hlotool
+  0 no findings; 1 findings; 2 a file cannot be read; 3 a bug in hlotool
 """
 _RECORDS = ("json", "jsonl")
 _SEVERITIES = ("error", "warning", "info")
-# Rows of the summary that GitHub shows beside a job.
-_MOST_IN_SUMMARY = 50
+# Rows of the summary that GitHub shows for a job.
+_MAX_ROWS = 50
 
 
 class Options(NamedTuple):
-    """What the options say beside files and rules."""
+    """The options except those that choose files and rules."""
 
     output_format: str
     output: str | None
@@ -97,8 +99,8 @@ class Options(NamedTuple):
         return self.fix or self.unsafe_fixes or self.diff or self.add_ignore
 
 
-class Report:
-    """One run: yields findings while it counts them."""
+class VerifyReport:
+    """Counts the findings of a run while they are written."""
 
     def __init__(self, outcome: Outcome, options: Options) -> None:
         self.outcome = outcome
@@ -108,10 +110,10 @@ class Report:
         self.severities: Counter[str] = Counter()
         self.left_out = 0
         self.shown = 0
-        self.first: list[Finding] = []
+        self.first: list[FileFinding] = []
 
-    def findings(self, results: Iterable[Checked]) -> Iterator[Finding]:
-        """What shall be shown, file by file."""
+    def findings(self, results: Iterable[Checked]) -> Iterator[FileFinding]:
+        """The findings to show, file by file."""
         limit = self.options.max_findings
         for result in results:
             self._take(result)
@@ -121,7 +123,7 @@ class Report:
             room = len(findings) if limit is None or self.options.statistics else max(0, limit - self.shown)
             self.left_out += max(0, len(findings) - room)
             self.shown += min(room, len(findings))
-            self.first += islice(result.findings, max(0, _MOST_IN_SUMMARY - len(self.first)))
+            self.first += islice(result.findings, max(0, _MAX_ROWS - len(self.first)))
             yield from islice(findings, room)
 
     def _take(self, result: Checked) -> None:
@@ -150,7 +152,7 @@ class Report:
             kinds = ", ".join(_count_of(self.severities[s], s) for s in _SEVERITIES if self.severities[s])
             parts.append(f"{kinds} in {_count_of(self.files_with_findings, 'file')}")
         elif self.files:
-            parts.append("nothing found")
+            parts.append("no findings")
         if self.left_out:
             parts.append(f"{self.left_out} more not shown (--max-findings)")
         if self.outcome.unreadable:
@@ -163,7 +165,7 @@ def _count_of(number: int, noun: str) -> str:
 
 
 def _write(pieces: Iterable[str], options: Options, *, to_stdout: bool) -> None:
-    """Findings to where they were asked for: a file is written as a whole, once everything is known."""
+    """Writes findings to a file, atomically at the end, or to standard output or standard error."""
     if options.output is not None:
         text = "".join(pieces)
         if options.quiet < 2:
@@ -179,15 +181,15 @@ def _write(pieces: Iterable[str], options: Options, *, to_stdout: bool) -> None:
             sys.stderr.write(piece)
 
 
-def _pieces(findings: Iterable[Finding], options: Options, style: Style) -> Iterator[str]:
+def _pieces(findings: Iterable[FileFinding], options: Options, style: Style) -> Iterator[str]:
     if options.statistics:
         statistics = import_module("hlotool.cli.statistics").statistics
         return statistics(findings, as_json=options.output_format in _RECORDS)  # type: ignore[no-any-return]
     return FORMATS[options.output_format](findings, style)
 
 
-def _summarize_for_github(report: Report) -> None:
-    """A table beside the job's log, since of annotations only ten are shown."""
+def _summarize_for_github(report: VerifyReport) -> None:
+    """Adds a table to the summary of a job, since GitHub shows only ten annotations."""
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if not path or report.options.output_format != "github":
         return
@@ -195,21 +197,21 @@ def _summarize_for_github(report: Report) -> None:
     more = sum(report.severities.values()) - len(report.first)
     rest = f"\nand {more} more\n" if more > 0 else ""
     try:
-        with open(path, "a", encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123  # as cheap as it gets
+        with open(path, "a", encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123  # faster than Path.open
             file.write(f"### hlotool verify: {report.summary()}\n\n{table}{rest}\n")
     except OSError as error:
         complain(f"cannot write '{path}': {error.strerror}")
 
 
 def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: Options, outcome: Outcome, stdin_filename: str) -> None:
-    report = Report(outcome, options)
-    # What was fixed takes the place of standard input, so that the findings go elsewhere.
+    report = VerifyReport(outcome, options)
+    # Standard output has the rewritten text of standard input, so findings go to standard error.
     to_stdout = not (options.rewrites and STDIN in names)
     with progress(len(work), "Verifying", quiet=bool(options.quiet)) as advance:
         if options.rewrites:
             results = import_module("hlotool.cli.rewriting").rewrite_files(work, options, outcome, stdin_filename)
         else:
-            # --help imports this module, and shall not wait for the verifier.
+            # Imported on use, since --help does not need the verifier.
             from hlotool.workspace.checking import CheckRequest, check_files  # noqa: PLC0415
 
             request = CheckRequest(stdin_filename, wants_fixes=options.output_format != "concise")
@@ -238,25 +240,32 @@ def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: O
 @click.command("verify", help=_HELP, short_help="Report what is wrong with HLO texts.")
 @files_argument
 @click.option(
-    "--output-format", type=click.Choice(list(FORMATS)), default="text", metavar="FORMAT", help=f"How findings are written: {', '.join(FORMATS)}."
+    "--output-format", type=click.Choice(list(FORMATS)), default="text", metavar="FORMAT", help=f"Output format: {', '.join(FORMATS)}; default: text."
 )
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write findings to FILE, as a whole.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write findings to FILE.")
 @rule_options
-@click.option("--fail-on", type=click.Choice(["error", "warning", "never"]), default="warning", help="From which severity on to exit with 1.")
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if something was found.")
-@click.option("--max-findings", type=click.IntRange(min=0), metavar="N", help="Show N findings at most, and say how many there are.")
-@click.option("--show-all", is_flag=True, help="In text, show all findings that are alike, not the first of them.")
-@click.option("--statistics", is_flag=True, help="Show how often each rule has found something, instead of the findings.")
-@click.option("--fix", is_flag=True, help="Rewrite files where that ends findings and leaves what they compute as it is.")
-@click.option("--unsafe-fixes", is_flag=True, help="With --fix, also what may change results.")
-@click.option("--diff", is_flag=True, help="Write nothing; print what --fix or --add-ignore would change.")
-@click.option("--add-ignore", is_flag=True, help="Add marks to files that suppress all that is found.")
-@click.option("--list-rules", is_flag=True, help="List the rules, and which of them are selected.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "never"]),
+    default="warning",
+    help="Lowest severity that causes exit code 1; default: warning.",
+)
+@click.option("--exit-zero", is_flag=True, help="Exit with code 0 even if there are findings.")
+@click.option("--max-findings", type=click.IntRange(min=0), metavar="N", help="Show at most N findings; the summary counts all of them.")
+@click.option("--show-all", is_flag=True, help="Show all similar findings in text output, not only the first one.")
+@click.option("--statistics", is_flag=True, help="Show the number of findings for each rule instead of the findings.")
+@click.option("--fix", is_flag=True, help="Apply fixes that leave the results of modules unchanged.")
+@click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that may change results; requires --fix or --diff.")
+@click.option("--diff", is_flag=True, help="Write nothing; show the changes of --fix or --add-ignore as a diff.")
+@click.option("--add-ignore", is_flag=True, help="Add comments to files that suppress all findings.")
+@click.option("--list-rules", is_flag=True, help="List all rules, and which of them are selected.")
 @click.option("--explain", metavar="CODE", help="Explain a rule.")
-@click.option("--show-settings", is_flag=True, help="Show settings and selected rules for each FILE, and where they come from.")
-@click.option("-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Work in N processes; 0: as many as are worth it.")
+@click.option("--show-settings", is_flag=True, help="Show the settings and selected rules for each FILE, and the settings file.")
+@click.option(
+    "-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Number of processes; 0, the default, chooses by the size of the files."
+)
 @color_option
-@click.option("-q", "--quiet", count=True, help="No summary; -qq: nothing but the exit code.")
+@click.option("-q", "--quiet", count=True, help="Show no summary; -qq shows nothing.")
 @stdin_filename_option
 @file_choice_options
 def command(
@@ -276,7 +285,7 @@ def command(
             write_out("".join(f"{line}\n" for line in settings_lines(rules, name, choice.settings_of(name))))
     else:
         if options.unsafe_fixes and not (options.fix or options.diff):
-            raise click.UsageError("--unsafe-fixes goes with --fix or --diff")
+            raise click.UsageError("--unsafe-fixes requires --fix or --diff")
         names = chosen_files(choice, files, outcome)
         work = [(name, rules.checks_for(stdin_filename if name == STDIN else name, choice.settings_of(name))) for name in names]
         _verify(names, work, options, outcome, stdin_filename)

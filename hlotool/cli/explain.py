@@ -1,6 +1,6 @@
 """Explanations of rules and opcodes as text for a terminal, as Markdown and as JSON, and the list of all rules.
 
-What there is to say comes from `verifier.explanations`.
+`verifier.explanations` collects the explanations.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ def _op_lines(op: OpExplanation) -> Iterator[str]:
         longest = max(len(name) for name, _, _ in op.attributes)
         for name, kind, default in op.attributes:
             yield f"  {name:<{longest}}  {kind}, {_need(default)}"
-    yield f"Result shape: {'follows from operands and attributes' if op.infers else 'has to be written'}"
+    yield f"Result shape: {'inferred from operands and attributes' if op.infers else 'must be written'}"
 
 
 def _operands(op: OpExplanation) -> str:
     names = ", ".join(op.operands)
     if not op.is_variadic:
         return names or "none"
-    return f"{names}, and any number more" if names else "any number"
+    return f"{names}, and any number of others" if names else "any number"
 
 
 def _need(default: str | None) -> str:
@@ -82,7 +82,7 @@ def _need(default: str | None) -> str:
 
 
 def rule_markdown(rule: RuleExplanation, examples: str = "") -> str:
-    """A section about a rule, under a heading of its own; `examples` stand after what the rule says itself."""
+    """A section about a rule, with a heading; `examples` are appended to it."""
     state = "reported by default" if rule.is_default else "reported on demand"
     lines = [f"## {rule.code} {rule.name}", "", f"*{rule.severity}, {state}*", "", _plain(rule.summary)]
     for heading, text in (("Checks", rule.checks), ("Why", rule.why), ("Bad", rule.bad), ("Good", rule.good)):
@@ -94,11 +94,11 @@ def rule_markdown(rule: RuleExplanation, examples: str = "") -> str:
 
 
 def op_markdown(op: OpExplanation) -> str:
-    """A section about an opcode, under a heading of its own."""
+    """A section about an opcode, with a heading."""
     lines = [f"## {op.opcode}", "", _plain(op.summary)]
     if op.example:
         lines += ["", "```hlo", *op.example.splitlines(), "```"]
-    lines += ["", f"Operands: {_operands(op)}. The result shape {'follows' if op.infers else 'has to be written'}."]
+    lines += ["", f"Operands: {_operands(op)}. The result shape {'is inferred' if op.infers else 'must be written'}."]
     if op.attributes:
         lines += ["", "| attribute | value | |", "|---|---|---|"]
         lines += [f"| `{name}` | {kind} | {_need(default)} |" for name, kind, default in op.attributes]
@@ -106,15 +106,16 @@ def op_markdown(op: OpExplanation) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which Markdown finds nothing to do."""
-    return "".join(f"\\{c}" if c in "\\`*_[]<>|" else c for c in text)
+    """The text with the special characters of Markdown escaped, except in code between backticks."""
+    parts = text.split("`")
+    return "`".join(part if k % 2 else "".join(f"\\{c}" if c in "\\*_[]<>|" else c for c in part) for k, part in enumerate(parts))
 
 
 # ---- the list ---------------------------------------------------------------------------------------------------------
 
 
 def list_rules(selection: Selection, as_json: bool) -> str:
-    """All rules, with a mark at those that are selected and what can be fixed."""
+    """All rules, one line each, marked if they are selected or have a fix."""
     rules = [explain_rule(code) for code in CODE_NAMES]
     if as_json:
         return json.dumps([{**rule._asdict(), "is_selected": selection.has(rule.code)} for rule in rules], indent=1) + "\n"

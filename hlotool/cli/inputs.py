@@ -1,4 +1,4 @@
-"""The files that a command works on, and the exit code of a run over many of them."""
+"""The files that a command works on, and its exit code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Outcome", "chosen_files", "files_or_stdin"]
 
 
 class Outcome:
-    """The exit code of a run over many files: the worst of theirs, since no file stops the others."""
+    """The exit code of a command: the highest of its files, since the command goes on after a bad file."""
 
     def __init__(self, *, silent: bool = False) -> None:
         self.exit_code = 0
@@ -29,7 +29,7 @@ class Outcome:
         self.exit_code = max(self.exit_code, exit_code)
 
     def failed(self, message: str, exit_code: int = 2) -> None:
-        """A file of which there is no more to say than one line."""
+        """Reports a file that failed, with a message of one line."""
         self.unreadable += 1
         self.at_least(exit_code)
         if not self.silent:
@@ -37,7 +37,7 @@ class Outcome:
 
     @contextmanager
     def file(self, name: str) -> Iterator[None]:
-        """Around the work on one file: whatever goes wrong there is told, and the run goes on with the next."""
+        """A context for the work on one file: reports errors, so that the command can go on with the next file."""
         try:
             yield
         except HlotoolError as error:
@@ -52,22 +52,22 @@ class Outcome:
             report_bug(error, name)
 
     def finish(self) -> None:
-        """Ends the command with the exit code, once everything is written."""
+        """Flushes the output and ends the command with the exit code."""
         flush_out()
         raise Exit(self.exit_code)
 
 
 def files_or_stdin(files: Sequence[str]) -> Sequence[str]:
-    """The arguments; standard input when there are none and something is piped in."""
+    """The arguments, or standard input if there are none and it is not a terminal."""
     if files:
         return files
     if sys.stdin is None or sys.stdin.isatty():
-        raise click.UsageError("no FILE given, and nothing is piped in")
+        raise click.UsageError("no FILE given, and nothing piped to standard input")
     return (STDIN,)
 
 
 def chosen_files(choice: FileChoice, names: Sequence[str], outcome: Outcome) -> list[str]:
-    """The files that arguments stand for; what there is to tell about the choice is told."""
+    """The files that arguments stand for; reports remarks about the choice."""
     chosen = choice.files(files_or_stdin(names))
     for remark in chosen.remarks:
         if remark.is_failure:

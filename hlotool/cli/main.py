@@ -1,7 +1,7 @@
-"""The `hlotool` command: finds subcommands, and turns whatever ends them into an exit code.
+"""The `hlotool` command: finds subcommands, and converts their results and exceptions to exit codes.
 
-Subcommands are the files `cmd_<name>.py` beside this one, imported when they are called; this module knows none of them, and imports
-nothing that `hlotool --version` does not need.
+Subcommands are the files `cmd_<name>.py` in this folder, imported when they are called. This module imports only what `hlotool --version`
+needs.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from hlotool.errors import HlotoolError, InternalError, nearest
 __all__ = ["COMMANDS", "INTERRUPTED", "main", "run"]
 
 INTERRUPTED = 128 + 2
-"""The exit code that shells give to a program that Ctrl-C has ended."""
+"""The exit code that shells report for a program ended by Ctrl-C."""
 
 _EPILOG = """\b
 Exit codes, the same for every command:
-  0  clean
+  0  success, no findings
   1  findings
   2  bad usage, unreadable file, or input that does not parse
   3  a bug in hlotool
 
 \b
 Environment:
-  NO_COLOR       no colors, unless --color says otherwise
-  HLOTOOL_DEBUG  tracebacks of internal errors
+  NO_COLOR       if set, use no colors unless --color is always
+  HLOTOOL_DEBUG  if set, show tracebacks of internal errors
 """
 
 
 class CommandError(click.ClickException):
-    """What the library refuses, as an error of the command."""
+    """An error that the library raises, shown as an error of the command."""
 
     exit_code = 2
 
@@ -47,7 +47,7 @@ class CommandError(click.ClickException):
 
 
 class Commands(click.Group):
-    """A group whose members are found by file name."""
+    """A group of commands, each in the file `cmd_<name>.py`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(path.stem.removeprefix("cmd_").replace("_", "-") for path in Path(__file__).parent.glob("cmd_*.py"))
@@ -55,7 +55,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        # Commands are imported when they are called, so that none pays for what another needs.
+        # Imported when called, so that no command pays for the imports of another.
         command: click.Command = import_module(f"hlotool.cli.cmd_{cmd_name.replace('-', '_')}").command
         return command
 
@@ -71,10 +71,10 @@ class Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            meant = nearest(args[0], self.list_commands(ctx))
-            if meant is None:
+            suggestion = nearest(args[0], self.list_commands(ctx))
+            if suggestion is None:
                 raise
-            raise click.UsageError(f"No such command '{args[0]}'. Did you mean '{meant}'?", ctx) from error
+            raise click.UsageError(f"No such command '{args[0]}'. Did you mean '{suggestion}'?", ctx) from error
 
 
 COMMANDS = click.version_option(hlotool.__version__, prog_name="hlotool", message="%(prog)s %(version)s")(
@@ -88,7 +88,7 @@ COMMANDS = click.version_option(hlotool.__version__, prog_name="hlotool", messag
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Runs one command line and returns its exit code; nothing but SystemExit of shell completion leaves it."""
+    """Runs one command line and returns its exit code. It raises nothing except SystemExit for shell completion."""
     try:
         result = COMMANDS.main(arguments, prog_name="hlotool", standalone_mode=False)
         flush_out()
@@ -113,7 +113,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def main() -> NoReturn:
-    """The console script: a process that runs one command and ends."""
-    # What one command makes lives until its end; looking for garbage meanwhile would take a third of its time.
+    """The console script: runs one command and ends the process."""
+    # Most objects live until the command ends; searching for garbage would take a third of its time.
     gc.disable()
     sys.exit(run())

@@ -1,4 +1,4 @@
-"""Options that several commands share, and options derived from the metadata of fields, so that they are spelled and described alike."""
+"""Options that several commands share, and options derived from the metadata of fields."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from hlotool.options import Option, parse_size
-from hlotool.workspace.files import FILE_OPTIONS, FileChoice
+from hlotool.workspace.files import FileChoice
+from hlotool.workspace.keys import FILE_OPTIONS
 from hlotool.workspace.reading import STDIN
 
 __all__ = ["click_option", "color_option", "decorate", "file_choice_options", "files_argument", "list_option", "stdin_filename_option"]
@@ -19,14 +20,17 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 files_argument = click.argument("files", nargs=-1, metavar="[FILE|-]...", type=click.Path())
 
 color_option = click.option(
-    "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Color messages; auto: on a terminal, unless NO_COLOR is set."
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    help="Use of colors; auto, the default: on a terminal, unless NO_COLOR is set.",
 )
 
-stdin_filename_option = click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="What messages call standard input.")
+stdin_filename_option = click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="File name to use for standard input.")
 
 
 def decorate(function: Callable[..., Any], options: Iterable[Decorator]) -> Callable[..., Any]:
-    """A function with these options, which --help lists in their order."""
+    """The function with these options, which --help lists in this order."""
     for option in reversed(list(options)):
         function = option(function)
     return function
@@ -48,7 +52,7 @@ class _Size(click.ParamType[int]):
 
 
 def click_option(name: str, option: Option) -> Decorator:
-    """The command-line option for a field; what is not given is None, so that settings can say it."""
+    """The command-line option for a field. Its default is None, so that settings can provide the value."""
     flag = name.replace("_", "-")
     details: dict[str, Any] = {"default": None, "help": option.description}
     if option.kind == "flag":
@@ -76,19 +80,19 @@ def _auto(ctx: click.Context, param: click.Parameter, word: str | None) -> bool 
 
 
 def file_choice_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that become one argument `choice`; the command's own `--stdin-filename` is part of it."""
+    """Adds options that become one argument `choice`, together with the `--stdin-filename` of the command."""
 
     @wraps(function)
     def with_choice(**values: Any) -> Any:
-        own = {name: values.pop(name) for name in FileChoice._fields if name in values and name != "stdin_filename"}
-        return function(**values, choice=FileChoice(**own, stdin_filename=values.get("stdin_filename", STDIN)))
+        fields = {name: values.pop(name) for name in FileChoice._fields if name in values and name != "stdin_filename"}
+        return function(**values, choice=FileChoice(**fields, stdin_filename=values.get("stdin_filename", STDIN)))
 
     options: Sequence[Decorator] = [
         list_option("include", FILE_OPTIONS["include"], "PATTERN"),
         list_option("exclude", FILE_OPTIONS["exclude"], "PATTERN"),
-        click.option("--force-exclude", is_flag=True, help="Leave out files that match also where they are named."),
+        click.option("--force-exclude", is_flag=True, help="Also skip files that match --exclude if they are arguments."),
         click_option("respect_gitignore", FILE_OPTIONS["respect_gitignore"]),
-        click.option("--config", metavar="FILE", type=click.Path(), help="Take the settings from FILE, not from the nearest one."),
-        click.option("--isolated", is_flag=True, help="Ignore all settings in files."),
+        click.option("--config", metavar="FILE", type=click.Path(), help="Settings file to use instead of the nearest one."),
+        click.option("--isolated", is_flag=True, help="Ignore all settings files."),
     ]
     return decorate(with_choice, options)

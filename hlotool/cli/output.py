@@ -1,4 +1,4 @@
-"""Writing to standard output and standard error; it does not know what is written."""
+"""Writing to standard output and standard error."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import traceback
 __all__ = ["BROKEN_PIPE", "OutputError", "bug_message", "complain", "flush_out", "report_bug", "silence", "visible", "write_out"]
 
 BROKEN_PIPE = 128 + 13
-"""The exit code that shells give to a program whose reader went away."""
+"""The exit code that shells report for a program whose output pipe was closed."""
 
 
 class OutputError(Exception):
-    """The output cannot be written, so that there is no point in going on; `message` is None when nobody is there to read it."""
+    """Standard output cannot be written, which ends the command; `message` is None if its reader has closed the pipe."""
 
     def __init__(self, exit_code: int, message: str | None) -> None:
         super().__init__(message)
@@ -23,7 +23,7 @@ class OutputError(Exception):
 
 
 def visible(text: str) -> str:
-    """The text with control characters spelled out, so that no input can play tricks on a terminal.
+    """The text with control characters escaped, so that input cannot control the terminal.
 
     >>> visible("a\\x1b[31mb")
     'a\\\\x1b[31mb'
@@ -34,7 +34,7 @@ def visible(text: str) -> str:
 
 
 def write_out(text: str) -> None:
-    """Writes to standard output: UTF-8 whatever the locale, bytes that were no UTF-8 in the source as they were."""
+    """Writes UTF-8 to standard output whatever the locale; bytes of the source that are not UTF-8 are written unchanged."""
     if not text:
         return
     if sys.stdout is None:
@@ -46,7 +46,7 @@ def write_out(text: str) -> None:
 
 
 def flush_out() -> None:
-    """Hands everything written so far to the system, which may only now say that it cannot take it."""
+    """Flushes standard output; raises OutputError if that fails."""
     if sys.stdout is None:
         return
     try:
@@ -62,13 +62,13 @@ def _output_error(error: OSError) -> OutputError:
 
 
 def silence() -> None:
-    """Lets the interpreter's own flush at exit succeed after standard output has failed."""
+    """Redirects standard output to the null device, so that the flush at exit succeeds after a failure."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def complain(message: str) -> None:
-    """One line for people on standard error, after what standard output has got so far."""
+    """Writes a line to standard error, after flushing standard output."""
     flush_out()
     with contextlib.suppress(OSError, AttributeError):
         sys.stderr.write(f"hlotool: {visible(message)}\n")
@@ -76,12 +76,12 @@ def complain(message: str) -> None:
 
 
 def report_bug(error: BaseException, name: str | None = None) -> None:
-    """What a traceback would say to those who can mend it, and what everybody else needs to know."""
+    """Reports an unexpected exception as a bug in hlotool, with a traceback if HLOTOOL_DEBUG is set."""
     complain(bug_message(f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)), name))
 
 
 def bug_message(message: str, trace: str, name: str | None = None) -> str:
-    """The same as one line; the traceback is shown at once if it is wanted."""
+    """A message of one line about a bug; writes the traceback to standard error if HLOTOOL_DEBUG is set."""
     if os.environ.get("HLOTOOL_DEBUG") and sys.stderr is not None:
         sys.stderr.write(trace)
     where = f" while working on '{name}'" if name else ""

@@ -1,4 +1,4 @@
-"""A progress bar for long work, on terminals only; rich, which draws it, is loaded when it is first shown."""
+"""A progress bar for long work, on terminals only. rich, which draws it, is imported when the bar is first shown."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 
 __all__ = ["progress"]
 
-# Work that takes no longer than this needs no bar.
-_PATIENCE = 1.0
+# Seconds before the bar is shown.
+_DELAY = 1.0
 
 
 @contextmanager
 def progress(total: int, title: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """Gives a function to call with the name of each part that is done."""
+    """A context that yields a function to call with the name of each finished file."""
     if quiet or total < 2 or sys.stderr is None or not sys.stderr.isatty():
         yield lambda name: None
         return
@@ -29,7 +29,7 @@ def progress(total: int, title: str, *, quiet: bool = False) -> Iterator[Callabl
         nonlocal bar, task, done
         done += 1
         if bar is None:
-            if time.monotonic() - started < _PATIENCE:
+            if time.monotonic() - started < _DELAY:
                 return
             rich = import_module("rich.progress")
             console = import_module("rich.console").Console(stderr=True)

@@ -1,7 +1,6 @@
 """Diagnostics as text for people, and the table of all output formats.
 
-It neither finds diagnostics nor decides what they mean for the exit code; formats for programs are in `render_records` and
-`render_reports`, which are loaded when they are asked for.
+Formats for programs are in `render_records` and `render_reports`, which are imported on use.
 """
 
 from __future__ import annotations
@@ -18,26 +17,26 @@ import click
 
 from hlotool.cli.output import visible
 from hlotool.errors import Diagnostic
-from hlotool.workspace.findings import Finding
+from hlotool.workspace.findings import FileFinding
 
 __all__ = ["FORMATS", "Render", "Style", "render_to_stderr", "style_for", "wants_color"]
 
 _COLORS = {"error": "red", "warning": "yellow", "info": "blue"}
 _CUT = "..."
 _WORD = re.compile(r"[%A-Za-z0-9_.\-]++")
-_LEAST_WIDTH = 40
+_MIN_WIDTH = 40
 _WIDTH_WITHOUT_TERMINAL = 120
 
 
 class Style(NamedTuple):
-    """How people want to see it."""
+    """The width and color of text for people."""
 
     width: int = _WIDTH_WITHOUT_TERMINAL
     color: bool = False
 
 
 def wants_color(choice: str, stream: TextIO | None) -> bool:
-    """Whether to color what goes to `stream`: as told, else when it is a terminal and the environment does not object."""
+    """Whether to color the output on `stream`; "auto" does so on a terminal, unless NO_COLOR is set or TERM is "dumb"."""
     if choice != "auto":
         return choice == "always"
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
@@ -50,19 +49,19 @@ def style_for(choice: str, stream: TextIO | None) -> Style:
     fallback = (_WIDTH_WITHOUT_TERMINAL, 24)
     interactive = stream is not None and stream.isatty()
     columns = shutil.get_terminal_size(fallback).columns if interactive or "COLUMNS" in os.environ else fallback[0]
-    return Style(max(_LEAST_WIDTH, columns), wants_color(choice, stream))
+    return Style(max(_MIN_WIDTH, columns), wants_color(choice, stream))
 
 
 # ---- for people -------------------------------------------------------------------------------------------------------
 
 
-def _text(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+def _text(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     for finding in findings:
         yield "\n".join(_block(finding, style)) + "\n\n"
 
 
-def _block(finding: Finding, style: Style) -> Iterator[str]:
-    """The lines of one diagnostic, in the manner of the Rust compiler."""
+def _block(finding: FileFinding, style: Style) -> Iterator[str]:
+    """The lines of one diagnostic, in the format of the Rust compiler."""
     d, line = finding.diagnostic, finding.line
 
     def paint(text: str, color: str | None = None, **styles: bool) -> str:
@@ -81,7 +80,7 @@ def _block(finding: Finding, style: Style) -> Iterator[str]:
         yield f"{paint(number, 'blue')} {bar} {shown}"
         yield f"{gutter} {bar} {' ' * before}{paint('^' * marked, color)}"
     equals = f"{gutter} {paint('=', 'blue')}"
-    # What the message says already is not said twice.
+    # Messages may already name the computation.
     if d.computation and f"computation '{d.computation}'" not in d.message:
         yield f"{equals} in computation '{visible(d.computation)}'{' (ENTRY)' if finding.is_entry else ''}"
     for note in d.notes:
@@ -95,7 +94,7 @@ def _block(finding: Finding, style: Style) -> Iterator[str]:
 
 
 def _excerpt(line: str, column: int, end_column: int, room: int) -> tuple[str, int, int]:
-    """The part of a line that holds a span and fits into `room` characters, spaces before the marks, and how many marks.
+    """The part of a line around a span that fits into `room` characters, and the numbers of spaces and of marks to print below it.
 
     >>> _excerpt("add(first, second), metadata={}", 12, 13, 16)
     ('..., second),...', 5, 6)
@@ -103,7 +102,7 @@ def _excerpt(line: str, column: int, end_column: int, room: int) -> tuple[str, i
     start = min(column - 1, len(line))
     end = max(start + 1, min(end_column - 1, len(line)))
     if end == start + 1 and (word := _WORD.match(line, start)):
-        # The first character alone stands for a place, which is seen better when the whole word is marked.
+        # A span of one character only gives a position; marking the whole word is easier to see.
         end = word.end()
     low, high = 0, len(line)
     if high > room:
@@ -119,19 +118,19 @@ def _excerpt(line: str, column: int, end_column: int, room: int) -> tuple[str, i
 
 
 def _one_cell_each(text: str) -> str:
-    """Tabs as spaces and other characters that cannot be seen as a mark, so that what stands below stays below."""
+    """The text with tabs as spaces and other invisible characters as replacement characters, so that marks below it are aligned."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else " " if c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def _cells(text: str) -> int:
-    """Columns that a text takes on a terminal; rich, which knows, is loaded for the rare lines that are not ASCII."""
+    """The width of a text on a terminal. rich is imported for the rare lines that are not ASCII."""
     return len(text) if text.isascii() else import_module("rich.cells").cell_len(text)
 
 
-def _concise(findings: Iterable[Finding], style: Style) -> Iterator[str]:
-    """One line each, as compilers print them and editors read them."""
+def _concise(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
+    """One line for each finding, in the format that compilers print and editors read."""
     for finding in findings:
         text = visible(str(finding.diagnostic))
         if not style.color:
@@ -142,13 +141,13 @@ def _concise(findings: Iterable[Finding], style: Style) -> Iterator[str]:
         yield f"{place}{click.style(tag, fg=_COLORS.get(d.severity, 'blue'), bold=True)}{rest}\n"
 
 
-Render = Callable[[Iterable[Finding], Style], Iterator[str]]
+Render = Callable[[Iterable[FileFinding], Style], Iterator[str]]
 
 
 def _from(module: str, name: str) -> Render:
-    """A format that is loaded when it is used, so that no start pays for all of them."""
+    """A format whose module is imported on use."""
 
-    def render(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+    def render(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
         function: Render = getattr(import_module(f"hlotool.cli.{module}"), name)
         return function(findings, style)
 
@@ -168,14 +167,14 @@ FORMATS: dict[str, Render] = {
     "markdown": _from("render_reports", "markdown"),
     "null": _from("render_records", "null"),
 }
-"""By the name that `--output-format` takes; each turns findings, as they come, into pieces of output."""
+"""Formats by the name that `--output-format` takes. Each converts an iterable of findings to pieces of output."""
 
 
 def render_to_stderr(diagnostics: Iterable[Diagnostic], lines: Callable[[int], str], color: str) -> None:
-    """Diagnostics in the way of something else than a report: to standard error, for people."""
+    """Writes diagnostics as text to standard error."""
     if sys.stderr is None:
         return
     style = style_for(color, sys.stderr)
-    for piece in _text((Finding(d, lines(d.line)) for d in diagnostics), style):
+    for piece in _text((FileFinding(d, lines(d.line)) for d in diagnostics), style):
         sys.stderr.write(piece)
     sys.stderr.flush()

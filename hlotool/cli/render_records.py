@@ -1,6 +1,6 @@
-"""Diagnostics for programs, one record for each finding: JSON in several dialects, and GitHub's annotations.
+"""Diagnostics for programs, with one record for each finding: several formats in JSON, and annotations for GitHub.
 
-Reports that need all findings at once, or are documents of their own, are in `render_reports`.
+Reports that need all findings at once are in `render_reports`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from hlotool.cli.output import visible
 from hlotool.cli.render import Style
 from hlotool.errors import Diagnostic
-from hlotool.workspace.findings import Finding
+from hlotool.workspace.findings import FileFinding
 
 __all__ = ["fingerprint", "github", "gitlab", "json_array", "json_lines", "null", "rdjson", "record_of"]
 
@@ -25,7 +25,7 @@ _FIELDS = (
 
 
 def record_of(d: Diagnostic) -> dict[str, Any]:
-    """The fields of `Diagnostic`, the fix as offsets into the file with the text that takes the place."""
+    """The fields of `Diagnostic`; a fix is a list of offsets into the file with replacement texts."""
     record: dict[str, Any] = {field: getattr(d, field) for field in _FIELDS}
     fix = d.fix
     record["fix"] = None if fix is None else {"title": fix.title, "is_safe": fix.is_safe, "edits": [edit._asdict() for edit in fix.edits]}
@@ -33,7 +33,7 @@ def record_of(d: Diagnostic) -> dict[str, Any]:
 
 
 def fingerprint(d: Diagnostic) -> str:
-    """What stays the same when lines move: file, code, computation, instruction and message.
+    """A hash of file, code, computation, instruction and message, which does not depend on line numbers.
 
     >>> fingerprint(Diagnostic("T003", "result-shape", "error", "m", line=1)) == fingerprint(Diagnostic("T003", "result-shape", "error", "m", line=9))
     True
@@ -54,19 +54,19 @@ def _array(records: Iterable[Any]) -> Iterator[str]:
     yield "[]\n" if before == "[\n" else "\n]\n"
 
 
-def json_array(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+def json_array(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     """An array of objects, one line each."""
     return _array(record_of(finding.diagnostic) for finding in findings)
 
 
-def json_lines(findings: Iterable[Finding], style: Style) -> Iterator[str]:
-    """One object a line, as it is found."""
+def json_lines(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
+    """One object on each line."""
     for finding in findings:
         yield _dumps(record_of(finding.diagnostic)) + "\n"
 
 
-def null(findings: Iterable[Finding], style: Style) -> Iterator[str]:
-    """Nothing: for the exit code, and to measure."""
+def null(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
+    """No output: for the exit code alone."""
     for _ in findings:
         pass
     yield from ()
@@ -75,7 +75,7 @@ def null(findings: Iterable[Finding], style: Style) -> Iterator[str]:
 # ---- GitHub -----------------------------------------------------------------------------------------------------------
 
 
-def github(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+def github(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     """Annotations for GitHub Actions."""
     for finding in findings:
         d = finding.diagnostic
@@ -97,18 +97,18 @@ def _property(text: str) -> str:
 # ---- others -----------------------------------------------------------------------------------------------------------
 
 
-def gitlab(findings: Iterable[Finding], style: Style) -> Iterator[str]:
-    """GitLab's code quality report."""
+def gitlab(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
+    """A code quality report for GitLab."""
     seen: Counter[str] = Counter()
     severities = {"error": "major", "warning": "minor"}
 
     def records() -> Iterator[dict[str, Any]]:
         for finding in findings:
             d = finding.diagnostic
-            mark = fingerprint(d)
-            seen[mark] += 1
-            # The report is refused when a fingerprint occurs twice.
-            unique = mark if seen[mark] == 1 else hashlib.sha256(f"{mark} {seen[mark]}".encode()).hexdigest()[:32]
+            identity = fingerprint(d)
+            seen[identity] += 1
+            # GitLab rejects reports in which a fingerprint occurs twice.
+            unique = identity if seen[identity] == 1 else hashlib.sha256(f"{identity} {seen[identity]}".encode()).hexdigest()[:32]
             yield {
                 "description": f"{d.name}: {d.message}",
                 "check_name": d.code,
@@ -120,8 +120,8 @@ def gitlab(findings: Iterable[Finding], style: Style) -> Iterator[str]:
     return _array(records())
 
 
-def rdjson(findings: Iterable[Finding], style: Style) -> Iterator[str]:
-    """The diagnostic format of reviewdog; its columns count bytes."""
+def rdjson(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
+    """The diagnostic format of reviewdog, in which columns count bytes."""
     yield '{"source": {"name": "hlotool"}, "diagnostics": [\n'
     before = ""
     for finding in findings:

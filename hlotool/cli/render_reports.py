@@ -1,4 +1,4 @@
-"""Reports about a whole run: SARIF, JUnit's XML and a table in Markdown.
+"""Reports about a whole run: SARIF, JUnit XML and a table in Markdown.
 
 Formats with one record for each finding are in `render_records`.
 """
@@ -18,14 +18,14 @@ from hlotool.cli.render import Style
 from hlotool.cli.render_records import fingerprint
 from hlotool.codes import CODE_NAMES, severity_of, summary_of
 from hlotool.errors import Diagnostic, Edit
-from hlotool.workspace.findings import Finding
+from hlotool.workspace.findings import FileFinding
 
 __all__ = ["junit", "markdown", "sarif"]
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def sarif(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+def sarif(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     """SARIF 2.1.0: one run, with the rules that have findings."""
     diagnostics = [finding.diagnostic for finding in findings]
     codes = sorted({d.code for d in diagnostics})
@@ -38,13 +38,13 @@ def sarif(findings: Iterable[Finding], style: Style) -> Iterator[str]:
         }
         for code in codes
     ]
-    numbers = {code: k for k, code in enumerate(codes)}
+    indices = {code: k for k, code in enumerate(codes)}
     seen: Counter[str] = Counter()
     results = []
     for d in diagnostics:
-        mark = fingerprint(d)
-        seen[mark] += 1
-        results.append(_result(d, numbers[d.code], f"{mark}:{seen[mark]}"))
+        identity = fingerprint(d)
+        seen[identity] += 1
+        results.append(_result(d, indices[d.code], f"{identity}:{seen[identity]}"))
     driver = {"name": "hlotool", "version": hlotool.__version__, "rules": rules}
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     yield json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
@@ -54,7 +54,7 @@ def _level(severity: str) -> str:
     return {"error": "error", "warning": "warning"}.get(severity, "note")
 
 
-def _result(d: Diagnostic, rule: int, mark: str) -> dict[str, Any]:
+def _result(d: Diagnostic, rule_index: int, identity: str) -> dict[str, Any]:
     uri = quote(d.filename.encode("utf-8", "surrogateescape"))
     region = {"startLine": d.line, "startColumn": d.column, "endLine": d.end_line, "endColumn": d.end_column}
     location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}
@@ -64,11 +64,11 @@ def _result(d: Diagnostic, rule: int, mark: str) -> dict[str, Any]:
     lines = [d.message, *d.notes, *([f"hint: {d.hint}"] if d.hint else [])]
     result: dict[str, Any] = {
         "ruleId": d.code,
-        "ruleIndex": rule,
+        "ruleIndex": rule_index,
         "level": _level(d.severity),
         "message": {"text": "\n".join(lines)},
         "locations": [location],
-        "partialFingerprints": {"hlotool/v1": mark},
+        "partialFingerprints": {"hlotool/v1": identity},
     }
     if d.fix is not None:
         changes = [{"artifactLocation": {"uri": uri}, "replacements": [_replacement(edit) for edit in d.fix.edits]}]
@@ -80,7 +80,7 @@ def _replacement(edit: Edit) -> dict[str, Any]:
     return {"deletedRegion": {"charOffset": edit.start, "charLength": edit.end - edit.start}, "insertedContent": {"text": edit.text}}
 
 
-def junit(findings: Iterable[Finding], style: Style) -> Iterator[str]:
+def junit(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     """A test suite for each file with findings, a failed test for each finding."""
     files: dict[str, list[Diagnostic]] = {}
     for finding in findings:
@@ -100,12 +100,12 @@ def junit(findings: Iterable[Finding], style: Style) -> Iterator[str]:
 
 
 def _xml(text: str) -> str:
-    """The text without characters that XML cannot hold."""
+    """The text with characters escaped that XML does not allow."""
     return visible(text).encode("utf-8", "backslashreplace").decode()
 
 
-def markdown(findings: Iterable[Finding], style: Style) -> Iterator[str]:
-    """A table, for comments on changes and summaries of jobs."""
+def markdown(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
+    """A table, for comments on pull requests and summaries of jobs."""
     is_first = True
     for finding in findings:
         d = finding.diagnostic
@@ -115,7 +115,7 @@ def markdown(findings: Iterable[Finding], style: Style) -> Iterator[str]:
         hint = f"<br>{_cell(d.hint)}" if d.hint else ""
         yield f"| {_cell(f'{d.filename}:{d.line}:{d.column}')} | {d.severity} | {d.code} {d.name} | {_cell(d.message)}{hint} |\n"
     if is_first:
-        yield "Nothing found.\n"
+        yield "No findings.\n"
 
 
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_{}[]|#~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})

@@ -1,4 +1,4 @@
-"""`--fix`, `--diff` and `--add-ignore`: texts that `workspace.rewriting` has changed are written back, or the difference is shown."""
+"""`--fix`, `--diff` and `--add-ignore`: writes the results of `workspace.rewriting` to files, or shows the changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["RewriteOptions", "rewrite_files"]
 
 
 class RewriteOptions(Protocol):
-    """What the command line says about rewriting."""
+    """The command-line options that matter to rewriting."""
 
     @property
     def fix(self) -> bool: ...
@@ -39,7 +39,7 @@ class RewriteOptions(Protocol):
 
 
 def rewrite_files(work: Sequence[tuple[str, Checks]], options: RewriteOptions, outcome: Outcome, stdin_filename: str) -> Iterator[Checked]:
-    """Rewrites file by file, and gives what is still found in each."""
+    """Rewrites the files, and yields the remaining findings of each."""
     request = RewriteRequest(options.fix or not options.add_ignore, options.unsafe_fixes, options.add_ignore)
     fixed = changed = 0
     for file, (_, checks) in zip(one_by_one([name for name, _ in work]), work, strict=True):

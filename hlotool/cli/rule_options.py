@@ -1,4 +1,4 @@
-"""Options that say which rules a verification runs and what they assume, and the lines of --show-settings."""
+"""Options that select rules and modes, and the output of --show-settings."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["rule_options", "settings_lines"]
 
 
 def rule_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that become one argument `rules`, in which every name is a rule's."""
+    """Adds options that become one argument `rules`; names that are not names of rules are usage errors."""
 
     @wraps(function)
     def with_rules(**values: Any) -> Any:
-        # --help imports the commands, and shall not wait for the verifier.
+        # Imported on use, since --help does not need the verifier.
         from hlotool.workspace.rules import RuleChoice  # noqa: PLC0415
 
         modes = {name: value for name in MODES if (value := values.pop(name, None)) is not None}
@@ -45,7 +45,7 @@ def _split(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 
 
 def settings_lines(rules: RuleChoice, name: str, settings: Settings) -> Iterator[str]:
-    """What --show-settings says of one file."""
+    """The lines of --show-settings for one file."""
     checks = rules.checks_for(name, settings)
     origin = f"'{settings.origin}'" if settings.origin else "no file"
     yield f"settings for '{name}', from {origin}"

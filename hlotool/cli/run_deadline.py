@@ -39,5 +39,5 @@ class Deadline:
             self.timer.cancel()
 
     def _end(self) -> None:
-        complain(f"the run took longer than {self.seconds:g} seconds; it was ended within an instruction that would not be interrupted")
+        complain(f"the run took longer than {self.seconds:g} seconds; it was stopped in an instruction that cannot be interrupted")
         os._exit(2)

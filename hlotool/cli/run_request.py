@@ -1,4 +1,4 @@
-"""What one `hlotool run` is asked to do."""
+"""The options of `hlotool run`, as a typed request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["RunRequest"]
 
 
 class RunRequest(NamedTuple):
-    """The options of the command, by name; `arguments` are the names and values of --input."""
+    """The options of the command by name. `arguments` are the pairs of names and values of --input."""
 
     seed: int | None
     inputs: str | None

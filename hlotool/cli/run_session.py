@@ -43,7 +43,7 @@ _MOST_ASSUMPTIONS = 20
 
 
 class Session:
-    """Everything that one command line asks for."""
+    """A run as one command line asks for it."""
 
     def __init__(self, request: RunRequest, outcome: Outcome) -> None:
         self.request = request
@@ -53,7 +53,7 @@ class Session:
         self.partitions: int = request.partitions
         self.devices: int = request.replicas * self.partitions
         if self.devices > 1 and (request.trace is not None or request.profile or request.check_nans):
-            raise click.UsageError("--trace, --profile and --check-nans watch one device, and not several")
+            raise click.UsageError("--trace, --profile and --check-nans can be used with one device only")
         self.handlers = _handlers(request.custom_calls)
         self.quiet: bool = request.quiet
         self.limit = self._memory_limit(request.max_memory)
@@ -81,7 +81,7 @@ class Session:
         try:
             return Tracer(re.compile(pattern), self._show_trace, keep=self.request.trace_out is not None)
         except re.error as error:
-            raise click.UsageError(f"--trace '{pattern}' is no regular expression: {error}") from None
+            raise click.UsageError(f"--trace '{pattern}' is not a regular expression: {error}") from None
 
     def _show_trace(self, row: TraceRow) -> None:
         if self.request.as_json:
@@ -96,7 +96,7 @@ class Session:
         try:
             self._run(name, text)
         except (ParseError, EvaluationError) as error:
-            # A number that --check-nans has found is a finding, and no bad input.
+            # A NaN or an infinity that --check-nans reports is a finding, not bad input.
             diagnostics = error.diagnostics
             self.outcome.at_least(1 if all(d.code == "R006" for d in diagnostics) else error.exit_code)
             source = self.sources.get(diagnostics[0].filename, Source(""))
@@ -113,7 +113,7 @@ class Session:
         try:
             value = self._evaluate(module, values, self._observers(module))
         except EvaluationError:
-            # The profile and the trace until then may tell why.
+            # The profile and the trace up to the error may explain it.
             self._show_profile(module)
             self._write_trace()
             raise
@@ -130,7 +130,7 @@ class Session:
             self.outcome.at_least(1)
 
     def _result_shape(self, module: Any) -> Any:
-        """The shape of what is shown: of several devices a tuple, replica by replica."""
+        """The shape of the results: for several devices a tuple, replica by replica."""
         shape = module.entry.root.shape
         return shape if self.devices == 1 else tuple_shape([shape] * self.devices)
 
@@ -141,16 +141,16 @@ class Session:
             raise HlotoolError(f"'{name}' holds {len(modules)} modules; run takes one at a time")
         (module,) = modules
         if self.request.verify and (errors := [d for d in hlotool.verify(module) if d.severity == "error"]):
-            complain(f"'{name}' is not valid HLO; --no-verify runs it all the same")
+            complain(f"'{name}' is not valid HLO; use --no-verify to run it anyway")
             raise EvaluationError(errors)
         if diagnostics := too_much_memory(module, self.limit):
             if self.request.max_memory is None:
-                complain("the limit is the memory of this machine; --max-memory SIZE sets another")
+                complain("the default limit is the memory of this machine; use --max-memory SIZE to change it")
             raise EvaluationError(diagnostics)
         return module
 
     def _values(self, module: Any) -> list[Any]:
-        """The values of all parameters for each device; what is made up, and why so, is said on standard error."""
+        """The values of all parameters for each device. Random values are reported on standard error, with the reasons for their ranges."""
         arguments, inputs = files.Arguments(module), self.request.inputs
         if inputs is not None:
             arguments.give_all(files.read_npz(inputs), inputs)
@@ -158,7 +158,7 @@ class Session:
             arguments.give(name, text)
         missing = arguments.missing()
         if missing and inputs is not None and self.request.seed is None:
-            raise HlotoolError(f"'{inputs}' has no value for parameter '{missing[0]}'; give it with --input, or --seed N for random values")
+            raise HlotoolError(f"'{inputs}' has no value for parameter '{missing[0]}'; add it with --input, or use --seed N for random values")
         if missing and not self.quiet:
             more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
             complain(f"random values (seed {self.seed}) for {', '.join(missing[:8])}{more}")
@@ -166,7 +166,7 @@ class Session:
             for name, domain in assumed[:_MOST_ASSUMPTIONS]:
                 complain(f"  {name}: {domain.text}")
             if len(assumed) > _MOST_ASSUMPTIONS:
-                complain(f"  and so on for {len(assumed) - _MOST_ASSUMPTIONS} more")
+                complain(f"  and {len(assumed) - _MOST_ASSUMPTIONS} more")
         return [arguments.values_or_random(self.seed + device) for device in range(self.devices)]
 
     def _observers(self, module: Any) -> list[Observer]:
@@ -227,7 +227,7 @@ class Session:
                 write_out(line + "\n")
 
     def _json(self, module: Any, value: Any, comparisons: dict[str, list[Comparison]]) -> str:
-        """The results; an object with everything that was asked for if it was more."""
+        """The results, or an object with results, comparisons, trace and profile if any of these is requested."""
         outputs = report.as_json(value, self._result_shape(module))
         more: dict[str, Any] = {}
         if comparisons:
@@ -240,21 +240,21 @@ class Session:
 
 
 def _handlers(texts: tuple[str, ...]) -> dict[str, Any]:
-    """The functions for custom-calls, by target; a usage error when one is not of the form that is asked for."""
+    """The functions for custom calls, by target; raises UsageError if an option is not of the form TARGET=MODULE:FUNCTION."""
     handlers = {}
     for text in texts:
-        # Targets may hold anything, functions have names.
+        # Targets may contain "=", names of functions do not.
         target, equals, place = text.rpartition("=")
         if not equals or not target:
             raise click.UsageError(f"--custom-call '{text}' is not of the form TARGET=MODULE:FUNCTION")
-        # As for `python -m`, modules beside the user come first.
+        # Modules in the working directory come first, as with `python -m`.
         sys.path.insert(0, str(Path.cwd()))
         handlers[target] = load_handler(place)
     return handlers
 
 
 def _peak_memory() -> int | None:
-    """The most bytes that this process has had in memory, None on systems that do not say."""
+    """The peak memory of this process in bytes; None on Windows, which does not report it."""
     if sys.platform == "win32":
         return None
     used = import_module("resource").getrusage(import_module("resource").RUSAGE_SELF).ru_maxrss

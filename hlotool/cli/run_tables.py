@@ -119,7 +119,7 @@ def profile_lines(profile: Profile, seconds: float, peak: int | None, estimated:
     rows = [[*row, c.name, c.opcode, c.shape, c.computation] for row, c in zip(_costs(shown, total), shown, strict=True)]
     yield from table([[*head, "instruction", "opcode", "shape", "computation"], *rows], left=len(head))
     if len(costs) > len(shown):
-        yield f"and {len(costs) - len(shown)} instructions more"
+        yield f"and {len(costs) - len(shown)} more instructions"
     yield ""
     memory = f", peak memory {format_bytes(peak)} of the whole process" if peak is not None else ""
     yield f"{seconds:.3f} s, {total:.3f} s of it in instructions{memory}, {format_bytes(estimated)} of values estimated"

@@ -1,7 +1,4 @@
-"""`--statistics`: how often each rule has found something.
-
-It counts; what is found comes from `workspace.checking`.
-"""
+"""`--statistics`: counts the findings of each rule."""
 
 from __future__ import annotations
 
@@ -11,13 +8,13 @@ from typing import Any
 
 from hlotool.cli.output import visible
 from hlotool.errors import Diagnostic
-from hlotool.workspace.findings import Finding
+from hlotool.workspace.findings import FileFinding
 
 __all__ = ["statistics"]
 
 
-def statistics(findings: Iterable[Finding], *, as_json: bool) -> Iterator[str]:
-    """A row for each code, the most frequent first, with the place of the first finding and a mark at what `--fix` can end."""
+def statistics(findings: Iterable[FileFinding], *, as_json: bool) -> Iterator[str]:
+    """A row for each code, the most frequent first, with the place of the first finding and a mark if `--fix` can fix it."""
     firsts: dict[str, Diagnostic] = {}
     counts: dict[str, int] = {}
     fixable: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Differences between two texts as people read them: unified, in time that grows with the texts and not with their square."""
+"""Unified diffs, in linear time."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import click
 __all__ = ["unified_diff"]
 
 _CONTEXT = 3
-# So far is looked ahead for lines that are the same again. Formatting moves nothing, so that they are near.
-_REACH = 200
+# The number of lines to search for the next equal line. It is near, since formatting does not move lines.
+_MAX_LOOKAHEAD = 200
 
 # first[a:b] is replaced by second[c:d].
 _Change = tuple[int, int, int, int]
 
 
 def unified_diff(before: str, after: str, name: str, *, color: bool = False) -> Iterator[str]:
-    """The lines of a unified diff, each with its line end; nothing when the texts are equal.
+    """The lines of a unified diff, each with its line end; none if the texts are equal.
 
     >>> print("".join(unified_diff("a\\nb\\n", "a\\nc\\n", "m.hlo")), end="")
     --- m.hlo
@@ -40,7 +40,7 @@ def unified_diff(before: str, after: str, name: str, *, color: bool = False) -> 
 
 
 class _Paint(Protocol):
-    """Makes a line look like something."""
+    """Adds color and weight to a line."""
 
     def __call__(self, text: str, color: str | None = None, *, bold: bool | None = None) -> str: ...
 
@@ -66,24 +66,24 @@ def _changes(first: Sequence[str], second: Sequence[str]) -> Iterator[_Change]:
 
 
 def _next_equal(first: Sequence[str], second: Sequence[str], i: int, j: int) -> tuple[int, int]:
-    """The nearest places after i and j where both go on alike; the ends of what was looked at when there are none."""
-    for distance in range(1, 2 * _REACH):
-        for x in range(max(0, distance - _REACH), min(distance, _REACH) + 1):
+    """The nearest indices after i and j at which both texts have the same line, or the ends of the search if there are none."""
+    for distance in range(1, 2 * _MAX_LOOKAHEAD):
+        for x in range(max(0, distance - _MAX_LOOKAHEAD), min(distance, _MAX_LOOKAHEAD) + 1):
             a, b = i + x, j + distance - x
-            if a < len(first) and b < len(second) and first[a] == second[b] and _goes_on(first, second, a, b):
+            if a < len(first) and b < len(second) and first[a] == second[b] and _is_anchor(first, second, a, b):
                 return a, b
         if i + distance >= len(first) and j + distance >= len(second):
             return len(first), len(second)
-    return min(i + _REACH, len(first)), min(j + _REACH, len(second))
+    return min(i + _MAX_LOOKAHEAD, len(first)), min(j + _MAX_LOOKAHEAD, len(second))
 
 
-def _goes_on(first: Sequence[str], second: Sequence[str], a: int, b: int) -> bool:
-    """Whether equal lines are worth to go on from: empty lines and braces are alike everywhere, unless what follows is too."""
+def _is_anchor(first: Sequence[str], second: Sequence[str], a: int, b: int) -> bool:
+    """Whether to continue after two equal lines. Empty lines and braces occur everywhere, so the lines after them must be equal, too."""
     return len(first[a]) > 3 or first[a + 1 : a + 2] == second[b + 1 : b + 2]
 
 
 def _groups(changes: Iterator[_Change]) -> Iterator[list[_Change]]:
-    """Changes that are near enough to share their context."""
+    """Groups of changes that are close enough to share a hunk."""
     group: list[_Change] = []
     for change in changes:
         if group and change[0] - group[-1][1] > 2 * _CONTEXT:

@@ -7,13 +7,16 @@ can be deeper than Python's stack. `ir.model` imports this module, so classes ar
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
+from hlotool.ir.attributes import AttributeSet
 from hlotool.ir.node import Node
 from hlotool.opdefs.table import definition_of
 
-if TYPE_CHECKING:
-    from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
+# The classes are in `ir.model`, which imports this module.
+Computation: TypeAlias = Any
+Instruction: TypeAlias = Any
+Module: TypeAlias = Any
 
 __all__ = ["ModuleState", "clone_computation", "clone_instruction", "clone_module", "module_from_state", "state_of_module"]
 

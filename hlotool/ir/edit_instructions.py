@@ -111,7 +111,7 @@ class InstructionEdits(EditState):
         self._uses.add(x, owner)
         self._calls_changed = self._calls_changed or bool(x.called)
 
-    # ---- changes of one instruction -----------------------------------------------------------------------------------
+    # ---- changes of existing instructions -----------------------------------------------------------------------------
 
     def update(
         self,
@@ -170,7 +170,8 @@ class InstructionEdits(EditState):
         Raises EditError when the shapes differ in more than layouts.
         """
         if not compatible(old.shape, new.shape):
-            raise EditError(f"'{new.name}' is {new.shape.text_without_layout} and cannot replace '{old.name}', {old.shape.text_without_layout}")
+            shapes = f"{new.shape.text_without_layout}, not {old.shape.text_without_layout}"
+            raise EditError(f"'{new.name}' cannot replace '{old.name}': its shape is {shapes}")
         owner = self.owner(old)
         if self.owner(new) is not owner:
             raise EditError(f"'{new.name}' is in computation '{self.owner(new).name}', not in '{owner.name}'")

@@ -5,11 +5,13 @@ The parser and `ir.make` create them; `ir.edit.Rewriter` edits them and keeps us
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, NoReturn, Self
 
 from hlotool.errors import Diagnostic, Source
+from hlotool.ir.attributes import NO_ATTRIBUTES as NO_ATTRIBUTES
+from hlotool.ir.attributes import AttributeSet as AttributeSet
 from hlotool.ir.clone import clone_computation, clone_instruction, clone_module, module_from_state, set_field, state_of_module
 from hlotool.ir.node import Node
 from hlotool.ir.notes import SourceNotes
@@ -25,44 +27,6 @@ from hlotool.shapes.metadata import (
 from hlotool.shapes.shape import ProgramShape, Shape
 
 __all__ = ["NO_ATTRIBUTES", "AttributeSet", "Computation", "Instruction", "InstructionFields", "Module", "as_op_argument", "set_field"]
-
-
-class AttributeSet(dict[str, Any]):
-    """The attributes of an instruction by text name: an immutable dictionary, which instructions with equal attributes can share.
-
-    >>> attributes = AttributeSet({"index": 1})
-    >>> attributes["index"], attributes.get("dimensions", ())
-    (1, ())
-    >>> attributes["index"] = 2
-    Traceback (most recent call last):
-      ...
-    TypeError: attributes are immutable; use Rewriter.update(instruction, attributes={...})
-    """
-
-    __slots__ = ()
-
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("attributes are immutable; use Rewriter.update(instruction, attributes={...})")
-
-    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return AttributeSet, (dict(self),)
-
-    def __copy__(self) -> AttributeSet:
-        return self
-
-    def changed(self, changes: Mapping[str, Any]) -> AttributeSet:
-        """A set with these values changed; None removes an attribute.
-
-        >>> AttributeSet({"index": 1}).changed({"index": 2, "sharding": None})
-        {'index': 2}
-        """
-        values = {**self, **changes}
-        return AttributeSet({name: value for name, value in values.items() if value is not None})
-
-
-NO_ATTRIBUTES = AttributeSet({})
 
 
 class InstructionFields(Node):
@@ -126,10 +90,12 @@ class Instruction(InstructionFields):
         set_field(self, "end", -1)
 
     def __copy__(self) -> Instruction:
-        return clone_instruction(self)
+        copy: Instruction = clone_instruction(self)
+        return copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Instruction:
-        return clone_instruction(self)
+        copy: Instruction = clone_instruction(self)
+        return copy
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("an instruction cannot be pickled by itself; pickle its module")
@@ -234,10 +200,12 @@ class Computation(Node):
         return True
 
     def __copy__(self) -> Computation:
-        return clone_computation(self)
+        copy: Computation = clone_computation(self)
+        return copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Computation:
-        return clone_computation(self)
+        copy: Computation = clone_computation(self)
+        return copy
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a computation cannot be pickled by itself; pickle its module")
@@ -284,13 +252,15 @@ class Module:
         self.stack_tables_text: str | None = None
         self.diagnostics: list[Diagnostic] = []
         self.hidden: set[Computation] = set()
-        self.notes = SourceNotes()
+        self.notes: SourceNotes[Computation, Instruction] = SourceNotes()
 
     def __copy__(self) -> Module:
-        return clone_module(self)
+        copy: Module = clone_module(self)
+        return copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Module:
-        return clone_module(self)
+        copy: Module = clone_module(self)
+        return copy
 
     def __reduce__(self) -> tuple[Any, ...]:
         return module_from_state, (state_of_module(self),)

@@ -17,12 +17,20 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def is_legal_name(name: str) -> bool:
-    """Whether XLA accepts an instruction of this name: it is no element type and does not begin with `__`, except for `__xla_`."""
+    """Whether XLA accepts an instruction of this name: it is no element type and does not begin with `__`, except for `__xla_`.
+
+    >>> [is_legal_name(name) for name in ("add.1", "f32", "__tmp", "__xla_tmp")]
+    [True, False, False, True]
+    """
     return name not in ELEMENT_TYPES and (not name.startswith("__") or name.startswith("__xla_"))
 
 
 def free_name(name: str, taken: Container[str], counters: dict[str, int]) -> str:
-    """The first of `name`, `name.1`, `name.2`, ... that is not in `taken`. `counters` holds where the last search for a name ended."""
+    """The first of `name`, `name.1`, `name.2`, ... that is not in `taken`. `counters` holds where the last search for a name ended.
+
+    >>> free_name("add", {"add", "add.1"}, {})
+    'add.2'
+    """
     free, k = name, counters.get(name, 0)
     if k:
         free = f"{name}.{k}"
@@ -94,7 +102,13 @@ def _sanitized(name: str) -> str:
 
 
 def unique_names(module: Module, first: Computation | None = None) -> tuple[dict[Instruction, str], dict[Computation, str]]:
-    """The names of all instructions and computations in XLA's print; the computation `first` gets its names before the others."""
+    """The names of all instructions and computations in XLA's print; the computation `first` gets its names before the others.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> names, _ = unique_names(parse("f { ROOT p = f32[] parameter(0) } ENTRY e { ROOT p = f32[] parameter(0) }"))
+    >>> list(names.values())
+    ['p', 'p.1']
+    """
     instruction_names, computation_names = _Uniquifier(), _Uniquifier()
     instructions: dict[Instruction, str] = {}
     computations: dict[Computation, str] = {}

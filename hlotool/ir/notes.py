@@ -6,14 +6,18 @@ They make printing faster and messages better, and are not needed for correct re
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar
 
+from hlotool.ir.attributes import AttributeSet
+from hlotool.ir.node import Node
 from hlotool.record import Record
 
-if TYPE_CHECKING:
-    from hlotool.ir.model import AttributeSet, Computation, Instruction
-
 __all__ = ["Annotations", "PrintedSpan", "SourceNotes"]
+
+
+# The classes of computations and instructions are in `ir.model`, which imports this module.
+ComputationType = TypeVar("ComputationType", bound=Node)
+InstructionType = TypeVar("InstructionType", bound=Node)
 
 
 class PrintedSpan(Record):
@@ -24,7 +28,7 @@ class PrintedSpan(Record):
 
     start: int
     end: int
-    root: Instruction
+    root: Node
     count: int
 
 
@@ -35,12 +39,12 @@ class Annotations(Record):
     metadata_text: str | None
     backend_config: str | None
 
-    def are_of(self, x: Instruction) -> bool:
+    def are_of(self, x: Any) -> bool:
         """Whether the instruction has these annotations."""
         return x.attributes is self.attributes and x.metadata_text == self.metadata_text and x.backend_config == self.backend_config
 
 
-class SourceNotes:
+class SourceNotes(Generic[ComputationType, InstructionType]):
     """Notes about a module.
 
     `spans` holds the PrintedSpan of computations, `fast_count` the number of instructions that the fast path built. `origin_of` maps
@@ -50,13 +54,13 @@ class SourceNotes:
     __slots__ = ("_spellings", "_written", "fast_count", "origin_of", "spans")
 
     def __init__(self) -> None:
-        self.spans: dict[Computation, PrintedSpan] = {}
-        self.origin_of: dict[Instruction, Instruction] = {}
+        self.spans: dict[ComputationType, PrintedSpan] = {}
+        self.origin_of: dict[InstructionType, InstructionType] = {}
         self.fast_count = 0
         # By id of the attributes, which are stored too, since an id is valid only as long as its object lives.
         self._spellings: dict[int, tuple[AttributeSet, str]] = {}
         # The annotations of the text, and those that replaced them.
-        self._written: dict[Instruction, tuple[Annotations, Annotations]] = {}
+        self._written: dict[InstructionType, tuple[Annotations, Annotations]] = {}
 
     def set_spelling(self, attributes: AttributeSet, text: str) -> None:
         """Notes the source text of an attribute set, from the comma before the first attribute."""
@@ -67,19 +71,19 @@ class SourceNotes:
         entry = self._spellings.get(id(attributes))
         return entry[1] if entry is not None else None
 
-    def set_written(self, x: Instruction, written: Annotations, replaced_by: Annotations) -> None:
+    def set_written(self, x: InstructionType, written: Annotations, replaced_by: Annotations) -> None:
         """Notes the annotations that an instruction has in the text, and those that the parser replaced them by, as XLA does."""
         first = self._written.get(x)
         self._written[x] = first[0] if first is not None else written, replaced_by
 
-    def written(self, x: Instruction) -> Annotations | None:
+    def written(self, x: InstructionType) -> Annotations | None:
         """The annotations in the text, None if the parser did not replace them, or if they have changed since."""
         entry = self._written.get(x)
         return entry[0] if entry is not None and entry[1].are_of(x) else None
 
-    def mapped(self, node: Callable[[Any], Any], attributes: Callable[[Any], Any]) -> SourceNotes:
+    def mapped(self, node: Callable[[Any], Any], attributes: Callable[[Any], Any]) -> SourceNotes[Any, Any]:
         """The notes for a copy of the module. The functions give the copy of a node or attribute set, or None to leave out its notes."""
-        notes = SourceNotes()
+        notes: SourceNotes[Any, Any] = SourceNotes()
         notes.fast_count = self.fast_count
         for computation, span in self.spans.items():
             if node(computation) is not None:

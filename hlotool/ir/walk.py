@@ -8,7 +8,12 @@ __all__ = ["computation_post_order", "fusion_computations", "instruction_post_or
 
 
 def instruction_post_order(computation: Computation) -> list[Instruction]:
-    """XLA's MakeInstructionPostOrder: a post-order walk from each instruction without users, to control predecessors and operands."""
+    """XLA's MakeInstructionPostOrder: a post-order walk from each instruction without users, to control predecessors and operands.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> instruction_post_order(parse("ENTRY e { p = f32[] parameter(0) q = f32[] parameter(1) ROOT n = f32[] negate(p) }").entry)
+    [<q = f32[] parameter>, <p = f32[] parameter>, <n = f32[] negate>]
+    """
     used = {operand for x in computation.instructions for operand in x.operands}
     order: list[Instruction] = []
     # False while the dependencies of an instruction are still on the stack, True when it is in the order.
@@ -59,7 +64,13 @@ def _called_post_order(root: Computation) -> list[Computation]:
 
 
 def computation_post_order(module: Module) -> list[Computation]:
-    """XLA's MakeComputationPostOrder: callees before callers, starting at each computation that is not called, in textual order."""
+    """XLA's MakeComputationPostOrder: callees before callers, starting at each computation that is not called, in textual order.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> module = parse("f { ROOT x = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")
+    >>> [computation.name for computation in computation_post_order(module)]
+    ['f', 'e']
+    """
     called = {c for computation in module.computations for x in computation.instructions for c in x.called}
     order: dict[Computation, None] = {}
     for computation in module.computations:

@@ -8,7 +8,6 @@ verifier demands beyond it stands beside the function and is given to the decora
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from typing import Any, TypeVar
 
 from hlotool.errors import Violation
@@ -203,11 +202,6 @@ class OpDef:
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles are the definition itself, which every process has; kernels and rules are found by its identity."""
-        # By the complete table: the process that reads a pickle may have loaded nothing yet.
-        return import_module("hlotool.opdefs.table").definition_of, (self.name,)
 
     def __copy__(self) -> OpDef:
         return self

@@ -72,8 +72,8 @@ def _results(result: Shape, operands: tuple[Shape, ...], opcode: str) -> tuple[S
         require_array(result, "shape", opcode)
         return (result,)
     fits = result.is_tuple and len(result.elements) == len(operands)
-    wanted = f"'{opcode}' of {len(operands)} operands gives a tuple of as many arrays"
-    require(fits, "T003", "shape", f"{wanted}, written {result.text_without_layout}")
+    message = f"'{opcode}' of {len(operands)} operands gives a tuple of {len(operands)} arrays, but {result.text_without_layout} is written"
+    require(fits, "T003", "shape", message)
     return result.elements
 
 
@@ -99,16 +99,21 @@ def _rescaled(operand: Shape, dimension: int, size: int) -> Shape:
 def _gathered(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], opcode: str) -> Shape:
     """Each operand grows along one dimension, all by the same factor."""
     parts, dimension, factors = [], attributes["dimensions"][0], set()
-    for operand, made in zip(operands, _results(result, operands, opcode), strict=True):
-        require_array(made, "shape", opcode)
-        require_dimension(dimension, min(operand.rank, made.rank), "P009", "dimensions", opcode)
-        given, grown = operand.dimensions[dimension], made.dimensions[dimension]
-        whole = UNBOUNDED in (given, grown) or (grown == given == 0) or (given > 0 and grown % given == 0)
-        require(whole, "P008", "shape", f"'{opcode}' cannot give size {grown} in dimension {dimension} from parts of size {given}")
-        if given > 0 and grown != UNBOUNDED:
-            factors.add(grown // given)
+    for operand, part in zip(operands, _results(result, operands, opcode), strict=True):
+        require_array(part, "shape", opcode)
+        require_dimension(dimension, min(operand.rank, part.rank), "P009", "dimensions", opcode)
+        size, grown = operand.dimensions[dimension], part.dimensions[dimension]
+        whole = UNBOUNDED in (size, grown) or (grown == size == 0) or (size > 0 and grown % size == 0)
+        require(
+            whole,
+            "P008",
+            "shape",
+            f"dimension {dimension} of the result of '{opcode}' has size {grown}, which is not a multiple of {size}, the size in the operand",
+        )
+        if size > 0 and grown != UNBOUNDED:
+            factors.add(grown // size)
         parts.append(_rescaled(operand, dimension, grown))
-    require(len(factors) <= 1, "P008", "shape", f"'{opcode}' makes its operands grow by different factors: {sorted(factors)}")
+    require(len(factors) <= 1, "P008", "shape", f"the results of '{opcode}' are larger than the operands by different factors: {sorted(factors)}")
     return _as_result(parts)
 
 
@@ -143,7 +148,7 @@ def all_gather(
 def _verify_all_gather_start(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     require(operands, "S013", "operands", "'all-gather-start' takes at least one operand")
     fits = result.is_tuple and len(result.elements) >= 2
-    require(fits, "A017", "instruction", f"'all-gather-start' gives (operand, result), written {result.text_without_layout}")
+    require(fits, "A017", "instruction", f"'all-gather-start' gives (operand, result), but {result.text_without_layout} is written")
     _global_ids_need_channel(result, operands, attributes)
     gathered = _gathered(result.elements[1], operands, attributes, "all-gather-start")
     return tuple_shape((_as_result(operands), gathered, *result.elements[2:]))
@@ -175,7 +180,7 @@ def all_gather_start(
 def _global_ids_need_channel(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     # A written mode stands in for the one that XLA would derive from channel_id, so then nothing is refused.
     if attributes.get("use_global_device_ids") and attributes.get("channel_id") is None and attributes.get("mode") is None:
-        raise Violation("P007", "use_global_device_ids", "use_global_device_ids needs channel_id")
+        raise Violation("P007", "use_global_device_ids", "use_global_device_ids=true needs a channel_id")
 
 
 def _reduced_alike(opcode: str) -> Verify:
@@ -191,8 +196,8 @@ def _reduced_alike(opcode: str) -> Verify:
 
 def _check_reducer(operands: tuple[Shape, ...], to_apply: ProgramShape) -> None:
     """A function of two values for each operand, or of two scalars for all of them; backends only look at its root."""
-    given = len(to_apply.parameters)
-    require(given in (2, 2 * len(operands)), "C030", "to_apply", f"the computation has {count(given, 'parameter')}, needs 2")
+    parameters = len(to_apply.parameters)
+    require(parameters in (2, 2 * len(operands)), "C030", "to_apply", f"the computation needs 2 parameters, got {parameters}")
 
 
 @op(
@@ -245,13 +250,13 @@ def _verify_reduce_scatter(result: Shape, operands: tuple[Shape, ...], attribute
     """Each operand is cut along one dimension into as many parts as a group has members."""
     require(operands, "S013", "operands", "'reduce-scatter' takes at least one operand")
     parts, dimension = [], attributes["dimensions"][0]
-    for operand, made in zip(operands, _results(result, operands, "reduce-scatter"), strict=True):
-        require_array(made, "shape", "reduce-scatter")
-        require_dimension(dimension, min(operand.rank, made.rank), "P009", "dimensions", "reduce-scatter")
-        whole, size = operand.dimensions[dimension], made.dimensions[dimension]
+    for operand, part in zip(operands, _results(result, operands, "reduce-scatter"), strict=True):
+        require_array(part, "shape", "reduce-scatter")
+        require_dimension(dimension, min(operand.rank, part.rank), "P009", "dimensions", "reduce-scatter")
+        whole, size = operand.dimensions[dimension], part.dimensions[dimension]
         fits = UNBOUNDED in (whole, size) or (whole == size == 0) or (size > 0 and whole % size == 0)
         require(
-            fits, "P010", "definition of operand 0", f"'reduce-scatter' cannot cut size {whole} of dimension {dimension} into parts of size {size}"
+            fits, "P010", "definition of operand 0", f"'reduce-scatter' cannot split dimension {dimension} of size {whole} into parts of size {size}"
         )
         parts.append(_rescaled(operand, dimension, size))
     _check_reducer(operands, attributes["to_apply"])
@@ -293,7 +298,9 @@ def _verify_all_to_all(result: Shape, operands: tuple[Shape, ...], attributes: d
     for k, operand in enumerate(operands):
         # XLA compares layouts here under all modes.
         _, first, other = difference(operands[0], operand)
-        require(operands[0] == operand, "P012", f"call of operand {k}", f"operands of 'all-to-all' must have one shape, got {first} and {other}")
+        require(
+            operands[0] == operand, "P012", f"call of operand {k}", f"operands of 'all-to-all' must all have the same shape, got {first} and {other}"
+        )
     return tuple_shape(operands)
 
 
@@ -324,15 +331,15 @@ _RAGGED_OPERANDS = ("the input", "the output", "input offsets", "send sizes", "o
 
 def _verify_ragged(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     """The result is the second operand, overwritten in parts; the others say which."""
-    wanted = len(_RAGGED_OPERANDS)
-    require(len(operands) == wanted, "P017", "operands", f"'ragged-all-to-all' takes {wanted} operands, got {len(operands)}")
+    arity = len(_RAGGED_OPERANDS)
+    require(len(operands) == arity, "P017", "operands", f"'ragged-all-to-all' takes {arity} operands, got {len(operands)}")
     first = operands[2]
     for k, operand in enumerate(operands[2:], 2):
         at, name = f"definition of operand {k}", _RAGGED_OPERANDS[k]
         require_kind(operand, at, "ragged-all-to-all", ("signed", "unsigned"), "P017")
         require(operand.rank in (1, 2), "P017", at, f"{name} must have rank 1 or 2, got {operand.text_without_layout}")
         same = compatible(first, operand)
-        require(same, "P017", at, f"{name} are {operand.text_without_layout}, input offsets {first.text_without_layout}")
+        require(same, "P017", at, f"{name} are {operand.text_without_layout}, but input offsets are {first.text_without_layout}")
     return operands[1]
 
 
@@ -376,7 +383,7 @@ def collective_broadcast(
 
 def _permute_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     if "slice_sizes" in attributes and len(operands) != 4:
-        raise Violation("P016", "operands", f"in-place form takes 4 operands, got {count(len(operands), 'operand')}")
+        raise Violation("P016", "operands", f"in-place 'collective-permute' takes 4 operands, got {len(operands)}")
 
 
 def _check_offsets(buffer: Shape, offsets: Shape, at: str) -> None:
@@ -384,23 +391,25 @@ def _check_offsets(buffer: Shape, offsets: Shape, at: str) -> None:
     require(offsets.is_tuple, "P016", at, f"offsets must be a tuple, got {offsets.text_without_layout}")
     nested = any(element.is_tuple for element in offsets.elements)
     for slice_offsets in offsets.elements if nested else (offsets,):
-        require(slice_offsets.is_tuple, "P016", at, "offsets of several slices must all be tuples")
-        given = len(slice_offsets.elements)
-        require(given == buffer.rank, "P016", at, f"{count(given, 'offset')} for a buffer of rank {buffer.rank}")
+        require(slice_offsets.is_tuple, "P016", at, "the offsets of each slice must be a tuple")
+        offsets_per_slice = len(slice_offsets.elements)
+        require(
+            offsets_per_slice == buffer.rank, "P016", at, f"a slice needs {count(buffer.rank, 'offset')} (one per dimension), got {offsets_per_slice}"
+        )
 
 
 def _verify_permute(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     require(operands, "S013", "operands", "'collective-permute' takes at least one operand")
     sliced = attributes["slice_sizes"]
     grouped = len(operands) == 1 or sliced or result.is_tuple
-    require(grouped, "P016", "operands", f"the form in place takes 4 operands and slice_sizes, got {count(len(operands), 'operand')}")
+    require(grouped, "P016", "operands", f"in-place 'collective-permute' takes 4 operands and slice_sizes, got {count(len(operands), 'operand')}")
     for k in (0, 1) if sliced else ():
         # A tuple of arrays has a list of offsets for each.
         buffers, offsets = operands[k], operands[k + 2]
         matches = operands[0].is_tuple == buffers.is_tuple and len(operands[0].elements) == len(buffers.elements)
-        require(matches, "P016", f"operand {k}", "input and output must be arrays, or tuples of as many")
+        require(matches, "P016", f"operand {k}", "input and output must both be arrays, or tuples with the same number of arrays")
         matches = not buffers.is_tuple or len(buffers.elements) == len(offsets.elements)
-        require(matches, "P016", f"operand {k + 2}", f"{count(len(buffers.elements), 'array')}, but offsets for {len(offsets.elements)}")
+        require(matches, "P016", f"operand {k + 2}", f"offsets are needed for {count(len(buffers.elements), 'array')}, got {len(offsets.elements)}")
         pairs = zip(buffers.elements, offsets.elements, strict=True) if buffers.is_tuple else ((buffers, offsets),)
         for buffer, offset in pairs:
             _check_offsets(buffer, offset, f"operand {k + 2}")
@@ -427,11 +436,13 @@ def collective_permute(*operands: Shape, channel_id: Int | None = None, source_t
 
 def _verify_permute_start(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     fits = result.is_tuple and len(result.elements) >= 2
-    require(fits, "A017", "instruction", f"'collective-permute-start' gives (operand, result, contexts...), written {result.text_without_layout}")
+    require(
+        fits, "A017", "instruction", f"'collective-permute-start' gives (operand, result, contexts...), but {result.text_without_layout} is written"
+    )
     moved = _verify_permute(result.elements[1], operands, attributes, modes)
     # In place both elements are buffers that exist already.
-    given = operands[0] if attributes["slice_sizes"] else _as_result(operands)
-    return tuple_shape((given, moved, *result.elements[2:]))
+    source = operands[0] if attributes["slice_sizes"] else _as_result(operands)
+    return tuple_shape((source, moved, *result.elements[2:]))
 
 
 @op(
@@ -477,7 +488,7 @@ def _done(opcode: str) -> Callable[[Shape], Shape]:
 def _is_id(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     # XLA aborts on any other type.
     if result is not None and (result.element_type != "u32" or result.dimensions):
-        raise Violation("T086", "shape", "device ids are u32[]")
+        raise Violation("T086", "shape", f"device ids are u32[], got {result.text_without_layout}")
 
 
 _IDS = {

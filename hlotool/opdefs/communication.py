@@ -104,7 +104,7 @@ def _recv_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: di
     if result is None:
         return None
     if not (result.is_tuple and result.elements):
-        raise Violation("A021", "shape", "recv gives (data, u32[], token[])")
+        raise Violation("A021", "shape", "'recv' gives (data, u32[], token[])")
     return _in_flight(result.elements[0], "shape", "recv")
 
 
@@ -138,7 +138,7 @@ def _infeed_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: 
     if result is None:
         return None
     if not (result.is_tuple and result.elements):
-        raise Violation("T079", "shape", "infeed gives (data, token[])")
+        raise Violation("T079", "shape", "'infeed' gives (data, token[])")
     return made_tuple((result.elements[0], TOKEN), "shape", "infeed")
 
 
@@ -153,12 +153,12 @@ def infeed(token: Shape, *, infeed_config: Text = "") -> Shape:
 
 def _verify_outfeed(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     _tokens_at(1)(result, operands, attributes, modes)
-    said = attributes["outfeed_shape"]
-    if said is None:
+    outfeed_shape = attributes["outfeed_shape"]
+    if outfeed_shape is None:
         return
-    where, given, written = difference(operands[0], said)
-    message = f"{where}outfeed_shape is {written}, {where}the operand is {given}"
-    require(same_shape(operands[0], said, modes), "T080", "outfeed_shape value", message)
+    where, actual, written = difference(operands[0], outfeed_shape)
+    message = f"{where}outfeed_shape is {written}, but {where}the operand is {actual}"
+    require(same_shape(operands[0], outfeed_shape, modes), "T080", "outfeed_shape value", message)
 
 
 @op(
@@ -181,7 +181,7 @@ def _verify_copy_start(result: Shape, operands: tuple[Shape, ...], attributes: d
     for k, element in enumerate(result.elements[:2]):
         if compatible(element, operands[0]) and not same_order(element, operands[0], modes):
             which = ("destination", "source")[k]
-            message = f"{which} {element.text} does not have the operand's layout, {operands[0].text}"
+            message = f"{which} {element.text} must have the layout of the operand, {operands[0].text}"
             raise Violation("L026", f"shape[{k}][layout]", message, "an asynchronous copy cannot transpose")
     return tuple_shape((operands[0], operands[0], array_shape("u32")))
 
@@ -206,11 +206,17 @@ def _verify_copy_done(result: Shape, operands: tuple[Shape, ...], attributes: di
         same = there.minor_to_major != here.minor_to_major or there == replace(
             here, memory_space=there.memory_space, split_configs=there.split_configs
         )
-        require(same, "L026", "operand 0", f"the destination is {destination.text}, the source {rest[0].text}", "a copy moves bytes as they are")
+        require(
+            same,
+            "L026",
+            "operand 0",
+            f"the destination is {destination.text}, but the source is {rest[0].text}",
+            "an asynchronous copy moves bytes as they are",
+        )
     # Nothing happens here, so even the memory space is that of the start.
     differs = result != destination if modes.layout_sensitive else not same_shape(result, destination, modes)
     if compatible(result, destination) and differs:
-        raise Violation("L026", "shape[layout]", f"the destination is {destination.text}, written {result.text}")
+        raise Violation("L026", "shape[layout]", f"the destination is {destination.text}, but {result.text} is written")
     return destination
 
 

@@ -77,15 +77,15 @@ def _path_text(path: Path) -> str:
     return "{" + ("...," if path is not None else "") + ",".join(reversed(indices)) + "}"
 
 
-def difference(expected: Shape, found: Shape) -> tuple[str, str, str]:
-    """The first part in which two shapes differ: where, what is expected, what is found; with layouts if these alone differ.
+def difference(expected: Shape, actual: Shape) -> tuple[str, str, str]:
+    """The first part in which two shapes differ: where, what is expected, what is there; with layouts if these alone differ.
 
     >>> from hlotool.shapes.shape import array_shape, tuple_shape
     >>> difference(tuple_shape([array_shape("f32")]), tuple_shape([array_shape("s32")]))
     ('element {0} of ', 'f32[]', 's32[]')
     """
-    pairs = [(path, a, b) for path, a, b in _leaf_pairs(expected, found) if a != b]
-    path, a, b = next((pair for pair in pairs if not compatible(pair[1], pair[2])), pairs[0] if pairs else (None, expected, found))
+    pairs = [(path, a, b) for path, a, b in _leaf_pairs(expected, actual) if a != b]
+    path, a, b = next((pair for pair in pairs if not compatible(pair[1], pair[2])), pairs[0] if pairs else (None, expected, actual))
     where = f"element {_path_text(path)} of " if path else ""
     texts = a.text_without_layout, b.text_without_layout
     return (where, *texts) if texts[0] != texts[1] else (where, a.text, b.text)
@@ -128,14 +128,16 @@ def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: 
     if _agrees(op, expected, result, modes):
         _check_dynamic(op, expected, result)
         return
-    where, wanted, written = difference(expected, result)
+    where, expected_text, written = difference(expected, result)
     if compatible(expected, result):
-        raise Violation("L024", _layout_place(expected, result), f"{where}the result of '{op.name}' lies in memory as {wanted}, written {written}")
+        raise Violation(
+            "L024", _layout_place(expected, result), f"{where}the result of '{op.name}' has the layout of {expected_text}, but {written} is written"
+        )
     at = "result" if op.result_code in _BLAMED_WITH_NAME else "shape"
     if where:
-        raise Violation(op.result_code, at, f"{where}the result of '{op.name}' is {wanted}, written {written}")
-    given = f" of {' and '.join(shape.text_without_layout for shape in operands)}" if 0 < len(operands) <= _MOST_OPERANDS_SHOWN else ""
-    raise Violation(op.result_code, at, f"'{op.name}'{given} gives {wanted}, written {written}", f"write {wanted}")
+        raise Violation(op.result_code, at, f"{where}the result of '{op.name}' is {expected_text}, but {written} is written")
+    inputs = f" of {' and '.join(shape.text_without_layout for shape in operands)}" if 0 < len(operands) <= _MOST_OPERANDS_SHOWN else ""
+    raise Violation(op.result_code, at, f"'{op.name}'{inputs} gives {expected_text}, but {written} is written", f"write {expected_text}")
 
 
 def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
@@ -144,14 +146,14 @@ def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
         if a.dynamic == b.dynamic:
             continue
         marks = zip(a.dimensions, a.dynamic or (False,) * a.rank, b.dynamic or (False,) * b.rank, strict=True)
-        k, size, wanted = next((k, size, wanted) for k, (size, wanted, written) in enumerate(marks) if wanted != written)
+        k, size, is_dynamic = next((k, size, expected) for k, (size, expected, written) in enumerate(marks) if expected != written)
         where = f" of element {_path_text(path)}" if path else ""
-        kinds = (f"dynamic (<={size})", "static") if wanted else ("static", f"dynamic (<={size})")
-        raise Violation("T082", "result", f"result dimension {k}{where} of '{op.name}' is {kinds[0]}, written {kinds[1]}")
+        kinds = (f"dynamic (<={size})", "static") if is_dynamic else ("static", f"dynamic (<={size})")
+        raise Violation("T082", "result", f"result dimension {k}{where} of '{op.name}' is {kinds[0]}, but written as {kinds[1]}")
 
 
 def check_precision(op: OpDef, operands: Sequence[Shape], modes: VerifyModes) -> None:
-    """Refuses floating-point operands of different types, but for ops that pass values on or accumulate in their own type."""
+    """Refuses floating-point operands of different types, except for ops that pass values on or accumulate in their own type."""
     if modes.allow_mixed_precision or len(operands) < 2 or MIXED_PRECISION in op.traits:
         return
     seen = ""
@@ -159,25 +161,25 @@ def check_precision(op: OpDef, operands: Sequence[Shape], modes: VerifyModes) ->
         for leaf in operand.leaves():
             if leaf.element_type == seen or kind_of(leaf.element_type) != "float":
                 continue
-            message = f"operands of '{op.name}' have precisions {seen} and {leaf.element_type}"
-            require(not seen, "T085", "operands", message, "convert one side, or allow mixed precision")
+            message = f"operands of '{op.name}' have the types {seen} and {leaf.element_type}"
+            require(not seen, "T085", "operands", message, "convert one of them, or allow mixed precision")
             seen = leaf.element_type
 
 
 def require_same_element_type(result: Shape, operand: Shape, opcode: str, modes: VerifyModes, code: str = "T020") -> None:
     """Refuses a result of another element type, where the op only moves elements."""
-    given, written = operand.element_type, result.element_type
-    agree = same_type_up_to_precision(given, written) if modes.allow_mixed_precision else given == written
-    hint = "add a convert" if kind_of(given) == "float" == kind_of(written) else "convert changes values, bitcast-convert reinterprets bits"
-    require(agree, code, "shape", f"'{opcode}' keeps the element type {given}, written {written}", hint)
+    operand_type, written = operand.element_type, result.element_type
+    agree = same_type_up_to_precision(operand_type, written) if modes.allow_mixed_precision else operand_type == written
+    hint = "add a convert" if kind_of(operand_type) == "float" == kind_of(written) else "convert changes values, bitcast-convert reinterprets bits"
+    require(agree, code, "shape", f"'{opcode}' keeps the element type {operand_type}, but {written} is written", hint)
 
 
 def _accumulated(inferred: Shape, result: Shape, operands: Sequence[Shape], opcode: str) -> Shape:
     """The inferred shape with the result's element type, in which products may be accumulated; integers must not become narrower."""
-    given, written = inferred.element_type, result.element_type
-    if given == written or not result.is_array:
+    inferred_type, written = inferred.element_type, result.element_type
+    if inferred_type == written or not result.is_array:
         return inferred
     narrowest = min(ELEMENT_TYPES[operand.element_type].bits for operand in operands if operand.is_array)
-    fits = kind_of(given) == "float" or ELEMENT_TYPES[written].bits >= narrowest
-    require(fits, "T003", "shape", f"'{opcode}' of {given} cannot give the narrower type {written}")
+    fits = kind_of(inferred_type) == "float" or ELEMENT_TYPES[written].bits >= narrowest
+    require(fits, "T003", "shape", f"'{opcode}' of {inferred_type} cannot give the narrower type {written}")
     return inferred.with_element_type(written)

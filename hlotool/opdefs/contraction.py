@@ -71,14 +71,14 @@ def _check_pairs(lhs: Shape, rhs: Shape, role: str, code: str, lhs_dims: Dims, r
         len(lhs_dims) == len(rhs_dims),
         "T046",
         f"rhs_{role}_dims",
-        f"{count(len(lhs_dims), f'lhs {role} dimension')}, {len(rhs_dims)} rhs",
+        f"lhs has {count(len(lhs_dims), f'{role} dimension')}, but rhs has {len(rhs_dims)}",
     )
     for i, j in zip(lhs_dims, rhs_dims, strict=True):
         require(
             sizes_agree(lhs.dimensions[i], rhs.dimensions[j]),
             code,
             "operands" if role == "contracting" else "lhs_batch_dims",
-            f"lhs {role} dimension {i} has size {lhs.dimensions[i]}, rhs dimension {j} has size {rhs.dimensions[j]}",
+            f"lhs {role} dimension {i} has size {lhs.dimensions[i]}, but rhs dimension {j} has size {rhs.dimensions[j]}",
         )
 
 
@@ -132,7 +132,7 @@ def ragged_dot(
     require_arrays((lhs, rhs, group_sizes), "ragged-dot")
     numbers = DotDimensions(lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims)
     numbers.check(lhs, rhs, "ragged-dot")
-    require(len(lhs_ragged_dims) == 1, "T087", "lhs_ragged_dims", f"needs one ragged dimension, got {len(lhs_ragged_dims)}")
+    require(len(lhs_ragged_dims) == 1, "T087", "lhs_ragged_dims", f"'ragged-dot' needs one ragged dimension, got {len(lhs_ragged_dims)}")
     ragged = lhs_ragged_dims[0]
     require_dimension(ragged, lhs.rank, "T087", "lhs_ragged_dims", "ragged-dot")
     _check_group_sizes(lhs, group_sizes, numbers, ragged)
@@ -145,9 +145,14 @@ def ragged_dot(
         needless = f"a batch or contracting ragged dimension takes no group dimension, got {list(rhs_group_dims)}"
         require(not rhs_group_dims, "T087", "rhs_group_dims", needless)
     else:
-        require(len(rhs_group_dims) == 1, "T087", "rhs_group_dims", f"needs one group dimension, got {len(rhs_group_dims)}")
+        require(len(rhs_group_dims) == 1, "T087", "rhs_group_dims", f"'ragged-dot' needs one group dimension, got {len(rhs_group_dims)}")
         size = rhs.dimensions[rhs_group_dims[0]]
-        require(sizes_agree(groups, size), "T087", "definition of operand 2", f"{count(groups, 'group size')}, rhs group dimension has size {size}")
+        require(
+            sizes_agree(groups, size),
+            "T087",
+            "definition of operand 2",
+            f"there are {count(groups, 'group size')}, but the rhs group dimension has size {size}",
+        )
     dimensions = numbers.result(lhs, rhs, rhs_group_dims)
     if ragged not in lhs_batch_dims and ragged in lhs_contracting_dims:
         dimensions.insert(0, bounds(group_sizes)[-1])
@@ -189,10 +194,10 @@ def _verify_scaled_dot(result: Shape, operands: tuple[Shape, ...], attributes: d
         if not scale.rank:
             continue
         same = operand.rank == scale.rank
-        require(same, "T088", at, f"the scale has rank {scale.rank}, operand {k} has rank {operand.rank}")
+        require(same, "T088", at, f"the scale has rank {scale.rank}, but operand {k} has rank {operand.rank}")
         for size, blocks in zip(operand.dimensions, scale.dimensions, strict=True):
             fits = UNBOUNDED in (size, blocks) or (blocks > 0 and size % blocks == 0) or size == blocks
-            require(fits, "T088", at, f"operand dimension {size} is no multiple of scale dimension {blocks}")
+            require(fits, "T088", at, f"operand dimension size {size} is not a multiple of scale dimension size {blocks}")
     contracted = len(numbers.lhs_contracting)
     require(contracted == 1, "T088", "lhs_contracting_dims", f"'scaled-dot' needs one contracting dimension, got {contracted}")
     return _dot_result("scaled-dot", operands[0], operands[1], numbers)

@@ -75,11 +75,11 @@ def _require_arguments(operands: tuple[Shape, ...], called: ProgramShape, code: 
 
 
 def _refuse_argument(operand: Shape, parameter: Shape, code: str, k: int, name: str) -> NoReturn:
-    where, wanted, given = difference(parameter, operand)
+    where, expected, actual = difference(parameter, operand)
     if compatible(operand, parameter):
-        message = f"{where}operand {k} lies in memory as {given}, {where}{name} as {wanted}"
-        raise Violation("L025", "operands", message, "insert copy to change layouts")
-    raise Violation(code, f"call of operand {k}", f"{where}operand {k} is {given}, {where}{name} is {wanted}")
+        message = f"{where}operand {k} has the layout of {actual}, but {where}{name} has that of {expected}"
+        raise Violation("L025", "operands", message, "insert a copy to change the layout")
+    raise Violation(code, f"call of operand {k}", f"{where}operand {k} is {actual}, but {where}{name} is {expected}")
 
 
 def _check_composite(frontend_attributes: dict[str, str]) -> None:
@@ -101,7 +101,7 @@ def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) ->
     """
     parameters = to_apply.parameters
     fits = len(parameters) == len(operands)
-    require(fits, "C001", "operands", f"the computation has {count(len(parameters), 'parameter')}, got {count(len(operands), 'operand')}")
+    require(fits, "C001", "operands", f"'call' needs {count(len(parameters), 'operand')} for the parameters of to_apply, got {len(operands)}")
     for k, (operand, parameter) in enumerate(zip(operands, parameters, strict=True)):
         if not compatible(operand, parameter):
             _refuse_argument(operand, parameter, "C002", k, f"parameter {k}")
@@ -123,10 +123,10 @@ def while_(init: Shape, *, condition: Computation, body: Computation) -> Shape:
     """
     for name, computation in (("condition", condition), ("body", body)):
         parameters = len(computation.parameters)
-        require(parameters == 1, "C004", name, f"the {name} has {count(parameters, 'parameter')}, while needs 1")
+        require(parameters == 1, "C004", name, f"the {name} of 'while' needs 1 parameter, got {parameters}")
     verdict = condition.result
     if not compatible(verdict, array_shape("pred")):
-        raise Violation("C007", "root of condition", f"condition returns {verdict.text_without_layout}, needs pred[]")
+        raise Violation("C007", "root of condition", f"the condition of 'while' must return pred[], got {verdict.text_without_layout}")
     state = body.result
     for code, at, what, shape in (
         ("C006", "root of body", "the parameter of the body", body.parameters[0]),
@@ -134,24 +134,24 @@ def while_(init: Shape, *, condition: Computation, body: Computation) -> Shape:
         ("C005", "condition", "the parameter of the condition", condition.parameters[0]),
     ):
         if not compatible(state, shape):
-            where, given, other = difference(state, shape)
-            raise Violation(code, at, f"{where}the body's result is {given}, {where}{what} is {other}")
+            where, returned, other = difference(state, shape)
+            raise Violation(code, at, f"{where}the body's result is {returned}, but {where}{what} is {other}")
     return init
 
 
 def _conditional_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     selector = bare(operands[0])
     if not is_scalar(selector) or selector.element_type not in ("pred", "s32"):
-        raise Violation("C008", "call of operand 0", f"selector is {operands[0].text_without_layout}, needs pred[] or s32[]")
+        raise Violation("C008", "call of operand 0", f"the selector of 'conditional' must be pred[] or s32[], got {operands[0].text_without_layout}")
     by_name = ("true_computation", "false_computation")
-    wanted, unwanted = (by_name, ("branch_computations",)) if selector.element_type == "pred" else (("branch_computations",), by_name)
-    for name in unwanted:
+    required, foreign = (by_name, ("branch_computations",)) if selector.element_type == "pred" else (("branch_computations",), by_name)
+    for name in foreign:
         if name in attributes:
             other = "s32" if selector.element_type == "pred" else "pred"
-            raise Violation("C045", name, f"the selector is {selector.text_without_layout}; {name} is for {other} selectors")
-    for name in wanted:
+            raise Violation("C045", name, f"{name} is for {other} selectors, but the selector is {selector.text_without_layout}")
+    for name in required:
         if name not in attributes:
-            raise Violation("S014", "opcode", f"'conditional' on {selector.text_without_layout} needs attribute '{name}'")
+            raise Violation("S014", "opcode", f"'conditional' with a selector {selector.text_without_layout} needs attribute '{name}'")
     branches = 2 if selector.element_type == "pred" else len(attributes["branch_computations"])
     _check_branches(branches, len(operands))
 
@@ -171,8 +171,9 @@ def _verify_conditional(result: Shape, operands: tuple[Shape, ...], attributes: 
     for k, branch in enumerate(branches[1:], 1) if modes.layout_sensitive else ():
         # The result of branch 0 is what inference gives.
         if compatible(branch.result, result) and branch.result != result:
-            where, given, written = difference(branch.result, result)
-            raise Violation("L024", "shape", f"{where}the result of branch {k} lies in memory as {given}, written {written}")
+            where, returned, written = difference(branch.result, result)
+            message = f"{where}the result of branch {k} has the layout of {returned}, but {written} is written"
+            raise Violation("L024", "shape", message)
 
 
 @op(check_parsed=_conditional_rule, verify=_verify_conditional, result_code="C011", traits=(MIXED_PRECISION, LAYOUT_KEPT, CONTROL_FLOW, SAME_THREAD))
@@ -190,7 +191,10 @@ def conditional(
         r = f32[] conditional(s32[] i, f32[] x, f32[4] y), branch_computations={f, g}
     """
     require(
-        selector.is_array and is_scalar(selector), "C008", "call of operand 0", f"selector is {selector.text_without_layout}, needs pred[] or s32[]"
+        selector.is_array and is_scalar(selector),
+        "C008",
+        "call of operand 0",
+        f"the selector of 'conditional' must be pred[] or s32[], got {selector.text_without_layout}",
     )
     branches = branch_computations
     if true_computation is not None and false_computation is not None:
@@ -198,12 +202,12 @@ def conditional(
     _check_branches(len(branches), len(operands) + 1)
     for k, (branch, operand) in enumerate(zip(branches, operands, strict=True)):
         parameters = branch.parameters
-        require(len(parameters) == 1, "C010", f"call of operand {k + 1}", f"branch {k} has {count(len(parameters), 'parameter')}, needs 1")
+        require(len(parameters) == 1, "C010", f"call of operand {k + 1}", f"branch {k} needs 1 parameter, got {len(parameters)}")
         if not compatible(parameters[0], operand):
             _refuse_argument(operand, parameters[0], "C010", k + 1, f"the parameter of branch {k}")
         if not compatible(branches[0].result, branch.result):
-            where, wanted, given = difference(branches[0].result, branch.result)
-            raise Violation("C011", "result", f"{where}the result of branch 0 is {wanted}, of branch {k} {given}")
+            where, first, other = difference(branches[0].result, branch.result)
+            raise Violation("C011", "result", f"{where}the result of branch 0 is {first}, but that of branch {k} is {other}")
     return _dynamic_where_any([branch.result for branch in branches])
 
 
@@ -242,7 +246,7 @@ def _with_leaves(shape: Shape, leaves: Iterator[Shape]) -> Shape:
 def _verify_fusion(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     called: ProgramShape = attributes["calls"]
     parameters = len(called.parameters)
-    message = f"the computation has {count(parameters, 'parameter')}, got {count(len(operands), 'operand')}"
+    message = f"'fusion' needs {count(parameters, 'operand')} for the parameters of its computation, got {len(operands)}"
     require(parameters == len(operands), "C012", "operands", message)
     _require_arguments(operands, called, "C013", modes)
     _check_aliases(result, operands, attributes["output_to_operand_aliasing"], modes)
@@ -265,14 +269,16 @@ def _check_aliases(
     for number, pair in enumerate(pairs):
         at = f"output_to_operand_aliasing[{number}][parentheses]"
         known = 0 <= pair.number < len(operands)
-        require(known, codes[0], at, f"operand {pair.number} does not exist ({count(len(operands), 'operand')})")
+        require(known, codes[0], at, f"operand {pair.number} is out of range for {count(len(operands), 'operand')}")
         output, operand = subshape(result, pair.output_index), subshape(operands[pair.number], pair.index)
         if output is None or operand is None:
-            raise Violation(codes[0], at, f"{_text(pair.output_index if output is None else pair.index)} is no part of the {_side(output)} shape")
+            index = pair.output_index if output is None else pair.index
+            raise Violation(codes[0], at, f"the {_side(output)} shape has no index {_text(index)}")
         if converts:
             output, operand = bare(output), bare(operand)
         fits = same_order(output, operand, modes)
-        message = f"output {_text(pair.output_index)} is {output.text_without_layout}, operand {pair.number} there {operand.text_without_layout}"
+        texts = output.text_without_layout, operand.text_without_layout
+        message = f"output {_text(pair.output_index)} is {texts[0]}, but its alias in operand {pair.number} is {texts[1]}"
         require(fits, codes[1], "output_to_operand_aliasing", message)
 
 
@@ -303,10 +309,11 @@ def _custom_call_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
     if constraints is None:
         return
     if len(constraints) != len(operands):
-        raise Violation("L020", "operand_layout_constraints", f"{count(len(constraints), 'constraint')} for {count(len(operands), 'operand')}")
+        message = f"operand_layout_constraints needs {count(len(operands), 'shape')} (one per operand), got {len(constraints)}"
+        raise Violation("L020", "operand_layout_constraints", message)
     for k, (constraint, operand) in enumerate(zip(constraints, operands, strict=True)):
         if not compatible(constraint, operand):
-            message = f"constraint {k} is {constraint.text_without_layout}, operand {k} is {operand.text_without_layout}"
+            message = f"constraint {k} is {constraint.text_without_layout}, but operand {k} is {operand.text_without_layout}"
             raise Violation("L020", f"operand_layout_constraints[{k}]", message)
 
 
@@ -356,7 +363,12 @@ def custom_call(
 
 def _async_start_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     if result is not None and not (result.is_tuple and len(result.elements) >= 2 and result.elements[0].is_tuple):
-        raise Violation("A004", "shape", "async shape must be ((operands...), result, ...)", "((f32[4]), f32[4], u32[])")
+        raise Violation(
+            "A004",
+            "shape",
+            f"the shape of 'async-start' must be ((operands...), result, ...), got {result.text_without_layout}",
+            "for example ((f32[4]), f32[4], u32[])",
+        )
 
 
 def _verify_async_start(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -364,18 +376,20 @@ def _verify_async_start(result: Shape, operands: tuple[Shape, ...], attributes: 
     called: ProgramShape = attributes["calls"]
     bound, promised = result.elements[:2]
     fits = len(bound.elements) == len(operands) <= len(called.parameters)
-    message = f"the shape holds {count(len(bound.elements), 'operand')}, {len(operands)} are given, the computation takes {len(called.parameters)}"
+    message = (
+        f"the shape has {count(len(bound.elements), 'operand')}, 'async-start' has {len(operands)} and the computation takes {len(called.parameters)}"
+    )
     require(fits, "A005", "shape", message)
     for k, (operand, held, parameter) in enumerate(zip(operands, bound.elements, called.parameters, strict=False)):
-        for other, name in ((held, "in the shape"), (parameter, "as parameter")):
+        for other, name in ((held, "in the shape"), (parameter, "as a parameter")):
             if not same_shape(operand, other, modes):
-                where, given, wanted = difference(operand, other)
-                raise Violation("A005", "shape", f"{where}operand {k} is {given}, {name} {wanted}")
+                where, actual, expected = difference(operand, other)
+                raise Violation("A005", "shape", f"{where}operand {k} is {actual}, but {expected} {name}")
     if not _is_beginning(promised, called.result, modes):
-        where, wanted, written = difference(called.result, promised)
-        raise Violation("A006", "result", f"{where}the computation's result is {wanted}, the shape promises {written}")
+        where, returned, written = difference(called.result, promised)
+        raise Violation("A006", "result", f"{where}the computation's result is {returned}, but {written} is written")
     pairs = attributes["output_to_operand_aliasing"]
-    require(all(pair.output_index for pair in pairs), "A031", "output_to_operand_aliasing value", "the output's index must not be empty")
+    require(all(pair.output_index for pair in pairs), "A031", "output_to_operand_aliasing value", "the output index must not be empty")
     _check_aliases(result, operands, pairs, modes, ("A031", "A031"))
 
 
@@ -403,7 +417,7 @@ def async_start(*operands: Shape, async_execution_thread: Text = "main", output_
 
 def _async_update_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     if result is not None and result != operands[0]:
-        raise Violation("A032", "result", f"result {result.text} is not the operand's shape {operands[0].text}")
+        raise Violation("A032", "result", f"'async-update' keeps the shape {operands[0].text}, but {result.text} is written")
 
 
 @op(infers=False, check_parsed=_async_update_rule, traits=(VIEW, FORWARDS, HOLDS_BUFFERS), update_of="async-start")

@@ -9,6 +9,7 @@ from hlotool.opdefs.base import op, require
 from hlotool.opdefs.inference import (
     Bound,
     bounds,
+    count,
     higher_precision,
     made_array,
     require_arrays,
@@ -81,7 +82,7 @@ def _check_labels(lhs: Shape, rhs: Shape, labels: DimLabels, window: Window) -> 
     spatial = len(labels.input_spatial)
     same_count = spatial == len(labels.kernel_spatial) == len(labels.output_spatial)
     require(same_count, "T050", "dim_labels", f"the three parts of {labels.text} have different numbers of spatial dimensions")
-    require(len(window) == spatial, "T053", "window", f"window has rank {len(window)}, dim_labels have rank {spatial}")
+    require(len(window) == spatial, "T053", "window", f"window has {count(len(window), 'dimension')}, but dim_labels have {spatial}")
     for at, shape in (("operand 0", lhs), ("operand 1", rhs)):
         require(shape.rank == spatial + 2, "T050", at, f"dim_labels {labels.text} need rank {spatial + 2}, got {shape.text_without_layout}")
     for part, dimensions in (
@@ -99,20 +100,20 @@ def _check_features(
     require(feature_groups > 0, "T052", "feature_group_count", f"feature_group_count must be positive, got {feature_groups}")
     require(batch_groups > 0, "T052", "batch_group_count", f"batch_group_count must be positive, got {batch_groups}")
     one_kind = batch_groups == 1 or feature_groups == 1
-    require(one_kind, "T052", "batch_group_count", "batch_group_count and feature_group_count cannot both exceed 1")
+    require(one_kind, "T052", "batch_group_count", "batch_group_count and feature_group_count cannot both be larger than 1")
     features = lhs.dimensions[labels.input_feature]
     kernel_features = rhs.dimensions[labels.kernel_input_feature]
     kernel_outputs = rhs.dimensions[labels.kernel_output_feature]
     batch = lhs.dimensions[labels.input_batch]
     if sparsity_config is not None and sparsity_config.rhs is not None:
         kept = sparsity_config.rhs.sparsity
-        require(len(kept) == 2 and kept[0] == 1, "T051", "sparsity_config", "only 1xN sparsity of the kernel is known")
+        require(len(kept) == 2 and kept[0] == 1, "T051", "sparsity_config", "only 1xN sparsity of the kernel is supported")
         require(kernel_features != UNBOUNDED, "T051", "operand 1", "a sparse kernel needs a bounded input feature dimension")
         kernel_features *= kept[1]
     # XLA compares the sizes themselves here: an unbounded feature dimension fits only another one, and only ungrouped.
     fits = kernel_features == features if UNBOUNDED in (features, kernel_features) else kernel_features * feature_groups == features
     fits = fits and (features != UNBOUNDED or feature_groups == 1)
-    require(fits, "T051", "operands", f"lhs has {features} features, kernel expects {kernel_features * feature_groups}")
+    require(fits, "T051", "operands", f"the kernel expects {kernel_features * feature_groups} features, but lhs has {features}")
     for at, groups in (("feature_group_count", feature_groups), ("batch_group_count", batch_groups)):
         require(kernel_outputs % groups == 0, "T052", at, f"{kernel_outputs} output features are not divisible by {groups} groups")
     divisible = batch == UNBOUNDED or batch % batch_groups == 0

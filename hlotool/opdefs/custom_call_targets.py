@@ -48,27 +48,27 @@ def check_buffers(result: Shape, operands: tuple[Shape, ...], pairs: Sequence[Al
             continue
         for path in buffer_paths(operand):
             outputs = sum(pair.number == k and pair.index == path for pair in pairs)
-            message = f"the buffer in operand {k} is given back {count(outputs, 'time')}, needs 1: {operand.text_without_layout}"
+            message = f"the buffer in operand {k}, {operand.text_without_layout}, must be aliased by 1 output, got {outputs}"
             require(outputs == 1, "T102" if outputs else "T101", f"operand {k}", message, "name it in output_to_operand_aliasing")
 
 
 def _check_seed(result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:
     require(not operands, "C041", "operands", f"GetRngSeed takes no operands, got {len(operands)}")
     fits = is_scalar(result) and result.element_type == "u64"
-    require(fits, "C041", "shape", f"GetRngSeed gives u64[], written {result.text_without_layout}")
+    require(fits, "C041", "shape", f"GetRngSeed gives u64[], but {result.text_without_layout} is written")
 
 
-def _converts(target: str, taken: str, given: str) -> TargetCheck:
+def _converts(target: str, source: str, product: str) -> TargetCheck:
     """The check of a call that turns an array into a buffer of the same memory or back; None stands for no operand."""
 
     def check(result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:
-        wanted = 1 if taken else 0
-        require(len(operands) == wanted, "T103", "operands", f"{target} takes {count(wanted, 'operand')}, got {len(operands)}")
+        arity = 1 if source else 0
+        require(len(operands) == arity, "T103", "operands", f"{target} takes {count(arity, 'operand')}, got {len(operands)}")
         for operand in operands:
-            require(_form(operand) == taken, "T103", "operand 0", f"{target} takes {taken}, got {operand.text_without_layout}")
-        require(_form(result) == given, "T103", "shape", f"{target} gives {given}, written {result.text_without_layout}")
-        aliased = len(pairs) == wanted and all(not pair.output_index and not pair.index for pair in pairs)
-        require(aliased, "T103", "custom_call_target", f"{target} needs {_ALIASES if wanted else 'no output_to_operand_aliasing'}")
+            require(_form(operand) == source, "T103", "operand 0", f"{target} takes {source}, got {operand.text_without_layout}")
+        require(_form(result) == product, "T103", "shape", f"{target} gives {product}, but {result.text_without_layout} is written")
+        aliased = len(pairs) == arity and all(not pair.output_index and not pair.index for pair in pairs)
+        require(aliased, "T103", "custom_call_target", f"{target} needs {_ALIASES if arity else 'no output_to_operand_aliasing'}")
 
     return check
 

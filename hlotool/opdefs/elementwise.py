@@ -294,7 +294,7 @@ def _same_sizes(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
     if dimensions_agree(lhs.dimensions, rhs.dimensions):
         return
     k = 0 if (lhs.rank, max(lhs.dimensions, default=0)) < (rhs.rank, max(rhs.dimensions, default=0)) else 1
-    message = f"operand {k} is {operands[k].text_without_layout}, needs {operands[1 - k].text_without_layout}"
+    message = f"operand {k} is {operands[k].text_without_layout}, but must be {operands[1 - k].text_without_layout} like the other"
     raise Violation("T004", "operands", message, _NO_BROADCAST)
 
 
@@ -359,7 +359,7 @@ def _verify_compare(result: Shape, operands: tuple[Shape, ...], attributes: dict
     default = default_comparison_type(operands[0])
     allowed = _COMPARISON_TYPES.get(default or "", (default,))
     written = attributes["type"] or default
-    require(written in allowed, "T010", "type", f"compare of {element_type} needs type={default}, not {written}", "drop it to get the default")
+    require(written in allowed, "T010", "type", f"'compare' of {element_type} needs type={default}, got {written}", "leave it out to get the default")
 
 
 @op(
@@ -386,9 +386,9 @@ def _verify_stochastic_convert(result: Shape, operands: tuple[Shape, ...], attri
     require_kind(operand, "definition of operand 0", "stochastic-convert", _FLOAT, "T089")
     require_kind(random, at, "stochastic-convert", ("unsigned",), "T089")
     bits = ELEMENT_TYPES[random.element_type].bits, ELEMENT_TYPES[operand.element_type].bits
-    require(bits[0] == bits[1], "T089", at, f"the random operand has {bits[0]} bits, the operand has {bits[1]}")
+    require(bits[0] == bits[1], "T089", at, f"the random operand has {bits[0]} bits, but the operand has {bits[1]}")
     agree = dimensions_agree(random.dimensions, operand.dimensions)
-    require(agree, "T089", at, f"the random operand is {random.text_without_layout}, the operand {operand.text_without_layout}")
+    require(agree, "T089", at, f"the random operand is {random.text_without_layout}, but the operand is {operand.text_without_layout}")
     return array_shape(result.element_type, operand.dimensions, operand.dynamic)
 
 
@@ -444,7 +444,7 @@ def clamp(minimum: Shape, operand: Shape, maximum: Shape) -> Shape:
     require_arrays(operands, "clamp")
     for k in (0, 2):
         agree = same_type_up_to_precision(operands[k].element_type, operand.element_type)
-        require(agree, "T015", "operands", f"'clamp' cannot limit {operand.element_type} by {operands[k].element_type}")
+        require(agree, "T015", "operands", f"'clamp' cannot limit {operand.element_type} by a bound of type {operands[k].element_type}")
         fits = is_scalar(operands[k]) or dimensions_agree(operands[k].dimensions, operand.dimensions)
         require(fits, "T015", "operands", f"'clamp' cannot limit {operand.text_without_layout} by {operands[k].text_without_layout}")
     fits = is_scalar(minimum) or is_scalar(maximum) or dimensions_agree(minimum.dimensions, maximum.dimensions)
@@ -480,7 +480,7 @@ def _verify_bitcast_convert(result: Shape, operands: tuple[Shape, ...], attribut
     require(both, "T044", "shape", f"cannot reinterpret {old} as {new}", "use real, imag or complex")
     widths = ELEMENT_TYPES[old].bits, ELEMENT_TYPES[new].bits
     ratio, rest = divmod(max(widths), min(widths))
-    require(not rest, "T043", "shape", f"cannot reinterpret {old} as {new}: {max(widths)} bits are no multiple of {min(widths)}")
+    require(not rest, "T043", "shape", f"cannot reinterpret {old} as {new}: {max(widths)} bits are not a multiple of {min(widths)}")
     sizes = bounds(operand)
     if widths[0] > widths[1]:
         sizes.append((ratio, False))

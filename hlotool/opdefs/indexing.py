@@ -71,7 +71,7 @@ def _check_index_map(opcode: str, name: str, index_map: Dims, rank: int, vector:
     code = "T064" if opcode == "gather" else "T067"
     # Gather refuses an unbounded vector, scatter takes it.
     fits = vector[0] == len(index_map) or (vector[0] == UNBOUNDED and opcode == "scatter")
-    require(fits, code, name, f"{name} of '{opcode}' has {len(index_map)} entries, an index vector has {vector[0]}")
+    require(fits, code, name, f"{name} of '{opcode}' has {len(index_map)} entries, but an index vector has {vector[0]}")
     require_distinct_dimensions(index_map, rank, code, name, opcode)
 
 
@@ -82,7 +82,7 @@ def _check_batching(opcode: str, names: tuple[str, str], dims: tuple[Dims, Dims]
     require_ascending_dimensions(of_operand, operand.rank, code, names[0], opcode)
     require_distinct_dimensions(of_indices, len(indices), code, names[1], opcode)
     counts = len(of_operand), len(of_indices)
-    require(counts[0] == counts[1], code, names[1], f"{names[0]} of '{opcode}' has length {counts[0]}, {names[1]} length {counts[1]}")
+    require(counts[0] == counts[1], code, names[1], f"{names[0]} of '{opcode}' has length {counts[0]}, but {names[1]} has length {counts[1]}")
 
 
 def _check_slice_sizes(operand: Shape, slice_sizes: Dims, dropped: Sequence[int]) -> None:
@@ -121,7 +121,9 @@ def gather(
     _check_batching("gather", names, (operand_batching_dims, start_indices_batching_dims), operand, indices)
     dropped = {*collapsed_slice_dims, *operand_batching_dims}
     fits = len(slice_sizes) == operand.rank == len(offset_dims) + len(collapsed_slice_dims) + len(operand_batching_dims)
-    require(fits, "T063", "slice_sizes", f"'gather' from {operand.text_without_layout} needs a slice size for each dimension, kept or dropped")
+    shown = len(offset_dims) + len(dropped)
+    message = f"'gather' from rank {operand.rank} has {counted(len(slice_sizes), 'slice size')} and {shown} offset, collapsed or batching dimensions"
+    require(fits, "T063", "slice_sizes", message, "each operand dimension needs a slice size, and is an offset, a collapsed or a batching dimension")
     _check_slice_sizes(operand, slice_sizes, sorted(dropped))
     sizes = zip(slice_sizes, bounds(operand), strict=True)
     # A slice that takes a whole dimension keeps its dynamic size.
@@ -148,12 +150,17 @@ def _check_updates(at: str, update: Shape, limits: Sequence[int], indices: Seque
         # XLA compares unbounded sizes as the least integer, so they fit anything and nothing fits them.
         size = update.dimensions[dimension]
         fits = size == UNBOUNDED or (limit != UNBOUNDED and size <= limit)
-        require(fits, "T066", at, f"updates of 'scatter' have size {size} in window dimension {dimension}, the operand has {limit}")
+        require(fits, "T066", at, f"updates of 'scatter' have size {size} in window dimension {dimension}, but the operand has {limit}")
     batch = [bound for k, bound in enumerate(indices) if k != index_vector_dim]
     places = [k for k in range(update.rank) if k not in window_dims]
     for dimension, (size, _) in zip(places, batch, strict=True):
         agree = sizes_agree(update.dimensions[dimension], size)
-        require(agree, "T066", at, f"updates of 'scatter' have size {update.dimensions[dimension]} where the indices have {size}")
+        require(
+            agree,
+            "T066",
+            at,
+            f"updates of 'scatter' have size {update.dimensions[dimension]} in dimension {dimension}, where the indices have {size}",
+        )
 
 
 _SCATTER_RULES = ReducerRules("C023", "C023", "C023", "C023")
@@ -192,7 +199,7 @@ def scatter(
         _check_batching("scatter", names, (input_batching_dims, scatter_indices_batching_dims), operand, indices)
         dropped = {*inserted_window_dims, *input_batching_dims}
         whole = len(update_window_dims) + len(inserted_window_dims) + len(input_batching_dims) == operand.rank
-        require(whole, "T065", "update_window_dims", f"not each dimension of {operand.text_without_layout} is windowed, inserted or batching")
+        require(whole, "T065", "update_window_dims", f"each dimension of {operand.text_without_layout} must be windowed, inserted or batching")
         _check_index_map("scatter", "scatter_dims_to_operand_dims", scatter_dims_to_operand_dims, operand.rank, indices[index_vector_dim])
         limits = [size for k, size in enumerate(operand.dimensions) if k not in dropped]
         _check_updates(at, update, limits, indices, update_window_dims, index_vector_dim)
@@ -206,14 +213,15 @@ def scatter(
 
 def _check_start_indices(opcode: str, operands: tuple[Shape, ...], fixed: int) -> None:
     """After the first `fixed` operands: a scalar for each dimension of the first, or one vector (its length is not checked)."""
-    given = len(operands) - fixed
-    require(given >= 0, "T028", "operands", f"'{opcode}' takes at least {counted(fixed, 'operand')}, got {len(operands)}")
-    if given == 1:
+    indices = len(operands) - fixed
+    require(indices >= 0, "T028", "operands", f"'{opcode}' takes at least {counted(fixed, 'operand')}, got {len(operands)}")
+    if indices == 1:
         require(has_dimensions(operands[fixed]), "T028", f"operand {fixed}", f"start indices of '{opcode}' must be arrays")
         if bare(operands[fixed]).rank == 1:
             return
     rank = array_operand(operands[0], "operand 0", opcode).rank
-    require(given == rank, "T028", "operands", f"'{opcode}' of rank {rank} takes as many start indices, got {given}")
+    message = f"'{opcode}' needs {rank} start {'index' if rank == 1 else 'indices'} (one per dimension), got {indices}"
+    require(indices == rank, "T028", "operands", message)
 
 
 def _check_dynamic_slice(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
@@ -226,12 +234,12 @@ def _check_index_types(opcode: str, operands: tuple[Shape, ...], fixed: int) -> 
     for k, start in enumerate(starts, fixed):
         at = f"operand {k}"
         require_array(start, at, opcode)
-        require(kind_of(start.element_type) in _INTEGRAL, "T029", at, f"start index must be integral, got {start.text_without_layout}")
+        require(kind_of(start.element_type) in _INTEGRAL, "T029", at, f"start index must be an integer, got {start.text_without_layout}")
         same = start.element_type == starts[0].element_type
-        require(same, "T029", at, f"start indices have the types {starts[0].element_type} and {start.element_type}")
+        require(same, "T029", at, f"start indices must have the same type, got {starts[0].element_type} and {start.element_type}")
     if len(starts) == 1 and starts[0].rank == 1:
         size, rank = starts[0].dimensions[0], operands[0].rank
-        require(sizes_agree(size, rank), "T028", f"operand {fixed}", f"the index vector has {size} elements, operand 0 has rank {rank}")
+        require(sizes_agree(size, rank), "T028", f"operand {fixed}", f"the index vector has {size} elements, but operand 0 has rank {rank}")
         return
     for k, start in enumerate(starts, fixed):
         require(not start.rank, "T029", f"operand {k}", f"start index must be a scalar, got {start.text_without_layout}")
@@ -244,14 +252,16 @@ def _verify_dynamic_slice(result: Shape, operands: tuple[Shape, ...], attributes
     if result.is_array:
         require_same_element_type(result, operand, "dynamic-slice", modes)
     at = "dynamic_slice_sizes value"
-    require(len(sizes) == operand.rank, "T030", at, f"the operand has rank {operand.rank}, dynamic_slice_sizes has {counted(len(sizes), 'size')}")
-    made: list[Bound] = []
+    require(
+        len(sizes) == operand.rank, "T030", at, f"dynamic_slice_sizes needs {counted(operand.rank, 'size')} (one per dimension), got {len(sizes)}"
+    )
+    dimensions: list[Bound] = []
     for k, (size, (bound, dynamic)) in enumerate(zip(sizes, bounds(operand), strict=True)):
         require(size >= 0, "T030", at, f"slice size {size} of dimension {k} is negative")
         require(size <= bound or bound == UNBOUNDED, "T030", at, f"slice size {size} exceeds dimension {k} of size {bound}")
-        made.append((size, dynamic and size == bound))
+        dimensions.append((size, dynamic and size == bound))
     check_sliced_memory(result, operand, modes)
-    return made_array(operand.element_type, made, "dynamic-slice")
+    return made_array(operand.element_type, dimensions, "dynamic-slice")
 
 
 @op(infers=False, check_parsed=_check_dynamic_slice, verify=_verify_dynamic_slice, traits=(STRIDED, ORDER_KEPT))
@@ -271,9 +281,9 @@ def _verify_update_slice(result: Shape, operands: tuple[Shape, ...], attributes:
     operand, update = array_operand(operands[0], "operand 0", "dynamic-update-slice"), array_operand(operands[1], "operand 1", "dynamic-update-slice")
     _check_index_types("dynamic-update-slice", operands, 2)
     fits = operand.rank == update.rank
-    require(fits, "T031", "operand 1", f"the update has rank {update.rank}, the operand has rank {operand.rank}")
+    require(fits, "T031", "operand 1", f"the update has rank {update.rank}, but the operand has rank {operand.rank}")
     same = same_type_up_to_precision(operand.element_type, update.element_type)
-    require(same, "T032", "operand 1", f"update is {update.element_type}, operand is {operand.element_type}")
+    require(same, "T032", "operand 1", f"the update has type {update.element_type}, but the operand has type {operand.element_type}")
     for k, (size, bound) in enumerate(zip(update.dimensions, operand.dimensions, strict=True)):
         fits = UNBOUNDED in (size, bound) or size <= bound
         require(fits, "T031", "operand 1", f"update size {size} exceeds dimension {k} of size {bound}")
@@ -302,25 +312,25 @@ def _verify_sort(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
     require(operands, "S013", "operands", "'sort' takes at least one operand")
     to_apply: ProgramShape = attributes["to_apply"]
     verdict = to_apply.result
-    require(compatible(verdict, array_shape("pred")), "C026", "to_apply", f"the comparator returns {verdict.text_without_layout}, needs pred[]")
-    given, wanted = len(to_apply.parameters), 2 * len(operands)
+    require(compatible(verdict, array_shape("pred")), "C026", "to_apply", f"the comparator must return pred[], got {verdict.text_without_layout}")
+    parameters, expected = len(to_apply.parameters), 2 * len(operands)
     require(
-        given == wanted,
+        parameters == expected,
         "C025",
         "to_apply",
-        f"the comparator has {counted(given, 'parameter')}, sort of {counted(len(operands), 'operand')} needs {wanted}",
+        f"the comparator of 'sort' needs {expected} parameters for {counted(len(operands), 'operand')}, got {parameters}",
     )
     for k, parameter in enumerate(to_apply.parameters):
         element_type = array_operand(operands[k // 2], f"operand {k // 2}", "sort").element_type
         fits = is_scalar(parameter) and same_type_up_to_precision(parameter.element_type, element_type)
-        message = f"parameter {k} of the comparator is {parameter.text_without_layout}, the elements of operand {k // 2} are {element_type}"
+        message = f"parameter {k} of the comparator is {parameter.text_without_layout}, but the elements of operand {k // 2} are {element_type}"
         require(fits, "C027", "to_apply", message)
     require_dimension(attributes["dimensions"][0], bare(operands[0]).rank, "T076", "dimensions", "sort")
 
 
 @op(verify=_verify_sort, traits=(MIXED_PRECISION, MOVES, EXPENSIVE, ORDER_KEPT))
 def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_apply: Computation) -> Shape:
-    """The operands, all reordered alike along one dimension so that to_apply, a comparison, holds between neighbours.
+    """The operands, all reordered alike along one dimension so that to_apply, a comparison, holds between neighbors.
 
     r = f32[4] sort(x), dimensions={0}, to_apply=less
     """
@@ -328,7 +338,12 @@ def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_ap
         return operands[0]
     for k, operand in enumerate(operands):
         sizes, first = array_operand(operand, f"operand {k}", "sort").dimensions, bare(operands[0]).dimensions
-        require(dimensions_agree(first, sizes), "T076", f"operand {k}", f"operands of 'sort' have dimensions {list(first)} and {list(sizes)}")
+        require(
+            dimensions_agree(first, sizes),
+            "T076",
+            f"operand {k}",
+            f"operands of 'sort' must have the same dimensions, got {list(first)} and {list(sizes)}",
+        )
     return made_tuple(operands, "operands", "sort")
 
 
@@ -341,7 +356,7 @@ def topk(operand: Shape, *, k: Int, largest: Always[Bool] = True, is_stable: Boo
     require_array(operand, "operand 0", "topk")
     sizes = bounds(operand)
     last = sizes[-1][0] if sizes else 0
-    require(k <= last, "T075", "k", f"k of 'topk' is {k}, more than the last dimension of {operand.text_without_layout} holds")
+    require(k <= last, "T075", "k", f"k of 'topk' is {k}, which is larger than the last dimension of {operand.text_without_layout}")
     if sizes:
         require(k >= 0, "T075", "k", f"k of 'topk' cannot be negative, got {k}")
         sizes[-1] = (k, False)

@@ -72,7 +72,7 @@ def written_shape_needed(opcode: str) -> NoReturn:
 
 
 def count(number: int, noun: str) -> str:
-    """The number with its noun, in the plural where English wants it.
+    """The number with its noun, in the plural unless the number is 1.
 
     >>> count(1, "operand"), count(2, "operand")
     ('1 operand', '2 operands')
@@ -326,31 +326,31 @@ def require_reducer(
     result, parameters = computation.result, computation.parameters
     which = f"{attribute} of '{opcode}'"
     if len(parameters) != 2 * inputs:
-        message = f"{which} has {count(len(parameters), 'parameter')}, needs {2 * inputs} for {count(inputs, 'input')}"
+        message = f"{which} needs {2 * inputs} parameters for {count(inputs, 'input')}, got {len(parameters)}"
         raise Violation(rules.parameters, attribute, message)
     accumulators = result.elements if result.is_tuple else (result,)
     fits = (result.is_tuple or result.is_array) and len(accumulators) == inputs and all(map(is_scalar, accumulators))
     if not fits:
-        raise Violation(rules.result, attribute, f"{which} returns {result.text_without_layout}, needs {count(inputs, 'scalar')}")
+        raise Violation(rules.result, attribute, f"{which} must return {count(inputs, 'scalar')}, got {result.text_without_layout}")
     for k, (accumulator, init, element) in enumerate(zip(accumulators, inits, elements, strict=True)):
         text = accumulator.text_without_layout
         first, second = parameters[k], parameters[inputs + k]
         if not compatible(accumulator, first):
             # The result is to blame if the parameter is what goes in.
             fits = arrays_compatible_up_to_precision(first, init)
-            message = f"{which} returns {text}, the accumulator is {first.text_without_layout}"
+            message = f"{which} returns {text}, but the accumulator is {first.text_without_layout}"
             require(not fits, rules.result, attribute, message)
-            raise Violation(rules.types, attribute, f"parameter {k} of {which} is {first.text_without_layout}, the accumulator is {text}")
+            raise Violation(rules.types, attribute, f"parameter {k} of {which} is {first.text_without_layout}, but the accumulator is {text}")
         if not arrays_compatible_up_to_precision(accumulator, init):
             # A scalar of the elements' type is right to start with, so that the computation is wrong.
             fits = is_scalar(init) and bare(init).element_type == element
-            message = f"parameter {k} of {which} is {first.text_without_layout}, the accumulator is {init.text_without_layout}"
+            message = f"parameter {k} of {which} is {first.text_without_layout}, but the accumulator is {init.text_without_layout}"
             require(not fits, rules.types, attribute, message)
             at = attribute if rules.first_init is None else f"definition of operand {rules.first_init + k}"
-            raise Violation(rules.init, at, f"an accumulator of {which} is {text}, its init value {init.text_without_layout}")
+            raise Violation(rules.init, at, f"an accumulator of {which} is {text}, but its init value is {init.text_without_layout}")
         for expected in (array_shape(element), accumulator):
             if not arrays_compatible_up_to_precision(expected, second):
-                message = f"parameter {inputs + k} of {which} is {second.text_without_layout}, needs {expected.text_without_layout}"
+                message = f"parameter {inputs + k} of {which} must be {expected.text_without_layout}, got {second.text_without_layout}"
                 raise Violation(rules.types, attribute, message)
 
 
@@ -363,7 +363,7 @@ def window_result(sizes: Sequence[int], window: Sequence[WindowDimension]) -> li
     >>> window_result([7], [WindowDimension(3, stride=2, padding_low=1, padding_high=1)])
     [4]
     """
-    require(len(sizes) == len(window), "T095", "window", f"window has {count(len(window), 'dimension')}, the array has {len(sizes)}")
+    require(len(sizes) == len(window), "T095", "window", f"window has {count(len(window), 'dimension')}, but the array has {len(sizes)}")
     return [_window_positions(size, dimension) for size, dimension in zip(sizes, window, strict=True)]
 
 
@@ -375,7 +375,7 @@ def _window_positions(size: int, dimension: WindowDimension) -> int:
     if size == UNBOUNDED:
         return UNBOUNDED
     padded = dimension.padding_low + _dilated(size, dimension.base_dilation) + dimension.padding_high
-    require(padded >= 0, "T095", "window", f"negative padding removes more than the {count(size, 'element')} there are")
+    require(padded >= 0, "T095", "window", f"negative padding removes more elements than the {size} there are")
     covered = _dilated(dimension.size, dimension.window_dilation)
     return 0 if padded == 0 or covered > padded else (padded - covered) // dimension.stride + 1
 

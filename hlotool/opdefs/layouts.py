@@ -59,19 +59,19 @@ def require_kept_layout(result: Shape, operands: Sequence[Shape], modes: VerifyM
     if layout is None:
         return
     for operand in operands:
-        given = operand.layout
-        if given is None or given is layout or operand.rank != result.rank:
+        source = operand.layout
+        if source is None or source is layout or operand.rank != result.rank:
             continue
-        if HOST_MEMORY in (given.memory_space, layout.memory_space) and given.memory_space != layout.memory_space and is_elementwise:
-            message = f"operand in S({given.memory_space}), result in S({layout.memory_space})"
+        if HOST_MEMORY in (source.memory_space, layout.memory_space) and source.memory_space != layout.memory_space and is_elementwise:
+            message = f"the operand is in memory space S({source.memory_space}), but the result is in S({layout.memory_space})"
             raise Violation("L031", "opcode", message, "compute on the host with operands and result in host memory, or transfer first")
         if not modes.layouts_kept:
             continue
         same_type = operand.element_type == result.element_type
-        if _lasting(given, same_type) != _lasting(layout, same_type):
-            texts = (given.text, layout.text) if given.minor_to_major == layout.minor_to_major else (_ordered(given), _ordered(layout))
-            message = f"operand layout {texts[0]}, result layout {texts[1]}"
-            raise Violation("L008", "shape[layout]", message, "insert copy to change layouts")
+        if _lasting(source, same_type) != _lasting(layout, same_type):
+            texts = (source.text, layout.text) if source.minor_to_major == layout.minor_to_major else (_ordered(source), _ordered(layout))
+            message = f"the operand has layout {texts[0]}, but the result has layout {texts[1]}"
+            raise Violation("L008", "shape[layout]", message, "insert a copy to change the layout")
 
 
 def check_bitcast_memory(result: Shape, operand: Shape, modes: VerifyModes) -> None:
@@ -80,7 +80,7 @@ def check_bitcast_memory(result: Shape, operand: Shape, modes: VerifyModes) -> N
         return
     spaces = _space(operand), _space(result)
     if spaces[0] != spaces[1] and HOST_MEMORY in spaces:
-        message = f"operand is in {_memory(spaces[0])}, result is in {_memory(spaces[1])}"
+        message = f"the operand is in {_memory(spaces[0])}, but the result is in {_memory(spaces[1])}"
         raise Violation("L010", "shape[layout]", message, "use copy-start/copy-done or copy")
     if any(shape.dynamic or UNBOUNDED in shape.dimensions for shape in (result, operand)):
         # How many bytes hold the actual sizes is the target's affair.
@@ -88,7 +88,7 @@ def check_bitcast_memory(result: Shape, operand: Shape, modes: VerifyModes) -> N
     sizes = data_size(operand), data_size(result)
     # Whether padding counts differs between targets: without the mode it may, and XLA's tests hold bitcasts between tiled and flat arrays for valid.
     if sizes[0] != sizes[1] and (modes.bitcast_may_differ_in_size or stored_size(operand) != stored_size(result)):
-        raise Violation("L009", "shape", f"operand has {sizes[0]} bytes, result has {sizes[1]}")
+        raise Violation("L009", "shape", f"the operand has {sizes[0]} bytes, but the result has {sizes[1]}")
 
 
 def _memory(space: int) -> str:
@@ -118,7 +118,7 @@ def check_sliced_memory(result: Shape, operand: Shape, modes: VerifyModes) -> No
     spaces = _space(operand), _space(result)
     _check_fast_memory("dynamic-slice", spaces, modes)
     if modes.layouts_kept and spaces[1] == HOST_MEMORY != spaces[0]:
-        raise Violation("L015", "shape[layout]", f"dynamic-slice of S({spaces[0]}) gives S({HOST_MEMORY}); it may only go from host to device")
+        raise Violation("L015", "shape[layout]", f"'dynamic-slice' of S({spaces[0]}) cannot give host memory, S({HOST_MEMORY})")
 
 
 def check_updated_memory(result: Shape, operand: Shape, modes: VerifyModes) -> None:
@@ -126,9 +126,9 @@ def check_updated_memory(result: Shape, operand: Shape, modes: VerifyModes) -> N
     spaces = _space(operand), _space(result)
     _check_fast_memory("dynamic-update-slice", spaces, modes)
     if modes.layouts_kept and spaces[0] == HOST_MEMORY != spaces[1]:
-        raise Violation("L016", "name", f"the result must stay in the memory of operand 0, S({spaces[0]}), written S({spaces[1]})")
+        raise Violation("L016", "name", f"the result must stay in the memory of operand 0, S({spaces[0]}), but S({spaces[1]}) is written")
 
 
 def _check_fast_memory(opcode: str, spaces: tuple[int, int], modes: VerifyModes) -> None:
     if modes.layouts_kept and spaces[0] != spaces[1] and FAST_MEMORY in spaces:
-        raise Violation("L017", "shape[layout]", f"S({spaces[0]}) -> S({spaces[1]}) is not allowed in {opcode}")
+        raise Violation("L017", "shape[layout]", f"'{opcode}' cannot move data from S({spaces[0]}) to S({spaces[1]})")

@@ -59,15 +59,15 @@ def triangular_solve(
     matrix, other = array_operand(a, "operand 0", "triangular-solve"), array_operand(b, "operand 1", "triangular-solve")
     require_kind(matrix, "operands", "triangular-solve", ("float", "complex"), "T057")
     same_type = other.element_type == matrix.element_type
-    require(same_type, "T057", "operands", f"a is {a.text_without_layout}, b is {b.text_without_layout}: element types differ")
+    require(same_type, "T057", "operands", f"element types differ: a is {a.text_without_layout}, b is {b.text_without_layout}")
     require(matrix.rank >= 2, "T057", "operands", f"a must have rank 2 or more, got {a.text_without_layout}")
-    require(other.rank == matrix.rank, "T057", "operands", f"a has rank {matrix.rank}, b has rank {other.rank}")
+    require(other.rank == matrix.rank, "T057", "operands", f"a has rank {matrix.rank}, but b has rank {other.rank}")
     minor = matrix.dimensions[-2:]
     require(sizes_agree(*minor), "T057", "operands", f"a must be square, got {list(minor)}")
     shared = other.dimensions[-2 if left_side else -1]
-    require(sizes_agree(minor[1], shared), "T057", "operands", f"a has size {minor[1]}, the shared dimension of b has size {shared}")
+    require(sizes_agree(minor[1], shared), "T057", "operands", f"a has size {minor[1]}, but the shared dimension of b has size {shared}")
     batches = matrix.dimensions[:-2], other.dimensions[:-2]
-    require(batches[0] == batches[1], "T057", "operands", f"the batch dimensions of a are {list(batches[0])}, those of b {list(batches[1])}")
+    require(batches[0] == batches[1], "T057", "operands", f"the batch dimensions of a are {list(batches[0])}, but those of b are {list(batches[1])}")
     valid = transpose_a != "TRANSPOSE_INVALID"
     require(valid, "T057", "transpose_a", "transpose_a must be written, since its default is TRANSPOSE_INVALID", "write transpose_a=NO_TRANSPOSE")
     return b
@@ -98,7 +98,7 @@ def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
     else:
         complex_operand = kind_of(element_type) == "complex"
         require(complex_operand, "T056", "fft_type", f"{fft_type} needs a complex operand, got {element_type}", "RFFT takes real numbers")
-    require(array.rank >= rank, "T055", "fft_length", f"fft_length has {rank} entries, the operand has rank {array.rank}")
+    require(array.rank >= rank, "T055", "fft_length", f"fft_length {list(fft_length)} needs an operand of rank {rank} or more, got rank {array.rank}")
     if fft_type in ("FFT", "IFFT"):
         return operand
     require_array(operand, "operand 0", fft_type)

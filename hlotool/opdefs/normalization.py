@@ -40,12 +40,12 @@ def _check_vector(name: str, at: str, vector: Shape, operand: Shape, feature_ind
     fits = vector.is_array if exact_rank else array.is_array
     require(fits, "T099", at, f"{name} must be an array, got {vector.text_without_layout}")
     right_rank = array.rank == 1 if exact_rank else array.rank >= 1
-    require(right_rank, "T074", at, f"{name} must have rank 1, has rank {array.rank}")
+    require(right_rank, "T074", at, f"{name} must have rank 1, got rank {array.rank}")
     same_type = same_type_up_to_precision(array.element_type, operand.element_type)
-    require(same_type, "T074", at, f"{name} has type {array.element_type}, the operand {operand.element_type}")
+    require(same_type, "T074", at, f"{name} has type {array.element_type}, but the operand has type {operand.element_type}")
     require_valid_array(array, at, "batch-norm")
     size, features = array.dimensions[0], operand.dimensions[feature_index]
-    require(sizes_agree(size, features), "T074", at, f"{name} has {size} elements, feature dimension {feature_index} has size {features}")
+    require(sizes_agree(size, features), "T074", at, f"{name} has {size} elements, but feature dimension {feature_index} has size {features}")
 
 
 def _with_statistics(operand: Shape, feature_index: int, opcode: str) -> Shape:
@@ -98,5 +98,5 @@ def batch_norm_grad(operand: Shape, scale: Shape, mean: Shape, variance: Shape, 
     require_kind(grad_output, "operand 4", "batch-norm-grad", ("float",), "T074")
     require_valid_array(grad_output, "operand 4", "batch-norm-grad")
     same = dimensions_agree(operand.dimensions, grad_output.dimensions)
-    require(same, "T074", "operand 4", f"grad_output has dimensions {list(grad_output.dimensions)}, operand {list(operand.dimensions)}")
+    require(same, "T074", "operand 4", f"grad_output has dimensions {list(grad_output.dimensions)}, but the operand has {list(operand.dimensions)}")
     return _with_statistics(operand, feature_index, "batch-norm-grad")

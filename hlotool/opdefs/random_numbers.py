@@ -28,9 +28,9 @@ def _verify_rng(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
     require_array(result, "shape", "rng")
     for k, operand in enumerate(operands):
         require(is_scalar(operand), "T059", "operands", f"operand {k} must be a scalar, got {operand.text_without_layout}")
-    first, second, made = operands[0].element_type, operands[1].element_type, result.element_type
-    agree = first == second and (first == made or (modes.allow_mixed_precision and same_type_up_to_precision(first, made)))
-    require(agree, "T059", "operands", f"operands of the types {first} and {second} cannot give {made}")
+    first, second, drawn = operands[0].element_type, operands[1].element_type, result.element_type
+    agree = first == second and (first == drawn or (modes.allow_mixed_precision and same_type_up_to_precision(first, drawn)))
+    require(agree, "T059", "operands", f"'rng' with operands of types {first} and {second} cannot give {drawn}")
     kinds = ("float",) if attributes["distribution"] == "rng_normal" else ("pred", "signed", "unsigned", "float")
     require_kind(operands[0], "operands", f"{attributes['distribution']}", kinds, "T059")
 
@@ -48,9 +48,9 @@ def _verify_rng_bit_generator(result: Shape, operands: tuple[Shape, ...], attrib
     # XLA also takes the bits alone.
     if not result.is_tuple:
         return
-    require(len(result.elements) == 2, "T060", "shape", f"'rng-bit-generator' gives (state, bits), written {result.text_without_layout}")
-    given, made = operands[0].text_without_layout, result.elements[0].text_without_layout
-    require(compatible(operands[0], result.elements[0]), "T060", "shape[0]", f"the state in the result is {made}, the operand is {given}")
+    require(len(result.elements) == 2, "T060", "shape", f"'rng-bit-generator' gives (state, bits), but {result.text_without_layout} is written")
+    before, after = operands[0].text_without_layout, result.elements[0].text_without_layout
+    require(compatible(operands[0], result.elements[0]), "T060", "shape[0]", f"the state in the result is {after}, but the operand is {before}")
 
 
 @op(infers=False, verify=_verify_rng_bit_generator, traits=(RANDOM_STATE,))

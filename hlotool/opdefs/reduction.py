@@ -48,13 +48,13 @@ def _types_of_reducer(operands: tuple[Shape, ...], computation: ProgramShape, co
     if modes.allow_mixed_precision:
         return
     for k, (operand, parameter) in enumerate(zip(operands, computation.parameters, strict=False)):
-        given, taken = bare(operand).element_type, bare(parameter).element_type
-        require(given == taken, code, "to_apply", f"parameter {k} of the computation is {taken}, operand {k} is {given}")
+        passed, expected = bare(operand).element_type, bare(parameter).element_type
+        require(passed == expected, code, "to_apply", f"parameter {k} of the computation is {expected}, but operand {k} is {passed}")
 
 
 def _even_operands(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     if len(operands) % 2:
-        raise Violation("S013", "operands", f"needs an init value for each input, got {count(len(operands), 'operand')}")
+        raise Violation("S013", "operands", f"each input needs an init value, got {count(len(operands), 'operand')}")
 
 
 def _verify_reduce(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -75,7 +75,7 @@ def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
     first = inputs[0]
     for k, other in enumerate(inputs):
         same = dimensions_agree(first.dimensions, other.dimensions)
-        require(same, "T094", f"operand {k}", f"inputs have dimensions {list(first.dimensions)} and {list(other.dimensions)}")
+        require(same, "T094", f"operand {k}", f"inputs must have the same dimensions, got {list(first.dimensions)} and {list(other.dimensions)}")
     require_distinct_dimensions(dimensions, first.rank, "T092", "dimensions", "reduce")
     require_reducer(to_apply, "to_apply", "reduce", operands[len(inputs) :], [shape.element_type for shape in inputs], _reducer_rules(len(inputs)))
     kept = [bound for k, bound in enumerate(bounds(first)) if k not in dimensions]
@@ -92,11 +92,11 @@ def _verify_reduce_window(result: Shape, operands: tuple[Shape, ...], attributes
     require_arrays(inputs, "reduce-window")
     for k, other in enumerate(inputs):
         same = dimensions_agree(inputs[0].dimensions, other.dimensions)
-        require(same, "T094", f"operand {k}", f"inputs have dimensions {list(inputs[0].dimensions)} and {list(other.dimensions)}")
+        require(same, "T094", f"operand {k}", f"inputs must have the same dimensions, got {list(inputs[0].dimensions)} and {list(other.dimensions)}")
     require_reducer(to_apply, "to_apply", "reduce-window", inits, [shape.element_type for shape in inputs], _reducer_rules(len(inputs)))
     _types_of_reducer(inputs, to_apply, "C022", modes)
-    made = [_windowed(bare(init).element_type, operand, window, "reduce-window") for operand, init in zip(inputs, inits, strict=True)]
-    return tuple_shape(made) if to_apply.result.is_tuple else made[0]
+    results = [_windowed(bare(init).element_type, operand, window, "reduce-window") for operand, init in zip(inputs, inits, strict=True)]
+    return tuple_shape(results) if to_apply.result.is_tuple else results[0]
 
 
 @op(
@@ -136,25 +136,30 @@ def select_and_scatter(operand: Shape, source: Shape, init_value: Shape, *, wind
     """
     require_array(operand, "operand 0", "select-and-scatter")
     parameters = select.parameters
-    require(len(parameters) == 2, "C024", "select", f"select has {count(len(parameters), 'parameter')}, needs 2")
+    require(len(parameters) == 2, "C024", "select", f"select needs 2 parameters, got {len(parameters)}")
     verdict = compatible(select.result, array_shape("pred"))
-    require(verdict, "C024", "select", f"select returns {select.result.text_without_layout}, needs pred[]")
+    require(verdict, "C024", "select", f"select must return pred[], got {select.result.text_without_layout}")
     element = array_shape(operand.element_type)
     for k, parameter in enumerate(parameters):
         matches = arrays_compatible_up_to_precision(element, parameter)
-        require(matches, "C024", "select", f"parameter {k} is {parameter.text_without_layout}, elements are {operand.element_type}")
+        require(matches, "C024", "select", f"parameter {k} of select is {parameter.text_without_layout}, but the elements are {operand.element_type}")
     array = array_operand(source, "operand 1", "select-and-scatter")
     require_reducer(scatter, "scatter", "select-and-scatter", (init_value,), (array.element_type,), _SCATTER_RULES)
     positions = _windowed(operand.element_type, operand, window, "select-and-scatter")
     matches = arrays_compatible_up_to_precision(source, positions)
-    require(matches, "T091", "definition of operand 1", f"window gives {positions.text_without_layout}, source is {source.text_without_layout}")
+    require(
+        matches,
+        "T091",
+        "definition of operand 1",
+        f"the window needs a source of shape {positions.text_without_layout}, got {source.text_without_layout}",
+    )
     return operand
 
 
 def _map_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     if result is None:
         if "dimensions" not in attributes:
-            raise Violation("S014", "opcode", "'map' needs attribute 'dimensions' where its result shape is omitted")
+            raise Violation("S014", "opcode", "'map' needs attribute 'dimensions' if its result shape is left out")
     elif not has_dimensions(result):
         # XLA replaces `dimensions` by those of the written shape, and aborts where that has none.
         raise Violation("T003", "shape", f"'map' gives an array, not {result.text_without_layout}")
@@ -194,18 +199,19 @@ def map_(*operands: Shape, dimensions: Always[Dims] = (), to_apply: Computation)
             scalars_mix and (not arrays[k].dimensions or not common.dimensions),
             "T096",
             f"operand {k}",
-            f"operands have dimensions {list(common.dimensions)} and {list(arrays[k].dimensions)}",
+            f"operands of 'map' must have the same dimensions, got {list(common.dimensions)} and {list(arrays[k].dimensions)}",
         )
         if arrays[k].dimensions:
             common, same_kind = arrays[k], True
     ordered = dimensions == tuple(range(common.rank))
-    require(ordered, "T096", "dimensions", f"map dimensions must be {{{','.join(map(str, range(common.rank)))}}}")
+    require(ordered, "T096", "dimensions", f"dimensions of 'map' must be {list(range(common.rank))}, got {list(dimensions)}")
     parameters, result = to_apply.parameters, to_apply.result
-    require(len(parameters) == len(operands), "C029", "to_apply", f"the computation has {count(len(parameters), 'parameter')}, needs {len(operands)}")
-    require(is_scalar(result), "C029", "to_apply", f"the computation returns {result.text_without_layout}, needs a scalar")
+    message = f"the computation of 'map' needs {count(len(operands), 'parameter')} (one per operand), got {len(parameters)}"
+    require(len(parameters) == len(operands), "C029", "to_apply", message)
+    require(is_scalar(result), "C029", "to_apply", f"the computation of 'map' must return a scalar, got {result.text_without_layout}")
     for k, (parameter, array) in enumerate(zip(parameters, arrays, strict=True)):
         fits = is_scalar(parameter) and same_type_up_to_precision(bare(parameter).element_type, array.element_type)
-        message = f"parameter {k} is {parameter.text_without_layout}, operand elements are {array.element_type}"
+        message = f"parameter {k} of the computation is {parameter.text_without_layout}, but the elements of operand {k} are {array.element_type}"
         require(fits, "C029", "to_apply", message)
     return made_array(bare(result).element_type, bounds(common), "map")
 
@@ -213,25 +219,27 @@ def map_(*operands: Shape, dimensions: Always[Dims] = (), to_apply: Computation)
 def _scan_carries(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     carries = attributes["num_carries"]
     if not 0 <= carries <= len(operands):
-        raise Violation("T104", "num_carries", f"num_carries is {carries}, there are {count(len(operands), 'operand')}")
+        raise Violation("T104", "num_carries", f"num_carries is {carries}, but there are only {count(len(operands), 'operand')}")
     to_apply = attributes["to_apply"]
-    given = len(to_apply.parameters)
-    if given != len(operands):
-        raise Violation("C040", "to_apply", f"the computation has {count(given, 'parameter')}, needs {len(operands)}")
+    parameters = len(to_apply.parameters)
+    if parameters != len(operands):
+        raise Violation(
+            "C040", "to_apply", f"the computation of 'scan' needs {count(len(operands), 'parameter')} (one per operand), got {parameters}"
+        )
 
 
 def _verify_scan(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     _scan_carries(result, operands, attributes)
     expanded = not modes.layout_sensitive or attributes["is_associative"]
-    require(expanded, "T106", "opcode", "a scan that is not associative has become a loop before layouts are assigned", "write a while")
+    require(expanded, "T106", "opcode", "a scan that is not associative must become a loop before layouts are assigned", "write it as a while")
     num_carries, to_apply, dimension = attributes["num_carries"], attributes["to_apply"], attributes["dimensions"][0]
     inputs = len(operands) - num_carries
     for k, (operand, parameter) in enumerate(zip(operands, to_apply.parameters, strict=True)):
         array = bare(operand)
         slice_sizes = array.dimensions[:dimension] + array.dimensions[dimension + 1 :] if k < inputs else array.dimensions
         fits = bare(parameter).element_type == array.element_type and dimensions_agree(bare(parameter).dimensions, slice_sizes)
-        taken = f"{array.element_type}[{','.join(map(str, slice_sizes))}]"
-        require(fits, "C040", "to_apply", f"parameter {k} is {parameter.text_without_layout}, operand {k} gives {taken}")
+        part = f"{array.element_type}[{','.join(map(str, slice_sizes))}]"
+        require(fits, "C040", "to_apply", f"parameter {k} of the computation is {parameter.text_without_layout}, but operand {k} gives {part}")
     if inputs:
         return scan(*operands, dimensions=(dimension,), num_carries=num_carries, to_apply=to_apply)
     # Without inputs only the written result says how many steps there are.
@@ -253,7 +261,7 @@ def scan(
 
         r = (f32[4], f32[]) scan(f32[4] x, f32[] zero), dimensions={0}, num_carries=1, is_associative=false, to_apply=f
     """
-    require(num_carries < len(operands), "S037", "shape", "a scan without inputs needs its result shape written")
+    require(num_carries < len(operands), "S037", "shape", "the result shape of a scan without inputs cannot be inferred")
     return _scanned(operands[0], "operand 0", dimensions[0], num_carries, to_apply.result)
 
 
@@ -279,7 +287,7 @@ def _stacked(element: Shape, dimension: int, steps: int) -> Shape:
     """
     require(has_dimensions(element), "T104", "to_apply", f"outputs of 'scan' must be arrays, got {element.text_without_layout}")
     array = bare(element)
-    require(UNBOUNDED not in array.dimensions, "T083", "to_apply", f"output {array.text_without_layout} must be bounded")
+    require(UNBOUNDED not in array.dimensions, "T083", "to_apply", f"output {array.text_without_layout} must not be unbounded")
     require(dimension <= array.rank, "T104", "dimensions", f"dimension {dimension} is out of range for output {array.text_without_layout}")
     sizes = [*array.dimensions[:dimension], steps, *array.dimensions[dimension:]]
     stacked = made_array(array.element_type, [(size, False) for size in sizes], "scan")

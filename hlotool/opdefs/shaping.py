@@ -63,12 +63,12 @@ def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: di
     require_array(result, "shape", "broadcast")
     require_same_element_type(result, operand, "broadcast", modes)
     fits = operand.rank == len(dimensions)
-    require(fits, "T016", "dimensions", f"the operand has rank {operand.rank}, dimensions names {len(dimensions)}")
+    require(fits, "T016", "dimensions", f"'broadcast' needs {count(operand.rank, 'dimension')} (one per operand dimension), got {len(dimensions)}")
     for k, dimension in enumerate(dimensions):
         require_dimension(dimension, result.rank, "T017", "dimensions", "broadcast")
-        given, made = operand.dimensions[k], result.dimensions[dimension]
-        message = f"operand dimension {k} (size {given}) maps to result dimension {dimension} (size {made})"
-        require(given == made, "T017", "dimensions", message, _meant_dimensions(operand.dimensions, result.dimensions))
+        size, result_size = operand.dimensions[k], result.dimensions[dimension]
+        message = f"operand dimension {k} (size {size}) maps to result dimension {dimension} (size {result_size})"
+        require(size == result_size, "T017", "dimensions", message, _meant_dimensions(operand.dimensions, result.dimensions))
     require(
         len(set(dimensions)) == len(dimensions), "T018", "dimensions value", f"dimensions of 'broadcast' names a dimension twice: {list(dimensions)}"
     )
@@ -76,9 +76,9 @@ def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: di
 
 def _meant_dimensions(sizes: tuple[int, ...], result: tuple[int, ...]) -> str | None:
     """A hint, where the operand's sizes stand in the result in order and in one place only."""
-    found = [result.index(size) for size in sizes if result.count(size) == 1]
-    ordered = len(found) == len(sizes) and found == sorted(set(found))
-    return f"did you mean dimensions={{{','.join(map(str, found))}}}?" if ordered else None
+    places = [result.index(size) for size in sizes if result.count(size) == 1]
+    ordered = len(places) == len(sizes) and places == sorted(set(places))
+    return f"did you mean dimensions={{{','.join(map(str, places))}}}?" if ordered else None
 
 
 @op(check_parsed=_check_broadcast, verify=_verify_broadcast, traits=(SHAPE_GUESSED, STRIDED))
@@ -91,7 +91,7 @@ def broadcast(operand: Shape, *, dimensions: Always[Dims] = ()) -> Shape:
     require(UNBOUNDED not in operand.dimensions, "T083", "operand 0", "operand 0 of 'broadcast' must not have unbounded dimensions")
     # Without a result shape XLA reads `dimensions` as the sizes of new leading dimensions.
     negative = any(size < 0 for size in dimensions)
-    require(not negative, "T017", "dimensions", "'broadcast' without a result shape takes sizes as its dimensions, which cannot be negative")
+    require(not negative, "T017", "dimensions", "without a result shape, dimensions of 'broadcast' are sizes, which cannot be negative")
     return made_array(operand.element_type, [*((size, False) for size in dimensions), *bounds(operand)], "broadcast")
 
 
@@ -136,11 +136,11 @@ def reshape(operand: Shape, *, inferred_dimension: Int = -1) -> Shape:
 
 
 def _check_dynamic_reshape(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    require(operands, "S013", "operands", "'dynamic-reshape' takes an array and a size for each dimension of the result")
+    require(operands, "S013", "operands", "'dynamic-reshape' takes an array and one size for each dimension of the result")
     if result is None:
         return
     sizes, rank = len(operands) - 1, array_operand(result, "shape", "dynamic-reshape").rank
-    require(sizes == rank, "S013", "operands", f"'dynamic-reshape' to rank {rank} takes {count(rank, 'size')}, got {sizes}")
+    require(sizes == rank, "S013", "operands", f"'dynamic-reshape' to rank {rank} takes {count(rank, 'size')} (one per dimension), got {sizes}")
     _require_same_count("dynamic-reshape", result, operands[0])
 
 
@@ -148,7 +148,7 @@ def _verify_dynamic_reshape(result: Shape, operands: tuple[Shape, ...], attribut
     require_same_element_type(result, operands[0], "dynamic-reshape", modes, "T090")
     for k, size in enumerate(operands[1:], 1):
         fits = is_scalar(size) and size.element_type == "s32"
-        require(fits, "T090", f"definition of operand {k}", f"size operand {k} must be s32[], got {size.text_without_layout}")
+        require(fits, "T090", f"definition of operand {k}", f"operand {k} of 'dynamic-reshape' must be s32[], got {size.text_without_layout}")
 
 
 @op(infers=False, check_parsed=_check_dynamic_reshape, verify=_verify_dynamic_reshape, traits=(REARRANGES,))
@@ -202,7 +202,7 @@ def transpose(operand: Shape, *, dimensions: Dims) -> Shape:
         return shape
     order = operand.layout.minor_to_major
     known = all(0 <= dimension < rank for dimension in order)
-    require(known, "L003", "operand 0", f"the layout of operand 0 of 'transpose' names dimensions that it does not have: {operand}")
+    require(known, "L003", "operand 0", f"the layout of operand 0 of 'transpose' names dimensions that the operand does not have: {operand}")
     # The result lies in memory as the operand does; split configurations keep their dimension, as in XLA.
     place = {dimension: k for k, dimension in enumerate(dimensions)}
     return shape.with_layout(replace(operand.layout, minor_to_major=tuple(place[dimension] for dimension in order)))
@@ -221,8 +221,8 @@ def reverse(operand: Shape, *, dimensions: Dims) -> Shape:
 
 def _check_copy(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     # An opaque element of a tuple passes, as does an opaque operand; XLA aborts on an opaque result.
-    made = result if result is not None or not operands else operands[0]
-    require(made is None or made.element_type != "opaque", "T099", "shape", "'copy' cannot copy an opaque value")
+    copied = result if result is not None or not operands else operands[0]
+    require(copied is None or copied.element_type != "opaque", "T099", "shape", "'copy' cannot copy an opaque value")
 
 
 def _verify_copy(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -248,16 +248,16 @@ def _verify_slice(result: Shape, operands: tuple[Shape, ...], attributes: dict[s
     require_array(result, "shape", "slice")
     require_same_element_type(result, operand, "slice", modes)
     fits = operand.rank == len(ranges)
-    require(fits, "T025", "slice value", f"the operand has rank {operand.rank}, slice has {count(len(ranges), 'range')}")
-    made: list[Bound] = []
+    require(fits, "T025", "slice value", f"slice needs {count(operand.rank, 'range')} (one per dimension), got {len(ranges)}")
+    dimensions: list[Bound] = []
     for k, ((size, dynamic), part) in enumerate(zip(bounds(operand), ranges, strict=True)):
         at = f"slice[{k}]"
         require(part.start >= 0, "T026", at, f"start {part.start} of dimension {k} is negative")
-        require(part.limit <= size or size == UNBOUNDED, "T026", at, f"limit {part.limit} exceeds dimension {k} of size {size}")
-        require(part.start <= part.limit, "T026", at, f"start {part.start} of dimension {k} lies after limit {part.limit}")
+        require(part.limit <= size or size == UNBOUNDED, "T026", at, f"limit {part.limit} exceeds the size {size} of dimension {k}")
+        require(part.start <= part.limit, "T026", at, f"start {part.start} of dimension {k} is after limit {part.limit}")
         require(part.stride > 0, "T027", at, f"stride of dimension {k} must be positive, got {part.stride}")
-        made.append((-(-(part.limit - part.start) // part.stride), dynamic))
-    return made_array(operand.element_type, made, "slice")
+        dimensions.append((-(-(part.limit - part.start) // part.stride), dynamic))
+    return made_array(operand.element_type, dimensions, "slice")
 
 
 @op(infers=False, verify=_verify_slice, traits=(STRIDED, FOLDABLE, ORDER_KEPT))
@@ -283,10 +283,15 @@ def pad(operand: Shape, padding_value: Shape, *, padding: Padding) -> Shape:
     require_array(operand, "operand 0", "pad")
     require(is_scalar(padding_value), "T037", "operands", f"the padding value must be a scalar, got {padding_value.text_without_layout}")
     fits = operand.rank == len(padding)
-    require(fits, "T036", "padding", f"'pad' needs {operand.rank} paddings for {operand.text_without_layout}, got {len(padding)}")
+    require(
+        fits,
+        "T036",
+        "padding",
+        f"padding needs one low_high for each of the {operand.rank} dimensions of {operand.text_without_layout}, got {len(padding)}",
+    )
     value_type = bare(padding_value).element_type
     agree = same_type_up_to_precision(operand.element_type, value_type)
-    require(agree, "T037", "operands", f"'pad' cannot surround {operand.element_type} with {value_type}")
+    require(agree, "T037", "operands", f"the padding value has type {value_type}, but the operand has type {operand.element_type}")
     padded: list[Bound] = []
     for (size, dynamic), amount in zip(bounds(operand), padding, strict=True):
         require(amount.interior >= 0, "T038", "padding", f"interior padding cannot be negative, got {amount.interior}")
@@ -294,9 +299,11 @@ def pad(operand: Shape, padding_value: Shape, *, padding: Padding) -> Shape:
             padded.append((size, dynamic))
             continue
         between = max(size - 1, 0) * amount.interior
-        require(between == _in_int64(between), "T084", "padding", f"{amount.interior} between {size} elements does not fit 64 bits")
+        require(
+            between == _in_int64(between), "T084", "padding", f"interior padding of {amount.interior} between {size} elements does not fit in 64 bits"
+        )
         padded_size = _in_int64(size + amount.low + amount.high + between)
-        require(padded_size >= 0, "T039", "padding value", f"padding leaves a dimension of size {padded_size}")
+        require(padded_size >= 0, "T039", "padding value", f"negative padding leaves a dimension of size {padded_size}")
         padded.append((padded_size, dynamic))
     return made_array(higher_precision(operand.element_type, value_type, "pad"), padded, "pad")
 
@@ -314,7 +321,7 @@ def _common_bound(dimension: int, parts: Sequence[Bound]) -> Bound:
     if not known:
         return UNBOUNDED, True
     sizes = {size for size, _ in known}
-    require(len(sizes) == 1, "T033", "operands", f"'concatenate' joins arrays of different sizes in dimension {dimension}: {sorted(sizes)}")
+    require(len(sizes) == 1, "T033", "operands", f"operands of 'concatenate' have different sizes in dimension {dimension}: {sorted(sizes)}")
     return known[0][0], any(dynamic for _, dynamic in known)
 
 
@@ -329,8 +336,8 @@ def concatenate(*operands: Shape, dimensions: SingleDim) -> Shape:
     for k, operand in enumerate(operands):
         require_array(operand, f"operand {k}", "concatenate")
         agree = same_type_up_to_precision(first.element_type, operand.element_type)
-        require(agree, "T034", "operands", f"'concatenate' cannot join {first.element_type} and {operand.element_type}")
-        require(first.rank == operand.rank, "T033", "operands", f"'concatenate' cannot join arrays of rank {first.rank} and {operand.rank}")
+        require(agree, "T034", "operands", f"operands of 'concatenate' have types {first.element_type} and {operand.element_type}")
+        require(first.rank == operand.rank, "T033", "operands", f"operands of 'concatenate' have ranks {first.rank} and {operand.rank}")
     require_dimension(dimension, first.rank, "T035", "dimensions", "concatenate")
     columns = zip(*map(bounds, operands), strict=True)
     joined = [_joined_bound(parts) if k == dimension else _common_bound(k, parts) for k, parts in enumerate(columns)]
@@ -344,9 +351,9 @@ def concatenate(*operands: Shape, dimensions: SingleDim) -> Shape:
 
 def _verify_iota(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     require_array(result, "shape", "iota")
-    require(result.rank > 0, "T041", "shape", "iota cannot give a scalar", "write constant(0)")
+    require(result.rank > 0, "T041", "shape", "'iota' cannot give a scalar", "write constant(0)")
     require_dimension(attributes["iota_dimension"], result.rank, "T041", "iota_dimension", "iota")
-    require(kind_of(result.element_type) != "pred", "T042", "shape", "iota cannot count in pred")
+    require(kind_of(result.element_type) != "pred", "T042", "shape", "'iota' cannot count in pred")
 
 
 @op(infers=False, verify=_verify_iota, traits=(CHEAP,))
@@ -385,7 +392,7 @@ def set_dimension_size(operand: Shape, size: Shape, *, dimensions: FirstDim) -> 
     dimension = dimensions[0]
     array = _require_sized("set-dimension-size", operand, dimension)
     fits = is_scalar(size) and bare(size).element_type == "s32"
-    require(fits, "T073", "operand 1", f"the size that 'set-dimension-size' sets must be s32[], got {size.text_without_layout}")
+    require(fits, "T073", "operand 1", f"the size operand of 'set-dimension-size' must be s32[], got {size.text_without_layout}")
     marked = [(bound, dynamic or k == dimension) for k, (bound, dynamic) in enumerate(bounds(array))]
     shape = with_bounds(array, marked)
     return buffer_shape(shape) if operand.element_type == "buffer" else shape

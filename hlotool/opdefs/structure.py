@@ -25,7 +25,7 @@ def _one_flag_for_each_leaf(result: Shape | None, operands: tuple[Shape, ...], a
         return
     leaves = sum(1 for _ in result.leaves())
     if len(flags) != leaves:
-        raise Violation("P031", "parameter_replication", f"{count(len(flags), 'flag')} for {count(leaves, 'leaf buffer')}")
+        raise Violation("P031", "parameter_replication", f"parameter_replication needs {count(leaves, 'flag')} (one per array), got {len(flags)}")
 
 
 @op(infers=False, check_parsed=_one_flag_for_each_leaf, traits=(STRUCTURAL, FREE, HOLDS_BUFFERS))
@@ -50,9 +50,11 @@ def _tuple_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: d
     if result is None:
         return
     if not result.is_tuple:
-        raise Violation("T071", "shape", f"'tuple' gives a tuple, not {result.text_without_layout}")
+        raise Violation("T071", "shape", f"'tuple' gives a tuple, but {result.text_without_layout} is written")
     if len(result.elements) != len(operands):
-        raise Violation("T071", "operands", f"written with {count(len(result.elements), 'element')}, has {count(len(operands), 'operand')}")
+        raise Violation(
+            "T071", "operands", f"'tuple' of {count(len(operands), 'operand')} gives as many elements, but {len(result.elements)} are written"
+        )
 
 
 @op("tuple", check_parsed=_tuple_rule, result_code="T071", traits=(MIXED_PRECISION, LAYOUT_KEPT, STRUCTURAL, FREE, FORWARDS, HOLDS_BUFFERS))
@@ -73,8 +75,8 @@ def _verify_element(result: Shape, operands: tuple[Shape, ...], attributes: dict
     if not compatible(elements[index], result):
         meant = [k for k, element in enumerate(elements[:_MOST_GUESSED]) if compatible(element, result)]
         hint = f"did you mean index={meant[0]}?" if len(meant) == 1 else None
-        where, wanted, written = difference(elements[index], result)
-        raise Violation("T070", "result", f"{where}element {index} of the tuple is {wanted}, written {written}", hint)
+        where, element, written = difference(elements[index], result)
+        raise Violation("T070", "result", f"{where}element {index} of the tuple is {element}, but {written} is written", hint)
 
 
 @op(verify=_verify_element, result_code="T070", traits=(MIXED_PRECISION, LAYOUT_KEPT, STRUCTURAL, FREE, FORWARDS, HOLDS_BUFFERS))
@@ -84,7 +86,7 @@ def get_tuple_element(operand: Shape, *, index: Int) -> Shape:
     r = s32[] get-tuple-element((f32[4], s32[]) x), index=1
     """
     if not operand.is_tuple:
-        raise Violation("T069", "operands", f"operand is {operand.text_without_layout}, not a tuple")
+        raise Violation("T069", "operands", f"the operand of 'get-tuple-element' must be a tuple, got {operand.text_without_layout}")
     elements = operand.elements
-    require(0 <= index < len(elements), "T068", "index", f"tuple has {count(len(elements), 'element')}, index {index}")
+    require(0 <= index < len(elements), "T068", "index", f"index {index} is out of range for a tuple with {count(len(elements), 'element')}")
     return elements[index]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copyreg
+from collections.abc import Callable
+
 from hlotool.opdefs import collectives as collectives
 from hlotool.opdefs import communication as communication
 from hlotool.opdefs import contraction as contraction
@@ -29,6 +32,14 @@ from hlotool.opdefs.codecs import sharding as sharding
 from hlotool.opdefs.codecs import windows as windows
 from hlotool.opdefs.codecs.base import BUILDERS as BUILDERS
 from hlotool.opdefs.codecs.base import CODECS as CODECS
+
+
+def _by_name(op: OpDef) -> tuple[Callable[[str], OpDef], tuple[str]]:
+    return definition_of, (op.name,)
+
+
+# A pickle holds the name: the process that reads it has the definition, and finds kernels and rules by its identity.
+copyreg.pickle(OpDef, _by_name)
 
 
 def definition_of(name: str) -> OpDef:

@@ -53,7 +53,9 @@ def json_error_offset(text: str) -> int:
 
 def _skip(text: str, position: int) -> int:
     space = _SPACE.match(text, position)
-    return space.end() if space is not None else position
+    # No space is a match as well.
+    assert space is not None
+    return space.end()
 
 
 def _key(text: str, position: int, open_brackets: list[str]) -> tuple[int, bool]:

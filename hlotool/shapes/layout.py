@@ -34,12 +34,14 @@ class Layout(Record):
     @property
     def text(self) -> str:
         """The text with braces; empty for a scalar's layout without suffixes."""
-        if self._text is None:
+        text = self._text
+        if text is None:
             suffixes = self._suffixes()
             text = ",".join(map(str, self.minor_to_major)) + (":" + suffixes if suffixes else "")
+            text = "{" + text + "}" if text else ""
             # Cached, since printing a module needs it once for each instruction.
-            object.__setattr__(self, "_text", "{" + text + "}" if text else "")
-        return self._text or ""
+            object.__setattr__(self, "_text", text)
+        return text
 
     def _suffixes(self) -> str:
         parts = []

@@ -131,7 +131,8 @@ def _matching_runs(first: _Run, second: _Run) -> list[tuple[_Run, _Run]]:
     """Pairs of the shortest runs of dimensions on both sides that have the same number of elements."""
     runs: list[tuple[_Run, _Run]] = []
     i = j = 0
-    while i < len(first) and j < len(second):
+    # Both sides have the same number of elements, so they end together.
+    while i < len(first):
         start, other = i, j
         a, b = first[i][0], second[j][0]
         i, j = i + 1, j + 1

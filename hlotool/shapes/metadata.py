@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from hlotool.record import Record
-from hlotool.shapes.strings import escape, quote, unescape
+from hlotool.shapes.strings import quote, unescape
 
 __all__ = ["FileLocation", "Metadata", "StackFrame", "StackTables", "decode_metadata", "decode_stack_tables"]
 
@@ -44,9 +44,6 @@ class Metadata(Record):
                 parts.append(f"{name}={{{','.join(map(str, value))}}}")
             elif isinstance(value, int):
                 parts.append(f"{name}={value}")
-            # XLA does not escape this one.
-            elif name == "scheduling_name":
-                parts.append(f'{name}="{value}"' if escape(value) == value else f"{name}={quote(value)}")
             else:
                 parts.append(f"{name}={quote(value)}")
         return parts

@@ -76,10 +76,11 @@ class Shape(Record):
     @property
     def text_without_layout(self) -> str:
         """The shape as XLA prints it without layouts, for example in signatures: `f32[2,3]`."""
-        if self.elements or self._plain_text:
-            return self._plain_text or _text(self, layouts=False)
+        if self.elements:
+            return _text(self, layouts=False)
         # Cached for arrays, since many messages are built that are never shown.
-        object.__setattr__(self, "_plain_text", _text(self, layouts=False))
+        if not self._plain_text:
+            object.__setattr__(self, "_plain_text", _text(self, layouts=False))
         return self._plain_text
 
     def __str__(self) -> str:
@@ -240,7 +241,7 @@ def with_default_order(root: Shape) -> Shape:
     finished: list[Shape] = []
     while stack:
         shape, ready = stack.pop()
-        if not shape.elements and shape.layout is not None:
+        if shape.layout is not None:
             finished.append(replace(shape, layout=replace(shape.layout, minor_to_major=tuple(range(shape.rank - 1, -1, -1)))))
         elif not shape.elements:
             finished.append(shape)

@@ -45,7 +45,7 @@ def verify(
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) }")
     >>> print(*verify(module))
-    <string>:1:44: error[T003] result-shape: 'negate' of f32[4] gives f32[4], written f32[5]
+    <string>:1:44: error[T003] result-shape: 'negate' of f32[4] gives f32[4], but f32[5] is written
     """
     return check(module, modes, Selection(select, ignore))
 
@@ -62,12 +62,12 @@ def check(module: Module, modes: VerifyModes, selection: Selection) -> list[Diag
         modes = replace(modes, layouts_kept=bool(modes.layout_sensitive))
     if modes.layout_sensitive is None:
         modes = replace(modes, layout_sensitive=is_optimized(module, modes))
-    found = [d for d in module.diagnostics if d.severity == "error" or selection.has(d.code)]
-    is_whole = not any(d.severity == "error" for d in found)
+    diagnostics = [d for d in module.diagnostics if d.severity == "error" or selection.has(d.code)]
+    is_whole = not any(d.severity == "error" for d in diagnostics)
     with no_garbage_collection():
-        found += _diagnostics(module, modes, selection, is_whole=is_whole)
-    found = apply_suppressions(module, found, selection, is_whole=is_whole)
-    return sorted(found, key=lambda d: (d.line, d.column, d.code))
+        diagnostics += _diagnostics(module, modes, selection, is_whole=is_whole)
+    diagnostics = apply_suppressions(module, diagnostics, selection, is_whole=is_whole)
+    return sorted(diagnostics, key=lambda d: (d.line, d.column, d.code))
 
 
 def _diagnostics(module: Module, modes: VerifyModes, selection: Selection, *, is_whole: bool) -> list[Diagnostic]:
@@ -104,7 +104,7 @@ class _InstructionRules:
         self.facts = facts
         self.modes = facts.modes
         self._shapes: dict[Shape, Violation | None] = {}
-        self._plans: dict[OpDef, _Plan] = {}
+        self._plans: dict[OpDef, _OpPlan] = {}
 
     def findings(self) -> Iterator[Finding]:
         # Identities tell shapes and attributes apart, since the module keeps them alive; hashing them would cost more than judging.
@@ -150,8 +150,8 @@ class _InstructionRules:
         fault = self._judge_shape(x.shape)
         if fault is not None:
             # What came in with an operand was reported there.
-            given = [self._judge_shape(shape) for shape in operands]
-            if all(other is None or other.code != fault.code for other in given):
+            faults = [self._judge_shape(shape) for shape in operands]
+            if all(other is None or other.code != fault.code for other in faults):
                 return fault
         fault = self._judge_op(x.op, x.shape, operands, x.attributes)
         if fault is not None and fault.code in _OF_SHAPES and any(self._judge_shape(shape) for shape in operands):
@@ -191,7 +191,7 @@ class _InstructionRules:
             attributes = {name: as_op_argument(value, self.facts.program_shape) for name, value in written.items()}
         plan = self._plans.get(op)
         if plan is None:
-            plan = self._plans[op] = _Plan(op)
+            plan = self._plans[op] = _OpPlan(op)
         expected = None
         if plan.infer is not None:
             names = plan.names
@@ -203,7 +203,7 @@ class _InstructionRules:
         return expected
 
 
-class _Plan:
+class _OpPlan:
     """What the engine asks an op for each time, found out once."""
 
     __slots__ = ("defaults", "infer", "names", "verify")

@@ -44,17 +44,17 @@ class Facts:
 
     def program_shape(self, computation: Computation) -> ProgramShape:
         """Parameter and result shapes of a computation."""
-        found = self._program_shapes.get(computation)
-        if found is None:
-            found = self._program_shapes[computation] = computation.program_shape
-        return found
+        shape = self._program_shapes.get(computation)
+        if shape is None:
+            shape = self._program_shapes[computation] = computation.program_shape
+        return shape
 
     def users(self, computation: Computation) -> dict[Instruction, list[Instruction]]:
         """The users of each instruction of a computation that has any."""
-        found = self._users.get(computation)
-        if found is None:
-            found = self._users[computation] = users(computation)
-        return found
+        result = self._users.get(computation)
+        if result is None:
+            result = self._users[computation] = users(computation)
+        return result
 
     @cached_property
     def callers(self) -> dict[Computation, list[Call]]:

@@ -157,8 +157,8 @@ def _fix_part(source: Source, check: Check, codes: Container[str] | None, *, uns
     for _ in range(_MAX_ITERATIONS):
         before = _findings(source, check)
         chosen = [d for d in before.diagnostics if codes is None or d.code in codes]
-        wanted = [d for d in chosen if d.fix is not None and (d.fix.is_safe or unsafe) and d.fix.edits not in refused]
-        chosen = _apart(wanted)
+        fixable = [d for d in chosen if d.fix is not None and (d.fix.is_safe or unsafe) and d.fix.edits not in refused]
+        chosen = _apart(fixable)
         if not chosen:
             break
         after = _proved(source, before, chosen, check)
@@ -167,7 +167,7 @@ def _fix_part(source: Source, check: Check, codes: Container[str] | None, *, uns
             chosen = next(([d] for d in chosen if _proved(source, before, [d], check) is not None), [])
             after = _proved(source, before, chosen, check) if chosen else None
         if after is None:
-            refused.update(d.fix.edits for d in wanted if d.fix is not None)
+            refused.update(d.fix.edits for d in fixable if d.fix is not None)
             continue
         fixed += Counter(d.code for d in chosen)
         source = Source(after, source.filename, source.first_line)

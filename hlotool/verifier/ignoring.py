@@ -61,10 +61,10 @@ def _edits(source: Source, module: Module, diagnostics: Iterable[Diagnostic]) ->
         if d.code not in codes.setdefault(d.line, []):
             codes[d.line].append(d.code)
     marks: dict[int, Mark] = {source.line_column(mark.start)[0]: mark for mark in marks_of(module, source) if mark.verb == "ignore"}
-    for line, wanted in codes.items():
+    for line, line_codes in codes.items():
         mark = marks.get(line)
         if mark is not None and mark.words:
-            yield Edit(mark.end - 1, mark.end - 1, "".join(f", {code}" for code in sorted(wanted)))
+            yield Edit(mark.end - 1, mark.end - 1, "".join(f", {code}" for code in sorted(line_codes)))
         else:
             end = source.line_start(line) + len(source.line_text(line).rstrip())
-            yield Edit(end, end, f" // hlotool: ignore[{', '.join(sorted(wanted))}]")
+            yield Edit(end, end, f" // hlotool: ignore[{', '.join(sorted(line_codes))}]")

@@ -90,5 +90,5 @@ def module_rule(*codes: str, stage: str) -> Callable[[ModuleCheck], ModuleCheck]
 @lru_cache(maxsize=1)
 def load_rules() -> None:
     """Imports every file of the folder, which enters its rule."""
-    for name in sorted(found.name for found in iter_modules(rules.__path__)):
+    for name in sorted(entry.name for entry in iter_modules(rules.__path__)):
         import_module(f"{rules.__name__}.{name}")

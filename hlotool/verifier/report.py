@@ -138,8 +138,8 @@ class Reporter:
             return _NO_ORIGIN
         file, line = metadata.source_file, metadata.source_line
         if not file and metadata.stack_frame_id:
-            found = innermost_location(self._tables, metadata.stack_frame_id)
-            file, line = (found[0], found[1].line) if found is not None else ("", 0)
+            location = innermost_location(self._tables, metadata.stack_frame_id)
+            file, line = (location[0], location[1].line) if location is not None else ("", 0)
         return _Origin(metadata.op_name or None, file or None, line if file and line else None)
 
     @cached_property
@@ -174,8 +174,8 @@ class _Origin(NamedTuple):
     @property
     def note(self) -> tuple[str, ...]:
         place = f"{self.file}:{self.line}" if self.line else self.file
-        said = [part for part in (f"'{self.op_name}'" if self.op_name else "", f"at {place}" if place else "") if part]
-        return (f"it comes from {' '.join(said)}",) if said else ()
+        parts = [part for part in (f"'{self.op_name}'" if self.op_name else "", f"at {place}" if place else "") if part]
+        return (f"it comes from {' '.join(parts)}",) if parts else ()
 
 
 _NO_ORIGIN = _Origin()

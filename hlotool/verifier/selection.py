@@ -70,8 +70,8 @@ def _chosen(layers: list[Layer]) -> frozenset[str]:
     lowest = max((k for k, layer in enumerate(layers) if layer.select is not None), default=None)
     rules: list[tuple[str, bool]] = []
     for k, layer in enumerate(layers):
-        wanted = (*(layer.select or ()), *layer.extend) if lowest is None or k >= lowest else ()
-        rules += [(_prefix(name), True) for name in wanted]
+        names = (*(layer.select or ()), *layer.extend) if lowest is None or k >= lowest else ()
+        rules += [(_prefix(name), True) for name in names]
         rules += [(_prefix(name), False) for name in layer.ignore]
     return frozenset(code for code in CODE_NAMES if _has(code, rules, by_default=lowest is None))
 

@@ -1,5 +1,5 @@
-"""Files as a project has them: settings, which files to work on, checking them, and writing them back.
+"""The files of a project: reading settings, choosing files, checking them, and writing them back.
 
-What the command line and an editor server share. Nothing here prints or ends the process: failures are exceptions derived from `HlotoolError`,
-or parts of the results.
+The command line and editors share this package. It does not print or end the process: failures are exceptions derived from `HlotoolError`, or
+parts of results.
 """

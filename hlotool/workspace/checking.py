@@ -1,6 +1,6 @@
-"""Checks one file: text to findings.
+"""Checks files: from a text to its findings.
 
-Which files and which rules is decided elsewhere; results can come from another process.
+Files and rules are chosen in `files` and `rules`. Results can be sent between processes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hlotool.errors import Diagnostic, Edit, Fix, HlotoolError, ParseError, Sour
 from hlotool.text.parse.parser import decoded, parse_source, parts_of
 from hlotool.verifier.engine import check
 from hlotool.verifier.fixing import fix_rules, with_fixes
-from hlotool.workspace.findings import Checked, Finding
+from hlotool.workspace.findings import Checked, FileFinding
 from hlotool.workspace.reading import read_input
 from hlotool.workspace.rules import Checks
 from hlotool.workspace.workers import in_order
@@ -24,14 +24,14 @@ __all__ = ["CheckRequest", "check_file", "check_files", "check_text"]
 
 
 class CheckRequest(NamedTuple):
-    """What is asked about every file: under which name standard input is reported, and whether findings shall have fixes."""
+    """What to do with every file: the name to use for standard input, and whether findings need fixes."""
 
     stdin_filename: str = "<stdin>"
     wants_fixes: bool = False
 
 
 def check_file(file: str, checks: Checks, request: CheckRequest) -> Checked:
-    """Checks a file; every failure is a Checked, so that it can come from another process."""
+    """Checks a file. Failures are returned as a Checked, so that they can be sent between processes."""
     try:
         name, text = read_input(file, request.stdin_filename)
         return Checked(name, check_text(text, name, checks, wants_fixes=request.wants_fixes))
@@ -45,12 +45,12 @@ def check_file(file: str, checks: Checks, request: CheckRequest) -> Checked:
 
 
 def check_files(files: Sequence[tuple[str, Checks]], request: CheckRequest, jobs: int) -> Iterator[Checked]:
-    """The results in the order of the files; from several processes when there are enough of them."""
+    """The results in the order of the files, computed by `jobs` processes; with 0, by as many as are worth their start."""
     return in_order(partial(check_file, request=request), files, jobs)
 
 
-def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = False) -> list[Finding]:
-    """The findings in all modules of a text, by place.
+def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = False) -> list[FileFinding]:
+    """The findings in all modules of a text, sorted by position.
 
     >>> from hlotool.workspace.rules import RuleChoice
     >>> from hlotool.workspace.settings import Settings
@@ -59,7 +59,7 @@ def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = Fals
     ['T003']
     """
     source = Source(text, name)
-    findings: list[Finding] = []
+    findings: list[FileFinding] = []
     for part in parts_of(decoded(text), name):
         if part.is_separator:
             continue
@@ -74,12 +74,12 @@ def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = Fals
             diagnostics = _fixes_for_broken(part.source, error.diagnostics) if wants_fixes else error.diagnostics
         for d in diagnostics:
             d = _adjusted(d, checks, part.start)
-            findings.append(Finding(d, source.line_text(d.line), d.computation is not None and d.computation == entry))
+            findings.append(FileFinding(d, source.line_text(d.line), d.computation is not None and d.computation == entry))
     return sorted(findings, key=lambda f: (f.diagnostic.line, f.diagnostic.column, f.diagnostic.code))
 
 
 def _fixes_for_broken(source: Source, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """The errors of a text that does not parse, with the fixes that need no more than what can be read of it."""
+    """The errors of a text that does not parse, with those fixes that a partially parsed module allows."""
     if fix_rules().keys().isdisjoint(d.code for d in diagnostics):
         return diagnostics
     try:
@@ -89,7 +89,7 @@ def _fixes_for_broken(source: Source, diagnostics: list[Diagnostic]) -> list[Dia
 
 
 def _adjusted(d: Diagnostic, checks: Checks, start: int) -> Diagnostic:
-    """A diagnostic with the severity that the settings give it, and with edits at their place in the whole file."""
+    """A diagnostic with the severity from the settings, and with the offsets of its edits relative to the whole file."""
     severity = checks.severities.get(d.code, d.severity)
     if severity != d.severity:
         d = replace(d, severity=severity)

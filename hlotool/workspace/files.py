@@ -1,54 +1,46 @@
-"""Which files a command works on: what the command line names, with folders replaced by the HLO files in them, and the settings for each."""
+"""Choosing files: arguments of the command line, with folders replaced by the HLO files in them, and the settings for each file."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 from hlotool.errors import HlotoolError
-from hlotool.options import Option
 from hlotool.text.source.trivia import TRIVIA
 from hlotool.workspace.reading import STDIN
 from hlotool.workspace.settings import Settings, settings_for
 
-__all__ = ["FILE_OPTIONS", "ChosenFiles", "FileChoice", "Remark"]
-
-FILE_OPTIONS: Mapping[str, Option] = {
-    "include": Option((), "Take the files of folders that match, instead of *.hlo and HLO dumps.", "list"),
-    "exclude": Option((), "Leave out files and folders of folders that match.", "list"),
-    "respect_gitignore": Option(True, "Leave out what git ignores; the default."),
-}
-"""Which files a folder stands for."""
+__all__ = ["ChosenFiles", "FileChoice", "Remark"]
 
 _COMPRESSED = (".gz", ".xz", ".zst")
-# Dumps are recognized in this much of a file.
+# The number of bytes in which a dump is recognized.
 _SNIFFED = 1 << 16
 _HLO = re.compile(rf"(?:\xef\xbb\xbf)?{TRIVIA}(?:[IWEF]\d{{4}} [^\]\n]*+\] ?)?+HloModule[\s,]".encode("latin-1"))
 
 
 class Remark(NamedTuple):
-    """Something to tell about the choice of files; failures are folders and files that cannot be read."""
+    """A message about the choice of files. Failures are files and folders that cannot be read."""
 
     message: str
     is_failure: bool
 
 
 class ChosenFiles(NamedTuple):
-    """The files to work on, and what there is to tell about the choice."""
+    """The files to work on, and messages about the choice."""
 
     names: list[str]
     remarks: list[Remark]
 
 
 class FileChoice(NamedTuple):
-    """What was asked for; where it says nothing, the settings of each file or folder do.
+    """The options that choose files. Options that are not set are taken from the settings of each file or folder.
 
-    Patterns are those of the shell, and match names, or paths from the folder that is given.
+    Patterns are shell patterns, and match names, or paths relative to the folder in the arguments.
     """
 
     include: tuple[str, ...] = ()
@@ -60,14 +52,15 @@ class FileChoice(NamedTuple):
     stdin_filename: str = STDIN
 
     def settings_of(self, name: str) -> Settings:
-        """The settings for a file, or for the files of a folder; raises SettingsError when they are wrong."""
+        """The settings for a file, or for the files in a folder; raises SettingsError if they are not valid."""
         path = Path(self.stdin_filename if name == STDIN else name)
         return settings_for(path if name != STDIN and _is_folder(name) else path.parent, config=self.config, isolated=self.isolated)
 
     def files(self, names: Sequence[str]) -> ChosenFiles:
         """The names, with folders replaced by the HLO files in them.
 
-        These are `*.hlo`, and `*.txt` that begin with a module; also compressed. Hidden folders and what git ignores are left out.
+        HLO files are `*.hlo`, and `*.txt` that begin with a module, both also compressed. Hidden folders and files that git ignores are
+        skipped.
         """
         chosen = ChosenFiles([], [])
         for name in names:
@@ -90,17 +83,17 @@ class FileChoice(NamedTuple):
         ignored = set() if respects is False else _ignored_by_git(folder, paths)
         files = [path for path in paths if path not in ignored and (include or _is_hlo(path, remarks))]
         if not files:
-            hint = f"; git ignores {len(ignored)} files there (--no-respect-gitignore)" if ignored else ""
+            hint = f"; git ignores {len(ignored)} files in it (--no-respect-gitignore)" if ignored else ""
             remarks.append(Remark(f"no HLO files in '{folder}'{hint}", is_failure=False))
         return files
 
 
 def _is_folder(name: str) -> bool:
-    return os.path.isdir(name)  # noqa: PTH112  # raises nothing on impossible names
+    return os.path.isdir(name)  # noqa: PTH112  # Path.is_dir raises on some names
 
 
 def _files_below(folder: str, remarks: list[Remark], include: Sequence[str], exclude: Sequence[str]) -> Iterator[str]:
-    """Files in sorted order; hidden folders are left out."""
+    """Files in sorted order, except those in hidden folders."""
 
     def failed(error: OSError) -> None:
         remarks.append(Remark(f"cannot read folder '{error.filename}': {error.strerror}", is_failure=True))
@@ -120,11 +113,11 @@ def _matches(below: str, name: str, patterns: Sequence[str]) -> bool:
 
 
 def _ignored_by_git(folder: str, paths: Sequence[str]) -> set[str]:
-    """What git ignores, as git itself says; nothing where there is no repository or no git, or where the folder itself is ignored."""
+    """The paths that git ignores; none if there is no repository, if git is not installed, or if the folder itself is ignored."""
     at = Path(folder).absolute()
     if not paths or not any((parent / ".git").exists() for parent in (at, *at.parents)):
         return set()
-    # Relative to the folder, because git knows no other.
+    # Relative to the folder, since git reads paths relative to its working directory.
     names = {os.path.relpath(path, folder): path for path in paths}
     if _ask_git(at.parent, [at.name]):
         return set()
@@ -132,7 +125,7 @@ def _ignored_by_git(folder: str, paths: Sequence[str]) -> set[str]:
 
 
 def _ask_git(folder: Path, names: Sequence[str]) -> list[str]:
-    """Those of the names that git ignores."""
+    """The names that git ignores."""
     subprocess = import_module("subprocess")
     question = "\0".join(names).encode("utf-8", "surrogateescape")
     try:
@@ -152,7 +145,7 @@ def _is_hlo(path: str, remarks: list[Remark]) -> bool:
     if not plain.endswith(".txt"):
         return False
     try:
-        # As in `workspace.reading`.
+        # Imported on use, as in `workspace.reading`.
         beginning: bytes = import_module("hlotool.text.source.files").read_beginning(path, _SNIFFED)
         return _HLO.match(beginning) is not None
     except HlotoolError as error:

@@ -1,4 +1,4 @@
-"""What checking a file gives: findings with the lines they point into."""
+"""The results of checking a file: findings with the lines they refer to."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from hlotool.errors import Diagnostic
 
-__all__ = ["Checked", "Finding"]
+__all__ = ["Checked", "FileFinding"]
 
 
-class Finding(NamedTuple):
-    """A diagnostic and the line of the source that it points into; `alike` says how many more there are that are not shown."""
+class FileFinding(NamedTuple):
+    """A diagnostic and the source line it refers to; `alike` describes similar findings that are not shown."""
 
     diagnostic: Diagnostic
     line: str
@@ -19,13 +19,13 @@ class Finding(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What came of one file. `failure` is set when one line says all there is to say.
+    """The result of checking one file: its findings, or `failure`, a message of one line.
 
-    `traceback` is set as well where the failure is a bug of hlotool.
+    `traceback` is set if the failure is a bug in hlotool.
     """
 
     name: str
-    findings: list[Finding]
+    findings: list[FileFinding]
     failure: str | None = None
     exit_code: int = 0
     traceback: str | None = None

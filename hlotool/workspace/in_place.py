@@ -1,4 +1,4 @@
-"""Writing a changed text back into its file, where that loses nothing."""
+"""Writing a changed text back to its file, if that loses nothing."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["write_back"]
 
 
 def write_back(file: str, before: str, after: str, *, action: str = "rewrite", instead: str = "") -> None:
-    """Replaces the text of a file; raises InputError where that would lose what the file is, and WriteError.
+    """Replaces the text of a file. Raises WriteError, and InputError if the file is compressed or its lines have log prefixes.
 
-    `action` and `instead` say in the message what cannot be done, and what could be done instead.
+    `action` and `instead` are parts of the message: what cannot be done, and what can be done instead.
     """
     if is_compressed(file):
         raise InputError(f"cannot {action} '{file}': it is compressed{instead and f'; decompress it, or {instead}'}")
     if has_log_prefixes(before):
-        raise InputError(f"cannot {action} '{file}': the prefixes of a log stand before its lines, and would be lost{instead and f'; {instead}'}")
+        raise InputError(f"cannot {action} '{file}': its lines begin with log prefixes, which would be lost{instead and f'; {instead}'}")
     replace_file(file, after)

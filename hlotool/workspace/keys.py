@@ -1,4 +1,4 @@
-"""What may be set: the options of files, rules and style under the keys of settings files."""
+"""The keys of settings files: options that choose files and rules, modes, and style."""
 
 from __future__ import annotations
 
@@ -7,30 +7,36 @@ from collections.abc import Mapping
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.options import Option, options_of
 from hlotool.text.formatting.style import FormatStyle
-from hlotool.workspace.files import FILE_OPTIONS
 from hlotool.workspace.presets import PRESETS
 
-__all__ = ["KEYS", "MODES", "RULE_OPTIONS", "key_of"]
+__all__ = ["FILE_OPTIONS", "KEYS", "MODES", "RULE_OPTIONS", "key_of"]
+
+FILE_OPTIONS: Mapping[str, Option] = {
+    "include": Option((), "Files to take from folders, instead of *.hlo and HLO dumps.", "list"),
+    "exclude": Option((), "Files and folders in folders to skip.", "list"),
+    "respect_gitignore": Option(True, "Skip files that git ignores (default)."),
+}
+"""The options that choose files in folders."""
 
 RULE_OPTIONS: Mapping[str, Option] = {
-    "select": Option((), "Report these only.", "list"),
-    "extend_select": Option((), "Report these, too.", "list"),
-    "ignore": Option((), "Do not report these.", "list"),
-    "preset": Option("default", "A selection with modes, for what is verified most.", choices=tuple(PRESETS)),
+    "select": Option((), "Report only these rules.", "list"),
+    "extend_select": Option((), "Also report these rules.", "list"),
+    "ignore": Option((), "Do not report these rules.", "list"),
+    "preset": Option("default", "Predefined selection of rules and modes; default: default.", choices=tuple(PRESETS)),
 }
-"""Which rules are reported."""
+"""The options that select rules."""
 
 MODES: Mapping[str, Option] = options_of(VerifyModes)
-"""What rules assume; like presets, modes may stand in [lint] or above all tables."""
+"""The modes of a verification. Like the preset, they can be in [lint] or before all tables."""
 
 _TABLES: Mapping[str, Option] = {
-    "severity": Option({}, "Other severities than the rules' own.", "severities", choices=("error", "warning", "info")),
-    "per_file_ignores": Option({}, "Do not report these in files that match.", "patterns"),
+    "severity": Option({}, "Severities to use instead of the rules' own.", "severities", choices=("error", "warning", "info")),
+    "per_file_ignores": Option({}, "Rules to ignore in files that match a pattern.", "patterns"),
 }
 
 
 def key_of(name: str) -> str:
-    """How settings spell an option.
+    """The key of an option in settings files.
 
     >>> key_of("layout_sensitive")
     'layout-sensitive'
@@ -47,4 +53,4 @@ KEYS: Mapping[str, Mapping[str, Option]] = {
     "fmt": _by_key(options_of(FormatStyle)),
     "lint": _by_key(RULE_OPTIONS, _TABLES, MODES),
 }
-"""By table, then by key; the table without a name is the file itself."""
+"""Options by table and key; the table `""` holds the keys before all tables."""

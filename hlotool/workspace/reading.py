@@ -1,4 +1,4 @@
-"""Names to texts: files, and standard input under the name `-`."""
+"""Reading the texts of files, and of standard input under the name `-`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ STDIN = "-"
 
 
 def read_input(name: str, stdin_name: str = "<stdin>") -> tuple[str, str]:
-    """Name for messages and text of an argument; raises HlotoolError."""
-    # Loaded where something is read: what decompresses files would cost every --help 3 ms.
+    """The name to use in messages and the text of a file or of standard input; raises HlotoolError."""
+    # Imported on use: the modules that decompress files would cost every --help 3 ms.
     files = import_module("hlotool.text.source.files")
     if name != STDIN:
         return name, files.read_text(name)
@@ -24,7 +24,7 @@ def read_input(name: str, stdin_name: str = "<stdin>") -> tuple[str, str]:
 
 
 def one_by_one(names: Iterable[str]) -> Iterator[str]:
-    """The names, with the garbage of one file's work collected before the next, where the collector is off."""
+    """Yields the names, and collects garbage between them if the garbage collector is off."""
     for k, name in enumerate(names):
         if k and not gc.isenabled():
             gc.collect()

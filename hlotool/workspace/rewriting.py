@@ -1,6 +1,6 @@
-"""Texts with their fixes applied, or with marks that suppress what is found.
+"""Applies fixes to texts, or adds comments that suppress findings.
 
-The edits and their proofs are the verifier's (`verifier.fixing`, `verifier.ignoring`).
+`verifier.fixing` and `verifier.ignoring` make the edits and check them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from hlotool.workspace.rules import Checks
 __all__ = ["RewriteRequest", "rewritten"]
 
 _ERRORS = frozenset(code for code in CODE_NAMES if severity_of(code) == "error")
-# Reported whatever is selected.
+# Reported whatever rules are selected.
 _PARSE_ERRORS = frozenset(code for code in _ERRORS if code[0] == "S")
 
 
 class RewriteRequest(NamedTuple):
-    """What is done to a text: findings are fixed, also where that may change results, and what is left is suppressed."""
+    """What to do with a text: apply fixes, also unsafe ones, and suppress the remaining findings."""
 
     fix: bool = True
     unsafe_fixes: bool = False
@@ -32,7 +32,7 @@ class RewriteRequest(NamedTuple):
 
 
 def rewritten(text: str, name: str, checks: Checks, request: RewriteRequest) -> FixedText:
-    """The text after fixes or with suppressions, and how many findings of each code are gone.
+    """The text with fixes or suppressions, and the number of findings removed for each code.
 
     >>> from hlotool.workspace.rules import RuleChoice
     >>> from hlotool.workspace.settings import Settings
@@ -50,7 +50,7 @@ def rewritten(text: str, name: str, checks: Checks, request: RewriteRequest) -> 
 
     if request.add_ignore and not request.fix:
         return add_ignores(text, name, selected)
-    # Whatever is selected, no fix may bring out an error.
+    # No fix may introduce an error, whatever rules are selected.
     fixed = fix_text(text, name, errors_too, codes=checks.selection.codes | _PARSE_ERRORS, unsafe=request.unsafe_fixes)
     if not request.add_ignore:
         return fixed

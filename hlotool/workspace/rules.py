@@ -1,4 +1,4 @@
-"""Which rules a verification runs, and in which modes: options over settings over a preset."""
+"""The rules and modes of a verification: from options, then settings, then a preset."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Checks", "RuleChoice"]
 
 
 class Checks(NamedTuple):
-    """What is checked in one file, and which severities differ from the codes' own."""
+    """The rules and modes for one file, and the severities that settings override."""
 
     selection: Selection
     modes: VerifyModes
@@ -26,7 +26,9 @@ class Checks(NamedTuple):
 
 
 class RuleChoice(NamedTuple):
-    """What was asked for; where it says nothing, the settings of each file do. `modes` holds what was given, by field of VerifyModes.
+    """The options that select rules and modes. Options that are not set are taken from the settings of each file.
+
+    `modes` holds the modes that are set, by field of VerifyModes.
 
     >>> RuleChoice(select=("T003",), modes={"layout_sensitive": "auto"}).checks_for("m.hlo", Settings({}, None)).selection.has("T004")
     False
@@ -39,39 +41,39 @@ class RuleChoice(NamedTuple):
     modes: Mapping[str, Any] = {}
 
     def validate(self) -> None:
-        """Raises SelectionError when a name is no rule's."""
+        """Raises SelectionError if a name is not the name of a rule."""
         for name in (*self.select, *self.extend_select, *self.ignore):
             codes_of(name)
 
     def preset_for(self, settings: Settings) -> str:
-        """The name of the preset."""
+        """The name of the preset to use with these settings."""
         name: str = self.preset or _setting(settings, "preset") or RULE_OPTIONS["preset"].default
         return name
 
     def checks_for(self, name: str, settings: Settings) -> Checks:
-        """What is checked in the file `name`; raises SettingsError when its settings name what does not exist."""
+        """The rules and modes for the file `name`; raises SettingsError if its settings name rules that do not exist."""
         preset = PRESETS[self.preset_for(settings)]
         select = settings.get("lint", "select")
-        in_file = Layer(
+        settings_layer = Layer(
             None if select is None else tuple(select),
             tuple(settings.get("lint", "extend-select") or ()),
             (*(settings.get("lint", "ignore") or ()), *_ignores_for(name, settings)),
         )
-        of_preset = Layer(preset.select, preset.extend_select, preset.ignore)
+        preset_layer = Layer(preset.select, preset.extend_select, preset.ignore)
         try:
             severities = {code: level for word, level in (settings.get("lint", "severity") or {}).items() for code in codes_of(word)}
-            # A preset that is asked for by name comes over the settings.
-            below = (in_file, of_preset) if self.preset else (of_preset, in_file)
-            selection = Selection.layered([*below, Layer(self.select or None, self.extend_select, self.ignore)])
+            # A preset from the command line overrides the settings.
+            layers = (settings_layer, preset_layer) if self.preset else (preset_layer, settings_layer)
+            selection = Selection.layered([*layers, Layer(self.select or None, self.extend_select, self.ignore)])
         except SelectionError as error:
             raise wrong_setting(settings.origin, str(error)) from None
         return Checks(selection, self._modes(preset.modes, settings), severities)
 
-    def _modes(self, of_preset: Mapping[str, Any], settings: Settings) -> VerifyModes:
-        values = dict(of_preset)
+    def _modes(self, preset_modes: Mapping[str, Any], settings: Settings) -> VerifyModes:
+        values = dict(preset_modes)
         for field in MODES:
             value = _setting(settings, key_of(field))
-            if value is not None and not (self.preset and field in of_preset):
+            if value is not None and not (self.preset and field in preset_modes):
                 values[field] = value
         values.update(self.modes)
         return replace(VerifyModes(), **{field: MODES[field].value(value) for field, value in values.items()})
@@ -83,7 +85,7 @@ def _setting(settings: Settings, key: str) -> Any:
 
 
 def _ignores_for(name: str, settings: Settings) -> list[str]:
-    """What the settings ignore in a file: patterns match its path from the settings' folder, or its name."""
+    """The codes that the settings ignore in a file. Patterns match its name, or its path relative to the settings file."""
     table = settings.get("lint", "per-file-ignores") or {}
     if not table:
         return []

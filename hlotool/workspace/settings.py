@@ -1,6 +1,6 @@
-"""Settings from files: the nearest `hlotool.toml`, `.hlotool.toml` or `pyproject.toml` with a table `[tool.hlotool]`.
+"""Settings files: the nearest `hlotool.toml`, `.hlotool.toml` or `pyproject.toml` with a table `[tool.hlotool]`.
 
-This module finds, reads and checks them; which keys there are is said by `workspace.keys`.
+This module finds, reads and checks them; `workspace.keys` lists the keys.
 """
 
 from __future__ import annotations
@@ -22,40 +22,40 @@ _PROJECT = "pyproject.toml"
 
 
 class SettingsError(HlotoolError):
-    """A file of settings that cannot be read, or says what nobody understands."""
+    """A settings file that cannot be read, or has unknown keys or values."""
 
     exit_code = 2
 
 
 class Settings(NamedTuple):
-    """The values of one file, by table and key; `origin` is its path, None when there is no file."""
+    """The values in one settings file, by table and key. `origin` is its path, or None if there is no file."""
 
     values: Mapping[str, Mapping[str, Any]]
     origin: Path | None
 
     def get(self, table: str, key: str) -> Any:
-        """The value of a key, None when it is not set."""
+        """The value of a key, or None if it is not set."""
         return self.values.get(table, {}).get(key)
 
 
-_NOTHING = Settings({}, None)
+_NO_SETTINGS = Settings({}, None)
 
 
 def settings_for(folder: Path, *, config: str | None = None, isolated: bool = False) -> Settings:
-    """The settings for files in `folder`, read once for each process; raises SettingsError when a file is wrong."""
+    """The settings for files in `folder`, cached for the process; raises SettingsError if the settings file is not valid."""
     if isolated:
-        return _NOTHING
+        return _NO_SETTINGS
     if config is not None:
         return _read(Path(config))
     try:
         start = folder.resolve()
     except (OSError, ValueError, RuntimeError):
-        return _NOTHING
+        return _NO_SETTINGS
     return _nearest(start)
 
 
 def forget_settings() -> None:
-    """Lets files of settings be read anew, since they may have changed."""
+    """Clears the cache, so that settings files are read again."""
     _nearest.cache_clear()
     _read.cache_clear()
 
@@ -67,10 +67,10 @@ def _nearest(folder: Path) -> Settings:
             if (at / name).is_file():
                 return _read(at / name)
         project = at / _PROJECT
-        # TOML is parsed only where there is something for us.
+        # Parsing TOML is slow, and most projects have no such table.
         if project.is_file() and b"tool.hlotool" in _bytes(project):
             return _read(project)
-    return _NOTHING
+    return _NO_SETTINGS
 
 
 def _bytes(path: Path) -> bytes:
@@ -86,13 +86,13 @@ def _read(path: Path) -> Settings:
     try:
         data = tomllib.loads(_bytes(path).decode("utf-8"))
     except ValueError as error:
-        raise wrong_setting(path, f"it is not TOML: {error}") from error
+        raise wrong_setting(path, f"not valid TOML: {error}") from error
     if path.name == _PROJECT:
         for name in ("tool", "hlotool"):
             data = data.get(name, {})
             if not isinstance(data, dict):
-                raise wrong_setting(path, f"'{name}' is a table, not {data!r}")
-    # Most folders have no settings, and need not know which there could be.
+                raise wrong_setting(path, f"'{name}' must be a table, not {data!r}")
+    # Imported on use, since most folders have no settings file.
     keys: Keys = import_module("hlotool.workspace.keys").KEYS
     values: dict[str, dict[str, Any]] = {"": {}}
     for key, value in data.items():
@@ -113,12 +113,12 @@ def _checked(path: Path, keys: Keys, table: str, key: str, value: Any) -> Any:
     if option is None:
         raise _unknown(path, f"key '{key}'" + (f" in [{table}]" if table else ""), key, list(keys[table]))
     if not option.accepts(value):
-        raise wrong_setting(path, f"'{key}' is {option.expected}, not {value!r}")
+        raise wrong_setting(path, f"'{key}' must be {option.expected}, not {value!r}")
     for word in value.values() if option.kind == "severities" else (value,) if option.choices else ():
         if word not in option.choices:
             raise _unknown(path, f"{key} '{word}'", word, list(option.choices))
     if isinstance(value, int) and option.kind in ("count", "size") and value < option.least:
-        raise wrong_setting(path, f"'{key}' is at least {option.least}, not {value}")
+        raise wrong_setting(path, f"'{key}' must be at least {option.least}, not {value}")
     return value
 
 
@@ -129,5 +129,5 @@ def _unknown(path: Path, what: str, word: str, known: list[str]) -> SettingsErro
 
 
 def wrong_setting(path: Path | None, reason: str) -> SettingsError:
-    """The error for a setting that cannot be used."""
+    """The error for a settings file that is not valid."""
     return SettingsError(f"in '{path}': {reason}")

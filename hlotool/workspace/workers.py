@@ -1,4 +1,4 @@
-"""The same work on many files, in this process or in several."""
+"""Applies a function to many files, in this process or in several."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["in_order"]
 
 Setting = TypeVar("Setting")
 Result = TypeVar("Result")
-# Starting a process costs as much as a megabyte of text.
-_WORTH_IT = 4_000_000
+# In bytes of text. Starting a process takes as long as a megabyte.
+_MIN_PARALLEL_SIZE = 4_000_000
 
 
 def in_order(work: Callable[[str, Setting], Result], files: Sequence[tuple[str, Setting]], jobs: int) -> Iterator[Result]:
-    """What `work` makes of each file and its setting, in the order of the files; `jobs` processes, 0 for as many as are worth it."""
+    """Yields `work(file, setting)` for each file, in order, computed by `jobs` processes; with 0, by as many as are worth their start."""
     workers = _workers(jobs, [file for file, _ in files])
     if workers <= 1 or len(files) <= 1:
         for file, (_, setting) in zip(one_by_one([name for name, _ in files]), files, strict=True):
@@ -31,7 +31,7 @@ def in_order(work: Callable[[str, Setting], Result], files: Sequence[tuple[str, 
 
 
 def _workers(jobs: int, files: Sequence[str]) -> int:
-    # Standard input is this process's own.
+    # Other processes cannot read this one's standard input.
     if STDIN in files:
         return 1
     if jobs:
@@ -42,4 +42,4 @@ def _workers(jobs: int, files: Sequence[str]) -> int:
             total += Path(file).stat().st_size
         except (OSError, ValueError):
             continue
-    return (os.cpu_count() or 1) if total > _WORTH_IT and len(files) > 1 else 1
+    return (os.cpu_count() or 1) if total > _MIN_PARALLEL_SIZE and len(files) > 1 else 1

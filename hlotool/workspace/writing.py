@@ -1,4 +1,4 @@
-"""Writing files, which are replaced as a whole or not at all."""
+"""Writing files atomically."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class WriteError(HlotoolError):
 
 
 def replace_file(path: str, content: str | bytes) -> None:
-    """Puts `content` into a file: readers see the old content or the new, never a part, whatever happens meanwhile.
+    """Writes `content` to a file, replacing it atomically: readers see the old content or the new, never a part.
 
-    Links are followed, and the file keeps owner, mode and extended attributes; devices and pipes are written to. Raises WriteError, or
-    BrokenPipeError when nobody reads from a pipe any more.
+    Symbolic links are followed, and the file keeps its owner, mode and extended attributes. Devices and pipes are written to directly. Raises
+    WriteError, or BrokenPipeError if the reader of a pipe has closed it.
     """
     try:
         target = Path(path)
@@ -41,7 +41,7 @@ def replace_file(path: str, content: str | bytes) -> None:
 
 
 def _replace(target: Path, data: bytes, before: os.stat_result | None) -> None:
-    # In the same folder, since only within one file system a rename is atomic; a process that was killed may have left another.
+    # In the same folder, since a rename is atomic only within one file system. The random part avoids files that a killed process has left.
     temporary = target.with_name(f".{target.name[:200]}.{os.urandom(6).hex()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
@@ -49,7 +49,7 @@ def _replace(target: Path, data: bytes, before: os.stat_result | None) -> None:
             file.write(data)
             file.flush()
             if before is not None:
-                _take_over(target, temporary, before)
+                _copy_attributes(target, temporary, before)
             os.fsync(file.fileno())
         temporary.replace(target)
     except BaseException:
@@ -57,19 +57,19 @@ def _replace(target: Path, data: bytes, before: os.stat_result | None) -> None:
         raise
 
 
-def _take_over(target: Path, temporary: Path, before: os.stat_result) -> None:
-    """Gives the new file owner, mode and extended attributes of the old one, or raises OSError."""
+def _copy_attributes(target: Path, temporary: Path, before: os.stat_result) -> None:
+    """Copies owner, mode and extended attributes of the old file to the new one; raises OSError if the owner cannot be kept."""
     if hasattr(os, "chown"):
         now = temporary.stat()
         if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
             try:
                 os.chown(temporary, before.st_uid, before.st_gid)
             except PermissionError as error:
-                raise OSError(errno.EPERM, "it belongs to somebody else, and would not any more") from error
-    # After chown, which clears the bits that give a program its owner's rights.
+                raise OSError(errno.EPERM, "it belongs to another user, and rewriting it would change its owner") from error
+    # After chown, which clears the setuid and setgid bits.
     temporary.chmod(stat.S_IMODE(before.st_mode))
     if hasattr(os, "listxattr"):
         for name in os.listxattr(target):
-            # Not every file system takes what another gave; security labels are the system's to set.
+            # Some file systems do not support all attributes, and security labels are set by the system.
             with contextlib.suppress(OSError):
                 os.setxattr(temporary, name, os.getxattr(target, name))

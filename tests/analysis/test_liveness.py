@@ -299,6 +299,84 @@ CASES = {
         ),
         (104, "b", "p=32 a=32 b=32 x=4 z=4", 0),
     ),
+    "a result takes the place of an argument where it is read last": (
+        "HloModule m, input_output_alias={ {}: (0, {}, may-alias) } ENTRY e { p = f32[8] parameter(0) ROOT a = f32[8] abs(p) }",
+        (32, "p", "p=32", 32),
+    ),
+    "what a start reads is needed until its end, though it does not give it back": (
+        (
+            f"{ADD} ENTRY e {{ p = f32[8] parameter(0) a = f32[8] abs(p) s = f32[8] all-reduce-start(a), replica_groups={{}}, to_apply=add "
+            "b = f32[16] concatenate(p, p), dimensions={0} d = f32[8] all-reduce-done(s) ROOT n = f32[2] slice(b), slice={[0:2]} }"
+        ),
+        (160, "b", "b=64 p=32 a=32 s=32", 0),
+    ),
+    "a token that arrives with data has a place in tuples": (
+        (
+            "ENTRY e { t = token[] after-all() r = (f32[8], u32[], token[]) recv(t), channel_id=1 d = (f32[8], token[]) recv-done(r), channel_id=1 "
+            "q = f32[4] parameter(0) a = f32[4] abs(q) b = f32[32] iota(), iota_dimension=0 m = ((f32[8], token[]), f32[4], f32[32]) tuple(d, a, b) "
+            "c = f32[64] concatenate(b, b), dimensions={0} g = f32[4] get-tuple-element(m), index=1 ROOT n = f32[4] abs(g) }"
+        ),
+        (416, "c", "c=256 b=128 q=16 a=16", 0),
+    ),
+    "a reducer takes nothing even if it is also called": (
+        (
+            "f { a = f32[] parameter(0) b = f32[] parameter(1) n = f32[] negate(a) ROOT s = f32[] add(n, b) } "
+            "ENTRY e { x = f32[] parameter(0) c = f32[] call(x, x), to_apply=f p = f32[8] parameter(1) q = f32[8] parameter(2) "
+            "m = f32[8] map(p, q), dimensions={0}, to_apply=f y = f32[] negate(c) ROOT t = (f32[], f32[8]) tuple(y, m) }"
+        ),
+        (108, "y", "p=32 q=32 m=32 x=4 c=4 y=4", 0),
+    ),
+    "an element of a parameter is passed on": (
+        (
+            "f { a = (f32[2], f32[16]) parameter(0) g = f32[16] get-tuple-element(a), index=1 ROOT t = (f32[16]) tuple(g) } "
+            'ENTRY e { p = f32[2] parameter(0) q = (f32[2], f32[16]) custom-call(p), custom_call_target="m" '
+            "c = (f32[16]) call(q), to_apply=f b = f32[32] iota(), iota_dimension=0 h = f32[16] get-tuple-element(c), index=0 "
+            "ROOT n = f32[2] slice(h), slice={[0:2]} }"
+        ),
+        (200, "b", "b=128 q=64 p=8", 0),
+    ),
+    "a fusion of a fusion that is an update does not": (
+        (
+            "g { a = f32[8] parameter(0) v = f32[2] parameter(1) k = s32[] constant(0) ROOT u = f32[8] dynamic-update-slice(a, v, k) } "
+            "f { a = f32[8] parameter(0) v = f32[2] parameter(1) ROOT n = f32[8] fusion(a, v), kind=kLoop, calls=g } "
+            "ENTRY e { p = f32[8] parameter(0) q = f32[2] parameter(1) x = f32[8] abs(p) ROOT n = f32[8] fusion(x, q), kind=kLoop, calls=f }"
+        ),
+        (104, "n", "p=32 x=32 n=32 q=8", 0),
+    ),
+    # What the verifier refuses.
+    "an empty result that overwrites": (
+        (
+            'ENTRY e { p = f32[8] parameter(0) x = f32[8] abs(p) ROOT c = () custom-call(x), custom_call_target="t", '
+            "output_to_operand_aliasing={{}: (0, {})} }"
+        ),
+        (64, "x", "p=32 x=32", 0),
+    ),
+    "an empty operand that is overwritten": (
+        (
+            "ENTRY e { p = f32[8] parameter(0) x = () tuple() ROOT c = f32[8] custom-call(x), "
+            'custom_call_target="t", output_to_operand_aliasing={{}: (0, {})} }'
+        ),
+        (64, "c", "p=32 c=32", 0),
+    ),
+    "an alias of an element of nothing": (
+        (
+            'ENTRY e { p = f32[8] parameter(0) x = f32[8] abs(p) ROOT c = f32[8] custom-call(x), custom_call_target="t", '
+            "output_to_operand_aliasing={{5,0}: (0, {})} }"
+        ),
+        (64, "x", "p=32 x=32", 0),
+    ),
+    "a scatter with more results than operands": (
+        (
+            f"{ADD} ENTRY e {{ x = s32[1] parameter(0) z = f32[1] parameter(1) a = f32[8] iota(), iota_dimension=0 "
+            "ROOT s = (f32[8], f32[8], f32[8], f32[8]) scatter(a, x, z), update_window_dims={}, inserted_window_dims={0}, "
+            "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add }"
+        ),
+        (136, "s", "a=32 s=32 s=32 s=32 x=4 z=4", 0),
+    ),
+    "a call of another shape": (
+        "f { ROOT a = f32[8] parameter(0) } ENTRY e { p = f32[8] parameter(0) ROOT c = (f32[8], f32[2]) call(p), to_apply=f }",
+        (72, "c", "p=32 c=32 c=8", 0),
+    ),
     "an argument that is the result is not saved": (
         "HloModule m, input_output_alias={ {}: (0, {}, may-alias) } ENTRY e { ROOT p = f32[8] parameter(0) }",
         (32, "p", "p=32", 0),
@@ -330,6 +408,9 @@ def test_pairs_of_a_built_module_that_name_nothing_save_nothing():
     for pair in (AliasPair((), 7, (), "may-alias"), AliasPair((), -1, (), "may-alias")):
         module.attributes["input_output_alias"] = (pair,)
         assert peak_memory(module).saved == 0
+    nothing = parse("ENTRY e { p = () parameter(0) q = f32[8] parameter(1) ROOT a = f32[8] abs(q) }")
+    nothing.attributes["input_output_alias"] = (AliasPair((), 0, (), "may-alias"),)
+    assert peak_memory(nothing).saved == 0
     for pair in (AliasPair((0,), 1, (), "may-alias"), AliasPair((), 0, (0,), "may-alias")):
         empty.attributes["input_output_alias"] = (pair,)
         assert peak_memory(empty).saved == 0

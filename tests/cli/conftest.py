@@ -1,4 +1,4 @@
-"""What the tests of the command line share: texts, and two ways to run a command."""
+"""Texts for the tests of the command line, and two ways to run a command."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def cli() -> Callable[..., Result]:
 
 @pytest.fixture
 def process() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs a command as users do: a process with files or pipes around it."""
+    """Runs a command as users do, in a process of its own."""
 
     def run(*arguments: str | Path, env: dict[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
         options.setdefault("stdout", subprocess.PIPE)

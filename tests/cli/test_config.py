@@ -1,4 +1,4 @@
-"""Settings in files: which file counts, what may stand in it, and what is said when it is wrong."""
+"""Settings files: which file is used, its keys, and messages about wrong ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WIDTH = "[fmt]\nwidth = 60\n"
 
 @pytest.fixture(autouse=True)
 def fresh():
-    """Settings are read once a process."""
+    """Settings are cached for the process."""
     forget_settings()
 
 
@@ -40,7 +40,7 @@ def test_the_nearest_file_counts(cli, tmp_path, module, name, folder):
     (tmp_path / "hlotool.toml").write_text("[fmt]\nwidth = 200\n")
     (tmp_path / folder / name).write_text(WIDTH)
     if (folder, name) == (".", ".hlotool.toml"):
-        # Beside each other the visible one wins.
+        # In the same folder, the visible file wins.
         assert not is_wrapped(cli, module)
     else:
         assert is_wrapped(cli, module)
@@ -51,7 +51,7 @@ def test_pyproject(cli, tmp_path, module):
     assert is_wrapped(cli, module)
 
 
-def test_a_pyproject_of_somebody_else_is_passed_over(cli, tmp_path, module):
+def test_a_pyproject_without_the_table_is_ignored(cli, tmp_path, module):
     (tmp_path / "pyproject.toml").write_text("[tool.hlotool.fmt]\nwidth = 60\n")
     (tmp_path / "a" / "pyproject.toml").write_text("this is [[ no TOML")
     assert is_wrapped(cli, module)
@@ -96,20 +96,20 @@ def test_files_of_folders(cli, tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[fmt", "it is not TOML"),
+        ("[fmt", "not valid TOML"),
         ("[fmt]\nwidths = 3\n", "unknown key 'widths' in [fmt]; did you mean 'width'?"),
         ("[fmtt]\nwidth = 100\n", "unknown table [fmtt]; did you mean 'fmt'?"),
         ("[zzz]\n", "unknown table [zzz]; known: fmt"),
         ("exlude = []\n", "unknown key 'exlude'; did you mean 'exclude'?"),
-        ("[fmt]\nwidth = 'a'\n", "'width' is a number, not 'a'"),
-        ("[fmt]\nwidth = true\n", "'width' is a number, not True"),
+        ("[fmt]\nwidth = 'a'\n", "'width' must be a number, not 'a'"),
+        ("[fmt]\nwidth = true\n", "'width' must be a number, not True"),
         ("[fmt]\nwidth = 39\n", "at least 40"),
-        ("exclude = 'x'\n", "'exclude' is a list of strings, not 'x'"),
-        ("exclude = [1]\n", "'exclude' is a list of strings, not [1]"),
-        ("respect-gitignore = 1\n", "'respect-gitignore' is true or false, not 1"),
+        ("exclude = 'x'\n", "'exclude' must be a list of strings, not 'x'"),
+        ("exclude = [1]\n", "'exclude' must be a list of strings, not [1]"),
+        ("respect-gitignore = 1\n", "'respect-gitignore' must be true or false, not 1"),
         ("fmt = 3\n", "'fmt'"),
         ("[include]\n", "unknown table [include]; known: fmt"),
-        ("\xff", "it is not TOML"),
+        ("\xff", "not valid TOML"),
     ],
 )
 def test_wrong_settings(cli, tmp_path, module, text, words):

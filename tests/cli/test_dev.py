@@ -1,4 +1,4 @@
-"""The chores of `python -m hlotool.dev`."""
+"""The tasks of `python -m hlotool.dev`."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def test_floors_rise_on_demand(tmp_path, monkeypatch):
     assert json.loads(path.read_text())["accept"] == [9, 10]
 
 
-def test_pages_are_what_the_code_says(capsys):
-    """`python -m hlotool.dev docs` (or `make docs`) mends it."""
+def test_generated_pages_are_up_to_date(capsys):
+    """If this fails, run `python -m hlotool.dev docs` or `make docs`."""
     assert dev.main(["docs", "--check"]) == 0, capsys.readouterr().out

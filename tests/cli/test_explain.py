@@ -31,7 +31,7 @@ def test_opcodes(cli):
     assert cli("explain", "tuple", "T003").stdout.count("\n\n") > 2
 
 
-def test_what_nobody_knows(cli):
+def test_unknown_subjects(cli):
     result = cli("explain", "transpse", "T003")
     assert result.exit_code == 2
     assert result.stderr == "hlotool: there is no rule and no opcode 'transpse'; did you mean 'transpose'?\n"
@@ -52,7 +52,7 @@ def test_every_opcode_can_be_explained(cli):
     assert all(explain_op(op).summary for op in OPS.values())
 
 
-def test_tables_know_the_same_codes():
+def test_tables_have_the_same_codes():
     assert all(summary_of(code) and code[0] in FAMILIES for code in CODE_NAMES)
     assert fix_rules().keys() <= CODE_NAMES.keys()
     assert all(rule.title for rule in fix_rules().values())

@@ -36,7 +36,7 @@ def test_parse_file(tmp_path, suffix):
     assert read_beginning(path, 9) == b"HloModule"
 
 
-def test_content_counts_not_the_name(tmp_path):
+def test_compression_is_detected_by_content(tmp_path):
     path = tmp_path / "m.gz"
     path.write_bytes(DATA)
     assert read_text(path) == TEXT
@@ -63,7 +63,7 @@ def test_damage(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", COMPRESSED)
-def test_a_bomb_is_refused(tmp_path, suffix):
+def test_decompression_bombs_are_rejected(tmp_path, suffix):
     path = tmp_path / "m"
     path.write_bytes(COMPRESSED[suffix](b" " * 5_000_000))
     assert len(read_text(path, max_bytes=5_000_000)) == 5_000_000
@@ -76,7 +76,7 @@ def test_the_default_limit():
 
 
 @pytest.mark.parametrize("suffix", COMPRESSED)
-def test_binary_files_are_refused(tmp_path, suffix):
+def test_binary_files_are_rejected(tmp_path, suffix):
     path = tmp_path / "m"
     path.write_bytes(COMPRESSED[suffix](b"HloModule m\0"))
     with pytest.raises(hlotool.HlotoolError, match="NUL bytes"):
@@ -84,7 +84,7 @@ def test_binary_files_are_refused(tmp_path, suffix):
 
 
 class Endless:
-    """What devices give: as much as is asked for, for ever."""
+    """An endless device: every read returns as many bytes as it asks for."""
 
     def __init__(self, byte):
         self.byte = byte
@@ -94,12 +94,12 @@ class Endless:
         return self.byte * size
 
 
-def test_an_endless_device_of_zeros_is_refused():
+def test_an_endless_device_of_zeros_is_rejected():
     with pytest.raises(hlotool.HlotoolError, match="NUL bytes"):
         read_stream(Endless(b"\0"), "device")
 
 
-def test_an_endless_device_of_text_is_refused():
+def test_an_endless_device_of_text_is_rejected():
     with pytest.raises(hlotool.HlotoolError, match="more than 5,000,000 bytes"):
         read_stream(Endless(b" "), "device", max_bytes=5_000_000)
 
@@ -145,7 +145,7 @@ def test_system_errors_are_one_line(tmp_path, name, message):
     assert caught.value.exit_code == 2
 
 
-def test_pipes_that_give_little_at_a_time():
+def test_pipes_with_short_reads():
     class Trickle(io.RawIOBase):
         def __init__(self):
             self.data = io.BytesIO(gzip.compress(DATA))

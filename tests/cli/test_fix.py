@@ -1,4 +1,4 @@
-"""`--fix`, `--diff` and `--add-ignore`: what is rewritten, and what is left alone."""
+"""`--fix`, `--diff` and `--add-ignore`: what they change, and what they leave unchanged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def broken(tmp_path):
 
 def test_fix(cli, broken):
     result = cli("verify", "--fix", broken)
-    assert (result.exit_code, result.stdout) == (0, "1 file checked, nothing found\n")
+    assert (result.exit_code, result.stdout) == (0, "1 file checked, no findings\n")
     assert result.stderr == "hlotool: 2 findings fixed in 1 file\n"
     assert broken.read_text() == MENDED
     assert cli("verify", "--fix", broken).stderr == "hlotool: nothing to fix\n"
@@ -72,7 +72,7 @@ def test_fixes_are_shown(cli, tmp_path):
 
 
 def fixed(text: str, code: str, **place: str) -> str:
-    """The text after the fix of one finding, which no rule has to find."""
+    """The text after fixing one finding, which is a parameter, so that no rule needs to report it."""
 
     def check(module):
         # Fixed is what the first text says.
@@ -125,13 +125,13 @@ def test_operand_annotations(shape):
     ("old", "new"),
     [("ENTRY", "ENTRI"), ("f32[2] negate", "f32[3] negate"), ("  ROOT r = f32[2] negate(a)\n", ""), ("ENTRY e", "ENTRY f"), ("ROOT ", "")],
 )
-def test_a_fix_that_breaks_something_is_refused(old, new):
+def test_a_fix_that_causes_an_error_is_rejected(old, new):
     text = "ENTRY e {\n  a = f32[2] parameter(0)\n  ROOT r = f32[2] negate(a)\n  z = f32[2] negate(a)\n}\n"
     edit = Edit(text.index(old), text.index(old) + len(old), new)
 
     def check(module):
-        said = [Diagnostic("W005", "x", "warning", "m", fix=Fix((edit,), "try"))] if module.source.text == text else []
-        return [*said, *verify(module, select=["ALL"], ignore=["W"])]
+        diagnostics = [Diagnostic("W005", "x", "warning", "m", fix=Fix((edit,), "try"))] if module.source.text == text else []
+        return [*diagnostics, *verify(module, select=["ALL"], ignore=["W"])]
 
     assert fix_text(text, "m.hlo", check).text == text
 
@@ -147,12 +147,12 @@ def test_unsafe_fixes_are_on_demand():
     assert fix_text(text, "m.hlo", check, unsafe=True).text == text.replace("f32[2]", "f32[3]")
 
 
-def test_one_bad_fix_keeps_no_other_from_being_applied():
+def test_other_fixes_are_applied_after_a_bad_one():
     text = DOUBTFUL.replace("a = f32[3]", "a = f32[2]")
 
     def check(module):
-        found = verify(module, ignore=["W001"])
-        return [*found, Diagnostic("W001", "x", "warning", "m", fix=Fix((Edit(0, 5, "ENTRI"),), "try"))]
+        diagnostics = verify(module, ignore=["W001"])
+        return [*diagnostics, Diagnostic("W001", "x", "warning", "m", fix=Fix((Edit(0, 5, "ENTRI"),), "try"))]
 
     result = fix_text(text, "m.hlo", check)
     assert result.fixed == {"W050": 1}
@@ -170,7 +170,7 @@ def test_add_ignore(cli, tmp_path):
     path = tmp_path / "m.hlo"
     path.write_text(DOUBTFUL)
     result = cli("verify", "--select", "T", "--add-ignore", path)
-    assert (result.exit_code, result.stdout) == (0, "1 file checked, nothing found\n")
+    assert (result.exit_code, result.stdout) == (0, "1 file checked, no findings\n")
     assert result.stderr == "hlotool: 1 finding suppressed in 1 file\n"
     assert path.read_text() == DOUBTFUL.replace("f32[3] negate(p)", "f32[3] negate(p) // hlotool: ignore[T003]")
     path.write_text(DOUBTFUL)

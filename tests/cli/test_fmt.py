@@ -1,4 +1,4 @@
-"""`hlotool fmt`: what is written where, exit codes, messages, and that no file is ever half written or lost."""
+"""`hlotool fmt`: output, exit codes, messages, and that no file is ever partly written or lost."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_formatted_files_are_not_touched(cli, neat):
     before = neat.stat()
     result = cli("fmt", neat)
     after = neat.stat()
-    assert (result.exit_code, result.stderr) == (0, "hlotool: 1 file formatted already\n")
+    assert (result.exit_code, result.stderr) == (0, "hlotool: 1 file already formatted\n")
     assert (after.st_mtime_ns, after.st_ino, after.st_ctime_ns) == (before.st_mtime_ns, before.st_ino, before.st_ctime_ns)
 
 
@@ -71,8 +71,8 @@ def test_a_file_given_twice(cli, messy):
     assert messy.read_text() == NEAT
 
 
-def test_verbose_names_what_is_left(cli, neat, messy):
-    assert f"'{neat}' is formatted already" in cli("fmt", "-v", neat, messy).stderr
+def test_verbose_lists_formatted_files(cli, neat, messy):
+    assert f"'{neat}' is already formatted" in cli("fmt", "-v", neat, messy).stderr
 
 
 @pytest.mark.parametrize("flag", ["-q", "-qq"])
@@ -89,7 +89,7 @@ def test_quiet_failures(cli, bad, flag, says):
     assert bool(result.stderr) == says
 
 
-def test_bytes_that_are_no_utf8_stay(cli, tmp_path):
+def test_bytes_that_are_not_utf8_stay(cli, tmp_path):
     path = tmp_path / "m.hlo"
     path.write_bytes(b'// \xff\nENTRY e {\n ROOT p = f32[] parameter(0), metadata={op_name="\xfe"}\n}')
     assert cli("fmt", path).exit_code == 0
@@ -126,11 +126,11 @@ def test_several_modules_stay_apart(cli, tmp_path):
 def test_check(cli, messy, neat):
     result = cli("fmt", "--check", messy, neat)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == f"hlotool: would reformat '{messy}'\nhlotool: 1 file would be reformatted, 1 file formatted already\n"
+    assert result.stderr == f"hlotool: would reformat '{messy}'\nhlotool: 1 file would be reformatted, 1 file already formatted\n"
     assert messy.read_text() == MESSY
 
 
-def test_check_of_what_is_formatted(cli, neat):
+def test_check_of_a_formatted_file(cli, neat):
     assert cli("fmt", "--check", neat).exit_code == 0
     assert cli("fmt", "--diff", neat).stdout == ""
 
@@ -157,7 +157,7 @@ def test_check_and_diff(cli, messy, neat):
 @pytest.mark.parametrize("flag", ["--check", "--diff"])
 def test_exit_zero(cli, messy, bad, flag):
     assert cli("fmt", flag, "--exit-zero", messy).exit_code == 0
-    # Errors are no findings.
+    # Errors are not findings.
     assert cli("fmt", flag, "--exit-zero", messy, bad).exit_code == 2
 
 
@@ -166,10 +166,10 @@ def test_color_of_diffs(cli, messy, arguments, colored):
     assert ("\x1b[31m" in cli("fmt", "--diff", *arguments, messy).stdout) == colored
 
 
-def test_an_error_beats_a_finding(cli, messy, bad, neat):
+def test_the_highest_exit_code_wins(cli, messy, bad, neat):
     result = cli("fmt", "--check", bad, messy, neat)
     assert result.exit_code == 2
-    assert "1 file would be reformatted, 1 file formatted already, 1 file failed" in result.stderr
+    assert "1 file would be reformatted, 1 file already formatted, 1 file failed" in result.stderr
 
 
 # ---- standard input and output ----------------------------------------------------------------------------------------
@@ -182,14 +182,14 @@ def test_stdin(cli, arguments):
 
 
 @pytest.mark.parametrize("text", ["HloModule", "ENTRY e {", "\x00", "\xff\xfe", MESSY + "}", "ENTRY e { ROOT a = f32[] negate(b) }"])
-def test_a_buffer_that_does_not_parse_gives_nothing(cli, text):
+def test_no_output_for_a_buffer_that_does_not_parse(cli, text):
     result = cli("fmt", "-", stdin=text.encode("latin-1"))
     assert (result.exit_code, result.stdout_bytes) == (2, b"")
     assert result.stderr
 
 
 def test_an_empty_buffer_is_formatted(cli):
-    """Editors save files that have just been made."""
+    """Editors save new files."""
     result = cli("fmt", "-", stdin=b" \n")
     assert (result.exit_code, result.stdout_bytes, result.stderr) == (0, b"", "")
 
@@ -233,7 +233,7 @@ def test_logs_keep_their_prefixes(cli, tmp_path):
     path.write_text(text)
     result = cli("fmt", path)
     assert result.exit_code == 2
-    assert "prefixes of a log" in result.stderr
+    assert "log prefixes" in result.stderr
     assert path.read_text() == text
     assert "negate(a)" in cli("fmt", "--stdout", path).stdout
 
@@ -294,42 +294,42 @@ def test_links_are_followed(cli, messy, tmp_path):
 
 
 def test_extended_attributes_stay(cli, messy, monkeypatch):
-    """Simulated, because not every file system has them."""
-    given = {}
+    """Simulated, since not every file system has them."""
+    attributes = {}
     monkeypatch.setattr(os, "listxattr", lambda path: ["user.note"] if Path(path) == messy else [], raising=False)
     monkeypatch.setattr(os, "getxattr", lambda path, name: b"mine", raising=False)
-    monkeypatch.setattr(os, "setxattr", lambda path, name, value: given.update({name: value}), raising=False)
+    monkeypatch.setattr(os, "setxattr", lambda path, name, value: attributes.update({name: value}), raising=False)
     assert cli("fmt", messy).exit_code == 0
-    assert given == {"user.note": b"mine"}
+    assert attributes == {"user.note": b"mine"}
 
 
 def test_the_owner_stays(cli, messy, foreign, monkeypatch):
-    """Simulated, because only root gives files away."""
-    given = []
-    monkeypatch.setattr(os, "chown", lambda path, user, group: given.append((user, group)))
+    """Simulated, since only root can change the owner of files."""
+    owners = []
+    monkeypatch.setattr(os, "chown", lambda path, user, group: owners.append((user, group)))
     messy.chmod(0o750)
     owner = messy.stat()
     assert cli("fmt", messy).exit_code == 0
-    assert given == [(owner.st_uid, owner.st_gid)]
+    assert owners == [(owner.st_uid, owner.st_gid)]
     assert stat.S_IMODE(messy.stat().st_mode) == 0o750
     assert messy.read_text() == NEAT
 
 
 @pytest.fixture
 def foreign(messy, monkeypatch):
-    """The file belongs to somebody else."""
+    """A file that belongs to another user."""
     real = Path.stat
 
     def stat_of(self, **options):
-        found = real(self, **options)
+        result = real(self, **options)
         if self.name != "messy.hlo":
-            return found
-        return os.stat_result((*found[:4], found.st_uid + 1, *found[5:10]))
+            return result
+        return os.stat_result((*result[:4], result.st_uid + 1, *result[5:10]))
 
     monkeypatch.setattr(Path, "stat", stat_of)
 
 
-def test_files_of_others_stay_theirs(cli, messy, foreign, monkeypatch):
+def test_files_of_other_users_keep_their_owner(cli, messy, foreign, monkeypatch):
     def refuse(*_):
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
@@ -338,11 +338,11 @@ def test_files_of_others_stay_theirs(cli, messy, foreign, monkeypatch):
     assert messy.read_text() == MESSY
     assert names(messy.parent) == ["messy.hlo"]
     assert result.exit_code == 2
-    assert "it belongs to somebody else" in result.stderr
+    assert "it belongs to another user" in result.stderr
 
 
 def test_a_folder_that_cannot_be_written(cli, messy, monkeypatch):
-    """Simulated, because root writes everywhere."""
+    """Simulated, since root can write everywhere."""
 
     def refuse(path, *arguments, **options):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
@@ -394,7 +394,7 @@ def test_a_failed_write_does_not_stop_the_others(cli, tmp_path, monkeypatch):
     assert [path.read_text() for path in paths] == [NEAT, MESSY, NEAT]
 
 
-def test_a_left_over_temporary_file_is_no_obstacle(cli, messy):
+def test_leftover_temporary_files_do_not_matter(cli, messy):
     (messy.parent / f".messy.hlo.{os.getpid()}.tmp").write_text("from a process that was killed")
     result = cli("fmt", messy)
     assert result.exit_code == 0
@@ -450,7 +450,7 @@ def test_an_empty_folder(cli, tmp_path):
     assert f"no HLO files in '{tmp_path}'" in result.stderr
 
 
-def test_jobs_do_the_same(process, tmp_path):
+def test_results_do_not_depend_on_jobs(process, tmp_path):
     outputs = []
     for jobs in ("1", "2"):
         folder = tmp_path / f"j{jobs}"
@@ -465,7 +465,7 @@ def test_jobs_do_the_same(process, tmp_path):
 
 
 @pytest.mark.parametrize(("command", "status"), [("fmt", 2), ("verify", 1)])
-def test_standard_input_is_read_whatever_the_jobs(process, tmp_path, command, status):
+def test_standard_input_with_several_jobs(process, tmp_path, command, status):
     (tmp_path / "a.hlo").write_text(NEAT)
     result = process(command, "-", "a.hlo", "-j", "2", cwd=tmp_path, input="ENTRY e {")
     assert result.returncode == status
@@ -487,7 +487,7 @@ def test_a_bad_range(cli, messy, value):
     assert messy.read_text() == MESSY
 
 
-def test_a_range_behind_the_end_changes_nothing(cli, messy):
+def test_a_range_after_the_end_changes_nothing(cli, messy):
     result = cli("fmt", "--range", "100:200", messy)
     assert result.exit_code == 0
     assert messy.read_text() == MESSY
@@ -535,7 +535,7 @@ def test_a_wrong_formatter_writes_nothing(monkeypatch, cli, messy, neat, right, 
 
 
 @pytest.mark.parametrize(("error", "code", "words"), [(RuntimeError("oops"), 3, "oops. This is a bug"), (MemoryError(), 2, "not enough memory")])
-def test_a_formatter_that_breaks_down(monkeypatch, cli, messy, tmp_path, error, code, words):
+def test_a_formatter_that_raises(monkeypatch, cli, messy, tmp_path, error, code, words):
     second = tmp_path / "second.hlo"
     second.write_text(MESSY)
     honest, failures = formatter._formatted, [error]
@@ -584,7 +584,7 @@ def test_a_killed_process_leaves_the_old_text_or_the_new(tmp_path):
             assert writer.stdout.readline() == b"ready\n"
             time.sleep(random.random() * 0.02)
             writer.kill()
-        found = target.read_text()
-        assert found in (old, new)
-        seen.add(found == new)
+        content = target.read_text()
+        assert content in (old, new)
+        seen.add(content == new)
     assert seen == {True, False}

@@ -1,4 +1,4 @@
-"""Output formats of `hlotool verify`: what programs read, byte by byte where it matters."""
+"""Output formats of `hlotool verify` for programs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 from hlotool.cli.render import FORMATS, Style
 from hlotool.errors import Diagnostic, Edit, Fix
-from hlotool.workspace.findings import Finding
+from hlotool.workspace.findings import FileFinding
 
 NASTY = '100% <b>&"it\'s" | `x`\n\x1b[31m\udcff é]]>'
-FOUND = [
+DIAGNOSTICS = [
     Diagnostic("T003", "result-shape", "error", "'a' is wrong", "dir/a b.hlo", 3, 7, 3, 13, "write f32[4]", ("see 2:3",), "e", "a", "op", "m.py", 7),
     Diagnostic("T003", "result-shape", "error", "'a' is wrong", "dir/a b.hlo", 9, 7, 9, 13, None, (), "e", "a"),
     Diagnostic("W050", "unused-suppression", "warning", NASTY, "z.hlo", 1, 2, 2, 1, fix=Fix((Edit(3, 9, "x"),), "remove it")),
@@ -23,12 +23,12 @@ FOUND = [
 LINES = ["  a = f32[5] negate(p)", "  a = f32[5] negate(p)", "one", "\N{GREEK SMALL LETTER ALPHA}\N{GREEK SMALL LETTER BETA}c"]
 
 
-def rendered(name: str, found: list[Diagnostic] = FOUND) -> str:
-    return "".join(FORMATS[name]((Finding(d, line) for d, line in zip(found, LINES, strict=False)), Style()))
+def rendered(name: str, diagnostics: list[Diagnostic] = DIAGNOSTICS) -> str:
+    return "".join(FORMATS[name]((FileFinding(d, line) for d, line in zip(diagnostics, LINES, strict=False)), Style()))
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_takes_anything(name):
+def test_every_format_accepts_any_diagnostic(name):
     text = rendered(name)
     assert text == rendered(name)
     assert text.isascii() or name in {"text", "concise", "markdown", "github", "junit"}
@@ -84,18 +84,18 @@ def test_junit_is_xml():
 
 def test_markdown_has_one_row_each():
     lines = rendered("markdown").splitlines()
-    assert len(lines) == 2 + len(FOUND)
+    assert len(lines) == 2 + len(DIAGNOSTICS)
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 5 for line in lines)
     assert "&lt;b&gt;" in lines[4]
 
 
-def test_null_says_nothing():
+def test_null_has_no_output():
     assert not rendered("null")
 
 
 # ---- SARIF ------------------------------------------------------------------------------------------------------------
 
-# What the schema of SARIF 2.1.0 demands of the parts that are written: required properties, types, and lower bounds.
+# The requirements of the SARIF 2.1.0 schema for the parts that are written: required properties, types, and lower bounds.
 SARIF = {
     "": {"version": "2.1.0", "$schema": str, "runs": list},
     "run": {"tool": dict, "columnKind": ("utf16CodeUnits", "unicodeCodePoints"), "results": list},
@@ -200,7 +200,7 @@ def alike(tmp_path) -> Path:
     return path
 
 
-def test_repeats_are_told_once(cli, alike):
+def test_similar_findings_are_shown_once(cli, alike):
     text = cli("verify", alike).stdout
     assert text.count("error[T003]") == 1
     assert "  = and 8 more like it in 'main' (--show-all)\n" in text
@@ -223,7 +223,7 @@ def test_statistics(cli, alike):
     assert [(row["code"], row["count"], row["first"]["line"]) for row in rows] == [("T003", 9, 3), ("T100", 1, 12)]
 
 
-def test_workers_give_the_same(cli, alike, bad, good):
+def test_results_do_not_depend_on_jobs(cli, alike, bad, good):
     names = [alike, bad, good, alike.parent / "missing.hlo"]
     one, two = (cli("verify", "-j", jobs, "--output-format", "json", *names) for jobs in ("1", "2"))
     assert (one.exit_code, one.stdout, one.stderr) == (two.exit_code, two.stdout, two.stderr)

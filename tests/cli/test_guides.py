@@ -1,4 +1,4 @@
-"""The guides tell the truth: their commands print what they show, their options exist, and their recipes work where the editor is installed."""
+"""The guides are correct: commands print what the guides show, options exist, and recipes work if the editor is installed."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ BROKEN = "HloModule demo\nENTRY e{\n  p = f32[ 2 parameter( 0 )\n}\n"
 
 
 def blocks(name: str, language: str) -> list[str]:
-    return [text for found, text in BLOCK.findall(TEXTS[name]) if found == language]
+    return [text for block_language, text in BLOCK.findall(TEXTS[name]) if block_language == language]
 
 
 @pytest.fixture
 def environment(tmp_path):
-    """Of processes that find `hlotool`, and no settings of whoever runs the tests."""
+    """The environment of processes that find `hlotool`, but no settings of the user who runs the tests."""
     folder = tmp_path / "bin"
     folder.mkdir()
     script = folder / "hlotool"
@@ -41,7 +41,7 @@ def environment(tmp_path):
     script.chmod(0o755)
     home = tmp_path / "home"
     home.mkdir()
-    # Whoever starts the tests from a hook of git's must not have the guide's commands work on their repository.
+    # Without the variables of git hooks, so that commands in the guides never work on the repository of the user.
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "XDG_"))}
     return {**kept, "PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "HOME": str(home), "TERM": "dumb"}
 
@@ -53,8 +53,8 @@ def command_of(name: str) -> click.Command:
 
 
 def parse(words: list[str]) -> None:
-    """Raises UsageError unless these are the words of a command line."""
-    # Commands remember with which settings they were first parsed.
+    """Raises UsageError if the words are not a valid command line."""
+    # The settings of the group, since commands keep those of their first context.
     command_of(words[0]).make_context(words[0], words[1:], parent=click.Context(COMMANDS, **COMMANDS.context_settings))
 
 
@@ -63,16 +63,16 @@ def parse(words: list[str]) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_console(name, environment, tmp_path):
-    """In one folder for each guide; `cat` of a file that is not there yet makes it, as it is shown."""
+    """Runs the commands of a guide in one folder. `cat` of a file that does not exist creates it with the content shown."""
     folder = tmp_path / "guide"
     shutil.copytree(ROOT / "samples", folder / "samples")
-    commands = [found for text in blocks(name, "console") for found in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE)]
+    commands = [command for text in blocks(name, "console") for command in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE)]
     assert commands
     for command, shown in commands:
-        made = re.fullmatch(r"cat (\S+)", command)
-        if made and not (folder / made[1]).exists():
-            (folder / made[1]).parent.mkdir(exist_ok=True)
-            (folder / made[1]).write_text(shown)
+        new_file = re.fullmatch(r"cat (\S+)", command)
+        if new_file and not (folder / new_file[1]).exists():
+            (folder / new_file[1]).parent.mkdir(exist_ok=True)
+            (folder / new_file[1]).write_text(shown)
             continue
         result = subprocess.run(
             command,
@@ -92,8 +92,8 @@ def test_console(name, environment, tmp_path):
 def test_python(name, monkeypatch):
     monkeypatch.chdir(ROOT)
     for text in blocks(name, "python"):
-        found = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
-        assert doctest.DocTestRunner().run(found).failed == 0
+        examples = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
+        assert doctest.DocTestRunner().run(examples).failed == 0
 
 
 EXAMPLES = """
@@ -114,19 +114,19 @@ def test_library_guides(name, environment):
 
 
 def strings(value: object) -> list[str]:
-    """All the strings in a value of JSON."""
+    """All strings in a JSON value."""
     if isinstance(value, dict):
         value = list(value.values())
-    return [found for item in value for found in strings(item)] if isinstance(value, list) else [value] if isinstance(value, str) else []
+    return [text for item in value for text in strings(item)] if isinstance(value, list) else [value] if isinstance(value, str) else []
 
 
 def command_lines(name: str) -> list[str]:
-    """What follows `hlotool` in the blocks for shells and their like, and in the text between blocks."""
+    """The words after `hlotool` in blocks of shell commands and configuration, and in the text between blocks."""
     code = [text for language in ("console", "sh", "yaml", "make") for text in blocks(name, language)]
     code += [text for block in blocks(name, "json") for text in strings(json.loads(block))]
     code += re.findall(r"`(hlotool [^`\n]+)`", BLOCK.sub("", TEXTS[name]))
     line = r"\bhlotool ((?:fmt|verify|print|run)\b(?:[^\n|;&<>\"']|\"[^\"\n]*\"|'[^'\n]*')*)"
-    return [found.strip() for part in code for found in re.findall(line, part)]
+    return [words.strip() for part in code for words in re.findall(line, part)]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -140,12 +140,12 @@ def test_options_exist(name):
 
 
 def test_options_in_recipes_exist():
-    """Recipes in the languages of editors make command lines of pieces."""
+    """Recipes for editors build command lines from parts."""
     known = {option for name in ("fmt", "verify") for parameter in command_of(name).params for option in parameter.opts}
     code = [text for language in ("vim", "lua", "elisp", "toml", "json") for text in blocks("editors.md", language)]
-    found = {option for text in code for option in re.findall(r"(?<![\w-])(--[a-z][a-z-]*|(?<=[\"' ])-[a-z](?=[\"' ]))", text)}
-    assert {"--range", "--stdin-filename", "-q"} <= found
-    assert found <= known
+    options = {option for text in code for option in re.findall(r"(?<![\w-])(--[a-z][a-z-]*|(?<=[\"' ])-[a-z](?=[\"' ]))", text)}
+    assert {"--range", "--stdin-filename", "-q"} <= options
+    assert options <= known
 
 
 # ---- files that are shown ---------------------------------------------------------------------------------------------
@@ -160,17 +160,17 @@ def test_data_can_be_read(name):
 
 
 def hooks() -> list[dict[str, str]]:
-    """The file of hooks: a list of flat tables of plain values, of which no more than that is read."""
-    found: list[dict[str, str]] = []
+    """The hooks in .pre-commit-hooks.yaml, a list of flat tables of scalars; other YAML is an error."""
+    tables: list[dict[str, str]] = []
     for line in (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8").splitlines():
         item = re.fullmatch(r"(- |  )([a-z_]+): (\S.*)", line)
         assert item or not line, line
         if item and item[1] == "- ":
-            found.append({})
+            tables.append({})
         if item:
-            assert item[2] not in found[-1], line
-            found[-1][item[2]] = item[3]
-    return found
+            assert item[2] not in tables[-1], line
+            tables[-1][item[2]] = item[3]
+    return tables
 
 
 def test_hooks():
@@ -191,19 +191,19 @@ def test_guides_name_hooks_that_exist():
 
 
 def test_patterns_of_messages():
-    """What VS Code's task and Vim's errorformat read is what is printed."""
+    """The patterns for VS Code and Vim match the output."""
     (pattern,) = [task["problemMatcher"]["pattern"] for text in blocks("editors.md", "json") for task in json.loads(text).get("tasks", ())]
-    found = re.fullmatch(pattern["regexp"], "dir/a b.hlo:1:51: error[S012] unknown-opcode: unknown opcode 'negat'")
-    assert found
-    assert found.groups() == ("dir/a b.hlo", "1", "51", "error", "S012", "unknown-opcode: unknown opcode 'negat'")
+    match = re.fullmatch(pattern["regexp"], "dir/a b.hlo:1:51: error[S012] unknown-opcode: unknown opcode 'negat'")
+    assert match
+    assert match.groups() == ("dir/a b.hlo", "1", "51", "error", "S012", "unknown-opcode: unknown opcode 'negat'")
 
 
 # ---- recipes for editors ----------------------------------------------------------------------------------------------
 
 
 def recipe(language: str, part: str) -> str:
-    (found,) = [text for text in blocks("editors.md", language) if part in text]
-    return found
+    (block,) = [text for text in blocks("editors.md", language) if part in text]
+    return block
 
 
 def vim(tmp_path: Path) -> list[str]:
@@ -225,7 +225,7 @@ def run(command: list[str], folder: Path, environment) -> subprocess.CompletedPr
 
 
 def works(command: list[str], expected: str) -> bool:
-    """Whether there is such an editor, and it has what the recipe needs."""
+    """Whether the editor is installed, with the features that the recipe needs."""
     if shutil.which(command[0]) is None:
         return False
     result = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)

@@ -1,4 +1,4 @@
-"""The group itself: version, help, completion, and how a process ends."""
+"""The command group: version, help, completion, and exit codes."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def test_help_lists_every_command(cli):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_each_command_explains_itself(cli, name):
+def test_each_command_has_help(cli, name):
     result = cli(name, "-h")
     assert result.exit_code == 0
     assert "hlotool " + name in result.stdout
-    # The names of two flags are longer than a line.
+    # Some pairs of flags are longer than a line.
     assert max(len(line) for line in result.stdout.splitlines() if " / --no-" not in line) <= 80
 
 
-def test_unknown_command_names_the_nearest(cli):
+def test_unknown_commands_suggest_the_nearest(cli):
     result = cli("prnt")
     assert result.exit_code == 2
     assert "Did you mean 'print'?" in result.stderr
@@ -113,7 +113,7 @@ def test_interrupt_leaves_no_traceback():
     assert b"Traceback" not in stderr
 
 
-def test_a_bug_in_one_file_stops_no_other(monkeypatch, capfdbinary, good, tmp_path):
+def test_other_files_are_processed_after_a_bug(monkeypatch, capfdbinary, good, tmp_path):
     second = tmp_path / "second.hlo"
     second.write_text(good.read_text())
 
@@ -159,7 +159,7 @@ def test_a_bug_outside_files(monkeypatch, capfdbinary, good):
     ],
 )
 def test_without_streams(good, arguments, code):
-    """As under pythonw: nothing can be said, and the exit code still tells how it went; where the output is the purpose, that is a failure."""
+    """As under pythonw: there are no messages, but the exit code is right; commands that must print fail."""
     script = "import sys, os; sys.stdin = sys.stdout = sys.stderr = None; from hlotool.cli.main import run; os._exit(run(sys.argv[1:]))"
     command = [sys.executable, "-c", script, *arguments, str(good)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

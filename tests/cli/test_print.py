@@ -63,7 +63,7 @@ ENTRY %e (t: (f32[2], (f32[3], f32[4]))) -> (f32[3], f32[4]) {
 
 
 def test_compact_gte(cli):
-    """Elements of tuples are written where they are used, unless their line says more; the text reads back as the same program."""
+    """Elements of tuples are printed where they are used, unless their instruction has more attributes; the text parses to the same program."""
     text = cli("print", "--preset", "lossless", "--compact-gte", stdin=TUPLES).stdout
     body = [line.strip() for line in text.splitlines() if " = " in line]
     assert body == [
@@ -171,7 +171,7 @@ def test_compressed_files(cli, tmp_path):
         assert cli("print", tmp_path / name).stdout == expected()
 
 
-def test_bytes_that_are_no_utf8_come_back(cli):
+def test_bytes_that_are_not_utf8_are_printed_unchanged(cli):
     text = b'HloModule m\n\nENTRY e {\n  ROOT p = f32[] parameter(0), metadata={op_name="\xff\xc3\xa9"}\n}\n'
     result = cli("print", "--preset", "lossless", stdin=text)
     assert result.exit_code == 0

@@ -1,4 +1,4 @@
-"""Which rules run: options, presets and settings, one over the other."""
+"""Selecting rules: options override settings, which override presets."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ WRONG = "ENTRY e {\n  p = f32[4] parameter(0)\n  a = f32[5] negate(p)\n  ROOT b 
 
 @pytest.fixture
 def codes(cli, tmp_path):
-    """The codes found in a text with these options, and settings if given."""
+    """A function from a text, options and settings to the codes that are reported."""
 
     def run(*options: str, text: str = WRONG, settings: str = "", name: str = "m.hlo") -> list[str]:
-        # A folder for each, since a process reads the settings of a folder once.
+        # A new folder for each, since settings are cached by folder.
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         (folder / name).parent.mkdir(parents=True)
         (folder / "hlotool.toml").write_text(settings)
@@ -65,7 +65,7 @@ def test_when_to_fail(cli, bad, options, code):
     assert cli("verify", *options, bad).exit_code == code
 
 
-def test_exit_zero_hides_no_trouble(cli, tmp_path):
+def test_exit_zero_keeps_errors(cli, tmp_path):
     assert cli("verify", "--exit-zero", tmp_path / "missing.hlo").exit_code == 2
 
 
@@ -83,7 +83,7 @@ ENTRY e {
 
 
 def test_limits(codes):
-    """A034 and A035 find something only under a limit, which options and settings can give."""
+    """A034 and A035 are reported only with a limit, from options or settings."""
     assert codes("--select", "A034,A035", text=SCHEDULED) == []
     assert codes("--select", "A034,A035", "--in-flight-limit", "1", text=SCHEDULED) == ["A034"]
     assert codes("--select", "A034,A035", "--in-flight-limit", "2", text=SCHEDULED) == []
@@ -95,7 +95,7 @@ def test_limits(codes):
 
 
 @pytest.mark.parametrize("size", ["much", "0", "-1", "1e999", "nan"])
-def test_sizes_that_are_none(cli, good, size):
+def test_invalid_sizes(cli, good, size):
     result = cli("verify", "--memory-budget", size, good)
     assert result.exit_code == 2
     assert "is not a size such as 500M or 2GiB" in result.stderr
@@ -119,7 +119,7 @@ ENTRY e {
 
 
 def test_stage(codes):
-    """After optimization layouts are compared; a schedule is taken for a sign of that."""
+    """Layouts are compared after optimization; scheduled modules are taken for optimized ones."""
     scheduled = STAGED.replace("HloModule m,", "HloModule m, is_scheduled=true,")
     layouts = ("--select", "L")
     assert codes(*layouts, text=STAGED) == []
@@ -182,27 +182,27 @@ def test_layers():
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ('[lint]\nselct = ["T"]', "unknown key 'selct' in [lint]; did you mean 'select'?"),
         ('[lint]\nselect = ["T999"]', "no rule is called 'T999'"),
-        ('[lint]\nselect = "T"', "'select' is a list of strings"),
+        ('[lint]\nselect = "T"', "'select' must be a list of strings"),
         ('[lint]\npreset = "strickt"', "unknown preset 'strickt'; did you mean 'strict'?"),
         ('[lint]\ntarget = "tpuu"', "unknown target 'tpuu'; did you mean 'tpu'?"),
-        ("[lint]\ndevices = true", "'devices' is a number"),
-        ('layout-sensitive = "yes"', "'layout-sensitive' is auto, true or false"),
+        ("[lint]\ndevices = true", "'devices' must be a number"),
+        ('layout-sensitive = "yes"', "'layout-sensitive' must be auto, true or false"),
         ('[lint.severity]\nT003 = "fatal"', "unknown severity 'fatal'"),
         ('[lint.severity]\nresult-shap = "error"', "no rule is called 'result-shap'; did you mean 'result-shape'?"),
-        ('[lint.per-file-ignores]\n"*" = "T"', "'per-file-ignores' is a table of patterns"),
+        ('[lint.per-file-ignores]\n"*" = "T"', "'per-file-ignores' must be a table of patterns"),
         ('[lint.per-file-ignores]\n"*" = ["T9"]', "no rule is called 'T9'"),
         ("[lnt]\n", "unknown table [lnt]; did you mean 'lint'?"),
     ],
 )
-def test_settings_that_nobody_understands(cli, tmp_path, good, settings, said):
+def test_unknown_settings(cli, tmp_path, good, settings, message):
     (tmp_path / "hlotool.toml").write_text(settings)
     result = cli("verify", good)
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert message in result.stderr
     assert "hlotool.toml" in result.stderr
 
 

@@ -1,4 +1,4 @@
-"""`hlotool run`: arguments, results and everything that may be wrong with them."""
+"""`hlotool run`: arguments, results, and errors in them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_literals_files_and_numbers(cli, sum_file, tmp_path):
     assert result.stdout == "output  f32[2,2]\n  [[1.5 2.5]\n   [3.5 4.5]]\n"
 
 
-def test_made_up_inputs_are_said(cli, sum_file):
+def test_random_inputs_are_reported(cli, sum_file):
     result = cli("run", sum_file, "--input", "left=ones")
     assert result.stderr == "hlotool: random values (seed 0) for right.1\n"
     assert cli("run", sum_file, "--input", "left=ones").stdout == result.stdout
@@ -54,7 +54,7 @@ def test_made_up_inputs_are_said(cli, sum_file):
     assert (quiet.stdout, quiet.stderr, quiet.exit_code) == ("", "", 0)
 
 
-def test_results_go_to_a_file_and_come_back(cli, tmp_path):
+def test_results_are_written_to_a_file_and_read_again(cli, tmp_path):
     stored, again = tmp_path / "out.npz", tmp_path / "again.npz"
     result = cli("run", "-", "--input", "state.0={1.5,-2}", "--input", "0.1=7", "-o", stored, stdin=PAIR)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -74,7 +74,7 @@ def test_results_go_to_a_file_and_come_back(cli, tmp_path):
     assert result.stdout.splitlines()[0].split(maxsplit=2)[2] == "[ 6. -8.]"
 
 
-def test_json_is_for_machines(cli):
+def test_json(cli):
     text = "ENTRY e { c = f32[3] constant({1, nan, -inf}) z = c64[] constant((1, 2)) p = pred[] constant(true) ROOT t = tuple(c, z, p) }"
     result = cli("run", "-", "--json", stdin=text)
     assert json.loads(result.stdout) == [
@@ -123,7 +123,7 @@ def test_an_incomplete_archive_needs_a_seed(cli, sum_file, tmp_path):
     np.savez(path, left=np.zeros((2, 2)))
     result = cli("run", sum_file, "--inputs", path)
     assert result.exit_code == 2
-    assert result.stderr == f"hlotool: '{path}' has no value for parameter 'right.1'; give it with --input, or --seed N for random values\n"
+    assert result.stderr == f"hlotool: '{path}' has no value for parameter 'right.1'; add it with --input, or use --seed N for random values\n"
     assert cli("run", sum_file, "--inputs", path, "--seed", "3").exit_code == 0
 
 

@@ -1,4 +1,4 @@
-"""`hlotool run` with damaged files, impossible sizes and endless work: a message and exit code 2, whatever it is."""
+"""`hlotool run` with damaged files, impossible sizes and endless work ends with a message and exit code 2."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEGATE = "ENTRY e { x = f32[2,3] parameter(0) ROOT y = f32[2,3] negate(x) }"
 
 @pytest.fixture
 def refused(cli) -> Callable[..., str]:
-    """What is said of a text and arguments, which must be refused."""
+    """A function that runs a text with arguments that must be rejected, and returns the message."""
 
     def run(text: str, *arguments: str) -> str:
         result = cli("run", "-", *arguments, stdin=text)
@@ -68,7 +68,7 @@ def test_changed_bytes(cli, archive, array, seed):
         assert result.exit_code == 0 or result.stderr.startswith("hlotool: ")
 
 
-def test_headers_of_arrays_that_nobody_can_hold(refused, array):
+def test_headers_of_arrays_larger_than_memory(refused, array):
     for sizes in ("(1000000000000, 3)", "(-1, 3)", "(2, 3", "(2, 3.)", "'abc'", "((((2,),),),)", "(2**62,)"):
         header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {sizes}, }}".encode().ljust(117) + b"\n"
         array.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(60))
@@ -90,7 +90,7 @@ def test_results_of_any_type_can_be_read_again(cli, archive, element_type):
     assert result.stdout.endswith(f"1 array agrees with {archive}\n")
 
 
-def test_records_are_no_raw_bytes(refused, array):
+def test_records_are_not_raw_bytes(refused, array):
     np.save(array, np.zeros((2, 3), [("a", "f4")]))
     assert "takes f32[2,3], got an array of [('a', '<f4')]" in refused(NEGATE, "--input", f"x={array}")
 
@@ -100,7 +100,7 @@ def test_doubles_that_overflow(cli, array):
     assert "inf" in cli("run", "-", "--input", f"x={array}", stdin=NEGATE).stdout
 
 
-def test_shapes_that_no_memory_holds(refused):
+def test_shapes_larger_than_memory(refused):
     giant = "f32[1000000,1000000]"
     text = f"ENTRY e {{ x = {giant} parameter(0) ROOT y = {giant} negate(x) }}"
     assert "7.3 TiB of memory, and 1 GiB are allowed" in refused(text, "--max-memory", "1G")
@@ -110,8 +110,8 @@ def test_shapes_that_no_memory_holds(refused):
     assert "error[R004]" in refused(f"ENTRY e {{ c = f32[] constant(1) ROOT x = {empty} broadcast(c), dimensions={{}} }}")
 
 
-def test_times_that_are_no_numbers(refused):
-    assert "NaN is not in any range" in refused(NEGATE, "--timeout", "nan")
+def test_timeouts_that_are_not_numbers(refused):
+    assert "NaN is not allowed" in refused(NEGATE, "--timeout", "nan")
     assert "is not in the range" in refused(NEGATE, "--timeout", "-1")
 
 
@@ -122,4 +122,4 @@ def test_one_instruction_that_takes_days(process, tmp_path):
     path.write_text(f"{add}\nENTRY e {{\n c = f32[] constant(1)\n {broadcast}\n ROOT y = f32[] reduce(x, c), dimensions={{0,1}}, to_apply=add\n}}\n")
     result = process("run", path, "--timeout", "0.1", "--max-memory", "none")
     assert result.returncode == 2
-    assert result.stderr == "hlotool: the run took longer than 0.1 seconds; it was ended within an instruction that would not be interrupted\n"
+    assert result.stderr == "hlotool: the run took longer than 0.1 seconds; it was stopped in an instruction that cannot be interrupted\n"

@@ -37,12 +37,12 @@ def test_each_device_is_an_element_of_the_result(cli, tmp_path):
     assert [np.load(stored)[f"output.{k}"].tolist() for k in range(4)] == shown
 
 
-def test_given_arguments_go_to_every_device(cli):
+def test_arguments_are_used_on_every_device(cli):
     result = cli("run", "-", "--replicas", "2", "--input", "x={7}", "--json", stdin=GATHER)
     assert [x["values"] for x in json.loads(result.stdout)] == [[7, 7], [7, 7]]
 
 
-def test_too_few_devices_are_told_how_to_get_more(cli):
+def test_too_few_devices_name_the_option(cli):
     result = cli("run", "-", "--input", "x={7}", stdin=GATHER)
     assert result.exit_code == 2
     assert "replica 1 takes part, but the run has 1 replica" in result.stderr
@@ -55,9 +55,9 @@ def test_functions_for_custom_calls(cli):
 
 
 @pytest.mark.parametrize(
-    ("given", "words"), [("numpy:sin", "TARGET=MODULE:FUNCTION"), ("a=b=numpy:nothing", "cannot be loaded"), ("x=numpy:sin", "a=b")]
+    ("custom_call", "message"), [("numpy:sin", "TARGET=MODULE:FUNCTION"), ("a=b=numpy:nothing", "cannot be loaded"), ("x=numpy:sin", "a=b")]
 )
-def test_functions_that_do_not_help(cli, given, words):
-    result = cli("run", "-", "--input", "x={1,2}", "--custom-call", given, stdin=CALL)
+def test_invalid_functions_for_custom_calls(cli, custom_call, message):
+    result = cli("run", "-", "--input", "x={1,2}", "--custom-call", custom_call, stdin=CALL)
     assert result.exit_code == 2
-    assert words in result.stderr
+    assert message in result.stderr

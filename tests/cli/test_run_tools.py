@@ -79,10 +79,10 @@ def test_results_are_compared_with_an_archive(cli, twice, tmp_path):
     np.savez(reference, output=np.array([2, 4, 6.01, 8]))
     assert cli("run", twice, *arguments, "--rtol", "0.01").exit_code == 0
     assert cli("run", twice, *arguments, "--atol", "0.001").exit_code == 1
-    found = json.loads(cli("run", twice, *arguments, "--json").stdout)
-    (array,) = found["comparisons"][0]["arrays"]
+    output = json.loads(cli("run", twice, *arguments, "--json").stdout)
+    (array,) = output["comparisons"][0]["arrays"]
     assert (array["agrees"], array["mismatches"], array["worst"][0]["index"]) == (False, 1, [2])
-    assert found["outputs"][0]["values"] == [2, 4, 6, 8]
+    assert output["outputs"][0]["values"] == [2, 4, 6, 8]
 
 
 def test_an_archive_that_does_not_fit(cli, twice, tmp_path):

@@ -1,4 +1,4 @@
-"""`hlotool verify`: formats, exit codes, folders, colours and summary."""
+"""`hlotool verify`: formats, exit codes, folders, colors and summary."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 import hlotool
 from hlotool.cli.render import FORMATS, Style, wants_color
 from hlotool.errors import Diagnostic
-from hlotool.workspace.findings import Finding
+from hlotool.workspace.findings import FileFinding
 
 FAULTY = "HloModule bad\n\nENTRY e {\n  p = f32[2] parameter(0)\n  ROOT r = f32[2] negate(q)\n}\n"
 
 
 def test_clean(cli, good):
     result = cli("verify", good)
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "1 file checked, nothing found\n", "")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "1 file checked, no findings\n", "")
 
 
 def test_text_shows_the_place(cli, bad):
@@ -30,7 +30,6 @@ def test_text_shows_the_place(cli, bad):
         "  |\n"
         "5 |   ROOT r = f32[2] negate(q)\n"
         "  |                          ^\n"
-        "  = hint: did you mean 'p'?\n"
         "\n"
         "1 file checked, 1 error in 1 file\n"
     )
@@ -57,14 +56,13 @@ def test_json_has_the_fields_of_diagnostic(cli, good, bad):
 def test_github_annotations(cli, bad):
     result = cli("verify", "-q", "--output-format", "github", bad)
     assert result.stdout == (
-        f"::error file={bad},line=5,endLine=5,col=26,endColumn=27,title=S002 undefined-operand"
-        "::no instruction named 'q' in computation 'e'%0Ahint: did you mean 'p'?\n"
+        f"::error file={bad},line=5,endLine=5,col=26,endColumn=27,title=S002 undefined-operand::no instruction named 'q' in computation 'e'\n"
     )
 
 
 def test_github_escapes():
-    found = Diagnostic("S001", "syntax-error", "warning", "100%\nof it", "a,b:c.hlo")
-    (text,) = FORMATS["github"]([Finding(found, "")], Style())
+    diagnostic = Diagnostic("S001", "syntax-error", "warning", "100%\nof it", "a,b:c.hlo")
+    (text,) = FORMATS["github"]([FileFinding(diagnostic, "")], Style())
     assert text.startswith("::warning file=a%2Cb%3Ac.hlo,line=1")
     assert text.endswith("::100%25%0Aof it\n")
 
@@ -76,7 +74,7 @@ def test_quiet(cli, bad, output_format):
     assert (result.exit_code, result.output) == (1, "")
 
 
-def test_one_bad_file_stops_no_other(cli, good, bad, tmp_path):
+def test_other_files_are_checked_after_a_bad_one(cli, good, bad, tmp_path):
     (tmp_path / "nul.hlo").write_bytes(b"\0" * 10)
     result = cli("verify", tmp_path / "missing.hlo", tmp_path / "nul.hlo", bad, good)
     assert result.exit_code == 2
@@ -123,7 +121,7 @@ def test_folders(cli, tmp_path, good):
     assert good.parent == tmp_path
 
 
-def test_an_empty_folder_is_said(cli, tmp_path):
+def test_an_empty_folder_is_reported(cli, tmp_path):
     result = cli("verify", tmp_path)
     assert result.exit_code == 0
     assert result.stderr == f"hlotool: no HLO files in '{tmp_path}'\n"
@@ -133,8 +131,8 @@ def test_an_empty_folder_is_said(cli, tmp_path):
 
 
 def rendered(line: str, column: int, end_column: int, width: int = 60, **changes: object) -> list[str]:
-    found = Diagnostic("S001", "syntax-error", "error", "message", "m.hlo", 7, column, 7, end_column, **changes)  # type: ignore[arg-type]
-    return "".join(FORMATS["text"]([Finding(found, line)], Style(width))).splitlines()
+    diagnostic = Diagnostic("S001", "syntax-error", "error", "message", "m.hlo", 7, column, 7, end_column, **changes)  # type: ignore[arg-type]
+    return "".join(FORMATS["text"]([FileFinding(diagnostic, line)], Style(width))).splitlines()
 
 
 @pytest.mark.parametrize("at", [0, 30, 50_000, 99_990])
@@ -146,7 +144,7 @@ def test_long_lines_are_cut_around_the_place(at):
     assert marks.count("^") == 2
 
 
-def test_a_place_behind_the_end_of_the_line():
+def test_a_place_after_the_end_of_the_line():
     shown, marks = rendered("abc", 10, 11)[3:5]
     assert (shown, marks) == ("7 | abc", "  |    ^")
 
@@ -169,8 +167,8 @@ def test_notes_and_hint():
 
 
 def test_a_span_over_lines_is_marked_to_the_end_of_the_first():
-    found = Diagnostic("S001", "syntax-error", "error", "message", "m.hlo", 7, 3, 9, 1)
-    text = "".join(FORMATS["text"]([Finding(found, "a (bc d")], Style()))
+    diagnostic = Diagnostic("S001", "syntax-error", "error", "message", "m.hlo", 7, 3, 9, 1)
+    text = "".join(FORMATS["text"]([FileFinding(diagnostic, "a (bc d")], Style()))
     assert "  |   ^^^^^\n" in text
 
 
@@ -186,7 +184,7 @@ def test_a_span_over_lines_is_marked_to_the_end_of_the_first():
         ("auto", {"TERM": "dumb"}, True, False),
     ],
 )
-def test_when_to_colour(monkeypatch, choice, environment, terminal, wanted):
+def test_when_to_color(monkeypatch, choice, environment, terminal, wanted):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     for name, value in environment.items():
@@ -200,7 +198,7 @@ def test_when_to_colour(monkeypatch, choice, environment, terminal, wanted):
 
 
 @pytest.mark.parametrize("output_format", ["text", "concise"])
-def test_colours(cli, bad, output_format):
+def test_colors(cli, bad, output_format):
     plain = cli("verify", "--color", "never", "--output-format", output_format, bad).stdout
     painted = cli("verify", "--color", "always", "--output-format", output_format, bad).stdout
     assert "\x1b[" not in plain
@@ -218,7 +216,7 @@ WRONG = "ENTRY e {\n  p = f32[4] parameter(0)\n  a = f32[5] negate(p)\n  ROOT b 
 
 
 @pytest.mark.parametrize(
-    ("options", "found"),
+    ("options", "codes"),
     [
         ((), ["T003", "T100"]),
         (("--select", "T1,C"), ["T100"]),
@@ -227,12 +225,12 @@ WRONG = "ENTRY e {\n  p = f32[4] parameter(0)\n  a = f32[5] negate(p)\n  ROOT b 
         (("--select", "C"), []),
     ],
 )
-def test_rules_are_selected(cli, tmp_path, options, found):
+def test_rules_are_selected(cli, tmp_path, options, codes):
     path = tmp_path / "wrong.hlo"
     path.write_text(WRONG)
     result = cli("verify", "--output-format", "json", *options, path)
-    assert [d["code"] for d in json.loads(result.stdout)] == found
-    assert result.exit_code == bool(found)
+    assert [d["code"] for d in json.loads(result.stdout)] == codes
+    assert result.exit_code == bool(codes)
 
 
 def test_unknown_codes_are_usage_errors(cli, good):

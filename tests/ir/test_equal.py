@@ -1,4 +1,4 @@
-"""What `ir.equal` finds different in two modules: each kind of difference by itself, and nothing where they say the same."""
+"""`ir.equal` describes each kind of difference between two modules, and yields nothing for equal modules."""
 
 import pytest
 
@@ -202,7 +202,7 @@ DIFFERENT += [
         "ENTRY e { ROOT p = f32[] parameter(0) q = f32[] parameter(1) }",
         ["e: instruction q is in one only"],
     ),
-    # What an attribute refers to is told where it stands, not where it is referred to.
+    # A difference in a computation is described there, not at the attributes that refer to it.
     (
         "f { ROOT x = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }",
         "g { ROOT x = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=g }",
@@ -213,7 +213,7 @@ DIFFERENT += [
         "ENTRY e { p = s32[] parameter(0) ROOT q = f32[] parameter(1), control-predecessors={p} }",
         ["e: p: shapes f32[] and s32[]"],
     ),
-    # Attribute sets of equal text are one object: the second pair shares one of its two with the first.
+    # Equal texts share an attribute set, so the second pair has one set in common with the first.
     (TWO_SETS.format("1", "1"), TWO_SETS.format("1", "2"), ["e: b: attribute frontend_attributes a: '1' and '2'"]),
     (TWO_SETS.format("1", "2"), TWO_SETS.format("1", "1"), ["e: b: attribute frontend_attributes a: '2' and '1'"]),
 ]
@@ -235,7 +235,7 @@ def test_equal_modules_do_not_differ(text):
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        # Row numbers of the tables below the header mean nothing beyond them.
+        # Row numbers of the tables after the header have no meaning of their own.
         (FRAMES.format("a.py", 1) + ENTRY.lstrip(), FRAMES.format("a.py", 7) + ENTRY.lstrip()),
         (BATCH_NORM.format("0.5"), BATCH_NORM.format("0.50")),
         # NaN is not equal to itself.

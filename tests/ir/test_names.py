@@ -1,4 +1,4 @@
-"""Names that are legal, that are free, and that XLA prints."""
+"""Legal names, free names, and the names that XLA prints."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def test_legal_names(name, legal):
 
 
 class Counted(set):
-    """Names that count how often somebody asks for one."""
+    """A set of names that counts how often it is searched."""
 
     asked = 0
 
@@ -33,7 +33,7 @@ def test_free_names_are_found_where_the_last_search_ended():
     assert len(set(names)) == 200
     assert taken.asked < 2 * len(names) + 10
     assert free_name("c", taken, counters) == "c"
-    # A name that has become free in between is taken.
+    # A name that has become free since is used again.
     taken.remove(names[-1])
     assert free_name("a", taken, counters) == names[-1]
 
@@ -48,12 +48,12 @@ def printed(instructions: str) -> list[str]:
     ("written", "expected"),
     [
         (["a", "b"], ["a", "b"]),
-        # A wanted number is kept, a taken one replaced by the next that is free.
+        # A free number is kept, a number in use is replaced by the next free one.
         (["a.3", "a", "a.1"], ["a.3", "a", "a.1"]),
         (["a.0", "a"], ["a.0", "a.1"]),
         (["a", "a.0", "a.00", "a.2"], ["a", "a.1", "a.2", "a.3"]),
         (["a", "a.01", "a.1"], ["a", "a.1", "a.2"]),
-        # What is not a number belongs to the name.
+        # A suffix that is not a number is part of the name.
         (["a.b", "a.1b", "a.b.1"], ["a.b", "a.1b", "a.b.1"]),
         (["a.1.1", "a.1.01"], ["a.1.1", "a.1.0"]),
         (["a.1234567890123456789", "a"], ["a.1234567890123456789", "a"]),

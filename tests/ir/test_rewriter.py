@@ -372,7 +372,10 @@ def test_messages_about_new_instructions_point_to_their_origin() -> None:
         (lambda r, e: r.rename(e["a"], "f32"), "'f32' is not a valid name"),
         (lambda r, e: r.update(e["a"], attributes={"index": 1}), "'negate' has no attribute 'index'"),
         (lambda r, e: r.owner(copy.copy(e["a"])), "'a' is not in the module"),
-        (lambda r, e: r.replace_all_uses(e["a"], r.insert("convert", [e["p"]], into=e, shape=array_shape("s32", (2,)))), "'convert' is s32"),
+        (
+            lambda r, e: r.replace_all_uses(e["a"], r.insert("convert", [e["p"]], into=e, shape=array_shape("s32", (2,)))),
+            "'convert' cannot replace 'a': its shape is s32[2], not f32[2]",
+        ),
     ],
 )
 def test_impossible_edits_are_refused(change: Callable[[Rewriter, Computation], object], message: str) -> None:

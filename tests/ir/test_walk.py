@@ -1,4 +1,4 @@
-"""Orders of instructions and computations, as XLA computes them."""
+"""Orders of instructions and computations, as in XLA."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def names(things) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        # From what nobody uses, operands first, in their order.
+        # From instructions without users, operands first, in their order.
         ("a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(b, a)", ["b", "a", "c"]),
         ("a = f32[] parameter(0) b = f32[] abs(a) c = f32[] abs(a) ROOT d = f32[] add(c, b)", ["a", "c", "b", "d"]),
         ("a = f32[] parameter(0) b = f32[] abs(a) ROOT c = f32[] negate(a)", ["a", "b", "c"]),
@@ -52,7 +52,7 @@ def test_instructions_of_a_circle_come_once():
             + "ENTRY e { x = f32[] parameter(0) y = f32[] call(x), to_apply=g ROOT z = f32[] call(y), to_apply=f }",
             ["g", "f", "e"],
         ),
-        # Of the computations that one instruction calls the last is walked last, but all are marked at once.
+        # The computations that an instruction calls are walked in order, but all are marked at once.
         (
             LEAF.format("f") + CALL.format("g", "f") + "ENTRY e { i = s32[] parameter(0) x = f32[] parameter(1) "
             "ROOT z = f32[] conditional(i, x, x), branch_computations={g, f} }",
@@ -63,7 +63,7 @@ def test_instructions_of_a_circle_come_once():
             "ROOT z = f32[] conditional(i, x, x), branch_computations={f, g} }",
             ["f", "g", "e"],
         ),
-        # The last of them comes first, even where it is called by another.
+        # Of a computation that is listed twice, the last place counts.
         (
             LEAF.format("f") + CALL.format("g", "f") + "ENTRY e { i = s32[] parameter(0) x = f32[] parameter(1) "
             "ROOT z = f32[] conditional(i, x, x, x), branch_computations={f, g, f} }",

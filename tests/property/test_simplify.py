@@ -1,4 +1,4 @@
-"""Answers about equal values and constants, compared with what the interpreter computes: over all values of small types, special ones of others."""
+"""Facts about equal values and constants agree with the interpreter, for all values of small types and special values of others."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ INTEGERS = ("s8", "u8", "s32", "u32", "s4")
 TYPES = (*FLOATS, *INTEGERS, "pred")
 BINARY = [op.name for op in OPS.values() if op.arity == 2 and ELEMENTWISE in op.traits and (op.algebra is not NO_ALGEBRA or IDEMPOTENT in op.traits)]
 UNARY = [op.name for op in OPS.values() if op.arity == 1 and not op.traits.isdisjoint((IDEMPOTENT, INVOLUTION))]
-# Spelled as constants; what a type cannot hold, the parser refuses.
+# Texts of constants; the parser refuses those that a type cannot represent.
 CONSTANTS = ("0", "-0.0", "1", "-1", "2", "255", "inf", "-inf", "nan", "127", "-128", "true", "false", "4294967295", "2147483647", "-2147483648")
 
 
 @cache
 def special_values(name: str) -> np.ndarray:
-    """Every value of a type of up to eight bits, and of others those at which something changes."""
+    """All values of a type of up to eight bits, and special values of others, such as limits, zeros and NaN."""
     number = NUMBERS[name]
     if number.bits <= 8:
         codes = np.arange(2 if name == "pred" else 1 << number.bits, dtype=np.uint8)
         return codes.astype(bool) if name == "pred" else codes.view(number.held) if number.bits == 8 else np.arange(-8, 8).astype(number.held)
     if number.bits == 16:
-        # Both signs of zeros, subnormal numbers, infinities and NaNs, and of the rest one in many.
+        # Zeros, subnormal numbers, infinities and NaNs of both signs, and a sample of the other values.
         codes = np.r_[0:65536:61, 0:16, 0x8000:0x8010, 0x7C00:0x7C04, 0xFC00:0xFC04, 0x7F7E:0x7F84, 0xFF7E:0xFF84]
         return codes.astype(np.uint16).view(number.held)
     if number.kind == "float":
@@ -47,7 +47,7 @@ def special_values(name: str) -> np.ndarray:
 
 
 def bits(array: np.ndarray) -> np.ndarray:
-    """The bits of numbers, all NaNs as one."""
+    """The bits of numbers, with the same bits for all NaNs."""
     is_nan = np.zeros(array.shape, bool)
     if array.dtype.kind not in "biu" and array.dtype != ml_dtypes.int4:
         with np.errstate(invalid="ignore"):
@@ -57,7 +57,7 @@ def bits(array: np.ndarray) -> np.ndarray:
 
 
 def parsed_root(text: str) -> tuple[hlotool.Module, Instruction] | None:
-    """The module and what its root's first element is; None where the type does not have the constant or the opcode."""
+    """The module and the first operand of its root; None if the type does not have the constant or the opcode."""
     try:
         module = parse(text)
     except hlotool.ParseError:
@@ -68,7 +68,7 @@ def parsed_root(text: str) -> tuple[hlotool.Module, Instruction] | None:
 
 
 def assert_same(text: str) -> bool:
-    """Whether there was an answer; a wrong one fails."""
+    """Fails if a known fact about the module is wrong; returns whether there was one."""
     known = parsed_root(text)
     if known is None:
         return False
@@ -115,9 +115,9 @@ def test_unary_operations(element_type: str) -> None:
         assert_same(program(element_type, "1", f"t = SHAPE {opcode}(p) x = SHAPE {opcode}(t)"))
 
 
-def test_identities_are_found() -> None:
-    """What is exact is found, so that the comparison above is not empty."""
-    found = {
+def test_identities_are_known() -> None:
+    """Exact identities are known, so that the comparison above has something to compare."""
+    identities = {
         (name, opcode, constant, operands)
         for name in ("f32", "s32", "pred", "f8e4m3fn")
         for opcode in BINARY
@@ -125,17 +125,17 @@ def test_identities_are_found() -> None:
         for operands in ("p, c", "c, p")
         if assert_same(program(name, constant, f"x = SHAPE {opcode}({operands})", names="p, c"))
     }
-    assert {case[1:] for case in found if case[0] == "f32"} == {
+    assert {case[1:] for case in identities if case[0] == "f32"} == {
         ("add", "-0.0", "p, c"), ("add", "-0.0", "c, p"), ("subtract", "0", "p, c"), ("multiply", "1", "p, c"), ("multiply", "1", "c, p"),
         ("divide", "1", "p, c"), ("power", "1", "p, c"), ("maximum", "-inf", "p, c"), ("maximum", "-inf", "c, p"), ("minimum", "inf", "p, c"),
         ("minimum", "inf", "c, p"),
     }  # fmt: skip
-    assert ("s32", "multiply", "0", "c, p") in found
-    assert ("s32", "shift-left", "0", "c, p") in found
-    assert ("pred", "add", "true", "p, c") in found
-    assert ("s32", "and", "-1", "p, c") in found
-    # There is no infinity to start from.
-    assert not any(case[:2] == ("f8e4m3fn", "maximum") for case in found)
+    assert ("s32", "multiply", "0", "c, p") in identities
+    assert ("s32", "shift-left", "0", "c, p") in identities
+    assert ("pred", "add", "true", "p, c") in identities
+    assert ("s32", "and", "-1", "p, c") in identities
+    # This type has no infinity, the identity of maximum.
+    assert not any(case[:2] == ("f8e4m3fn", "maximum") for case in identities)
 
 
 MOVES = (
@@ -153,8 +153,8 @@ MOVES = (
 def test_what_moves_nothing(line: str) -> None:
     for element_type in TYPES:
         size = str(special_values(element_type).size)
-        found = assert_same(program(element_type, "1", line.replace("N]", f"{size}]").replace("N}", f"{size}}}"), names="p, c"))
-        assert found or line == MOVES[7]
+        known = assert_same(program(element_type, "1", line.replace("N]", f"{size}]").replace("N}", f"{size}}}"), names="p, c"))
+        assert known or line == MOVES[7]
 
 
 def test_a_tuple_that_is_put_together_again() -> None:
@@ -165,7 +165,7 @@ def test_a_tuple_that_is_put_together_again() -> None:
 
 @pytest.mark.parametrize("middle", TYPES)
 def test_converted_constants(middle: str) -> None:
-    """A number that arrives through conversions is the one that the interpreter makes of it."""
+    """The known value of a converted constant is the one that the interpreter computes."""
     known = 0
     for first in ("s32", "f32", "pred"):
         for last in ("f32", "bf16", "f8e4m3fn", "s32", "u8", "pred"):

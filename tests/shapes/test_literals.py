@@ -2,13 +2,15 @@
 
 import json
 from random import Random
+from unittest.mock import ANY
 
 import pytest
 
 from hlotool.shapes.dtype import ARRAY_TYPES, ELEMENT_TYPES
 from hlotool.shapes.json_text import json_error_offset
-from hlotool.shapes.literal import Literal, tuple_literal
-from hlotool.shapes.shape import array_shape, tuple_shape
+from hlotool.shapes.layout import Layout
+from hlotool.shapes.literal import Literal, literal_from_bytes, literal_shape, tuple_literal
+from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, buffer_shape, tuple_shape
 from hlotool.shapes.strings import escape, is_raw_dict, quote, raw_dict_end, unescape, unquote
 
 F32, S32 = array_shape("f32", (2,)), array_shape("s32", (2,))
@@ -43,6 +45,41 @@ def test_arrays_are_kept():
     assert literal.array is None
     literal.cache_array(array)
     assert literal.array is array
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        (buffer_shape(F32), F32),
+        (array_shape("f32", (2,), (True,)), F32),
+        (Shape("f32", (2,), (True,)), Shape("f32", (2,))),
+        (Shape("f32", (2,)), Shape("f32", (2,))),
+        (array_shape("f32", (UNBOUNDED, 2), (True, True)), array_shape("f32", (UNBOUNDED, 2), (True, False))),
+        (array_shape("s4", (2,), layout=Layout((0,), element_size_in_bits=4)), array_shape("s4", (2,))),
+        (array_shape("s4", (2,), (True,), Layout((0,), element_size_in_bits=4)), array_shape("s4", (2,))),
+        (array_shape("f32", (2,), layout=Layout((0,), dynamic_shape_metadata_prefix_bytes=-1)), F32),
+        (
+            array_shape("s4", (2,), layout=Layout((0,), element_size_in_bits=4, dynamic_shape_metadata_prefix_bytes=8)),
+            array_shape("s4", (2,), layout=Layout((0,), dynamic_shape_metadata_prefix_bytes=8)),
+        ),
+    ],
+)
+def test_shapes_of_literals(shape, expected):
+    assert literal_shape(shape) == expected
+
+
+def test_a_shape_that_a_literal_can_have_stays_the_same_object():
+    assert literal_shape(F32) is F32
+
+
+def test_literals_from_bytes_have_as_many_as_the_shape():
+    assert literal_from_bytes(F32, bytearray(b"12345678")).data == b"12345678"
+    with pytest.raises(ValueError, match=r"f32\[2\] holds 8 bytes, not 7"):
+        literal_from_bytes(F32, b"1234567")
+
+
+def test_what_compares_itself_with_literals_may():
+    assert Literal(F32, "{1, 2}") == ANY
 
 
 def test_parts_of_tuples():
@@ -138,6 +175,8 @@ def test_ends_of_raw_dictionaries(text, end):
         ("[1", 2),
         ('{"a":', 5),
         ('{"a":1,', 7),
+        ('{"a":1,"b" 2}', 11),
+        ('{"a":1,2:3}', 7),
         ("[1]]", 3),
         ("01", 1),
         ("tru", 0),

@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from hlotool.shapes.layout import Layout, is_valid_layout
+from hlotool.shapes.layout import Layout, default_layout, is_valid_layout
 from hlotool.shapes.memory import array_bytes, data_size, format_bytes, is_physical_reshape, stored_size
 from hlotool.shapes.shape import OPAQUE, TOKEN, Shape, array_shape, tuple_shape
 from hlotool.text.parse.parser import parse
@@ -37,6 +37,8 @@ def shape(text: str) -> Shape:
         ("f32[3,5]{1,0:T(*,4)}", 60, 64),
         ("f32[2,3,5]{2,1,0:T(*,4)}", 120, 128),
         ("f32[3,5]{1,0:T(4,*)}", 60, 80),
+        # Nothing is combined, so the next tile covers the one before.
+        ("f32[3,1]{1,0:T(4,*)(2)}", 12, 16),
         ("f32[3,5]{1,0:L(8)}", 60, 64),
         ("f32[3,5]{1,0:T(2,4)L(64)}", 60, 256),
         ("f32[<=5]{0:T(4)}", 20, 32),
@@ -109,6 +111,9 @@ def test_reshapes_of_which_nobody_can_say_are_believed():
     assert is_physical_reshape(plain, array_shape("f32", (0,)))
     assert is_physical_reshape(plain, array_shape("f32", (5,)))
     assert is_physical_reshape(array_shape("f32", (2, -1, 3), layout=Layout((0, 1, 2))), array_shape("f32", (3, -1, 2)))
+    unknown = array_shape("f32", (-1, -1, 3), layout=Layout((0, 1, 2)))
+    assert is_physical_reshape(array_shape("f32", (3,)), unknown)
+    assert is_physical_reshape(unknown, array_shape("f32", (3,)))
     # Without layouts the order is row-major.
     assert is_physical_reshape(Shape("f32", (2, 3)), Shape("f32", (6,)))
     assert not is_physical_reshape(plain, Shape("f32", (6,)))
@@ -185,3 +190,8 @@ def test_layouts_are_written_as_they_are_read(text):
     assert shape(text).text == text
     # The text is kept, and the same the second time.
     assert shape(text).text == text
+
+
+def test_the_default_layout_is_row_major():
+    assert default_layout(9).text == "{8,7,6,5,4,3,2,1,0}"
+    assert default_layout(9) is default_layout(9)

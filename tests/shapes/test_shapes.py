@@ -1,5 +1,7 @@
 """Shapes: their texts, equality, parts and normal orders."""
 
+from unittest.mock import ANY
+
 import pytest
 
 from hlotool.shapes.layout import Layout
@@ -131,6 +133,20 @@ def test_compatible(first, second, expected):
 )
 def test_parts(index, expected):
     assert subshape(PAIR, index) == expected
+
+
+def test_the_array_in_a_buffer_is_no_element_of_it():
+    assert subshape(buffer_shape(F32), (0,)) is None
+
+
+def test_a_text_that_somebody_knows_already_is_not_made_again():
+    shape = Shape("f32", (2, 3))
+    shape.cache_text("known")
+    assert shape.text == "known"
+
+
+def test_what_compares_itself_with_shapes_may():
+    assert F32 == ANY
 
 
 def test_leaves_and_kinds():

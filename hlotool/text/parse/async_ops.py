@@ -65,14 +65,18 @@ def wrapped_start(
     return AttributeSet({**values, "calls": called}), called
 
 
-def annotate_wrapped(notes: SourceNotes, attributes: AttributeSet, metadata: str | None, backend_config: str | None) -> None:
+def annotate_wrapped(
+    notes: SourceNotes[Computation, Instruction], attributes: AttributeSet, metadata: str | None, backend_config: str | None
+) -> None:
     """For a start with `calls=`: moves the computation to the start's thread, and copies the start's annotations to its root."""
     called: Computation = attributes["calls"]
     move_to_thread(called, attributes.get("async_execution_thread", "main"))
     annotate_root(notes, called, attributes, metadata, backend_config)
 
 
-def annotate_root(notes: SourceNotes, called: Computation, attributes: AttributeSet, metadata: str | None, backend_config: str | None) -> None:
+def annotate_root(
+    notes: SourceNotes[Computation, Instruction], called: Computation, attributes: AttributeSet, metadata: str | None, backend_config: str | None
+) -> None:
     """Copies the annotations of a start, update or done to the root of its computation, as XLA does."""
     root = called.root
     copied = {name: attributes[name] for name in _COPIED if name in attributes}

@@ -172,7 +172,11 @@ def _before_whitespace(text: str, end: int) -> int:
 
 
 def raw_value_end(text: str, start: int) -> int:
-    """The end of the value of an unknown attribute: the first comma, closing bracket, space or comment outside brackets."""
+    """The end of the value of an unknown attribute: the first comma, closing bracket, space or comment outside brackets.
+
+    >>> raw_value_end("{1, 2}, x=3", 0)
+    6
+    """
     depth, end = 0, start
     for match in _RAW_PIECE.finditer(text, start):
         piece = match[0]
@@ -201,7 +205,11 @@ _FREE_FORM = {"RAW_DICT": dictionary_end, "LITERAL_TEXT": literal_end, "RAW_VALU
 
 
 def shape_before(text: str, at: int) -> int:
-    """The start of the shape that ends at `at`; spaces between are skipped."""
+    """The start of the shape that ends at `at`; spaces between are skipped.
+
+    >>> shape_before("add(f32[2,3]{1,0} p)", 18)
+    4
+    """
     start, depth = at, 0
     while start > 0 and text[start - 1] in " \t":
         start -= 1

@@ -106,7 +106,11 @@ class Part(NamedTuple):
 
 
 def parts_of(whole: str, filename: str) -> list[Part]:
-    """All parts of a text in order; concatenated, they are the text again. Each source knows the number of its first line."""
+    """All parts of a text in order; concatenated, they are the text again. Each source knows the number of its first line.
+
+    >>> [part.source.text for part in parts_of("HloModule a\\n// -----\\nHloModule b\\n", "<string>")]
+    ['HloModule a\\n', '// -----\\n', 'HloModule b\\n']
+    """
     parts: list[Part] = []
     at, line = 0, 1
     cuts = [(m.start(), m.end()) for m in _SEPARATOR.finditer(whole)] if "// -----" in whole else []
@@ -150,7 +154,11 @@ def read_source(source: Source, *, strict: bool = True, fast_path: bool = True) 
 
 
 def form_of(text: str) -> str:
-    """The start rule of the grammar for a whole text: `module`, `headerless` or `single_instruction`."""
+    """The start rule of the grammar for a whole text: `module`, `headerless` or `single_instruction`.
+
+    >>> [form_of(text) for text in ("HloModule m", "ENTRY e {", "f32[2] negate(f32[2] p)")]
+    ['module', 'headerless', 'single_instruction']
+    """
     if _MODULE.match(text):
         return "module"
     return "headerless" if _HEADERLESS.match(text) else "single_instruction"
@@ -199,7 +207,11 @@ def _name_entry_first(module: Module) -> None:
 
 
 def decoded(text: str | bytes) -> str:
-    """Decodes a text: UTF-8 (other bytes become surrogate escapes), without byte-order mark; log prefixes become spaces."""
+    """Decodes a text: UTF-8 (other bytes become surrogate escapes), without byte-order mark; log prefixes become spaces.
+
+    >>> decoded("\\ufeffHloModule m".encode())
+    'HloModule m'
+    """
     if isinstance(text, bytes | bytearray):
         text = bytes(text).decode("utf-8", "surrogateescape")
     elif not text.isascii():

@@ -64,7 +64,7 @@ def to_text(module: Module, options: PrintOptions = _LOSSLESS) -> str:
 
 
 class ModulePrinter:
-    """One print of one module."""
+    """Prints one module with some options."""
 
     def __init__(self, module: Module, options: PrintOptions) -> None:
         self.module = module

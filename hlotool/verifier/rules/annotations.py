@@ -22,8 +22,9 @@ _TYPED = "API_VERSION_TYPED_FFI"
 def backend_configurations(facts: Facts) -> Iterator[Finding]:
     """A backend configuration that looks like JSON is JSON.
 
-    Checks: configurations in braces, and strings that begin with one; those of custom calls with a typed interface are dictionaries of MLIR.
-    Why: XLA keeps the text as it is, and the backend fails long after it was read.
+    Checks: configurations in braces, and strings that begin with a brace. Custom calls with the typed interface have MLIR dictionaries instead,
+    which are not checked.
+    Why: XLA keeps the text unread, and the backend fails on it much later.
     Bad: `backend_config="{\\"a\\":}"`
     Good: `backend_config={"a":1}`
     """
@@ -44,27 +45,27 @@ def backend_configurations(facts: Facts) -> Iterator[Finding]:
 
 @module_rule("S041", stage="lint")
 def stack_frames(facts: Facts) -> Iterator[Finding]:
-    """Metadata points to stack frames that exist.
+    """Metadata refers to stack frames that exist.
 
-    Checks: `stack_frame_id` is a row of the table StackFrames, and the rows that it leads to end; reported once for a module, with the
+    Checks: `stack_frame_id` is in the module's table of stack frames, and its chain of callers ends; reported once for each module, with the
     number of faulty ids.
-    Why: whoever asks where an instruction comes from gets no answer, or a wrong one.
+    Why: tools that show where an instruction comes from show nothing, or the wrong line.
     Bad: `metadata={stack_frame_id=7}` in a module without tables
     Good: an id between 1 and the number of frames
     """
-    found: dict[int, tuple[Computation, Instruction]] = {}
+    users: dict[int, tuple[Computation, Instruction]] = {}
     for computation in facts.module.computations:
         for x in computation.instructions:
             match = FRAME_ID.search(x.metadata_text) if x.metadata_text is not None and "stack_frame_id=" in x.metadata_text else None
             if match is not None:
-                found.setdefault(int(match[1]), (computation, x))
-    tables = facts.module.stack_tables if found else None
+                users.setdefault(int(match[1]), (computation, x))
+    tables = facts.module.stack_tables if users else None
     parents = [frame.parent_frame_id - 1 for frame in tables.stack_frames] if tables is not None else []
-    faulty = [(frame, message) for frame in found if (message := _frame_fault(frame, parents)) is not None]
+    faulty = [(frame, message) for frame in users if (message := _frame_fault(frame, parents)) is not None]
     if faulty:
         frame, message = faulty[0]
-        more = f", and {count(len(faulty) - 1, 'other frame')} likewise" if len(faulty) > 1 else ""
-        yield Finding("S041", *found[frame], "metadata[stack_frame_id]", message + more)
+        more = f", and the same holds for {count(len(faulty) - 1, 'other frame')}" if len(faulty) > 1 else ""
+        yield Finding("S041", *users[frame], "metadata[stack_frame_id]", message + more)
 
 
 def _frame_fault(frame: int, parents: list[int]) -> str | None:
@@ -75,15 +76,16 @@ def _frame_fault(frame: int, parents: list[int]) -> str | None:
     while 0 < at <= len(parents) and at not in seen:
         seen.add(at)
         at = parents[at - 1]
-    return f"the callers of stack frame {frame} go round in a circle" if at in seen else None
+    return f"the callers of stack frame {frame} form a cycle" if at in seen else None
 
 
 @module_rule("W016", stage="lint")
 def missing_metadata(facts: Facts) -> Iterator[Finding]:
-    """Instructions say which operation of the program they come from.
+    """Each instruction says which operation of the program it comes from.
 
-    Checks: `op_name` in the metadata of whatever computes, outside the bodies of fusions and reductions; reported once for a module.
-    Why: profiles show the op_name; without it nobody finds the line to improve.
+    Checks: instructions that take time, outside the bodies of fusions and reductions, have an `op_name` in their metadata; reported once for
+    each module.
+    Why: profiles show the op_name; without it, slow instructions cannot be traced back to the program.
     Bad: `n = f32[4] negate(p)`
     Good: `n = f32[4] negate(p), metadata={op_name="jit(f)/neg"}`
     """
@@ -91,7 +93,7 @@ def missing_metadata(facts: Facts) -> Iterator[Finding]:
     first, missing, total = None, 0, 0
     for computation in facts.module.computations:
         for x in computation.instructions if computation not in bodies else ():
-            # No profile shows what takes no time.
+            # Profiles do not show instructions that take no time.
             if FREE in x.op.traits:
                 continue
             total += 1
@@ -100,4 +102,4 @@ def missing_metadata(facts: Facts) -> Iterator[Finding]:
                 first = first or (computation, x)
     if first is not None:
         more = f" ({missing} of {total} instructions have none)" if missing > 1 else ""
-        yield Finding("W016", *first, "opcode", f"'{first[1].name}' has no op_name; profiles cannot name it{more}")
+        yield Finding("W016", *first, "opcode", f"'{first[1].name}' has no op_name, so profiles cannot say where it comes from{more}")

@@ -18,11 +18,11 @@ _MARKERS = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"
 
 @module_rule("A001", "A002", "A009", "A010", "A012", stage="module")
 def async_chains(facts: Facts) -> Iterator[Finding]:
-    """What an async-start begins goes through at most one chain of updates to one async-done.
+    """An asynchronous operation has one async-start, at most one chain of updates, and one async-done.
 
-    Checks: an async-start (A001) or async-update (A010) whose value reaches no done, through tuples, barriers, calls and loops; two dones of
-    one start (A002); a start or update that continues in two ways (A009); values of either that anything else works on (A012).
-    Why: what is started must be waited for, once, and until then its memory belongs to the operation.
+    Checks: an async-start (A001) or async-update (A010) whose value never reaches a done, through tuples, barriers, calls and loops; a start with
+    two dones (A002); a start or update that is continued twice (A009); other instructions that use the value of either (A012).
+    Why: whatever is started must be waited for exactly once, and its memory belongs to the operation until then.
     Bad: two `async-done(s)`, or an async-start as ROOT of the entry computation
     Good: `d = f32[4] async-done(s)`
     """
@@ -32,13 +32,13 @@ def async_chains(facts: Facts) -> Iterator[Finding]:
             users = facts.users(computation).get(x, ())
             if len(users) == 1 and continues(users[0]):
                 continue
-            strange = [user for user in users if not _hands_on(user)]
-            for user in strange:
+            foreign = [user for user in users if not _hands_on(user)]
+            for user in foreign:
                 message = f"'{user.op.name}' cannot use the value of '{written_opcode(x, facts.module)}' before it is done"
-                yield Finding("A012", computation, user, "operands", message, f"use what {written_opcode(x, facts.module, 'done')} gives")
-            going_on = [user for user in users if _goes_on(facts, computation, user)]
-            yield from _forks(facts, computation, x, going_on)
-            if not (going_on or strange or _is_ended(flow, computation, x)):
+                yield Finding("A012", computation, user, "operands", message, f"use the result of {written_opcode(x, facts.module, 'done')} instead")
+            continuations = [user for user in users if _goes_on(facts, computation, user)]
+            yield from _forks(facts, computation, x, continuations)
+            if not (continuations or foreign or _is_ended(flow, computation, x)):
                 at = "operands" if code == "A001" else "instruction"
                 yield Finding(code, computation, x, at, f"'{x.name}' has no {written_opcode(x, facts.module, 'done')}")
 
@@ -54,16 +54,16 @@ def _goes_on(facts: Facts, computation: Computation, user: Instruction) -> bool:
     return user.op.name == "async-done" or (user.op.name == "async-update" and (user is computation.root or user in facts.users(computation)))
 
 
-def _forks(facts: Facts, computation: Computation, x: Instruction, going_on: list[Instruction]) -> Iterator[Finding]:
-    for other in going_on[1:]:
-        first = going_on[0]
+def _forks(facts: Facts, computation: Computation, x: Instruction, continuations: list[Instruction]) -> Iterator[Finding]:
+    for other in continuations[1:]:
+        first = continuations[0]
         if first.op.name == other.op.name == "async-done":
-            yield Finding("A002", computation, other, "instruction", f"'{x.name}' is already finished by '{first.name}'")
+            yield Finding("A002", computation, other, "instruction", f"'{x.name}' is already ended by '{first.name}'")
         else:
             yield Finding("A009", computation, other, "instruction", f"'{x.name}' already continues in '{first.name}'")
 
 
 def _is_ended(flow: AsyncFlow, computation: Computation, x: Instruction) -> bool:
-    """Whether the value comes to a done or an update, or goes round a loop, where a done may lie before the start."""
+    """Whether the value comes to a done or an update, or goes around a loop, where a done may lie before the start."""
     ways = flow.arrivals(computation, x)
     return any(arrival is not x and (continues(arrival) or arrival.op.name == "while") for _, arrival in ways)

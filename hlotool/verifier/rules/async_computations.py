@@ -20,21 +20,27 @@ _THREAD = re.compile(r'execution_thread\s*=\s*"([^"]*)"')
 
 @module_rule("A005", "A007", "A008", "A011", stage="module")
 def async_computations(facts: Facts) -> Iterator[Finding]:
-    """An asynchronous operation runs one instruction, on one thread, and has all its operands when it ends.
+    """An asynchronous operation runs one instruction on one thread, and has all its operands when it ends.
 
     Checks: operands that are still missing at the async-done (A005); a computation on the main thread with more than parameters and a root
-    (A007), unless it is marked as a group of collectives; a computation that says itself that it runs on another thread than the start's
-    (A008); one that is also called in the ordinary way (A011).
+    (A007), unless it is marked as a group of collectives; a computation whose `execution_thread` is not the thread of its start
+    (A008); one that is also called by other instructions (A011).
     Why: the main thread's asynchronous operations are single instructions, and a computation belongs to one thread.
     Bad: `async-start(p), async_execution_thread="sparse", calls=w` where w ends with `}, execution_thread="host"`
-    Good: the same name in both places
+    Good: the same thread in both places
     """
     for computation, x in facts.instructions_of("async-done"):
         held = x.operands[0].shape
         needed, bound = len(facts.program_shape(x.called[0]).parameters), len(held.elements[0].elements)
         if bound < needed:
             what = _shown(facts, x)
-            yield Finding("A005", computation, x, "operands", f"{what} takes {count(needed, 'operand')}, {bound} bound when it ends")
+            yield Finding(
+                "A005",
+                computation,
+                x,
+                "operands",
+                f"{what} takes {count(needed, 'operand')}, but only {bound} {'was' if bound == 1 else 'were'} passed before it ends",
+            )
     checked: set[Computation] = set()
     for computation, x in facts.instructions_of("async-start"):
         called = x.called[0]
@@ -59,12 +65,12 @@ def _shown(facts: Facts, x: Instruction) -> str:
 
 def _threads(facts: Facts, computation: Computation, x: Instruction) -> Iterator[Finding]:
     called = x.called[0]
-    wanted = x.attributes.get("async_execution_thread", _MAIN)
+    thread = x.attributes.get("async_execution_thread", _MAIN)
     written = _written_thread(facts, called)
     runs_on = written if written is not None else called.execution_thread
-    if runs_on != wanted:
+    if runs_on != thread:
         at = "async_execution_thread" if "async_execution_thread" in x.attributes else "calls"
-        message = f"'{written_opcode(x, facts.module)}' says thread '{wanted}', '{called.name}' runs on '{runs_on}'"
+        message = f"'{written_opcode(x, facts.module)}' says thread '{thread}', but '{called.name}' runs on '{runs_on}'"
         yield Finding("A008", computation, x, at, message)
 
 
@@ -76,8 +82,8 @@ def _written_thread(facts: Facts, called: Computation) -> str | None:
     source = facts.module.source
     if source is None or called.end < 0 or not called.instructions:
         return None
-    found = _THREAD.search(source.text, max(0, called.instructions[-1].end), called.end)
-    return found[1] if found is not None else None
+    match = _THREAD.search(source.text, max(0, called.instructions[-1].end), called.end)
+    return match[1] if match is not None else None
 
 
 def _other_calls(facts: Facts, x: Instruction) -> Iterator[Finding]:

@@ -19,28 +19,28 @@ _FORESIGHT = 100
 
 @module_rule("A030", "A034", stage="lint")
 def async_overlap(facts: Facts) -> Iterator[Finding]:
-    """Something runs while an operation is in flight, and no more operations are in flight than the hardware takes.
+    """Something else runs while an operation is in flight, and no more operations are in flight than `in_flight_limit` allows.
 
-    Checks: in scheduled modules, between a start and its done stands an instruction that takes time (A030); at no point more collectives,
-    copies or transfers are in flight than `in_flight_limit` says (A034, reported once for each kind and computation).
-    Why: a start that is followed by its done waits as long as the plain operation would, and each operation in flight holds its memory.
-    Bad: `s = f32[4] all-reduce-start(p)` and in the next line `d = f32[4] all-reduce-done(s)`
+    Checks: in scheduled modules, an instruction that takes time stands between a start and its done (A030); no more collectives, copies
+    or transfers are in flight at once than `in_flight_limit` allows (A034, reported once for each kind and computation).
+    Why: a start directly followed by its done takes as long as the synchronous operation, and each operation in flight holds memory.
+    Bad: `s = f32[4] all-reduce-start(p)` and on the next line `d = f32[4] all-reduce-done(s)`
     Good: an instruction between them that does not need d
     """
     if not facts.module.is_scheduled:
         return
     for computation in dict.fromkeys(computation for computation, _ in facts.instructions_where(lambda op: op.done)):
-        found = spans(computation, facts.users(computation))
-        for span in found:
+        pairs = spans(computation, facts.users(computation))
+        for span in pairs:
             if all(FREE in computation.instructions[k].op.traits for k in range(span.first + 1, span.last)):
                 yield _idle(facts, computation, span)
         if facts.modes.in_flight_limit is not None:
-            yield from _crowds(computation, found, facts.modes.in_flight_limit)
+            yield from _crowds(computation, pairs, facts.modes.in_flight_limit)
 
 
 def _idle(facts: Facts, computation: Computation, span: Span) -> Finding:
     other = _independent(computation, span)
-    hint = f"'{other.name}' does not depend on it and could go between" if other is not None else None
+    hint = f"'{other.name}' does not depend on it and could run in between" if other is not None else None
     done = written_opcode(span.done, facts.module) if span.done.op.name == "async-done" else span.done.op.name
     return Finding("A030", computation, span.done, "instruction", f"nothing runs between '{span.start.name}' and its {done}", hint)
 
@@ -64,16 +64,16 @@ def _kind(x: Instruction) -> str:
     return "collectives" if COLLECTIVE in x.op.traits else "asynchronous computations"
 
 
-def _crowds(computation: Computation, found: list[Span], limit: int) -> Iterator[Finding]:
-    """For each kind, where most operations are in flight, if these are too many."""
-    steps = sorted([(span.first, 1, span) for span in found] + [(span.last, -1, span) for span in found], key=lambda step: step[:2])
-    flying: dict[str, int] = {}
+def _crowds(computation: Computation, pairs: list[Span], limit: int) -> Iterator[Finding]:
+    """For each kind of operation, the point with the most of them in flight, if that is above the limit."""
+    steps = sorted([(span.first, 1, span) for span in pairs] + [(span.last, -1, span) for span in pairs], key=lambda step: step[:2])
+    in_flight: dict[str, int] = {}
     most: dict[str, tuple[int, Span]] = {}
     for _, change, span in steps:
         kind = _kind(span.start)
-        flying[kind] = flying.get(kind, 0) + change
-        if flying[kind] > max(limit, most[kind][0] if kind in most else 0):
-            most[kind] = flying[kind], span
+        in_flight[kind] = in_flight.get(kind, 0) + change
+        if in_flight[kind] > max(limit, most[kind][0] if kind in most else 0):
+            most[kind] = in_flight[kind], span
     for kind, (count, span) in most.items():
         message = f"{count} {kind} are in flight at '{span.start.name}' (limit {limit})"
         yield Finding("A034", computation, span.start, "name", message, "wait for one of them first")

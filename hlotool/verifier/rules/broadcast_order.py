@@ -13,10 +13,10 @@ __all__: list[str] = []
 
 @module_rule("T019", stage="lint")
 def broadcast_order(facts: Facts) -> Iterator[Finding]:
-    """Dimensions of a broadcast are sorted.
+    """The dimensions of a broadcast are sorted.
 
-    Checks: that `dimensions` of broadcast ascends; an error under the mode `broadcast_dimensions_sorted`, else a warning.
-    Why: unsorted dimensions hide a transpose, which several backends cannot emit as a broadcast.
+    Checks: `dimensions` of broadcast is in ascending order; an error under the mode `broadcast_dimensions_sorted`, else a warning.
+    Why: unsorted dimensions also transpose, which several backends cannot compile as a broadcast.
     Bad: `b = f32[5,4] broadcast(a), dimensions={1,0}`
     Good: `t = f32[5,4] transpose(a), dimensions={1,0}`
     """
@@ -24,5 +24,5 @@ def broadcast_order(facts: Facts) -> Iterator[Finding]:
     for computation, x in facts.instructions_of("broadcast"):
         dimensions = x.attributes.get("dimensions", ())
         if any(a > b for a, b in pairwise(dimensions)):
-            message = "dimensions are not sorted; this broadcast hides a transpose"
-            yield Finding("T019", computation, x, "dimensions value", message, "split it into transpose and broadcast", severity=severity)
+            message = "dimensions are not sorted, so this broadcast also transposes"
+            yield Finding("T019", computation, x, "dimensions value", message, "split it into a transpose and a broadcast", severity=severity)

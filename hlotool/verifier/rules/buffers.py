@@ -13,18 +13,18 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 Value = tuple[Instruction, Path]
-"""A buffer as it is between two writes: the instruction that gives it, and where in its result."""
+"""The value of a buffer between two writes: the instruction that produces it, and its index in that result."""
 
 
 @module_rule("T101", "T102", stage="calls")
 def buffers(facts: Facts) -> Iterator[Finding]:
     """A buffer has one writer at a time and stays inside the program.
 
-    Checks: no `b(...)` in the parameters of the entry computation or around ops that know nothing of buffers (T101); each buffer value goes
-    to one instruction only, or back to the caller, tuples apart (T102).
-    Why: whoever takes a buffer writes into it, and a second writer would work on what the first one left.
-    Bad: two custom calls that take `b0`, or one that takes `b0` and a root that gives it back
-    Good: the second custom call takes what the first one gives
+    Checks: no `b(...)` in the parameters of the entry computation or in operands and results of ops that cannot work on buffers (T101); each
+    buffer value is used by one instruction only, or returned, apart from tuples (T102).
+    Why: an instruction that takes a buffer writes to it, so a second writer would see what the first one wrote.
+    Bad: two custom calls that take `b0`, or one that takes `b0` and a root that returns it
+    Good: the second custom call takes the result of the first
     """
     # By identity: a module's instructions share their shapes, and most modules have no buffer at all.
     holding = {id(shape) for shape in facts.distinct_shapes if holds_buffers(shape)}
@@ -33,31 +33,31 @@ def buffers(facts: Facts) -> Iterator[Finding]:
     for computation in facts.module.computations:
         is_entry = computation is facts.module.entry
         for x in computation.instructions:
-            held = any(id(y.shape) in holding for y in (x, *x.operands))
-            if is_entry and x.op.name == "parameter" and held:
+            has_buffer = any(id(y.shape) in holding for y in (x, *x.operands))
+            if is_entry and x.op.name == "parameter" and has_buffer:
                 yield Finding("T101", computation, x, "name", "buffer types are not allowed in entry parameters", "pin an array instead")
-            elif held and HOLDS_BUFFERS not in x.op.traits:
+            elif has_buffer and HOLDS_BUFFERS not in x.op.traits:
                 yield Finding("T101", computation, x, "opcode", f"'{x.op.name}' cannot work on buffers", "unpin the buffer first")
         yield from _writers(computation)
 
 
 def _writers(computation: Computation) -> Iterator[Finding]:
-    """Follows buffers through tuples to whoever takes them."""
+    """Follows buffers through tuples to the instructions that write them."""
     values: dict[Instruction, dict[Path, Value]] = {}
-    taken: dict[Value, str] = {}
+    writers: dict[Value, str] = {}
     for x in computation.instructions:
         values[x] = _passed_on(x, values)
-        # What cannot work on buffers is refused for that; it writes nothing.
+        # Ops that cannot work on buffers were reported above; they count as writing nothing.
         if HOLDS_BUFFERS in x.op.traits and x.op.name not in _PASS_ON:
             for operand in x.operands:
                 for value in values[operand].values():
-                    if value in taken:
-                        yield Finding("T102", computation, x, "name", f"buffer '{value[0].name}' is also written by {taken[value]}")
-                    taken[value] = f"'{x.name}'"
+                    if value in writers:
+                        yield Finding("T102", computation, x, "name", f"buffer '{value[0].name}' is also written by {writers[value]}")
+                    writers[value] = f"'{x.name}'"
     for value in values[computation.root].values():
-        if value in taken:
+        if value in writers:
             root = computation.root
-            yield Finding("T102", computation, root, "name", f"buffer '{value[0].name}' is given back, though it is written by {taken[value]}")
+            yield Finding("T102", computation, root, "name", f"buffer '{value[0].name}' is returned, but it is written by {writers[value]}")
 
 
 def _passed_on(x: Instruction, values: dict[Instruction, dict[Path, Value]]) -> dict[Path, Value]:

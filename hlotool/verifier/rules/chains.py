@@ -19,26 +19,26 @@ __all__: list[str] = []
 def redundant_copies(facts: Facts) -> Iterator[Finding]:
     """A copy is not copied again.
 
-    Checks: copy of a copy that nobody else uses, where the layouts of all three agree and no sharding is written: before partitioning, a
-    copy with a sharding moves data between devices. One finding for each computation, with their number.
-    Why: one of the two only moves bytes.
+    Checks: copy of a copy that has no other users, where all three layouts agree and neither has a sharding (before partitioning, a copy with a
+    sharding moves data between devices). One finding for each computation, with their number.
+    Why: one of the two copies is not needed.
     Bad: `copy(c)` with `c = f32[4]{0} copy(p)`
     Good: `copy(p)`
     """
-    found: dict[Computation, list[Instruction]] = {}
+    by_computation: dict[Computation, list[Instruction]] = {}
     for computation, x in facts.instructions_of("copy"):
         before = x.operands[0]
         if before.op.name != "copy" or "sharding" in x.attributes or "sharding" in before.attributes:
             continue
         if x.shape == before.shape == before.operands[0].shape:
-            found.setdefault(computation, []).append(x)
-    for computation, candidates in found.items():
+            by_computation.setdefault(computation, []).append(x)
+    for computation, candidates in by_computation.items():
         uses = Counter(y for x in computation.instructions for y in x.operands if y.op.name == "copy")
         copies = [x for x in candidates if uses[x.operands[0]] == 1]
         if not copies:
             continue
         x, before = copies[0], copies[0].operands[0]
-        more = f", and {count(len(copies) - 1, 'other')} of '{computation.name}' likewise" if len(copies) > 1 else ""
+        more = f", and {count(len(copies) - 1, 'other')} of '{computation.name}' the same way" if len(copies) > 1 else ""
         yield Finding("W008", computation, x, "opcode", f"copy of a copy: '{before.name}' copies '{before.operands[0].name}'{more}")
 
 
@@ -46,18 +46,18 @@ def redundant_copies(facts: Facts) -> Iterator[Finding]:
 def convert_chains(facts: Facts) -> Iterator[Finding]:
     """A value is converted once.
 
-    Checks: convert of a convert, where the first loses nothing that the second keeps, or where a float comes back to its type with fewer
-    bits.
-    Why: one convert does the same; a round trip loses precision in a way that nobody reads out of the text.
+    Checks: convert of a convert, where the first loses nothing that the second keeps, or where a float is converted to fewer
+    bits and back.
+    Why: one convert does the same; a round trip loses precision in a way that is easy to overlook.
     Bad: `convert(b)` to f32 with `b = bf16[4] convert(p)` and p f32[4]
     Good: `reduce-precision(p)`, if the rounding is meant
     """
     for computation, x in facts.instructions_of("convert"):
         before = x.operands[0]
         if before.op.name == "convert" and before.operands[0].shape.is_array:
-            said = _conversion(*[y.shape.element_type for y in (before.operands[0], before, x)])
-            if said is not None:
-                yield Finding("W009", computation, x, "name", *said)
+            fault = _conversion(*[y.shape.element_type for y in (before.operands[0], before, x)])
+            if fault is not None:
+                yield Finding("W009", computation, x, "name", *fault)
 
 
 def _conversion(first: str, middle: str, last: str) -> tuple[str, str | None] | None:
@@ -76,10 +76,10 @@ def _conversion(first: str, middle: str, last: str) -> tuple[str, str | None] | 
 
 @module_rule("W010", "W011", stage="lint")
 def reordering_chains(facts: Facts) -> Iterator[Finding]:
-    """Elements are brought into order at once.
+    """Elements are rearranged once.
 
     Checks: transpose of a transpose (W010); reshape of a reshape and bitcast of a bitcast (W011).
-    Why: one instruction does both, and the reader need not put them together.
+    Why: one instruction does both.
     Bad: `reshape(a)` with `a = f32[3,4] reshape(p)`
     Good: `reshape(p)`
     """
@@ -97,10 +97,10 @@ def reordering_chains(facts: Facts) -> Iterator[Finding]:
 
 @module_rule("W020", stage="lint")
 def elements_of_tuples(facts: Facts) -> Iterator[Finding]:
-    """What was just put into a tuple is not taken out again.
+    """An element that was just put into a tuple is not taken out again.
 
     Checks: get-tuple-element of a tuple instruction.
-    Why: it hides which value is meant.
+    Why: the element can be used directly, which also shows which value is meant.
     Bad: `get-tuple-element(t), index=0` with `t = (f32[4]) tuple(p)`
     Good: p
     """
@@ -115,7 +115,7 @@ def layout_round_trips(facts: Facts) -> Iterator[Finding]:
     """A layout is changed once.
 
     Checks: a copy to another layout after a transpose, or after another copy that changed the layout.
-    Why: each moves all bytes; the first could have written them in the right order.
+    Why: each copy moves all bytes; the first instruction could have written them in the right order.
     Bad: `copy(a)` to {1,0} with `a = f32[2,3]{0,1} copy(p)` of f32[2,3]{1,0}
     Good: p
     """
@@ -124,7 +124,7 @@ def layout_round_trips(facts: Facts) -> Iterator[Finding]:
         if before.op.name not in ("copy", "transpose") or _order(x) in (None, _order(before)):
             continue
         if before.op.name == "transpose":
-            message = f"layout change {_order(before)} -> {_order(x)} of what '{before.name}' transposed"
+            message = f"layout change {_order(before)} -> {_order(x)} directly after transpose '{before.name}'"
         elif _order(before) != _order(before.operands[0]):
             message = f"layout change {_order(before.operands[0])} -> {_order(before)} -> {_order(x)}"
         else:
@@ -139,10 +139,10 @@ def _order(x: Instruction) -> str | None:
 
 @module_rule("W054", stage="lint")
 def undone_pads(facts: Facts) -> Iterator[Finding]:
-    """What was padded is not cut off again.
+    """Padding is not sliced off again.
 
-    Checks: slice of a pad that keeps only what was there before.
-    Why: the padded array is written for nothing.
+    Checks: slice of a pad that keeps none of the padding.
+    Why: the padded array is not needed.
     Bad: `slice(a), slice={[1:5]}` with `a = f32[6] pad(p, z), padding=1_1` and p f32[4]
     Good: p
     """
@@ -153,5 +153,5 @@ def undone_pads(facts: Facts) -> Iterator[Finding]:
         sizes = before.operands[0].shape.dimensions
         parts = zip(x.attributes["slice"], before.attributes["padding"], sizes, strict=True)
         if all(part.stride == 1 and not pad.interior and part.start >= pad.low and part.limit <= pad.low + size for part, pad, size in parts):
-            undoes = "slice undoes pad" if x.shape.dimensions == sizes else "slice takes nothing of what pad added"
+            undoes = "slice undoes pad" if x.shape.dimensions == sizes else "slice keeps no padding"
             yield Finding("W054", computation, x, "opcode", f"{undoes}: start from '{before.operands[0].name}'")

@@ -1,4 +1,4 @@
-"""P018: numbers of channels."""
+"""P018: channel ids."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__: list[str] = []
 
 @module_rule("P018", stage="module")
 def channel_ids(facts: Facts) -> Iterator[Finding]:
-    """The channel of a collective has a positive number.
+    """The channel id of a collective is positive.
 
     Checks: `channel_id` of collectives.
-    Why: XLA takes 0 and less for "no channel", which changes what replica groups count.
+    Why: XLA takes 0 and negative numbers for "no channel", which changes the meaning of replica groups.
     Bad: `r = f32[4] all-reduce(a), channel_id=-3, replica_groups={}, to_apply=add`
     Good: `r = f32[4] all-reduce(a), channel_id=3, replica_groups={}, to_apply=add`
     """
     for computation, x in facts.instructions_with(COLLECTIVE):
         channel = x.attributes.get("channel_id")
         if channel is not None and channel <= 0:
-            yield Finding("P018", computation, x, "channel_id", f"channel id must be positive, got {channel}")
+            yield Finding("P018", computation, x, "channel_id", f"channel_id must be positive, got {channel}")

@@ -14,7 +14,7 @@ __all__: list[str] = []
 
 @module_rule("C043", stage="lint")
 def collective_in_fusion(facts: Facts) -> Iterator[Finding]:
-    """A fusion computes and does not communicate.
+    """A fusion computes, but does not communicate.
 
     Checks: no collective, transfer or custom call with side effects in the body of a fusion.
     Why: a fusion becomes one kernel, which cannot wait for other devices or the host.
@@ -24,4 +24,6 @@ def collective_in_fusion(facts: Facts) -> Iterator[Finding]:
     bodies = {called for called, calls in facts.callers.items() if any(x.op.name == "fusion" for _, x in calls)}
     for computation, x in facts.instructions_where(lambda op: COMMUNICATES in op.traits or op.effect_if is not None):
         if computation in bodies and (COMMUNICATES in x.op.traits or has_own_effect(x)):
-            yield Finding("C043", computation, x, "instruction", f"'{x.op.name}' inside fused computation '{computation.name}'")
+            yield Finding(
+                "C043", computation, x, "instruction", f"'{x.op.name}' cannot be part of a fusion, but is in fused computation '{computation.name}'"
+            )

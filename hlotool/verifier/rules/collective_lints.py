@@ -25,31 +25,38 @@ _MOST_STEPS = 32
 def synchronous_collectives(facts: Facts) -> Iterator[Finding]:
     """A scheduled program computes while it communicates.
 
-    Checks: collectives of a scheduled module that are no pair of start and done, nor run by an async-start.
-    Why: the device waits; with a start and a done it could work.
+    Checks: collectives of a scheduled module that are neither a pair of start and done nor run by an async-start.
+    Why: the device waits; between a start and a done it could compute.
     Bad: `all-reduce(a)` in a module with `is_scheduled=true`
-    Good: `all-reduce-start(a)`, and its done below other instructions
+    Good: `all-reduce-start(a)`, and its done after other instructions
     """
     if not facts.module.is_scheduled:
         return
     wrapped = {called for _, x in facts.instructions_of("async-start") for called in x.called}
     for computation, x in facts.instructions_where(lambda op: COLLECTIVE in op.traits and not op.is_asynchronous):
         if computation not in wrapped:
-            yield Finding("W023", computation, x, "opcode", f"synchronous {x.op.name}", "the backend may have asynchronous collectives switched off")
+            yield Finding(
+                "W023",
+                computation,
+                x,
+                "opcode",
+                f"synchronous {x.op.name}: the device waits for it",
+                "asynchronous collectives may be disabled in the backend",
+            )
 
 
 @module_rule("W024", stage="lint")
 def combinable_collectives(facts: Facts) -> Iterator[Finding]:
-    """Small collectives go together.
+    """Small collectives are combined.
 
     Checks: all-gathers, all-reduces and reduce-scatters of less than 1 MiB in one computation with the same groups and reducer, of which
     none depends on another.
-    Why: each has its latency, which for small arrays is all that it costs.
+    Why: each collective has a latency, which for small arrays is most of its cost.
     Bad: `all-reduce(a)` and `all-reduce(b)`
     Good: `all-reduce(a, b)`
     """
     for computation in dict.fromkeys(computation for computation, _ in facts.instructions_with(COMBINABLE)):
-        # How many collectives there are on the longest way to an instruction: on the same level nothing depends on each other.
+        # How many collectives there are on the longest path to an instruction: those on the same level do not depend on each other.
         levels: dict[Instruction, int] = {}
         first: dict[Any, Instruction] = {}
         for x in computation.instructions:
@@ -73,10 +80,10 @@ def _combination(x: Instruction) -> tuple[Any, ...]:
 
 @module_rule("W025", "W026", stage="lint")
 def sliced_collectives(facts: Facts) -> Iterator[Finding]:
-    """Devices exchange what they keep.
+    """Devices exchange only data that they keep.
 
     Checks: an all-reduce of which only a dynamic-slice at an index computed from the device's id is used (W025); an all-gather of which
-    each device takes parts as large as the one that it gave (W026).
+    each device uses only parts as large as its own (W026).
     Why: a reduce-scatter moves a fraction of the bytes; the gathered data need not be moved at all.
     Bad: `dynamic-slice(r, i)` with `r = f32[8] all-reduce(a)` and i computed from `partition-id()`
     Good: `reduce-scatter(a)`
@@ -89,7 +96,7 @@ def sliced_collectives(facts: Facts) -> Iterator[Finding]:
             message = f"only a shard of '{x.name}' is used: a reduce-scatter moves a fraction of the bytes"
             yield Finding("W025", computation, x, "opcode", message)
         elif x.op.name == "all-gather" and all(user.shape.dimensions == x.operands[0].shape.dimensions for user in users):
-            yield Finding("W026", computation, x, "opcode", f"what '{x.name}' gathers is sliced back to shards")
+            yield Finding("W026", computation, x, "opcode", f"the result of '{x.name}' is sliced back to shards")
 
 
 def _takes_shard(user: Instruction, x: Instruction) -> bool:
@@ -110,10 +117,10 @@ def _follows_from_id(index: Instruction) -> bool:
 
 @module_rule("P032", stage="lint")
 def channel_reuse(facts: Facts) -> Iterator[Finding]:
-    """Each collective has a channel of its own.
+    """Each collective has its own channel.
 
-    Checks: two collectives with the same channel_id, the two halves of one apart.
-    Why: XLA allows it, some runtimes do not, and traces join what does not belong together.
+    Checks: two collectives with the same channel_id, other than the start and the done of one.
+    Why: XLA allows it, but some runtimes do not, and traces mix the two up.
     Bad: two all-reduces with `channel_id=1`
     Good: `channel_id=1` and `channel_id=2`
     """
@@ -129,25 +136,25 @@ def idle_collectives(facts: Facts) -> Iterator[Finding]:
     """Collectives move data between devices.
 
     Checks: groups that have one member each (P033); permutations that send each device its own data (P034).
-    Why: they are copies, and still wait for the other devices.
+    Why: they only copy, but still wait for the other devices.
     Bad: `replica_groups={{0},{1}}`
     Good: `replica_groups={{0,1}}`
     """
     for computation, x in facts.instructions_with(COLLECTIVE):
         groups = groups_of(x)
         if groups and groups.group_count == groups.device_count:
-            yield Finding("P033", computation, x, "replica_groups value", "every group has one member: nothing is exchanged")
+            yield Finding("P033", computation, x, "replica_groups value", "every group has one member, so nothing is exchanged")
     for computation, x in facts.instructions_where(permutes):
         pairs = x.attributes["source_target_pairs"]
         if pairs and all(source == target for source, target in pairs):
-            yield Finding("P034", computation, x, "source_target_pairs value", "identity permutation: each device sends to itself")
+            yield Finding("P034", computation, x, "source_target_pairs value", "each device sends only to itself")
 
 
 @module_rule("P038", stage="lint")
 def collectives_in_branches(facts: Facts) -> Iterator[Finding]:
     """All devices of a group reach a collective.
 
-    Checks: collectives in the branches of a conditional, and in what these call, unless the selector is a constant.
+    Checks: collectives in the branches of a conditional, and in computations that these call, unless the selector is a constant.
     Why: if devices choose different branches, the others wait forever.
     Bad: an all-reduce in branch 0 of `conditional(i, p, p)`
     Good: the all-reduce before the conditional

@@ -19,10 +19,10 @@ Fault = tuple[str, str, str]
 
 @module_rule("P008", "P010", "P011", stage="module")
 def collective_sizes(facts: Facts) -> Iterator[Finding]:
-    """Collectives grow, cut and count by the size of their groups.
+    """The operands and results of collectives fit the size of their groups.
 
     Checks: all-gather multiplies its dimension by the group's size (P008), reduce-scatter divides it (P010), all-to-all has an operand for
-    each member or splits a dimension into as many parts (P011). All-gather and reduce-scatter are not checked where neither groups nor header
+    each member or splits a dimension into that many parts (P011). All-gather and reduce-scatter are not checked where neither groups nor header
     say how many devices there are.
     Why: each member of a group has one part.
     Bad: `f32[12] all-gather(f32[4] a), replica_groups={{0,1}}, dimensions={0}`
@@ -31,7 +31,7 @@ def collective_sizes(facts: Facts) -> Iterator[Finding]:
     for opcode, check in _CHECKS.items():
         for computation, x in facts.instructions_of(opcode):
             size = group_size(x, facts.module)
-            # In an all-to-all a group that is alone counts, too: where nobody says how many devices there are, XLA takes one.
+            # For all-to-all a group of one counts as well: if nothing says how many devices there are, XLA assumes one.
             fault = check(x, size) if x.operands and (size > 1 or opcode == "all-to-all") else None
             if fault is not None:
                 yield Finding(fault[0], computation, x, fault[1], fault[2])
@@ -51,22 +51,26 @@ def _has(shape: Shape, dimension: int) -> bool:
     return 0 <= dimension < shape.rank and shape.dimensions[dimension] != UNBOUNDED
 
 
-# What a group of no size could make is refused by the op's own constraints.
+# Results that no group size could produce are refused by the op's own constraints.
 
 
 def _gathered(x: Instruction, group: int) -> Fault | None:
-    parts = [(given, made) for given, made in _parts(x) if given]
-    factors = {made / given for given, made in parts}
+    sizes = [(size, grown) for size, grown in _parts(x) if size]
+    factors = {grown / size for size, grown in sizes}
     if len(factors) == 1 and factors != {group} and factors.pop().is_integer():
-        given, made = parts[0]
-        return "P008", "shape", f"a group of {group} makes size {given * group} of {given}, written {made}"
+        size, grown = sizes[0]
+        return "P008", "shape", f"a group of {group} needs a result of size {size * group}, got {grown}"
     return None
 
 
 def _scattered(x: Instruction, group: int) -> Fault | None:
-    for given, made in _parts(x):
-        if made and given % made == 0 and made * group != given:
-            return "P010", "definition of operand 0", f"a group of {group} needs {made * group} elements for parts of {made}, the operand has {given}"
+    for size, part in _parts(x):
+        if part and size % part == 0 and part * group != size:
+            return (
+                "P010",
+                "definition of operand 0",
+                f"a group of {group} needs an operand of size {part * group} for parts of size {part}, got {size}",
+            )
     return None
 
 
@@ -74,9 +78,13 @@ def _exchanged(x: Instruction, group: int) -> Fault | None:
     dimensions = x.attributes.get("dimensions")
     if dimensions is None:
         if x.operands and len(x.operands) != group:
-            return "P011", "operands", f"'all-to-all' has {count(len(x.operands), 'operand')}, its groups have {group} members"
+            return "P011", "operands", f"'all-to-all' needs {count(group, 'operand')} (one per group member), got {len(x.operands)}"
     elif _has(x.operands[0].shape, dimensions[0]) and x.operands[0].shape.dimensions[dimensions[0]] % group:
-        return "P011", "dimensions", f"dimension {dimensions[0]} of size {x.operands[0].shape.dimensions[dimensions[0]]} has no {group} equal parts"
+        return (
+            "P011",
+            "dimensions",
+            f"dimension {dimensions[0]} of size {x.operands[0].shape.dimensions[dimensions[0]]} cannot be split into {group} equal parts",
+        )
     return None
 
 

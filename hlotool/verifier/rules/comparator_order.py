@@ -16,8 +16,8 @@ __all__: list[str] = []
 def comparator_order(facts: Facts) -> Iterator[Finding]:
     """A comparator of sort is false for equal elements.
 
-    Checks: a comparator that is one compare has the direction LT or GT.
-    Why: sorts need a strict weak order; with LE they may loop, or lose elements, on some backends.
+    Checks: a comparator that is a single compare has the direction LT or GT.
+    Why: sorts need a strict weak order; with LE, some backends may never end or lose elements.
     Bad: `ROOT c = pred[] compare(x, y), direction=LE`
     Good: `ROOT c = pred[] compare(x, y), direction=LT`
     """
@@ -30,5 +30,5 @@ def comparator_order(facts: Facts) -> Iterator[Finding]:
         seen.add(called)
         direction = root.attributes["direction"]
         if direction not in ("LT", "GT"):
-            message = f"the comparator is no strict order: direction={direction}"
-            yield Finding("C028", called, root, "direction", message, "use LT, or GT for descending order")
+            message = f"the comparator is not a strict weak order: direction={direction}"
+            yield Finding("C028", called, root, "direction", message, "use LT for ascending and GT for descending order")

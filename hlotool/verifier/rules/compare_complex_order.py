@@ -1,4 +1,4 @@
-"""T011: comparisons that complex numbers do not have."""
+"""T011: order of complex numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__: list[str] = []
 def compare_complex_order(facts: Facts) -> Iterator[Finding]:
     """Complex numbers are compared for equality only.
 
-    Checks: that compare of complex operands has direction EQ or NE. A warning, since XLA's verifier lets it pass; backends do not.
+    Checks: compare of complex operands has the direction EQ or NE. A warning, since XLA's verifier accepts it; backends do not.
     Why: complex numbers have no order.
     Bad: `c = pred[4] compare(a, a), direction=LT` with c64 operands
     Good: `c = pred[4] compare(a, a), direction=EQ`
@@ -23,5 +23,5 @@ def compare_complex_order(facts: Facts) -> Iterator[Finding]:
     for computation, x in facts.instructions_of("compare"):
         direction = x.attributes["direction"]
         if direction not in ("EQ", "NE") and kind_of(x.operands[0].shape.element_type) == "complex":
-            message = f"complex numbers have no order: direction={direction}"
-            yield Finding("T011", computation, x, "direction", message, "only EQ and NE compare them")
+            message = f"complex numbers cannot be ordered: direction={direction}"
+            yield Finding("T011", computation, x, "direction", message, "use EQ or NE")

@@ -1,4 +1,4 @@
-"""L023: all-reduces of which only some fix their layouts."""
+"""L023: all-reduces of which only some constrain their layouts."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__: list[str] = []
 
 @module_rule("L023", stage="module")
 def constrained_all_reduces(facts: Facts) -> Iterator[Finding]:
-    """Either all all-reduces of a module constrain their layouts or none does.
+    """Either all all-reduces of a module constrain their layouts, or none of them.
 
     Checks: `constrain_layout` of all-reduce and all-reduce-start.
-    Why: XLA assigns layouts of all-reduces for the whole module in one way.
+    Why: XLA assigns the layouts of all-reduces in one way for the whole module.
     Bad: one all-reduce with `constrain_layout=true` and one without
     Good: both with `constrain_layout=true`
     """
@@ -23,5 +23,5 @@ def constrained_all_reduces(facts: Facts) -> Iterator[Finding]:
     constrained = next((call for call in calls if call[1].attributes.get("constrain_layout", False)), None)
     free = next((x for _, x in calls if not x.attributes.get("constrain_layout", False)), None)
     if constrained is not None and free is not None:
-        message = f"'{constrained[1].name}' constrains layouts, '{free.name}' does not"
+        message = f"'{constrained[1].name}' has constrain_layout=true, but '{free.name}' does not"
         yield Finding("L023", *constrained, "constrain_layout", message)

@@ -1,4 +1,4 @@
-"""A036: control dependencies that say nothing new."""
+"""A036: redundant control dependencies."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# A longer way from a predecessor to its successor is not looked for: the search must not cost more than it tells.
+# Longer paths from a predecessor to its successor are not searched for, to keep the rule cheap.
 _MOST_STEPS = 500
 
 
 @module_rule("A036", stage="lint")
 def control_dependencies(facts: Facts) -> Iterator[Finding]:
-    """A control predecessor orders what nothing else orders.
+    """A control predecessor orders instructions that are not ordered otherwise.
 
-    Checks: a control predecessor that is an operand too, or from which a way leads over operands and other control predecessors.
-    Why: it constrains nothing, and hides those that do.
+    Checks: a control predecessor that is also an operand, or that comes first because of other operands and control predecessors.
+    Why: it has no effect, and hides those that have one.
     Bad: `n = f32[4] negate(a), control-predecessors={a}`
     Good: `n = f32[4] negate(a)`
     """
@@ -29,25 +29,25 @@ def control_dependencies(facts: Facts) -> Iterator[Finding]:
             for number, predecessor in enumerate(x.control_predecessors):
                 if not places:
                     places = {y: k for k, y in enumerate(computation.instructions)}
-                said = _already_said(x, predecessor, places)
-                if said is not None:
-                    yield Finding("A036", computation, x, _place(x, number), said, "drop it")
+                reason = _reason(x, predecessor, places)
+                if reason is not None:
+                    yield Finding("A036", computation, x, _place(x, number), reason, "remove it")
 
 
 def _place(x: Instruction, number: int) -> str:
     return "control-predecessors" if len(x.control_predecessors) == 1 else f"control-predecessors[{number}]"
 
 
-def _already_said(x: Instruction, predecessor: Instruction, places: dict[Instruction, int]) -> str | None:
-    """Why x comes after a predecessor anyway."""
+def _reason(x: Instruction, predecessor: Instruction, places: dict[Instruction, int]) -> str | None:
+    """Why x comes after the predecessor without this dependency, or None if it does not."""
     if predecessor in x.operands:
-        return f"'{predecessor.name}' is already an operand"
+        return f"'{predecessor.name}' is already an operand, so it comes first anyway"
     earliest = places.get(predecessor, 0)
     pending = [y for y in (*x.operands, *x.control_predecessors) if y is not predecessor]
     seen: set[Instruction] = set()
     while pending and len(seen) < _MOST_STEPS:
         y = pending.pop()
-        # Nothing depends on what stands after it.
+        # No instruction depends on a later one.
         if y in seen or places.get(y, 0) <= earliest:
             continue
         seen.add(y)

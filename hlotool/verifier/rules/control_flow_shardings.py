@@ -17,11 +17,11 @@ Part = tuple[Computation, Instruction, str]
 
 @module_rule("P027", "P028", stage="module")
 def control_flow_shardings(facts: Facts) -> Iterator[Finding]:
-    """The value of a loop is sharded alike wherever it is, and so is the result of a conditional.
+    """A loop's state has the same sharding everywhere, and so has the result of a conditional.
 
     Checks: the shardings of a while, of its body's parameter and root and of its condition's parameter (P027); of a conditional and of its
-    branches' roots (P028); as far as they are written.
-    Why: no data moves between devices where one turns into the other.
+    branches' roots (P028). Only shardings that are written are compared.
+    Why: data does not move between devices when control enters or leaves a computation.
     Bad: a while with `sharding={replicated}` and a body whose parameter has `sharding={devices=[2]0,1}`
     Good: both with `sharding={devices=[2]0,1}`
     """
@@ -40,7 +40,7 @@ def control_flow_shardings(facts: Facts) -> Iterator[Finding]:
 
 
 def _differing(code: str, parts: list[Part]) -> Iterator[Finding]:
-    """The first part that is sharded otherwise than the first that is sharded at all."""
+    """The first part with another sharding than the first part that has one."""
     first: tuple[Sharding, str, str] | None = None
     for computation, x, name in parts:
         sharding = x.attributes.get("sharding")
@@ -49,7 +49,7 @@ def _differing(code: str, parts: list[Part]) -> Iterator[Finding]:
         if first is None:
             first = sharding, name, _placement(sharding)
         elif sharding is not first[0] and _placement(sharding) != first[2]:
-            message = f"{first[1]} is {_brief(first[0])}, {name} is {_brief(sharding)}"
+            message = f"{first[1]} is sharded as {_brief(first[0])}, but {name} as {_brief(sharding)}"
             yield Finding(code, computation, x, "sharding", message)
             return
 
@@ -59,5 +59,5 @@ def _brief(sharding: Sharding) -> str:
 
 
 def _placement(sharding: Sharding) -> str:
-    """What a sharding says, apart from where in a program it comes from."""
+    """The text of a sharding without its metadata."""
     return sharding.to_text(metadata=False)

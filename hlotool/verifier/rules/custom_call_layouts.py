@@ -1,4 +1,4 @@
-"""L019: custom calls that fix some layouts only."""
+"""L019: custom calls that constrain only some layouts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__: list[str] = []
 
 @module_rule("L019", stage="module")
 def custom_call_layouts(facts: Facts) -> Iterator[Finding]:
-    """A custom call that constrains layouts says all of them.
+    """A custom call that constrains layouts constrains all of them.
 
-    Checks: where `operand_layout_constraints` are given and operands or result have layouts, each constraint and the result has one (scalars
-    need none). In a text without layouts XLA's tests hold constraints without them for valid.
-    Why: the function after the call reads and writes memory in exactly these layouts.
+    Checks: if a call has `operand_layout_constraints`, and its operands or result have layouts, then each constraint and the result have one
+    (scalars need none). Without any layouts in the text, XLA accepts constraints without them.
+    Why: the called function reads and writes memory in exactly these layouts.
     Bad: `custom-call(a), custom_call_target="t", operand_layout_constraints={f32[4]}`
     Good: `custom-call(a), custom_call_target="t", operand_layout_constraints={f32[4]{0}}`
     """

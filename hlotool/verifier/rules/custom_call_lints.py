@@ -1,4 +1,4 @@
-"""W028 and W029: custom calls that may not find their function."""
+"""W028 and W029: custom calls whose function may be missing or outdated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# What XLA and its passes write, expand or take away themselves: there is no function of that name, so no interface either.
+# Targets that XLA's own passes insert, expand or remove: no function of that name exists, and so no interface.
 _BY_XLA = frozenset(
     "Sharding SPMDFullToShardShape SPMDShardToFullShape LayoutConstraint AllocateBuffer CreateBuffer Pin Unpin GetRngSeed ConcatBitcast"
     " annotate_device_placement MoveToHost MoveToDevice PrepareAsyncCallStart PrepareAsyncCallDone AsyncCollectiveStart AsyncCollectiveDone"
@@ -29,9 +29,9 @@ _ORIGINAL = ("", "API_VERSION_ORIGINAL", "API_VERSION_UNSPECIFIED")
 
 @module_rule("W028", stage="lint")
 def unknown_targets(facts: Facts) -> Iterator[Finding]:
-    """Custom calls go to functions that somebody registers.
+    """The targets of custom calls are known functions.
 
-    Checks: targets that are neither XLA's own nor those of the libraries that ship with it or with JAX.
+    Checks: targets that are neither XLA's own nor from libraries that ship with XLA or JAX.
     Why: a target that is not registered fails when the program is loaded, long after it was compiled.
     Bad: `custom_call_target="my_kernel"`
     Good: `custom_call_target="__cublas$gemm"`
@@ -41,16 +41,16 @@ def unknown_targets(facts: Facts) -> Iterator[Finding]:
         if target not in _BY_XLA and not _KNOWN.fullmatch(target):
             meant = nearest(target, _BY_XLA)
             hint = f"did you mean '{meant}'?" if meant else None
-            yield Finding("W028", computation, x, "custom_call_target value", f"unknown target '{target}'", hint)
+            yield Finding("W028", computation, x, "custom_call_target value", f"unknown custom-call target '{target}'", hint)
 
 
 @module_rule("W029", stage="lint")
 def old_interfaces(facts: Facts) -> Iterator[Finding]:
     """Custom calls use the typed interface, and have an order if they have effects.
 
-    Checks: calls with the original API version, which is also the one that is meant where none is written, but for targets that XLA replaces;
-    calls with side effects that neither take nor give a token.
-    Why: the original interface is no longer developed, and effects without tokens may happen in any order.
+    Checks: calls with the original API version, which is also the default, except for targets that XLA replaces; calls with side effects that
+    neither take nor return a token.
+    Why: the original interface is deprecated, and effects without tokens may happen in any order.
     Bad: `api_version=API_VERSION_ORIGINAL`
     Good: `api_version=API_VERSION_TYPED_FFI`
     """
@@ -59,8 +59,10 @@ def old_interfaces(facts: Facts) -> Iterator[Finding]:
         if target in _BY_XLA or target.startswith(("xla.sdy.", "__")):
             continue
         if str(x.attributes.get("api_version", "")) in _ORIGINAL:
-            yield Finding("W029", computation, x, "api_version", "original custom-call interface", "use API_VERSION_TYPED_FFI")
+            yield Finding("W029", computation, x, "api_version", "this call uses the original custom-call interface", "use API_VERSION_TYPED_FFI")
         elif x.attributes.get("custom_call_has_side_effect", False):
             leaves = [leaf.element_type for y in (x, *x.operands) for leaf in y.shape.leaves()]
             if "token" not in leaves and not x.control_predecessors:
-                yield Finding("W029", computation, x, "custom_call_has_side_effect", "side effect without token: its order is not fixed")
+                yield Finding(
+                    "W029", computation, x, "custom_call_has_side_effect", "this call has a side effect but no token, so its order is not fixed"
+                )

@@ -1,4 +1,4 @@
-"""W001 to W003: instructions, parameters and computations that nobody uses."""
+"""W001 to W003: unused instructions, parameters and computations."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ __all__: list[str] = []
 
 @module_rule("W001", stage="lint")
 def dead_instructions(facts: Facts) -> Iterator[Finding]:
-    """What is computed is used.
+    """The result of each instruction is used.
 
-    Checks: instructions without users that are neither root, nor ordered by control predecessors, nor have effects; constants, tuples and
-    their elements are free and not reported. One finding for each computation, with their number.
-    Why: a compiler removes them, so that a measurement of the text misleads, and a forgotten use is a bug of the program.
-    Bad: `d = f32[4] abs(p)` that no other instruction names
-    Good: only what the root needs
+    Checks: instructions without users that are not the root, not ordered by control predecessors and without effects. Constants, tuples and
+    their elements cost nothing and are not reported. One finding for each computation, with their number.
+    Why: a compiler removes them, so measurements of the text mislead; and a forgotten use is a bug in the program.
+    Bad: `d = f32[4] abs(p)` that no other instruction uses
+    Good: only instructions that the root needs
     """
     for computation in facts.module.computations:
-        # Who uses what is not asked, only what is used: lists of users would cost more than all the rest.
+        # A set of used instructions is enough; lists of users would cost more than the rest of the rule.
         # Taking an element out of a tuple costs nothing, and programs that unpack tuples leave the rest.
         used = {y for x in computation.instructions for y in x.operands}
         unused = [x for x in computation.instructions if x not in used and STRUCTURAL not in x.op.traits and x is not computation.root]
@@ -33,17 +33,20 @@ def dead_instructions(facts: Facts) -> Iterator[Finding]:
         ordered = {y for x in computation.instructions for y in x.control_predecessors}
         dead = [x for x in unused if x not in ordered and not x.control_predecessors and not facts.has_effect(x)]
         if dead:
-            more = f", nor {count(len(dead) - 1, 'other instruction')} of '{computation.name}'" if len(dead) > 1 else ""
-            yield Finding("W001", computation, dead[0], "name", f"'{dead[0].name}' is never used{more}", "remove it")
+            message, hint = f"'{dead[0].name}' is never used", "remove it"
+            if len(dead) > 1:
+                others = count(len(dead) - 1, "other instruction")
+                message, hint = f"'{dead[0].name}' and {others} in '{computation.name}' are never used", "remove them"
+            yield Finding("W001", computation, dead[0], "name", message, hint)
 
 
 @module_rule("W002", stage="lint")
 def unused_parameters(facts: Facts) -> Iterator[Finding]:
     """Parameters are used.
 
-    Checks: parameters without users, in computations whose signature their caller does not dictate.
-    Why: somebody computes and passes the value.
-    Bad: `q = f32[4] parameter(1)` that no other instruction names
+    Checks: parameters without users, in computations whose signature does not follow from their caller, as that of a reducer does.
+    Why: a caller computes and passes the value for nothing.
+    Bad: `q = f32[4] parameter(1)` that no other instruction uses
     Good: a computation without it
     """
     for computation in facts.module.computations:
@@ -55,7 +58,7 @@ def unused_parameters(facts: Facts) -> Iterator[Finding]:
 
 
 def _has_fixed_signature(facts: Facts, computation: Computation) -> bool:
-    """Whether the caller's opcode says which parameters there are, as with reducers and the two halves of a loop."""
+    """Whether the caller's opcode determines the parameters, as with reducers and the two computations of a loop."""
     return any(ANY_SIGNATURE not in x.op.traits for _, x in facts.callers.get(computation, ()))
 
 
@@ -63,13 +66,15 @@ def _has_fixed_signature(facts: Facts, computation: Computation) -> bool:
 def dead_computations(facts: Facts) -> Iterator[Finding]:
     """Every computation is called.
 
-    Checks: computations that the entry computation does not reach; reported once for a module, with their number.
-    Why: they cost time whenever the file is read, and were probably meant to be used.
-    Bad: `f { ... }` that no attribute names
+    Checks: computations that the entry computation never calls, directly or through others; reported once for each module, with their number.
+    Why: they take time whenever the file is read, and were probably meant to be used.
+    Bad: `f { ... }` that no instruction calls
     Good: `call(p), to_apply=f`, or no f
     """
     if len(facts.module.computations) == len(facts.reachable):
         return
     dead = [computation for computation in facts.module.computations if computation not in facts.reachable]
-    more = f", nor {count(len(dead) - 1, 'other')}" if len(dead) > 1 else ""
-    yield Finding("W003", dead[0], None, max(0, dead[0].start), f"computation '{dead[0].name}' is never called{more}", "remove it")
+    message, hint = f"computation '{dead[0].name}' is never called", "remove it"
+    if len(dead) > 1:
+        message, hint = f"computation '{dead[0].name}' and {count(len(dead) - 1, 'other')} are never called", "remove them"
+    yield Finding("W003", dead[0], None, max(0, dead[0].start), message, hint)

@@ -23,12 +23,12 @@ Doubt = tuple[str, str, str, str | None]
 
 @module_rule("L005", "L007", "L011", "L029", "L030", stage="lint")
 def doubtful_layouts(facts: Facts) -> Iterator[Finding]:
-    """Layouts say what memory looks like, completely.
+    """Layouts describe memory completely.
 
-    Checks: the first tile has no more dimensions than the array (L005), types of less than a byte that have a layout say `E(n)` (L007), memory
-    spaces are known (L030; on "gpu" and "tpu" all are), a bitcast does not permute elements (L011), and either all arrays have a layout
+    Checks: the first tile has no more dimensions than the array (L005), types of less than a byte that have a layout have an `E(n)` (L007), memory
+    spaces are known (L030; for "gpu" and "tpu" all of them), a bitcast does not permute elements (L011), and either all arrays have a layout
     or none has (L029, reported at the first without).
-    Why: what is left out or out of place is filled in silently, and then sizes and orders are not those that a reader expects.
+    Why: XLA silently fills in what is left out, so sizes and orders may not be those that a reader expects.
     Bad: `n = f32[2,3] negate(a)` with `a = f32[2,3]{0,1} parameter(0)`
     Good: `n = f32[2,3]{0,1} negate(a)`
     """
@@ -49,29 +49,29 @@ def doubtful_layouts(facts: Facts) -> Iterator[Finding]:
                 yield Finding(doubt[0], computation, x, *doubt[1:])
     yield from _scrambling_bitcasts(facts)
     if first is not None and bare < arrays:
-        yield Finding("L029", *first, "name", f"{bare} of {arrays} array shapes {'has' if bare == 1 else 'have'} no layout")
+        yield Finding("L029", *first, "name", f"{bare} of {arrays} arrays {'has' if bare == 1 else 'have'} no layout")
 
 
 def _doubt(shape: Shape, target: str) -> Doubt | None:
     for leaf in shape.leaves():
         layout = leaf.layout
         if layout is not None and not is_implicit_layout(layout, leaf.rank):
-            found = _doubt_about(leaf, layout, target)
-            if found is not None:
-                return found
+            doubt = _doubt_about(leaf, layout, target)
+            if doubt is not None:
+                return doubt
     return None
 
 
 def _doubt_about(array: Shape, layout: Layout, target: str) -> Doubt | None:
     at = "shape[layout]"
     if layout.tiles and len(layout.tiles[0]) > array.rank:
-        return "L005", f"{at}[T]", f"tile has rank {len(layout.tiles[0])}, array has rank {array.rank}", None
+        return "L005", f"{at}[T]", f"the tile has {len(layout.tiles[0])} dimensions, but the array has {array.rank}", None
     bits = ELEMENT_TYPES[array.element_type].bits
     if bits < _BITS_OF_A_BYTE and not layout.element_size_in_bits:
-        return "L007", "shape", f"{array.element_type} without E({bits}): stored one element per byte", f"write E({bits}) if elements are packed"
+        return "L007", "shape", f"{array.element_type} without E({bits}) is stored as one element per byte", f"write E({bits}) if elements are packed"
     spaces = _SPACES.get(target)
     if spaces is not None and layout.memory_space not in spaces:
-        return "L030", f"{at}[S]", f"unknown memory space {layout.memory_space}", "choose the target that has it"
+        return "L030", f"{at}[S]", f"target '{target}' has no memory space S({layout.memory_space})", "choose another target with the mode target"
     return None
 
 
@@ -80,5 +80,5 @@ def _scrambling_bitcasts(facts: Facts) -> Iterator[Finding]:
         operand, result = x.operands[0].shape, x.shape
         arrays = operand.is_array and result.is_array and operand.element_type == result.element_type
         if arrays and data_size(operand) == data_size(result) and not is_physical_reshape(operand, result):
-            message = f"{operand.text} read as {result.text} has its elements in another order than a reshape"
-            yield Finding("L011", computation, x, "shape[layout]", message, "right if a transposition is meant")
+            message = f"{operand.text} read as {result.text} has its elements in another order than after a reshape"
+            yield Finding("L011", computation, x, "shape[layout]", message, "correct only if a transposition is meant")

@@ -1,4 +1,4 @@
-"""W004 and W005: computations and instructions that are there twice."""
+"""W004 and W005: duplicate computations and instructions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def equal_computations(facts: Facts) -> Iterator[Finding]:
     """Each computation is written once.
 
     Checks: computations that are equal up to names and metadata; one finding for each group of them.
-    Why: a compiler compiles each of them. Before optimization it is usual, since every reduction brings its own adder.
+    Why: a compiler compiles each of them. Before optimization this is common, since every reduction has its own adder.
     Bad: `add1` and `add2` with the same sum
     Good: two reductions with `to_apply=add1`
     """
@@ -28,17 +28,17 @@ def equal_computations(facts: Facts) -> Iterator[Finding]:
         if computation is not first and computation is not facts.module.entry and computation not in facts.module.hidden:
             groups.setdefault(first, []).append(computation)
     for first, others in groups.items():
-        more = f", and {count(len(others) - 1, 'other')} likewise" if len(others) > 1 else ""
-        yield Finding("W004", others[0], None, max(0, others[0].start), f"'{others[0].name}' is the same as computation '{first.name}'{more}")
+        subject = f"'{others[0].name}' is" if len(others) == 1 else f"'{others[0].name}' and {count(len(others) - 1, 'other')} are"
+        yield Finding("W004", others[0], None, max(0, others[0].start), f"{subject} the same as computation '{first.name}'")
 
 
 @module_rule("W005", stage="lint")
 def equal_instructions(facts: Facts) -> Iterator[Finding]:
     """Each value is computed once.
 
-    Checks: instructions of one computation with the same opcode, operands and attributes, and no effect; constants and the like are not
-    reported.
-    Why: it costs time twice, if no compiler shares them.
+    Checks: instructions of one computation with the same opcode, operands and attributes, and no effect; constants and other cheap instructions
+    are not reported.
+    Why: unless a compiler merges them, the value is computed twice.
     Bad: `a = f32[4] abs(p)` and `b = f32[4] abs(p)`
     Good: a in place of b
     """
@@ -47,4 +47,4 @@ def equal_instructions(facts: Facts) -> Iterator[Finding]:
         for x, number in value_numbers(computation, facts.classes.frozen).items():
             other = first.setdefault(number, x)
             if other is not x and CHEAP not in x.op.traits and not facts.has_effect(x):
-                yield Finding("W005", computation, x, "name", f"'{x.name}' is the same value as '{other.name}'")
+                yield Finding("W005", computation, x, "name", f"'{x.name}' computes the same value as '{other.name}'")

@@ -1,4 +1,4 @@
-"""W012, W013, W031, W039 and P040: element types and sizes that cost more, or less precision, than one thinks."""
+"""W012, W013, W031, W039 and P040: element types and sizes that are slow, imprecise or empty."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _LOW_BITS = 16
 
 @module_rule("W012", "W013", "W039", stage="lint")
 def element_types(facts: Facts) -> Iterator[Finding]:
-    """Arrays are of types that accelerators compute with, and not empty.
+    """Arrays have element types that accelerators support, and are not empty.
 
-    Checks: f64 and c128 (W012), arrays of 64-bit integers but for the state of generators (W013), arrays with a dimension of size zero
-    (W039); where they come in, not at everything that is computed from them, and once for each computation.
-    Why: accelerators split or emulate 64-bit types; an empty array is usually an edge case that nobody meant to compile.
+    Checks: f64 and c128 (W012), arrays of 64-bit integers other than the state of random number generators (W013), arrays with a dimension
+    of size 0 (W039). Reported once for each computation, where such a type first appears and not at each result computed from it.
+    Why: accelerators split or emulate 64-bit types; an empty array is usually an edge case that was not meant to be compiled.
     Bad: `p = f64[4] parameter(0)`
     Good: `p = f32[4] parameter(0)`
     """
@@ -39,10 +39,10 @@ def element_types(facts: Facts) -> Iterator[Finding]:
         numbers: dict[str, int] = {}
         for x in computation.instructions:
             # By identity, since a module's instructions share their shapes and keep them alive.
-            found = marks.get(id(x.shape))
-            if found is None:
-                found = marks[id(x.shape)] = frozenset(_kinds(x.shape))
-            for code in found:
+            codes = marks.get(id(x.shape))
+            if codes is None:
+                codes = marks[id(x.shape)] = frozenset(_kinds(x.shape))
+            for code in codes:
                 if not ((x in state and code == "W013") or any(code in marks.get(id(y.shape), ()) for y in x.operands)):
                     first.setdefault(code, x)
                     numbers[code] = numbers.get(code, 0) + 1
@@ -53,8 +53,8 @@ def element_types(facts: Facts) -> Iterator[Finding]:
 
 
 _MESSAGES: dict[str, tuple[str, str | None]] = {
-    "W012": ("64-bit floats", "often a stray Python float with x64 enabled; slow on most accelerators"),
-    "W013": ("array of 64-bit integers, which some targets split or emulate", None),
+    "W012": ("64-bit floats are slow on most accelerators", "often a stray Python float with x64 enabled"),
+    "W013": ("array of 64-bit integers, which some accelerators emulate", None),
     "W039": ("empty array", None),
 }
 
@@ -74,8 +74,8 @@ def low_precision_sums(facts: Facts) -> Iterator[Finding]:
     """Long sums are accumulated in f32.
 
     Checks: reductions by addition of more than 1,024 elements in floats of 16 bits and fewer.
-    Why: from 256 ones on, a sum in bf16 no longer grows.
-    Bad: `reduce(x, z)` of bf16[4096] with an adder of bf16
+    Why: bf16 has 8 significant bits, so a sum of ones in it never exceeds 256.
+    Bad: `reduce(x, z)` of bf16[4096] with an adder in bf16
     Good: convert to f32, reduce, convert back
     """
     for computation, x in facts.instructions_of("reduce"):
@@ -90,9 +90,9 @@ def low_precision_sums(facts: Facts) -> Iterator[Finding]:
 
 @module_rule("P040", stage="lint")
 def collective_types(facts: Facts) -> Iterator[Finding]:
-    """Collectives add up numbers that their transport knows.
+    """Collectives reduce element types that runtimes support.
 
-    Checks: reducing collectives of pred, complex numbers and types of fewer than eight bits or 8-bit floats.
+    Checks: reducing collectives of pred, complex numbers, types of fewer than eight bits and 8-bit floats.
     Why: runtimes promote them to another type, or refuse them.
     Bad: `all-reduce(a)` of f8e5m2[4]
     Good: convert to bf16 before it

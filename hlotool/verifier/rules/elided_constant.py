@@ -1,9 +1,10 @@
-"""S045: constants whose values a dump left out."""
+"""S045: constants whose values were left out of a dump."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hlotool.opdefs.inference import count
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
@@ -14,14 +15,14 @@ __all__: list[str] = []
 def elided_constant(facts: Facts) -> Iterator[Finding]:
     """The values of constants are in the file.
 
-    Checks: no `constant({...})`; reported once for a module, with their number.
-    Why: such a module can be verified but neither run nor folded, and XLA invents other values each time it reads it.
+    Checks: no `constant({...})`; reported once for each module, with their number.
+    Why: such a module can be verified, but not run or folded, and XLA makes up new values each time it reads it.
     Bad: `c = f32[1000] constant({...})`
     Good: a dump made with --xla_dump_large_constants
     """
     elided = [(computation, x) for computation, x in facts.instructions_of("constant") if x.literal is not None and x.literal.elided]
     if elided:
         computation, x = elided[0]
-        more = f", and those of {len(elided) - 1} more" if len(elided) > 1 else ""
-        message = f"the values of this constant were left out{more}"
+        more = f" and of {count(len(elided) - 1, 'other')}" if len(elided) > 1 else ""
+        message = f"the values of this constant{more} were left out"
         yield Finding("S045", computation, x, "literal", message, "dump with XLA_FLAGS=--xla_dump_large_constants")

@@ -1,4 +1,4 @@
-"""W014 and W055: what the program takes from the host."""
+"""W014 and W055: what the program takes from and returns to the host."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _MOST_PARAMETERS = 2000
 
 @module_rule("W014", stage="lint")
 def entry_layouts(facts: Facts) -> Iterator[Finding]:
-    """Arrays cross the border to the host in row-major order.
+    """Parameters and results of the program are in row-major order.
 
     Checks: the dimension orders in entry_computation_layout.
-    Why: the host has row-major arrays and pays for a transpose.
+    Why: the host has row-major arrays, which then must be transposed.
     Bad: `entry_computation_layout={(f32[2,3]{0,1})->f32[2,3]{1,0}}`
     Good: `entry_computation_layout={(f32[2,3]{1,0})->f32[2,3]{1,0}}`
     """
@@ -33,10 +33,10 @@ def entry_layouts(facts: Facts) -> Iterator[Finding]:
     at += len(_ATTRIBUTE)
     for what, shape in (*((f"parameter {k}", p) for k, p in enumerate(layout.parameters)), ("the result", layout.result)):
         for leaf in shape.leaves():
-            found = _unusual_order(leaf)
-            if found is not None:
+            order = _unusual_order(leaf)
+            if order is not None:
                 at = _next(source, leaf, at, end)
-                yield Finding("W014", facts.module.entry, None, at, f"{what} has layout {found}")
+                yield Finding("W014", facts.module.entry, None, at, f"{what} has layout {order}, which is not row-major")
                 break
 
 
@@ -48,25 +48,25 @@ def _unusual_order(leaf: Shape) -> str | None:
 
 
 def _next(source: Source, leaf: Shape, at: int, end: int) -> int:
-    """Where the leaf's layout is spelled between `at` and `end`; shapes come in the order of the text, so the first one is meant."""
-    found = source.text.find(leaf.text, at, end)
-    return found + len(leaf.text_without_layout) if found >= 0 else at
+    """Where the leaf's layout is written between `at` and `end`; shapes come in the order of the text, so it is the first match."""
+    start = source.text.find(leaf.text, at, end)
+    return start + len(leaf.text_without_layout) if start >= 0 else at
 
 
 @module_rule("W055", stage="lint")
 def many_parameters(facts: Facts) -> Iterator[Finding]:
-    """Programs take a reasonable number of arguments.
+    """The entry computation has a reasonable number of parameters.
 
     Checks: more than 2,000 parameters of the entry computation, or arrays in one of its tuple parameters.
-    Why: every launch handles each of them.
+    Why: each launch of the program has to handle all of them.
     Bad: a parameter for each of 2,500 small arrays
-    Good: one parameter for all of them, stacked
+    Good: one parameter in which they are stacked
     """
     entry = facts.module.entry
     parameters = entry.parameters
     if len(parameters) > _MOST_PARAMETERS:
-        yield Finding("W055", entry, None, max(0, entry.start), f"{len(parameters)} parameters, more than {_MOST_PARAMETERS}")
+        yield Finding("W055", entry, None, max(0, entry.start), f"the program has {len(parameters)} parameters, more than {_MOST_PARAMETERS}")
     for x in parameters:
         leaves = sum(1 for _ in x.shape.leaves()) if x.shape.is_tuple else 0
         if leaves > _MOST_PARAMETERS:
-            yield Finding("W055", entry, x, "shape", f"parameter with {leaves} arrays, more than {_MOST_PARAMETERS}")
+            yield Finding("W055", entry, x, "shape", f"the parameter has {leaves} arrays, more than {_MOST_PARAMETERS}")

@@ -1,4 +1,4 @@
-"""C015 to C018 and C042: whose bodies computations are."""
+"""C015 to C018 and C042: bodies of fusions."""
 
 from __future__ import annotations
 
@@ -14,29 +14,36 @@ __all__: list[str] = []
 
 @module_rule("C015", "C016", "C017", "C018", "C042", stage="calls")
 def fusion_bodies(facts: Facts) -> Iterator[Finding]:
-    """A fused computation belongs to one fusion and holds nothing that the fusion does not need.
+    """A fused computation belongs to one fusion, which needs all its instructions.
 
-    Checks: the body of a fusion is called by that fusion only (C017, C018), each of its instructions but the root is used or
-    has an effect (C015), the root is not (C016); the entry computation is called by nobody (C042).
-    Why: compilers emit a fusion as one kernel and rewrite its body in place.
+    Checks: the body of a fusion is called by that fusion only (C017, C018); each of its instructions other than the root is used or
+    has an effect (C015); the root is not used (C016); the entry computation is never called (C042).
+    Why: compilers turn a fusion into one kernel and change its body in place.
     Bad: two fusions with `calls=f`
     Good: a copy of `f` for the second fusion
     """
     for called, calls in facts.callers.items():
         if called is facts.module.entry:
             computation, x = calls[0]
-            yield Finding("C042", computation, x, _attribute(x, called), f"'{called.name}' is the ENTRY computation, which nobody may call")
+            yield Finding("C042", computation, x, _attribute(x, called), f"'{called.name}' is the ENTRY computation, which must not be called")
         fusions = [(computation, x) for computation, x in calls if x.op.name == "fusion"]
         if not fusions:
             continue
         first = fusions[0][1]
         for computation, x in fusions[1:]:
             yield Finding(
-                "C017", computation, x, "operands", f"'{called.name}' is already the body of fusion '{first.name}'", "duplicate the computation"
+                "C017", computation, x, "operands", f"'{called.name}' is already the body of fusion '{first.name}'", "give this fusion a copy of it"
             )
         for computation, x in calls:
             if x.op.name != "fusion":
-                yield Finding("C018", computation, x, _attribute(x, called), f"'{called.name}' is the body of fusion '{first.name}'")
+                yield Finding(
+                    "C018",
+                    computation,
+                    x,
+                    _attribute(x, called),
+                    f"'{called.name}' is the body of fusion '{first.name}' and must not be called elsewhere",
+                    "call a copy of it",
+                )
         yield from _unused(facts, called)
 
 
@@ -48,9 +55,9 @@ def _attribute(x: Instruction, called: Computation) -> str:
 def _unused(facts: Facts, body: Computation) -> Iterator[Finding]:
     users, root = facts.users(body), body.root
     if root in users:
-        # What uses the root is not in the fusion's result: no further finding.
-        yield Finding("C016", body, root, "instruction", f"fused ROOT '{root.name}' is used by '{users[root][0].name}'")
+        # Users of the root cannot reach the fusion's result; one finding is enough.
+        yield Finding("C016", body, root, "instruction", f"fused ROOT '{root.name}' must not be used, but is an operand of '{users[root][0].name}'")
         return
     for x in body.instructions:
         if x is not root and x not in users and not has_own_effect(x):
-            yield Finding("C015", body, x, "name", f"'{x.name}' has no users inside fused computation '{body.name}'", "remove it")
+            yield Finding("C015", body, x, "name", f"'{x.name}' is never used in fused computation '{body.name}'", "remove it")

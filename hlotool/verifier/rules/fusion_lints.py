@@ -1,4 +1,4 @@
-"""W041, W042 and W044: what fusion and rematerialisation left after."""
+"""W041, W042 and W044: results of fusion and rematerialization."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _CLONE = re.compile(r"(.+?)\.(remat|clone)[0-9]*(?:\.[0-9]+)*")
 
 @module_rule("W041", "W042", stage="lint")
 def fusions(facts: Facts) -> Iterator[Finding]:
-    """Optimized modules are fused, within limits.
+    """Optimized modules have fusions, of limited size.
 
-    Checks: in modules with fusions, elementwise operations on arrays outside of them that feed another one and nothing else (W041);
-    fusions with more than 64 operands (W042). Not before optimization, where the mode `stage` says so.
+    Checks: in modules with fusions, elementwise operations on arrays outside of fusions whose only user is another one (W041);
+    fusions with more than 64 operands (W042). Not checked if the mode `stage` is before-opt.
     Why: each instruction outside a fusion writes its result to memory; kernels have limited registers and arguments.
     Bad: `b = f32[4096] exponential(a)` and `c = f32[4096] negate(b)` beside fusions
     Good: both in one fusion
@@ -35,7 +35,7 @@ def fusions(facts: Facts) -> Iterator[Finding]:
             if ELEMENTWISE in x.op.traits and x.shape.dimensions:
                 before = next((y for y in x.operands if ELEMENTWISE in y.op.traits and y.shape.dimensions and len(users[y]) == 1), None)
                 if before is not None:
-                    message = f"'{before.name}' and '{x.name}' are elementwise and not fused"
+                    message = f"'{before.name}' and '{x.name}' are elementwise, but not fused"
                     yield Finding("W041", computation, x, "opcode", message)
     for computation, x in fused:
         if len(x.operands) > _MOST_OPERANDS:
@@ -46,18 +46,18 @@ def fusions(facts: Facts) -> Iterator[Finding]:
 def clones(facts: Facts) -> Iterator[Finding]:
     """Values are computed once.
 
-    Checks: instructions whose name says that a compiler pass has repeated them: `.remat`, or `.clone` beside the original.
-    Why: rematerialisation spends time to save memory; it is worth knowing where.
+    Checks: instructions whose name says that a compiler pass duplicated them: `.remat`, or `.clone` if the original still exists.
+    Why: rematerialization spends time to save memory; it is worth knowing where.
     Bad: `a.remat = f32[4] exponential(p)` beside `a = f32[4] exponential(p)`
     Good: a, where memory allows it
     """
     for computation in facts.module.computations:
         names = None
         for x in computation.instructions:
-            found = _CLONE.fullmatch(x.name) if "." in x.name else None
-            if found is None or x.op.name == "parameter":
+            match = _CLONE.fullmatch(x.name) if "." in x.name else None
+            if match is None or x.op.name == "parameter":
                 continue
             if names is None:
                 names = {y.name for y in computation.instructions}
-            if found[2] == "remat" or found[1] in names:
-                yield Finding("W044", computation, x, "instruction", f"rematerialised copy of '{found[1]}'")
+            if match[2] == "remat" or match[1] in names:
+                yield Finding("W044", computation, x, "instruction", f"rematerialized copy of '{match[1]}'")

@@ -15,17 +15,17 @@ __all__: list[str] = []
 _WORST_RATIO = 2
 _LEAST_WASTE = 1 << 16
 _TILE = 8
-# What is smaller than two tiles is padded whatever one does.
+# Dimensions smaller than two tiles cannot avoid padding.
 _SMALL = 2 * _TILE
 
 
 @module_rule("W027", stage="lint")
 def padding_waste(facts: Facts) -> Iterator[Finding]:
-    """Tiles hold data rather than padding.
+    """Tiles hold more data than padding.
 
-    Checks: arrays whose layout's tiles at least double their size and waste 64 KiB or more; where such an array comes in, not where it
+    Checks: arrays whose layout's tiles at least double their size and waste 64 KiB or more; where such an array first appears, not where it
     is passed on.
-    Why: memory and bandwidth go to padding.
+    Why: padding takes memory and bandwidth.
     Bad: `f32[1024,2]{1,0:T(8,128)}`
     Good: `f32[1024,2]{0,1:T(8,128)}`
     """
@@ -37,7 +37,7 @@ def padding_waste(facts: Facts) -> Iterator[Finding]:
                 judged[id(x.shape)] = _waste(x)
             message = judged[id(x.shape)]
             if message is not None and not any(judged.get(id(y.shape)) for y in x.operands):
-                yield Finding("W027", computation, x, "shape", message, "let a larger dimension be the most minor one")
+                yield Finding("W027", computation, x, "shape", message, "make a larger dimension the most minor one")
 
 
 def _waste(x: Instruction) -> str | None:
@@ -45,15 +45,15 @@ def _waste(x: Instruction) -> str | None:
         if leaf.is_array and leaf.layout is not None and leaf.layout.tiles:
             data, stored = bytes_of(leaf), padded_bytes_of(leaf)
             if stored > _WORST_RATIO * data and stored - data >= _LEAST_WASTE:
-                return f"{format_bytes(data)} of data are stored in {format_bytes(stored)}"
+                return f"tiles pad {format_bytes(data)} of data to {format_bytes(stored)}"
     return None
 
 
 @module_rule("W040", stage="lint")
 def unaligned_dots(facts: Facts) -> Iterator[Finding]:
-    """Matrix units are full.
+    """The dimensions of dots are multiples of the matrix units.
 
-    Checks: contracting and free dimensions of dots from 16 on that are no multiples of 8.
+    Checks: contracting and free dimensions of dots of size 16 or more that are not multiples of 8.
     Why: the hardware multiplies in blocks, and computes on the padding as well.
     Bad: `dot(a, b)` of f32[127,256] and f32[256,128]
     Good: f32[128,256]
@@ -70,5 +70,5 @@ def _unaligned(x: Instruction, side: str, sizes: tuple[int, ...]) -> str | None:
     contracting, batch = (x.attributes.get(f"{side}_{kind}_dims", ()) for kind in ("contracting", "batch"))
     for k, size in enumerate(sizes):
         if size >= _SMALL and size % _TILE and k not in batch:
-            return f"{'contracting' if k in contracting else 'free'} dimension {size} of {side} is not a multiple of {_TILE}"
+            return f"{'contracting' if k in contracting else 'free'} dimension of {side} has size {size}, which is not a multiple of {_TILE}"
     return None

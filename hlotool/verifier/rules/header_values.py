@@ -1,11 +1,10 @@
-"""M016, M018, M024 and M026: numbers, lists and order of a module's header."""
+"""M016, M018, M024 and M026: values and order of the attributes of a module's header."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
 
-from hlotool.opdefs.inference import count
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.shapes.shape import Shape
 from hlotool.verifier.facts import Facts
@@ -22,12 +21,12 @@ _COMPILED = "after_optimizations"
 
 @module_rule("M016", "M018", "M024", "M026", stage="module")
 def header_values(facts: Facts) -> Iterator[Finding]:
-    """The header's numbers and lists fit the module, and it says that it is scheduled if it is.
+    """The header's numbers and lists fit the module, and scheduled modules are marked as such.
 
-    Checks: `replica_count` and `num_partitions` are at least 1 (M016); lists about sharding propagation have one entry, or one for each
-    parameter, output or array in these (M018); attributes stand in XLA's order (M024); a file that is called after_optimizations
+    Checks: `replica_count` and `num_partitions` are at least 1 (M016); lists that allow sharding propagation have one entry, or one for each
+    parameter, output or array in these (M018); attributes are in XLA's order (M024); a file whose name contains after_optimizations
     has a schedule (M026).
-    Why: there is no program on no device, and reports on memory need the schedule.
+    Why: a program runs on at least one device, and reports on memory need the schedule.
     Bad: `HloModule m, replica_count=0`
     Good: `HloModule m, replica_count=1`
     """
@@ -42,13 +41,20 @@ def header_values(facts: Facts) -> Iterator[Finding]:
     late = next((b for a, b in pairwise(written) if _ORDER[a] > _ORDER[b]), None)
     if late is not None:
         before = next(name for name in written if _ORDER[name] > _ORDER[late])
-        yield Finding("M024", None, None, late, f"'{late}' stands after '{before}'", "XLA prints it in front; the formatter puts it there")
+        yield Finding("M024", None, None, late, f"'{late}' stands after '{before}'", "XLA prints it before; hlotool fmt moves it")
     if not module.is_scheduled and module.source is not None and _COMPILED in module.source.filename:
-        yield Finding("M026", None, None, 0, f"the file is called {_COMPILED}, but the module is not scheduled", "reports on memory are guesses")
+        yield Finding(
+            "M026",
+            None,
+            None,
+            0,
+            f"the name of the file says {_COMPILED}, but the module is not scheduled",
+            "without a schedule, reports on memory are guesses",
+        )
 
 
 def _list_length(facts: Facts, name: str, shapes: list[Shape], noun: str) -> Iterator[Finding]:
     flags = facts.module.attributes.get(name)
     if flags is None or len(flags) in (1, len(shapes)) or len(flags) == sum(1 for shape in shapes for _ in shape.leaves()):
         return
-    yield Finding("M018", None, None, f"{name} value", f"the list has {count(len(flags), 'flag')} for {count(len(shapes), noun)}")
+    yield Finding("M018", None, None, f"{name} value", f"{name} needs 1 flag or {len(shapes)} (one per {noun}), got {len(flags)}")

@@ -21,11 +21,11 @@ _MOST_FOLDED = 1 << 24
 
 @module_rule("W019", stage="lint")
 def identities(facts: Facts) -> Iterator[Finding]:
-    """Arithmetic changes its operand.
+    """Arithmetic does something.
 
-    Checks: a neutral operand (adding 0, multiplying by 1, maximum with the least value ...), the same operand twice (`x - x`, `and(x, x)`),
-    not of a not, negate of a negate, abs of an abs and the like. Of floats only what holds for each value: `x + 0` is not `x`, since
-    -0 + 0 is 0.
+    Checks: an identity element as an operand (adding 0, multiplying by 1, maximum with the smallest value ...), the same operand twice
+    (`x - x`, `and(x, x)`), not of a not, negate of a negate, abs of an abs and the like. For floats, only what holds for each value: `x + 0` is
+    not `x`, since -0 + 0 is 0.
     Why: the result is known without computing it.
     Bad: `multiply(p, one)` with `one = f32[] constant(1)`
     Good: p
@@ -44,25 +44,25 @@ def _is_algebraic(op: OpDef) -> bool:
 def _identity(x: Instruction, row: ElementType) -> str | None:
     opcode, source = x.op.name, same_value(x)
     if len(x.operands) == 1:
-        return None if source is None else f"{opcode} of a {opcode}: this is '{source.name}'"
+        return None if source is None else f"{opcode} of a {opcode}: the result is '{source.name}'"
     first, second = x.operands
     if source is None:
         is_zero = first is second and value_of_itself(x.op, row) is not None
         return f"{opcode} of '{first.name}' and itself is 0" if is_zero else None
     if first is second:
         return f"{opcode} of '{first.name}' with itself"
-    # The constant is what is given back where it absorbs the other operand.
+    # If the constant absorbs the other operand, the constant is the result.
     value = constant_value(second if source is first else first)
     if value is None:
         value = constant_value(source)
-    return f"{_DOING.get(opcode, f'{opcode} with')} {_spelled(value, row)}: this is '{source.name}'"
+    return f"{_PHRASES.get(opcode, f'{opcode} with')} {_spelled(value, row)}: the result is '{source.name}'"
 
 
 def _spelled(value: Number | None, row: ElementType) -> str:
     return ("true" if value else "false") if row.kind == "pred" else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-_DOING = {
+_PHRASES = {
     "add": "addition of", "subtract": "subtraction of", "multiply": "multiplication by", "divide": "division by", "and": "and with",
     "or": "or with", "xor": "xor with", "maximum": "maximum with", "minimum": "minimum with", "power": "power of", "shift-left": "shift by",
     "shift-right-logical": "shift by", "shift-right-arithmetic": "shift by",
@@ -71,25 +71,25 @@ _DOING = {
 
 @module_rule("W021", stage="lint")
 def foldable(facts: Facts) -> Iterator[Finding]:
-    """What follows from constants alone is a constant.
+    """Instructions whose operands are all constants are replaced by their result.
 
-    Checks: elementwise operations, reductions, slices and the like of constants with known values, up to 16 Mi elements.
-    Why: it is computed whenever the program runs, or whenever it is compiled.
+    Checks: elementwise operations, reductions, slices and the like of constants with known values, with results of up to 16 Mi elements.
+    Why: the same value is computed whenever the program runs or is compiled.
     Bad: `add(a, b)` with two constants
     Good: the sum as a constant
     """
     for computation, x in facts.instructions_with(FOLDABLE):
         literals = [operand.literal for operand in x.operands]
         if literals and all(literal is not None and not literal.elided for literal in literals) and elements_of(x.shape) <= _MOST_FOLDED:
-            yield Finding("W021", computation, x, "opcode", "all operands are constants: the value is known")
+            yield Finding("W021", computation, x, "opcode", "all operands are constants, so the result is known")
 
 
 @module_rule("W033", stage="lint")
 def divisions_by_zero(facts: Facts) -> Iterator[Finding]:
-    """Nothing is divided by zero.
+    """Divisors are not zero.
 
     Checks: divide and remainder by a constant that is zero, broadcast or not.
-    Why: integers give -1 and the dividend, floats infinities or NaN, and no error stops the program.
+    Why: there is no error at run time; for integers the quotient is -1 and the remainder the dividend, for floats they are infinite or NaN.
     Bad: `divide(p, z)` with `z = s32[] constant(0)`
     Good: a divisor that is not zero
     """
@@ -101,24 +101,24 @@ def divisions_by_zero(facts: Facts) -> Iterator[Finding]:
         hint = "XLA defines the quotient as all ones and the remainder as the dividend" if row.is_integral else None
         kind = "integer division" if row.is_integral else "division"
         yield Finding(
-            "W033", computation, x, "opcode", f"{kind} by constant 0" if x.op.name == "divide" else "remainder of a division by constant 0", hint
+            "W033", computation, x, "opcode", f"{kind} by constant 0" if x.op.name == "divide" else "remainder of division by constant 0", hint
         )
 
 
 @module_rule("W046", stage="lint")
 def constant_selectors(facts: Facts) -> Iterator[Finding]:
-    """A choice depends on something.
+    """A selector is not a constant.
 
-    Checks: select and conditional by a constant, clamp of a constant.
-    Why: one side is never taken.
+    Checks: select and conditional with a constant selector, clamp of a constant.
+    Why: the other operand or branch is never used.
     Bad: `select(t, a, b)` with `t = pred[] constant(true)`
     Good: a
     """
     for computation, x in facts.instructions_of("select", "conditional"):
         value = constant_value(x.operands[0])
         if value is not None:
-            said = ("true" if value else "false") if x.operands[0].shape.element_type == "pred" else str(value)
-            yield Finding("W046", computation, x, "opcode", f"selector is constant {said}")
+            text = ("true" if value else "false") if x.operands[0].shape.element_type == "pred" else str(value)
+            yield Finding("W046", computation, x, "opcode", f"the selector is constant {text}")
     for computation, x in facts.instructions_of("clamp"):
         if constant_value(x.operands[1]) is not None:
-            yield Finding("W046", computation, x, "opcode", "clamp of a constant")
+            yield Finding("W046", computation, x, "opcode", "the value to clamp is a constant")

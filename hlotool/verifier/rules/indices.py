@@ -1,4 +1,4 @@
-"""W034 to W036 and W053: indices that are constant, or do not fit."""
+"""W034 to W036 and W053: indices that are constant, out of bounds or too narrow."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _FIRST_INDEX = {"dynamic-slice": 1, "dynamic-update-slice": 2}
 
 @module_rule("W034", "W036", stage="lint")
 def constant_indices(facts: Facts) -> Iterator[Finding]:
-    """Constant indices are in bounds, and written as such.
+    """Constant indices are in bounds, and used in slices rather than dynamic slices.
 
     Checks: constant starts of dynamic-slice and dynamic-update-slice that are clamped, constant indices of gather and scatter that are
     clamped or dropped (W034); dynamic-slices all of whose indices are constants (W036).
-    Why: XLA moves such a slice silently; a plain slice says what is meant.
+    Why: XLA silently moves a slice that is out of bounds; and with constant indices, a slice does the same as a dynamic-slice.
     Bad: `dynamic-slice(p, i), dynamic_slice_sizes={2}` of f32[4] with `i = s32[] constant(3)`
     Good: `slice(p), slice={[1:3]}`
     """
@@ -32,14 +32,14 @@ def constant_indices(facts: Facts) -> Iterator[Finding]:
         sizes = x.shape.dimensions if first == 1 else x.operands[1].shape.dimensions
         values = [constant_value(operand) for operand in x.operands[first:]]
         if len(values) != len(sizes):
-            # One index array, as old texts have it.
+            # A single index array, the form of old texts.
             continue
         for k, (value, total, size) in enumerate(zip(values, x.operands[0].shape.dimensions, sizes, strict=True)):
             if value is not None and not 0 <= value <= total - size:
                 message = f"start {value} of dimension {k} is clamped to {min(max(value, 0), total - size)}"
                 yield Finding("W034", computation, x, f"operand {first + k}", message)
         if first == 1 and values and None not in values:
-            yield Finding("W036", computation, x, "opcode", "all indices are constants", "use slice")
+            yield Finding("W036", computation, x, "opcode", "all start indices are constants", "use slice")
     for computation, x in facts.instructions_of("gather", "scatter"):
         value = constant_value(x.operands[len(x.operands) // 2])
         bound = _least_bound(x)
@@ -61,23 +61,23 @@ def _least_bound(x: Instruction) -> int | None:
 
 @module_rule("W035", stage="lint")
 def index_overflows(facts: Facts) -> Iterator[Finding]:
-    """Indices have room for the dimension that they index.
+    """Index types are wide enough for the dimension.
 
-    Checks: iota along a dimension, and indices of dynamic slices into one, that is larger than the greatest value of the element type.
-    Why: integers wrap around, and floats no longer tell neighbours apart.
+    Checks: iota along a dimension that is larger than the element type can count; dynamic slices of such a dimension.
+    Why: integers wrap around, and floats cannot represent every index.
     Bad: `s8[300] iota(), iota_dimension=0`
     Good: `s32[300] iota(), iota_dimension=0`
     """
     for computation, x in facts.instructions_of("iota"):
         last, greatest = x.shape.dimensions[x.attributes["iota_dimension"]] - 1, _greatest(x)
         if greatest is not None and last > greatest:
-            yield Finding("W035", computation, x, "shape", f"iota up to {last} does not fit {x.shape.element_type}, which counts to {greatest}")
+            yield Finding("W035", computation, x, "shape", f"iota counts to {last}, but {x.shape.element_type} only to {greatest}")
     for computation, x in facts.instructions_of(*_FIRST_INDEX):
         for k, index in enumerate(x.operands[_FIRST_INDEX[x.op.name] :]):
             greatest = _greatest(index)
             size = x.operands[0].shape.dimensions[k]
             if greatest is not None and not index.shape.dimensions and size - 1 > greatest:
-                message = f"an index in {index.shape.element_type} does not reach the end of dimension {k} of size {size}"
+                message = f"an index of type {index.shape.element_type} cannot reach the end of dimension {k} of size {size}"
                 yield Finding("W035", computation, x, f"operand {_FIRST_INDEX[x.op.name] + k}", message)
                 break
 
@@ -94,9 +94,9 @@ def _greatest(x: Instruction) -> int | None:
 def gathers_of_one(facts: Facts) -> Iterator[Finding]:
     """A gather takes several slices.
 
-    Checks: gathers with one index, or with one constant for all.
+    Checks: gathers with a single index, or whose indices are all the same constant.
     Why: a slice or dynamic-slice does the same, and backends compile it better.
-    Bad: `gather(p, i)` with i s32[1]
+    Bad: `gather(p, i)` with s32[1] i
     Good: `dynamic-slice(p, i)`
     """
     for computation, x in facts.instructions_of("gather"):
@@ -104,6 +104,6 @@ def gathers_of_one(facts: Facts) -> Iterator[Finding]:
         vector = x.attributes["index_vector_dim"]
         taken = prod(size for k, size in enumerate(indices.shape.dimensions) if k != vector)
         if constant_value(indices) is not None:
-            yield Finding("W053", computation, x, "opcode", "the indices are one constant", "use slice")
+            yield Finding("W053", computation, x, "opcode", "all indices are the same constant", "use slice")
         elif taken == 1:
-            yield Finding("W053", computation, x, "opcode", "gather of one slice", "use dynamic-slice")
+            yield Finding("W053", computation, x, "opcode", "this gathers a single slice", "use dynamic-slice")

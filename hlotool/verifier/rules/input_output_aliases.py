@@ -1,4 +1,4 @@
-"""M005 to M014: parameters whose memory is given away or becomes the result's."""
+"""M005 to M014: parameters whose memory is donated or reused for the result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 _ALIAS, _DONOR = "input_output_alias", "buffer_donor"
-# The entry of a pair in text that says its kind, after the output's index, the parameter's number and its index.
+# Position of the kind in a pair, after the output index, the parameter number and the parameter index.
 _KIND = 3
 
 Buffer = tuple[int, Index]
@@ -24,12 +24,12 @@ Buffer = tuple[int, Index]
 
 @module_rule("M005", "M006", "M007", "M008", "M009", "M010", "M011", "M012", "M013", "M014", stage="module")
 def input_output_aliases(facts: Facts) -> Iterator[Finding]:
-    """A pair of `input_output_alias` names two arrays of one size; a donated buffer is an array that no pair names.
+    """A pair of `input_output_alias` names two arrays of the same size; a donated buffer is an array that is in no pair.
 
     Checks: the parameter exists (M005, M012) and has the index (M006, M013), no output (M007) and no parameter (M008) is in two pairs, both are
-    arrays (M009, M013), of one size if modes look at layouts (M010) and of one shape where aliasing is a must (M011); what is in a
-    pair is not donated, too (M014).
-    Why: both names stand for one piece of memory.
+    arrays (M009, M013), of the same size in layout-sensitive modules (M010) and of the same shape for must-alias (M011); a parameter in a
+    pair is not also donated (M014).
+    Why: the parameter and the output share one buffer.
     Bad: `input_output_alias={ {}: (3, {}, may-alias) }` with one parameter
     Good: `input_output_alias={ {}: (0, {}, may-alias) }`
     """
@@ -58,25 +58,31 @@ def _fault(facts: Facts, pair: AliasPair) -> tuple[str, str, str, str | None] | 
     module = facts.module
     parameters, buffer = facts.program_shape(module.entry).parameters, (pair.number, pair.index)
     if pair.number >= len(parameters):
-        return "M005", "[parentheses]", f"ENTRY has {count(len(parameters), 'parameter')}, none is number {pair.number}", None
-    given, made = subshape(parameters[pair.number], pair.index), subshape(module.entry.root.shape, pair.output_index)
-    if given is None:
+        return "M005", "[parentheses]", f"parameter {pair.number} does not exist; ENTRY has {count(len(parameters), 'parameter')}", None
+    parameter, output = subshape(parameters[pair.number], pair.index), subshape(module.entry.root.shape, pair.output_index)
+    if parameter is None:
         whole = brief(parameters[pair.number])
-        return "M006", "[parentheses]", f"parameter {pair.number} is {whole}, no index {spelled(pair.index)}", None
-    if made is None:
+        return "M006", "[parentheses]", f"parameter {pair.number} is {whole}, which has no index {spelled(pair.index)}", None
+    if output is None:
         return None
-    for shape, what in ((made, f"output {spelled(pair.output_index)}"), (given, _named(buffer))):
+    for shape, what in ((output, f"output {spelled(pair.output_index)}"), (parameter, _named(buffer))):
         if not bare(shape).is_array:
-            return "M009", "", f"{what} is {brief(shape)}; only arrays share memory", _pairs_of_leaves(given, made, pair)
-    sizes = _size(given), _size(made)
+            return "M009", "", f"{what} is {brief(shape)}, but only arrays can be aliased", _pairs_of_leaves(parameter, output, pair)
+    sizes = _size(parameter), _size(output)
     if facts.modes.layout_sensitive and None not in sizes and sizes[0] != sizes[1]:
-        return "M010", "", f"parameter {pair.number} has {sizes[0]} bytes, output has {sizes[1]}", None
-    said = module.attributes.get("entry_computation_layout")
+        return "M010", "", f"parameter {pair.number} has {sizes[0]} bytes, but the output has {sizes[1]}", None
+    header = module.attributes.get("entry_computation_layout")
     if pair.kind == "must-alias":
-        if said is not None and len(said.parameters) == len(parameters):
-            given, made = subshape(said.parameters[pair.number], pair.index) or given, subshape(said.result, pair.output_index) or made
-        if given != made:
-            return "M011", f"[{_KIND}]", f"{_named(buffer)} is {given.text}, output is {made.text}", "say may-alias, or make them the same"
+        if header is not None and len(header.parameters) == len(parameters):
+            parameter = subshape(header.parameters[pair.number], pair.index) or parameter
+            output = subshape(header.result, pair.output_index) or output
+        if parameter != output:
+            return (
+                "M011",
+                f"[{_KIND}]",
+                f"{_named(buffer)} is {parameter.text}, but the output is {output.text}",
+                "write may-alias, or make them the same",
+            )
     return None
 
 
@@ -88,15 +94,15 @@ def _size(shape: Shape) -> int | None:
 _MOST_PAIRS = 4
 
 
-def _pairs_of_leaves(given: Shape, made: Shape, pair: AliasPair) -> str | None:
+def _pairs_of_leaves(parameter: Shape, output: Shape, pair: AliasPair) -> str | None:
     """The pairs that were probably meant, where two tuples of the same few arrays are named."""
-    if max(len(given.elements), len(made.elements)) > _MOST_PAIRS:
+    if max(len(parameter.elements), len(output.elements)) > _MOST_PAIRS:
         return None
-    leaves = [index for index, _ in leaf_indices(made)]
-    if not given.is_tuple or [index for index, _ in leaf_indices(given)] != leaves or len(leaves) > _MOST_PAIRS:
+    leaves = [index for index, _ in leaf_indices(output)]
+    if not parameter.is_tuple or [index for index, _ in leaf_indices(parameter)] != leaves or len(leaves) > _MOST_PAIRS:
         return None
     pairs = (f"{spelled((*pair.output_index, *leaf))}: ({pair.number}, {spelled((*pair.index, *leaf))})" for leaf in leaves)
-    return f"name their arrays: {', '.join(pairs)}"
+    return f"alias their arrays: {', '.join(pairs)}"
 
 
 def _donors(facts: Facts, aliased: dict[Buffer, Index]) -> Iterator[Finding]:
@@ -104,12 +110,12 @@ def _donors(facts: Facts, aliased: dict[Buffer, Index]) -> Iterator[Finding]:
     for k, (number, index) in enumerate(facts.module.attributes.get(_DONOR, ())):
         at = f"{_DONOR}[{k}]"
         if not 0 <= number < len(parameters):
-            yield Finding("M012", None, None, at, f"ENTRY has {count(len(parameters), 'parameter')}, none is number {number}")
+            yield Finding("M012", None, None, at, f"parameter {number} does not exist; ENTRY has {count(len(parameters), 'parameter')}")
             continue
-        given = subshape(parameters[number], index)
-        if given is None or not bare(given).is_array:
-            what = f"no index {spelled(index)}" if given is None else f"no array at {spelled(index)}"
-            yield Finding("M013", None, None, at, f"parameter {number} is {brief(parameters[number])}, {what}")
+        donated = subshape(parameters[number], index)
+        if donated is None or not bare(donated).is_array:
+            what = f"no index {spelled(index)}" if donated is None else f"no array at {spelled(index)}"
+            yield Finding("M013", None, None, at, f"parameter {number} is {brief(parameters[number])}, which has {what}")
         elif (number, index) in aliased:
             message = f"{_named((number, index))} is already aliased with output {spelled(aliased[number, index])}"
-            yield Finding("M014", None, None, _DONOR, message, "drop one of the two")
+            yield Finding("M014", None, None, _DONOR, message, "remove one of the two")

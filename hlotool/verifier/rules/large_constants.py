@@ -1,4 +1,4 @@
-"""W006, W022 and W032: constants that are large, monotonous or not finite."""
+"""W006, W022 and W032: constants that are large, uniform or not finite."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _STARTS = {"reduce": 2, "reduce-window": 2, "select-and-scatter": 3, "pad": 2}
 
 @module_rule("W006", "W022", stage="lint")
 def large_constants(facts: Facts) -> Iterator[Finding]:
-    """Constants are small, or at least not all the same.
+    """Constants are small, and not written out if all elements are equal.
 
-    Checks: constants of 1 MiB and more, or of more than 65,536 elements that are written out (W006); eight and more equal elements that
-    are written out (W022).
+    Checks: constants of 1 MiB or more, or of more than 65,536 elements that are written out (W006); eight or more equal elements that are
+    written out (W022).
     Why: they slow down compilation and folding, and make the file long; a broadcast of a scalar says the same.
     Bad: `constant({1,1,1,1,1,1,1,1})`
     Good: `broadcast(one), dimensions={}`
@@ -40,18 +40,18 @@ def large_constants(facts: Facts) -> Iterator[Finding]:
             continue
         count = literal.element_count
         if bytes_of(literal.shape) >= _MOST_BYTES or (count > _MOST_SPELLED and not literal.elided):
-            message = f"{format_bytes(bytes_of(literal.shape))} constant in the module"
+            message = f"this constant has {format_bytes(bytes_of(literal.shape))}"
             yield Finding("W006", computation, x, "shape", message, "pass it as a parameter")
         if count >= _FEWEST_EQUAL and uniform_spelling(literal) is not None:
-            yield Finding("W022", computation, x, "literal", f"{count} equal elements", "broadcast a scalar")
+            yield Finding("W022", computation, x, "literal", f"all {count} elements are equal", "broadcast a scalar")
 
 
 @module_rule("W032", stage="lint")
 def nonfinite_constants(facts: Facts) -> Iterator[Finding]:
     """Constants are finite numbers.
 
-    Checks: nan in constants, and infinities that are more than the start of a maximum or minimum.
-    Why: one of them spreads over everything that is computed from it.
+    Checks: NaN in constants, and infinities other than the init value of a maximum or minimum, a bound or a padding value.
+    Why: results that are computed from them are NaN or infinite as well.
     Bad: `c = f32[] constant(nan)`
     Good: `c = f32[] constant(-inf)` as the init value of a reduction by maximum
     """
@@ -66,7 +66,7 @@ def nonfinite_constants(facts: Facts) -> Iterator[Finding]:
 
 
 def _is_bound(facts: Facts, computation: Computation, x: Instruction, literal: Literal) -> bool:
-    """Whether all users take the scalar as what to start from or to fill up with, or as a bound to compare with."""
+    """Whether all users take the scalar as an init or padding value, or as a bound to compare with."""
     if literal.shape.dimensions or not isinf(number_of(literal.text) or 0):
         return False
     users = facts.users(computation).get(x, ())

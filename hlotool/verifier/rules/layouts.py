@@ -1,4 +1,4 @@
-"""L002, L003, L004, L006, L018, L027 and L033: layouts that no array can have."""
+"""L002, L003, L004, L006, L018, L027 and L033: layouts that are invalid for their array."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _BITS_OF_A_BYTE = 8
 
 @shape_rule("L002", "L003", "L004", "L006", "L018", "L027", "L033")
 def layouts(shape: Shape, modes: VerifyModes) -> None:
-    """A layout orders the dimensions that the array has, in tiles of some size, in a memory that there is.
+    """A layout lists each dimension of its array once, and its tiles, sizes and memory space are valid.
 
-    Checks: each dimension is ordered once (L002, L003), tiles have positive sizes (L004), `E(n)` packs types of less than a byte only (L006, not
+    Checks: each dimension is listed once (L002, L003), tiles have positive sizes (L004), `E(n)` packs types of less than a byte only (L006, not
     where tiles show that the target is neither a CPU nor a GPU), host memory is allowed (L018, under the mode `no_host_memory`), split
     configurations cut an existing dimension inside (L027), and no array is sparse (L033).
-    Why: XLA's text parser takes such layouts and refuses them when it reads the module back.
+    Why: XLA's text parser accepts such layouts, but XLA refuses the module later.
     Bad: `p = f32[2,3]{1,1} parameter(0)`
     Good: `p = f32[2,3]{1,0} parameter(0)`
     """
@@ -39,7 +39,7 @@ def layouts(shape: Shape, modes: VerifyModes) -> None:
         fault = order_fault(layout.minor_to_major, array.rank)
         if fault is None and ":" not in layout.text:
             continue
-        # A place in a nested tuple would be a path; the whole shape has to do.
+        # A place in a nested tuple would be a path, so the whole shape is reported.
         at = "shape" if is_nested else f"shape[{number}][layout]" if shape.is_tuple else "shape[layout]"
         if fault is not None:
             raise Violation(fault[0], at, fault[1])
@@ -52,15 +52,15 @@ def _is_permutation(order: tuple[int, ...], rank: int) -> bool:
 
 
 def order_fault(order: tuple[int, ...], rank: int) -> tuple[str, str] | None:
-    """Code and message where an order is not one of all the dimensions of an array."""
+    """Code and message if an order does not list each dimension of an array once."""
     if _is_permutation(order, rank):
         return None
     outside = next((dimension for dimension in order if not 0 <= dimension < rank), None)
     if outside is not None:
         return "L003", f"dimension {outside} is out of range for rank {rank}"
     if len(order) < rank:
-        return "L003", f"the layout orders {count(len(order), 'dimension')}, the array has rank {rank}"
-    return "L002", f"dimension {Counter(order).most_common(1)[0][0]} is listed twice"
+        return "L003", f"the layout lists {count(len(order), 'dimension')}, but the array has rank {rank}"
+    return "L002", f"the layout lists dimension {Counter(order).most_common(1)[0][0]} twice"
 
 
 def _check_suffixes(array: Shape, layout: Layout, at: str, modes: VerifyModes) -> None:
@@ -70,14 +70,14 @@ def _check_suffixes(array: Shape, layout: Layout, at: str, modes: VerifyModes) -
             what = f"size {wrong} of tile {number} must be positive" if wrong is not None else f"tile {number} has no sizes"
             raise Violation("L004", f"{at}[T]", what)
     if layout.index_type is not None or layout.pointer_type is not None:
-        raise Violation("L033", at, "types of indices and pointers belong to sparse arrays, which no text can write")
+        raise Violation("L033", at, "index and pointer types are for sparse arrays, which XLA no longer has")
     bits, size = ELEMENT_TYPES[array.element_type].bits, layout.element_size_in_bits
     if size < 0:
-        raise Violation("L006", f"{at}[E]", f"an element size of {size} bits")
+        raise Violation("L006", f"{at}[E]", f"the element size must not be negative, got {size} bits")
     if size and bits >= _BITS_OF_A_BYTE and not layout.tiles and modes.target != "tpu":
-        raise Violation("L006", f"{at}[E]", f"an element size of {size} bits for {array.element_type} ({bits} bits), which is never packed")
+        raise Violation("L006", f"{at}[E]", f"{array.element_type} has {bits} bits and is never packed, but the layout says E({size})")
     if layout.memory_space == HOST_MEMORY and modes.no_host_memory:
-        raise Violation("L018", f"{at}[S]", "host memory space is not allowed here")
+        raise Violation("L018", f"{at}[S]", "host memory, S({HOST_MEMORY}), is not allowed on this target")
     _check_splits(array, layout, f"{at}[SC]")
 
 

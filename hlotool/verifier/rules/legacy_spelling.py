@@ -1,4 +1,4 @@
-"""W048: spellings that XLA reads for the sake of old texts."""
+"""W048: spellings that XLA reads only for compatibility."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ __all__: list[str] = []
 
 _OLD = {
     "custom-call": (("to_apply", "write called_computations={...}"),),
-    "async-update": (("calls", "drop it: what runs is known from the async-start"), ("async_execution_thread", "drop it")),
-    "async-done": (("calls", "drop it: what runs is known from the async-start"), ("async_execution_thread", "drop it")),
+    "async-update": (("calls", "remove it: the async-start names the computation"), ("async_execution_thread", "remove it")),
+    "async-done": (("calls", "remove it: the async-start names the computation"), ("async_execution_thread", "remove it")),
 }
 
 
 @module_rule("W048", stage="lint")
 def legacy_spelling(facts: Facts) -> Iterator[Finding]:
-    """Texts use the attributes that XLA prints.
+    """Attributes are spelled as XLA prints them.
 
     Checks: `to_apply` of custom calls; `calls` and `async_execution_thread` of async-update and async-done.
-    Why: XLA reads them and drops them or prints another name, so that they disappear with the next dump.
+    Why: XLA ignores them or prints another name, so they disappear with the next dump.
     Bad: `async-done(s), calls=f`
     Good: `async-done(s)`
     """
@@ -35,4 +35,6 @@ def legacy_spelling(facts: Facts) -> Iterator[Finding]:
             for name, hint in attributes:
                 # The text is read again only where the word occurs.
                 if f"{name}=" in line and has_attribute(source.text, x, name):
-                    yield Finding("W048", computation, x, name, f"{name} of {opcode} is read only for compatibility", hint)
+                    yield Finding(
+                        "W048", computation, x, name, f"'{name}' of '{opcode}' is an old spelling that is read only for compatibility", hint
+                    )

@@ -1,4 +1,4 @@
-"""W015, W017, W018 and W037: what loops do on every turn."""
+"""W015, W017, W018 and W037: work that loops repeat on each iteration."""
 
 from __future__ import annotations
 
@@ -20,23 +20,25 @@ _CALLBACK = "callback"
 
 @module_rule("W015", stage="lint")
 def transfers_in_loops(facts: Facts) -> Iterator[Finding]:
-    """Loops do not talk to the host.
+    """Loops do not transfer data to or from the host.
 
     Checks: infeed, outfeed, send and recv to the host, copies to or from host memory and host callbacks in the body or condition of a
-    while, also in what these call; host offloading that a compiler has scheduled is its own affair.
-    Why: the device waits for the host on each turn.
-    Bad: an outfeed in a loop's body
+    while, also in computations that these call. Host offloading in a scheduled module is not reported, since a compiler decided it.
+    Why: the device waits for the host on each iteration.
+    Bad: an outfeed in the body of a loop
     Good: stack the results and transfer them once
     """
-    found = [(computation, x) for computation, x in facts.instructions_where(_may_transfer) if _is_transfer(x, scheduled=facts.module.is_scheduled)]
-    if not found:
+    transfers = [
+        (computation, x) for computation, x in facts.instructions_where(_may_transfer) if _is_transfer(x, scheduled=facts.module.is_scheduled)
+    ]
+    if not transfers:
         return
     inside: dict[Computation, str] = {}
     for _, loop in facts.instructions_of("while"):
         inside.update(dict.fromkeys(reachable(loop.called, inside), loop.name))
-    for computation, x in found:
+    for computation, x in transfers:
         if computation in inside:
-            message = f"host transfer runs on every turn of '{inside[computation]}'"
+            message = f"this host transfer runs on each iteration of '{inside[computation]}'"
             yield Finding("W015", computation, x, "opcode", message, "stack the results and transfer them once")
 
 
@@ -60,13 +62,13 @@ def _is_on_host(x: Instruction) -> bool:
 
 @module_rule("W017", stage="lint")
 def invariants(facts: Facts) -> Iterator[Finding]:
-    """A loop computes only what changes.
+    """A loop does not compute the same value again and again.
 
     Checks: contractions, reductions, sorts, fusions and the like in the body of a while all of whose operands are constants or elements of
     the state that the body passes on unchanged.
-    Why: the same is computed on each turn.
+    Why: the same value is computed on each iteration.
     Bad: `dot(w, v)` of two weights in a loop's body
-    Good: the dot before the loop, its result in the state
+    Good: the dot before the loop, with its result in the loop state
     """
     for computation in {loop.attributes["body"]: loop for _, loop in facts.instructions_of("while")}:
         kept = set(carried_elements(computation))
@@ -80,27 +82,29 @@ def invariants(facts: Facts) -> Iterator[Finding]:
             if is_fixed:
                 fixed.add(x)
                 if EXPENSIVE in x.op.traits and x.operands:
-                    yield Finding("W017", computation, x, "name", f"'{x.name}' is the same on each turn of the loop", "compute it before the loop")
+                    yield Finding(
+                        "W017", computation, x, "name", f"'{x.name}' has the same value on each iteration of the loop", "compute it before the loop"
+                    )
 
 
 @module_rule("W018", stage="lint")
 def trip_counts(facts: Facts) -> Iterator[Finding]:
     """A loop runs more than once.
 
-    Checks: whiles whose counter starts, is incremented and is compared with constants, so that they run never or once.
-    Why: without the loop the compiler sees more, and so does the reader.
-    Bad: a counter from 0, below 1
+    Checks: loops whose counter starts at, is incremented by and is compared with constants, and that therefore run never or once.
+    Why: without the loop, the program is easier to read and to optimize.
+    Bad: a counter that starts at 0 and stays below 1
     Good: the body's instructions, or nothing
     """
     for computation, x in facts.instructions_of("while"):
-        turns = trip_count(x)
-        if turns in (0, 1):
-            yield Finding("W018", computation, x, "opcode", "loop runs exactly once" if turns else "loop never runs")
+        iterations = trip_count(x)
+        if iterations in (0, 1):
+            yield Finding("W018", computation, x, "opcode", "the loop runs exactly once" if iterations else "the loop never runs")
 
 
 @module_rule("W037", stage="lint")
 def unused_state(facts: Facts) -> Iterator[Finding]:
-    """A loop carries only what it reads or changes.
+    """A loop carries only state that it reads or changes.
 
     Checks: elements of the state that the body passes on unchanged and that neither body nor condition reads.
     Why: the value before the loop is the value after it; carrying it costs memory and hides that.

@@ -1,4 +1,4 @@
-"""W007 and W045: instructions that give back what they take."""
+"""W007 and W045: instructions that return their operand unchanged."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def no_ops(facts: Facts) -> Iterator[Finding]:
     """Each instruction does something.
 
     Checks: reshapes, bitcasts, transposes, converts, broadcasts, slices, pads, reverses and concatenations whose result is their operand,
-    layout included. Copies are another rule's.
-    Why: the reader looks for a difference that is not there; a compiler removes it.
+    layout included. Copies are W008.
+    Why: readers look for a difference that does not exist; a compiler removes the instruction.
     Bad: `r = f32[4] reshape(p)` of f32[4]
     Good: p in place of r
     """
     for computation, x in facts.instructions_where(_may_do_nothing):
         source = same_value(x) if "sharding" not in x.attributes and not _is_single_concatenation(x) else None
         if source is not None:
-            yield Finding("W007", computation, x, "opcode", f"'{x.op.name}' does nothing: this is '{source.name}'")
+            yield Finding("W007", computation, x, "opcode", f"'{x.op.name}' does nothing: the result is '{source.name}'")
 
 
 def _may_do_nothing(op: OpDef) -> bool:
@@ -46,7 +46,7 @@ def single_concatenations(facts: Facts) -> Iterator[Finding]:
     """
     for computation, x in facts.instructions_of("concatenate"):
         if _is_single_concatenation(x):
-            yield Finding("W045", computation, x, "opcode", f"one operand only: this is '{x.operands[0].name}'")
+            yield Finding("W045", computation, x, "opcode", f"'concatenate' of one operand: the result is '{x.operands[0].name}'")
 
 
 def _is_single_concatenation(x: Instruction) -> bool:

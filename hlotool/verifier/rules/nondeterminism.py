@@ -18,8 +18,8 @@ __all__: list[str] = []
 def nondeterministic(facts: Facts) -> Iterator[Finding]:
     """The same inputs give the same results.
 
-    Checks: rng, whose state is hidden; scatter and select-and-scatter that add floats where places may coincide.
-    Why: the order of additions is not fixed, and so the rounding is not.
+    Checks: rng, whose state is hidden; scatter and select-and-scatter that may add several floats to the same element.
+    Why: the order of additions is not fixed, and so rounding may differ.
     Bad: `rng(a, b), distribution=rng_uniform`
     Good: `rng-bit-generator(state), algorithm=rng_three_fry`
     """
@@ -36,10 +36,10 @@ def nondeterministic(facts: Facts) -> Iterator[Finding]:
 
 @module_rule("W047", stage="lint")
 def unstable_sorts(facts: Facts) -> Iterator[Finding]:
-    """A sort says what happens to equal keys.
+    """A sort specifies the order of equal keys.
 
-    Checks: sorts of several operands without `is_stable=true` whose comparator looks at the first operand only.
-    Why: the order of what belongs to equal keys is not specified.
+    Checks: sorts of several operands without `is_stable=true` whose comparator compares the first operand only.
+    Why: the order of the values that belong to equal keys is not specified.
     Bad: `sort(keys, values), dimensions={0}, to_apply=less_of_keys`
     Good: `is_stable=true`
     """

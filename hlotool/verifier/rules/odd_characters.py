@@ -1,4 +1,4 @@
-"""S047: characters that other tools trip over."""
+"""S047: characters that other tools may not handle."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__: list[str] = []
 _KINDS = {
     "a line ends with CRLF": re.compile(r"\r\n"),
     "a line ends with whitespace": re.compile(r"(?<![ \t])[ \t]++(?=\r?\n|\Z)"),
-    "there is a tab": re.compile(r"\t"),
-    "there is a control character": re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)"),
-    "there is a byte that is not UTF-8": re.compile(r"[\udc80-\udcff]"),
+    "the file contains a tab": re.compile(r"\t"),
+    "the file contains a control character": re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)"),
+    "the file contains a byte that is not UTF-8": re.compile(r"[\udc80-\udcff]"),
 }
 
 
@@ -24,12 +24,12 @@ def odd_characters(facts: Facts) -> Iterator[Finding]:
     """Lines hold printable characters and end with a line feed.
 
     Checks: no CRLF, tabs, whitespace at the ends of lines, control characters or bytes that are not UTF-8; each kind is reported once.
-    Why: XLA takes most of them, but comparing, searching and editing the file does not.
+    Why: XLA accepts most of them, but tools that compare, search or edit the file may not.
     Bad: a line that ends with a carriage return
-    Good: what hlotool fmt writes
+    Good: the output of hlotool fmt
     """
     source = facts.module.source
     for what, pattern in _KINDS.items() if source is not None else ():
-        found = pattern.search(source.text)  # type: ignore[union-attr]
-        if found is not None:
-            yield Finding("S047", None, None, found.start(), what, "hlotool fmt cleans it")
+        match = pattern.search(source.text)  # type: ignore[union-attr]
+        if match is not None:
+            yield Finding("S047", None, None, match.start(), what, "hlotool fmt fixes it")

@@ -1,4 +1,4 @@
-"""S040: origins that are not shaped like the result."""
+"""S040: origins with another structure than the result."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__: list[str] = []
 def origin_structure(facts: Facts) -> Iterator[Finding]:
     """An origin has one entry for each array of the result.
 
-    Checks: the tree of `origin={...}` is nested like the tuple that the instruction gives; origins of synthetic calls have none.
-    Why: tools that compare a compiled module with its original pair the two by their places in the tuple.
+    Checks: the tree of `origin={...}` is nested like the result of the instruction. Origins of synthetic calls are not checked.
+    Why: tools that compare a compiled module with its original match values by their place in the tuple.
     Bad: `tuple(p, q), origin={({"p"})}`
     Good: `tuple(p, q), origin={({"p"}, {"q"})}`
     """
@@ -38,10 +38,10 @@ def _first_difference(tree: object, shape: Shape) -> str | None:
     while stack:
         node, part = stack.pop()
         if isinstance(node, tuple) != part.is_tuple:
-            given = "a tuple" if isinstance(node, tuple) else "one array"
-            return f"the origin has {given}, where the result has {part.text_without_layout if not part.is_tuple else 'a tuple'}"
+            entry = "a tuple" if isinstance(node, tuple) else "one array"
+            return f"the origin has {entry}, but the result has {part.text_without_layout if not part.is_tuple else 'a tuple'}"
         if isinstance(node, tuple):
             if len(node) != len(part.elements):
-                return f"the origin has {count(len(node), 'element')}, the result {len(part.elements)}"
+                return f"the origin has {count(len(node), 'element')}, but the result has {len(part.elements)}"
             stack.extend(zip(node, part.elements, strict=True))
     return None

@@ -1,4 +1,4 @@
-"""P013 to P015: who sends to whom in a collective-permute."""
+"""P013 to P015: source-target pairs of collective-permutes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _AT = "source_target_pairs value"
 def permute_pairs(facts: Facts) -> Iterator[Finding]:
     """Each device sends once and receives once.
 
-    Checks: no source (P013) and no target (P014) occurs twice, or in the form with slices more often than there are slices; none is
-    negative or beyond the header's count (P015, not where the header leaves it at 1).
-    Why: a permutation has one value for each device.
+    Checks: no source (P013) and no target (P014) occurs twice (in the form with slices, more often than there are slices); none is negative or
+    above the header's count (P015; not checked where the header leaves the count at 1).
+    Why: each device sends one value and receives one.
     Bad: `source_target_pairs={{0,1},{0,2}}`
     Good: `source_target_pairs={{0,1},{1,2}}`
     """
@@ -37,11 +37,11 @@ def _first_fault(x: Instruction, limit: int, mode: str) -> tuple[str, str] | Non
     for pair in pairs:
         for role, device in zip(("source", "target"), pair, strict=True):
             if device < 0 or (limit > 1 and device >= limit):
-                return "P015", f"{role} {device} is out of range, the module has {limit} {mode}"
+                return "P015", f"{role} {device} is out of range; the module has {limit} {mode}"
     for k, (code, role, verb) in enumerate((("P013", "source", "sends"), ("P014", "target", "receives"))):
         device, times = Counter(pair[k] for pair in pairs).most_common(1)[0] if pairs else (0, 0)
         if times > most:
-            return code, f"{role} {device} {verb} {times} times" + (f", there are {most} slices" if most > 1 else "")
+            return code, f"{role} {device} {verb} {times} times" + (f", but there are {most} slices" if most > 1 else "")
     return None
 
 

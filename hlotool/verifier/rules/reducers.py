@@ -1,4 +1,4 @@
-"""C031 to C033: functions that combine values in an order that nobody fixed."""
+"""C031 to C033: reducers, whose order of application is not specified."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__: list[str] = []
 
 @module_rule("C031", "C032", "C033", stage="lint")
 def reducers(facts: Facts) -> Iterator[Finding]:
-    """Reducers are associative, and start from a value that changes nothing.
+    """Reducers are associative, and start from their identity.
 
-    Checks: the function of a collective is one known operation of its two parameters (C031); that of reduce and reduce-window, where it is
-    one operation, is associative (C032); an init value that is a constant is the identity of the operation (C033).
-    Why: backends combine in any order, in parallel, and may apply the init value several times or not at all.
+    Checks: the reducer of a collective is one known operation of its two parameters (C031); that of reduce and reduce-window, if it is a
+    single operation, is associative (C032); a constant init value is the identity of the operation (C033).
+    Why: backends combine elements in any order, in parallel, and may apply the init value several times or not at all.
     Bad: `reduce(a, one), to_apply=add` with `one = f32[] constant(1)`
     Good: `reduce(a, zero), to_apply=add`, and an add after it
     """
@@ -32,13 +32,13 @@ def reducers(facts: Facts) -> Iterator[Finding]:
         root = binary_root(called)
         if len(called.parameters) == 2 and (root is None or not is_associative(root.op)):
             why = f" ({root.op.name} is not associative)" if root is not None else ""
-            yield Finding("C031", computation, x, "to_apply", f"'{called.name}' is not a known reduction{why}")
+            yield Finding("C031", computation, x, "to_apply", f"'{called.name}' is not a reduction that backends support{why}")
     for computation, x in facts.instructions_with(REDUCTION):
         root = binary_root(x.attributes["to_apply"])
         if root is None:
             continue
         if not is_associative(root.op):
-            message = f"{root.op.name} is not associative; the result depends on the backend"
+            message = f"{root.op.name} is not associative, so the result depends on the backend"
             yield Finding("C032", computation, x, "to_apply", message)
         elif len(x.operands) == 2:
             yield from _init(computation, x.operands[1], root)
@@ -50,17 +50,17 @@ def _init(computation: Computation, init: Instruction, root: Instruction) -> Ite
         return
     identity, value = identity_of(root.op, row), constant_value(init)
     if identity is not None and value is not None and not _serves_as(value, identity, row):
-        message = f"init {literal.text} is not the identity of {root.op.name} ({_spelled(identity, row)})"
-        yield Finding("C033", computation, init, "opcode", message, "start from the identity and combine the value with the result")
+        message = f"init value {literal.text} is not the identity of {root.op.name}, which is {_spelled(identity, row)}"
+        yield Finding("C033", computation, init, "opcode", message, "start from the identity, and combine this value with the result")
 
 
 def _serves_as(value: Number, identity: Number, row: ElementType) -> bool:
-    """Whether a number may stand for the identity where reductions start: either zero, or for an infinity the largest finite number."""
+    """Whether a number is as good as the identity as an init value: either zero, or the largest finite number for an infinity."""
     return value == identity or (isinf(identity) and abs(value) >= _largest(row) and (value < 0) == (identity < 0))
 
 
 def _spelled(identity: Number, row: ElementType) -> str:
-    # Without the sign of a zero.
+    # Adding 0 removes the sign of a zero.
     return ("true" if identity else "false") if row.kind == "pred" else f"{identity + 0:g}" if isinstance(identity, float) else str(identity)
 
 

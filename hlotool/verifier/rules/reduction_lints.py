@@ -1,4 +1,4 @@
-"""W038 and W052: reductions that add up nothing, or the same."""
+"""W038 and W052: reductions of single or equal elements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__: list[str] = []
 def reductions(facts: Facts) -> Iterator[Finding]:
     """A reduction combines different values.
 
-    Checks: reduce over no dimension or over dimensions of size 1 (W038); reduce of a broadcast along the dimensions that it added (W052).
+    Checks: reduce over no dimension or over dimensions of size 1 (W038); reduce of a broadcast along the broadcast dimensions (W052).
     Why: the first is a reshape, the second a multiplication.
     Bad: `reduce(a, z), dimensions={1}` of f32[4,1]
     Good: `reshape(a)`
@@ -26,7 +26,7 @@ def reductions(facts: Facts) -> Iterator[Finding]:
         copies = prod(source.shape.dimensions[k] for k in reduced)
         if copies == 1:
             what = "no dimension" if not reduced else "a dimension of size 1" if len(reduced) == 1 else "dimensions of size 1"
-            yield Finding("W038", computation, x, "dimensions", f"reduces {what}: a reshape")
+            yield Finding("W038", computation, x, "dimensions", f"reduces {what}, so a reshape does the same")
         elif source.op.name == "broadcast" and len(x.operands) == 2 and not set(reduced) & set(source.attributes.get("dimensions", ())):
             root = binary_root(x.attributes["to_apply"])
             what = {"add": "sum", "multiply": "product"}.get(root.op.name, root.op.name) if root is not None else "reduction"

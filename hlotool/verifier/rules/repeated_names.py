@@ -1,4 +1,4 @@
-"""S004: instruction names that several computations use."""
+"""S004: instruction names used in several computations."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__: list[str] = []
 
 @module_rule("S004", stage="lint")
 def repeated_names(facts: Facts) -> Iterator[Finding]:
-    """An instruction's name is used once in a module.
+    """Each instruction name is used once in a module.
 
-    Checks: no name stands in two computations; reported once, at the first repetition.
-    Why: XLA renames one of the two when it reads the module, so that its reports speak of names that the file does not have.
+    Checks: no name is used in two computations; reported once, at the first repetition.
+    Why: XLA renames one of the two when it reads the module, so its reports use names that the file does not have.
     Bad: `x = f32[] parameter(0)` in two computations
     Good: `x` in one, `x.1` in the other
     """
@@ -31,6 +31,6 @@ def repeated_names(facts: Facts) -> Iterator[Finding]:
                 repeated.add(x.name)
     if first is not None:
         computation, x = first
-        more = f", and {count(len(repeated) - 1, 'other name')} likewise" if len(repeated) > 1 else ""
+        more = f"; {count(len(repeated) - 1, 'other name')} also repeated" if len(repeated) > 1 else ""
         message = f"instruction name '{x.name}' is also used in computation '{seen[x.name]}'{more}"
         yield Finding("S004", computation, x, "instruction", message, "XLA renames one of them when it reads the module")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlotool.analysis.collectives import group_mode, groups_of, ids_of_mode, is_grouped
+from hlotool.opdefs.inference import count
 from hlotool.opdefs.traits import UNIFORM_GROUPS
 from hlotool.shapes.replica_groups import ReplicaGroups
 from hlotool.verifier.facts import Facts
@@ -20,9 +21,9 @@ def replica_groups(facts: Facts) -> Iterator[Finding]:
     """The groups of a collective name each id once.
 
     Checks: no group is empty (P001), no id occurs twice (P002) or is missing (P003), their number is that of the header (P004, not where
-    the header leaves it at 1), groups have one size where the op needs it (P005), and ids of devices come with groups (P006). An iota has as many
-    ids as its groups have places, and transposes each dimension once (P030).
-    Why: a device that is in no group, or in two, waits forever.
+    the header leaves it at 1), groups have the same size where the op needs it (P005), and global device ids come with groups (P006). An iota has
+    as many ids as its groups have members, and its transposition is a permutation (P030).
+    Why: a device that is in no group or in two would wait forever.
     Bad: `replica_groups={{0,1},{1,2}}`
     Good: `replica_groups={{0,1},{2,3}}`
     """
@@ -32,27 +33,27 @@ def replica_groups(facts: Facts) -> Iterator[Finding]:
         groups, mode = groups_of(x), group_mode(x)
         if not groups:
             if mode == "devices":
-                message = "ids of devices need explicit replica_groups"
-                yield Finding("P006", computation, x, "replica_groups", message, "list the groups, or drop use_global_device_ids")
+                message = "use_global_device_ids=true needs explicit replica_groups"
+                yield Finding("P006", computation, x, "replica_groups", message, "list the groups, or remove use_global_device_ids")
             continue
-        # Devices in no group get zeros.
+        # Devices in no group receive zeros.
         may_leave_out = x.op.name == "collective-broadcast"
-        found = _first_fault(groups, may_leave_out) or _miscounted(groups)
-        given, wanted = groups.device_count, ids_of_mode(mode, facts.module)
-        if found is None and wanted not in (1, given) and not (may_leave_out and given < wanted):
-            found = "P004", f"groups name {given} ids, the module has {wanted} {mode}"
+        fault = _first_fault(groups, may_leave_out) or _miscounted(groups)
+        listed, available = groups.device_count, ids_of_mode(mode, facts.module)
+        if fault is None and available not in (1, listed) and not (may_leave_out and listed < available):
+            fault = "P004", f"groups list {count(listed, 'id')}, but the module has {available} {mode}"
         sizes = sorted({len(group) for group in groups.lists})
-        if found is None and UNIFORM_GROUPS in x.op.traits and len(sizes) > 1:
-            found = "P005", f"groups of '{x.op.name}' have the sizes {' and '.join(map(str, sizes))}"
-        if found is not None:
-            yield Finding(found[0], computation, x, _place(found[0], groups), found[1])
+        if fault is None and UNIFORM_GROUPS in x.op.traits and len(sizes) > 1:
+            fault = "P005", f"groups of '{x.op.name}' must have the same size, got sizes {' and '.join(map(str, sizes))}"
+        if fault is not None:
+            yield Finding(fault[0], computation, x, _place(fault[0], groups), fault[1])
 
 
 def _place(code: str, groups: ReplicaGroups) -> str:
     """The group with an id that is out of range, else all of them."""
     limit = sum(map(len, groups.lists))
-    strange = (k for k, group in enumerate(groups.lists) if any(not 0 <= device < limit for device in group))
-    return f"replica_groups[{next(strange, 0)}]" if code == "P003" else _AT
+    outside = (k for k, group in enumerate(groups.lists) if any(not 0 <= device < limit for device in group))
+    return f"replica_groups[{next(outside, 0)}]" if code == "P003" else _AT
 
 
 def _miscounted(groups: ReplicaGroups) -> tuple[str, str] | None:
@@ -63,11 +64,11 @@ def _miscounted(groups: ReplicaGroups) -> tuple[str, str] | None:
         return "P030", f"the transposition of {tile.text} is not a permutation of its dimensions"
     if tile.size == tile.device_count:
         return None
-    return "P030", f"{'*'.join(map(str, tile.dimensions))} = {tile.size} ids, the iota has {tile.device_count}"
+    return "P030", f"the groups have {'*'.join(map(str, tile.dimensions))} = {tile.size} members, but the iota has {tile.device_count} ids"
 
 
 def _first_fault(groups: ReplicaGroups, may_leave_out: bool) -> tuple[str, str] | None:
-    """What is wrong with written lists; the other forms name each id once by what they are."""
+    """What is wrong with groups that are written as lists; the iota forms cannot repeat an id."""
     seen: dict[int, int] = {}
     for number, group in enumerate(groups.lists):
         if not group:

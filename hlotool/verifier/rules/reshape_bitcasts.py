@@ -13,9 +13,9 @@ __all__: list[str] = []
 
 @module_rule("L012", stage="module")
 def reshape_bitcasts(facts: Facts) -> Iterator[Finding]:
-    """Outside fusions a reshape only gives memory another shape.
+    """Outside fusions, a reshape does not move elements in memory.
 
-    Checks: with both layouts, the elements of a reshape's operand and result lie in the same order; under the mode `reshape_is_bitcast`.
+    Checks: the elements of a reshape's operand and result are in the same order in memory; under the mode `reshape_is_bitcast`.
     Why: after layout assignment a compiler emits no code for a reshape.
     Bad: `r = f32[6]{0} reshape(a)` of `a = f32[2,3]{0,1} parameter(0)`
     Good: `c = f32[2,3]{1,0} copy(a)` and `r = f32[6]{0} reshape(c)`
@@ -27,4 +27,4 @@ def reshape_bitcasts(facts: Facts) -> Iterator[Finding]:
         if is_physical_reshape(operand, result) or any(caller.op.name == "fusion" for _, caller in facts.callers.get(computation, ())):
             continue
         message = f"{operand.text} cannot be viewed as {result.text} without moving elements"
-        yield Finding("L012", computation, x, "opcode", message, "insert copy before the reshape")
+        yield Finding("L012", computation, x, "opcode", message, "insert a copy before the reshape")

@@ -18,20 +18,20 @@ _MEBIBYTE = 1 << 20
 
 @module_rule("M020", "M021", stage="lint")
 def reused_memory(facts: Facts) -> Iterator[Finding]:
-    """Large results take over the memory of parameters, and nobody reads a parameter after that.
+    """Large results reuse the memory of parameters, and such a parameter is not read afterwards.
 
-    Checks: a result of a MiB or more that no pair names, with a parameter of its shape that is neither aliased nor donated (M020); in a
-    scheduled module an instruction that reads an aliased parameter after the instruction that makes the aliased output (M021).
+    Checks: a result of 1 MiB or more that is in no pair, with a parameter of its shape that is neither aliased nor donated (M020); in a
+    scheduled module, an instruction that reads an aliased parameter after the aliased output is written (M021).
     Why: without aliasing both take memory at the same time; a parameter that is still needed must be copied first.
     Bad: `HloModule m` with `ROOT n = f32[1048576] negate(a)` of a parameter
     Good: `HloModule m, input_output_alias={ {}: (0, {}, may-alias) }`
     """
     module = facts.module
     entry, pairs = module.entry, module.attributes.get("input_output_alias", ())
-    taken = {(pair.number, pair.index) for pair in pairs} | set(module.attributes.get("buffer_donor", ()))
+    reused = {(pair.number, pair.index) for pair in pairs} | set(module.attributes.get("buffer_donor", ()))
     free: dict[Shape, list[tuple[int, Instruction]]] = {}
     for k, parameter in enumerate(entry.parameters):
-        if (k, ()) not in taken and parameter.shape.is_array:
+        if (k, ()) not in reused and parameter.shape.is_array:
             free.setdefault(parameter.shape, []).append((k, parameter))
     outputs = {pair.output_index for pair in pairs}
     for index, leaf in leaf_indices(entry.root.shape):
@@ -40,7 +40,7 @@ def reused_memory(facts: Facts) -> Iterator[Finding]:
         if producer_of(entry.root, index).op.name != "parameter":
             number, parameter = free[leaf].pop(0)
             which = f"result {spelled(index)}" if index else "the result"
-            message = f"{which} ({data_size(leaf) / _MEBIBYTE:.4g} MiB) could reuse parameter {number} '{parameter.name}'"
+            message = f"{which} ({data_size(leaf) / _MEBIBYTE:.4g} MiB) could reuse the memory of parameter {number} '{parameter.name}'"
             yield Finding("M020", entry, entry.root, "instruction", message, f"donate the argument (jax.jit donate_argnums={number})")
     if module.is_scheduled:
         yield from _late_readers(facts, [(pair.number, pair.output_index) for pair in pairs if not pair.index])
@@ -57,4 +57,4 @@ def _late_readers(facts: Facts, pairs: list[tuple[int, Index]]) -> Iterator[Find
         late = next((x for x in users.get(parameter, ()) if place[x] > place[maker] and x.op.name != "tuple"), None)
         if late is not None and maker is not parameter:
             message = f"'{parameter.name}' is read by '{late.name}' after output {spelled(index)} is written by '{maker.name}'"
-            yield Finding("M021", entry, late, f"operand {late.operands.index(parameter)}", message, "read it before, or drop the aliasing")
+            yield Finding("M021", entry, late, f"operand {late.operands.index(parameter)}", message, "read it before, or remove the alias")

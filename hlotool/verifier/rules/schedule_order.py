@@ -1,4 +1,4 @@
-"""A028 and A029: what a schedule lists, and in which order."""
+"""A028 and A029: completeness and order of schedules."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__: list[str] = []
 def schedule_order(facts: Facts) -> Iterator[Finding]:
     """A schedule lists every instruction once, after what it depends on.
 
-    Checks: in scheduled modules, operands and control predecessors stand earlier (A028); nothing that is used is missing, nothing stands
-    twice, and no called computation is missing (A029). Bodies of fusions have no schedule. What a text gets wrong here, the parser refuses;
-    this is for modules that a program has built or changed.
+    Checks: in scheduled modules, operands and control predecessors come before their users (A028); no operand and no called computation is
+    missing, and no instruction is listed twice (A029). Bodies of fusions have no schedule. The parser already refuses such texts; this rule is
+    for modules that a program has built or changed.
     Why: devices execute a scheduled computation line by line.
-    Bad: `n = f32[4] negate(p)` in front of `p = f32[4] parameter(0)`
+    Bad: `n = f32[4] negate(p)` before `p = f32[4] parameter(0)`
     Good: the parameter first
     """
     if not facts.module.is_scheduled:

@@ -1,4 +1,4 @@
-"""A033: names that changed after scheduling."""
+"""A033: instructions renamed after scheduling."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIELD = "scheduling_name="
 def scheduling_names(facts: Facts) -> Iterator[Finding]:
     """An instruction has the name under which it was scheduled.
 
-    Checks: that `scheduling_name` in the metadata is the name of the instruction, unless that contains .clone or .remat; an error under the
+    Checks: `scheduling_name` in the metadata is the name of the instruction, unless the name contains .clone or .remat; an error under the
     mode `names_unchanged`, else a warning.
     Why: profiles know instructions by the name they had when the program was compiled.
     Bad: `n = f32[4] negate(p), metadata={scheduling_name="m"}`
@@ -34,4 +34,6 @@ def scheduling_names(facts: Facts) -> Iterator[Finding]:
             metadata = x.metadata
             was = metadata.scheduling_name if metadata is not None else ""
             if was and was != x.name and not any(mark in x.name for mark in _COPIED):
-                yield Finding("A033", computation, x, "metadata[scheduling_name]", f"'{x.name}' was '{was}' when scheduled", severity=severity)
+                yield Finding(
+                    "A033", computation, x, "metadata[scheduling_name]", f"'{x.name}' was named '{was}' when it was scheduled", severity=severity
+                )

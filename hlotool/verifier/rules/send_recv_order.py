@@ -18,13 +18,13 @@ Pending = tuple[Instruction, ...]
 
 @module_rule("A026", "A027", stage="module")
 def send_recv_order(facts: Facts) -> Iterator[Finding]:
-    """The schedule brings sends and their receives together before anything else that all devices take part in.
+    """In a schedule, each send is followed by its recv before any other communication.
 
     Checks: under the mode `collective_deadlocks` and in scheduled modules, every send is followed by the recv with the same source-target
-    pairs, or the other way round, with no collective and no foreign transfer between them (A026); several may begin together when no device
-    sends or receives twice and no cycle comes about; the pairs of one transfer have neither (A027). Transfers to the host and pipelined ones
-    are left out.
-    Why: all devices run one schedule; one that waits in a collective for a device that waits for its send waits forever.
+    pairs, or the other way round, with no collective and no other transfer between them (A026). Several transfers may begin together if no
+    device sends or receives twice and they form no cycle. The pairs of one transfer have no repetition and no cycle (A027). Transfers to the
+    host and pipelined ones are not checked.
+    Why: all devices run the same schedule. A device that waits in a collective for another that waits for its send waits forever.
     Bad: send, all-gather, recv
     Good: send, recv, all-gather
     """
@@ -51,14 +51,14 @@ def _fault(pairs: Pairs) -> str | None:
 
 def _communicating(facts: Facts, sound: Mapping[Instruction, Computation]) -> dict[Computation, list[Instruction]]:
     """For each computation that communicates, itself or in what it calls, the instructions that do so."""
-    found: dict[Computation, set[Instruction]] = {}
+    chosen_by: dict[Computation, set[Instruction]] = {}
     pending = [(computation, x) for computation, x in facts.instructions_with(COMMUNICATES) if x in sound or COLLECTIVE in x.op.traits]
     while pending:
         computation, x = pending.pop()
-        if computation not in found:
+        if computation not in chosen_by:
             pending += [call for call in facts.callers.get(computation, ()) if RUNS_COMPUTATIONS in call[1].op.traits]
-        found.setdefault(computation, set()).add(x)
-    return {computation: [x for x in computation.instructions if x in chosen] for computation, chosen in found.items()}
+        chosen_by.setdefault(computation, set()).add(x)
+    return {computation: [x for x in computation.instructions if x in chosen] for computation, chosen in chosen_by.items()}
 
 
 class _Order:
@@ -94,12 +94,12 @@ class _Order:
             elif RUNS_COMPUTATIONS in x.op.traits:
                 work.extend(called for called in reversed(x.called) if called in self.events)
             else:
-                found = self._conflict(x, pending)
-                if found is not None and x not in self.reported:
+                conflict = self._conflict(x, pending)
+                if conflict is not None and x not in self.reported:
                     self.reported.add(x)
-                    yield Finding("A026", computation, x, "instruction", *found)
+                    yield Finding("A026", computation, x, "instruction", *conflict)
                 pending = self._step(x, pending)
-        # After a conflict, what is left over is its consequence.
+        # After a conflict, transfers that are still pending are its consequence.
         for x in () if self.reported else pending:
             yield Finding("A026", self.sound[x], x, "instruction", f"no {_other(x)} with the pairs of '{x.name}' follows")
 
@@ -121,7 +121,7 @@ class _Order:
             return tuple(y for y in pending if y is not match)
         if x not in self.sound:
             return pending
-        # What conflicts was reported and is not waited for.
+        # A transfer with a conflict was reported, and is not waited for.
         return pending if x in self.reported else (*pending, x)
 
 
@@ -131,5 +131,5 @@ def _other(x: Instruction) -> str:
 
 def _match(x: Instruction, pending: Pending) -> Instruction | None:
     """The pending other side of a transfer."""
-    wanted, pairs = _other(x), sorted(pairs_of(x))
-    return next((y for y in pending if y.op.name == wanted and sorted(pairs_of(y)) == pairs), None)
+    opcode, pairs = _other(x), sorted(pairs_of(x))
+    return next((y for y in pending if y.op.name == opcode and sorted(pairs_of(y)) == pairs), None)

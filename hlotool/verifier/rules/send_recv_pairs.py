@@ -50,15 +50,15 @@ def _users(facts: Facts, computation: Computation, x: Instruction, done: str) ->
         yield Finding("A024", computation, wrong, "operands", f"'{wrong.op.name}' cannot use '{x.name}' before {done} waits for it")
     elif len(users) > 1:
         names = " and ".join(f"'{user.name}'" for user in users[:2])
-        yield Finding("A024", computation, x, "operands", f"'{x.name}' has {len(users)} users, {names} among them; it may have one")
+        yield Finding("A024", computation, x, "operands", f"'{x.name}' has {len(users)} users, {names} among them, but may have only one")
 
 
 def _begun(computation: Computation, x: Instruction, begin: str) -> Iterator[Finding]:
     begun = x.operands[0]
     ours, theirs = (bool(y.attributes.get("is_host_transfer", False)) for y in (x, begun))
     if begun.op.name == begin and ours != theirs:
-        message = f"'{begun.name}' is {'a' if theirs else 'no'} host transfer, its done is {'not' if theirs else 'one'}"
-        yield Finding("A023", computation, x, "operands", message, "write is_host_transfer at both")
+        message = f"'{begun.name}' is {'' if theirs else 'not '}a host transfer, but its done is {'not ' if theirs else ''}one"
+        yield Finding("A023", computation, x, "operands", message, "write is_host_transfer=true on both")
     # A loop may carry a transfer in its state, to be finished by the next iteration.
     elif begun.op.name != begin and not (STRUCTURAL in begun.op.traits and FORWARDS in begun.op.traits):
         yield Finding("A037", computation, x, "operands", f"the operand of '{x.op.name}' must come from '{begin}', got '{begun.op.name}'")

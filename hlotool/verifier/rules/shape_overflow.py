@@ -17,7 +17,7 @@ _INT64_MAX = (1 << 63) - 1
 
 @shape_rule("T084")
 def shape_overflow(shape: Shape, modes: VerifyModes) -> None:
-    """Element counts and sizes in bytes fit 64 bits.
+    """Element counts and sizes in bytes fit in 64 bits.
 
     Checks: the product of all sizes, and that product times the bytes of an element.
     Why: XLA counts both in 64-bit integers and refuses such a module when it reads it back.

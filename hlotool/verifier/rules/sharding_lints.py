@@ -17,10 +17,10 @@ _MARKERS = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"
 
 @module_rule("W051", stage="lint")
 def repeated_annotations(facts: Facts) -> Iterator[Finding]:
-    """An annotation changes the sharding.
+    """A sharding annotation changes the sharding.
 
     Checks: custom calls to `Sharding` whose operand has the same sharding.
-    Why: the call says what is known.
+    Why: the call has no effect.
     Bad: `custom_call_target="Sharding", sharding={replicated}` of an operand with `sharding={replicated}`
     Good: the operand
     """
@@ -28,32 +28,32 @@ def repeated_annotations(facts: Facts) -> Iterator[Finding]:
         if x.attributes["custom_call_target"] == "Sharding" and len(x.operands) == 1:
             sharding = x.attributes.get("sharding")
             if sharding is not None and sharding == x.operands[0].attributes.get("sharding"):
-                yield Finding("W051", computation, x, "opcode", f"annotation repeats the sharding of '{x.operands[0].name}'")
+                yield Finding("W051", computation, x, "opcode", f"this annotation repeats the sharding of '{x.operands[0].name}'")
 
 
 @module_rule("P035", stage="lint")
 def constant_ids(facts: Facts) -> Iterator[Finding]:
-    """Whoever asks for an id has neighbours.
+    """partition-id and replica-id are used only with several partitions or replicas.
 
     Checks: partition-id in a module of one partition, replica-id in a module of one replica.
-    Why: the id is always 0; perhaps the header lacks the count.
+    Why: the id is always 0; the count may be missing from the header.
     Bad: `partition-id()` without `num_partitions`
     Good: `HloModule m, num_partitions=2`
     """
     for opcode, field in (("partition-id", "num_partitions"), ("replica-id", "replica_count")):
         if int(getattr(facts.module, field)) == 1:
             for computation, x in facts.instructions_of(opcode):
-                yield Finding("P035", computation, x, "opcode", f"{field} is 1, the value is always 0")
+                yield Finding("P035", computation, x, "opcode", f"{field} is 1, so the value is always 0")
 
 
 @module_rule("P036", stage="lint")
 def late_shardings(facts: Facts) -> Iterator[Finding]:
     """A partitioned module has no shardings left.
 
-    Checks: where a collective with a channel shows that the module is partitioned: shardings and partitioning custom calls, those of the
-    entry computation's parameters and root apart; each computation is reported once. Not before optimization, where the mode `stage` says so:
-    there an author has written collectives for a part of the program.
-    Why: nobody will read them; perhaps the partitioner has skipped that part.
+    Checks: where a collective with a channel shows that the module is partitioned: shardings and partitioning custom calls, except on
+    the parameters and the root of the entry computation; each computation is reported once. Not checked if the mode `stage` is before-opt, where
+    the author of a program may have written some collectives.
+    Why: shardings have no effect after partitioning; perhaps the partitioner skipped that part.
     Bad: `negate(p), sharding={devices=[2]0,1}` beside `all-reduce(a), channel_id=1`
     Good: negate(p)
     """
@@ -68,7 +68,7 @@ def late_shardings(facts: Facts) -> Iterator[Finding]:
             is_marker = x.op.name == "custom-call" and x.attributes["custom_call_target"] in _MARKERS
             if is_marker or ("sharding" in x.attributes and not is_boundary):
                 at = "opcode" if is_marker else "sharding"
-                yield Finding("P036", computation, x, at, f"sharding annotation '{x.name}' in a partitioned module")
+                yield Finding("P036", computation, x, at, f"'{x.name}' has a sharding, but the module is already partitioned")
                 break
 
 
@@ -76,7 +76,7 @@ def late_shardings(facts: Facts) -> Iterator[Finding]:
 def uneven_shardings(facts: Facts) -> Iterator[Finding]:
     """Dimensions divide evenly among devices.
 
-    Checks: tiled shardings of arrays whose sizes are no multiples of the numbers of tiles.
+    Checks: tiled shardings of arrays whose sizes are not multiples of the numbers of tiles.
     Why: the partitioner pads, and each device computes on the padding.
     Bad: `f32[6,4] parameter(0), sharding={devices=[4,1]0,1,2,3}`
     Good: `f32[8,4]`
@@ -94,5 +94,5 @@ def _uneven(x: Instruction, sharding: Sharding) -> str | None:
     tiles = sharding.tile.dimensions if sharding.tile is not None else ()
     for k, (size, count) in enumerate(zip(x.shape.dimensions, tiles, strict=False)):
         if size > 0 and count > 1 and size % count:
-            return f"dimension {k} of size {size} over {count} devices is padded to {-(-size // count) * count}"
+            return f"dimension {k} of size {size} is split over {count} devices, and padded to {-(-size // count) * count}"
     return None

@@ -30,12 +30,12 @@ _TILE, _DEVICES = "[devices]", "[devices][1][1]"
 
 @module_rule("P019", "P020", "P021", "P022", "P023", "P024", "P026", "P029", stage="module")
 def shardings(facts: Facts) -> Iterator[Finding]:
-    """A sharding cuts the dimensions that there are into parts for the devices that there are.
+    """A sharding fits the dimensions of its array and the devices of the module.
 
-    Checks: a tuple has a tuple sharding (P024) with an entry for each array in it (P023); tile dimensions are as many as the array's (P020) and
-    need as many devices as are named (P019, P026 in the iota form), each once (P021); devices are below the number of partitions
-    (P022), and all of these are used (P029), as far as the header or the mode `devices` says how many there are.
-    Why: the partitioner indexes devices by tiles.
+    Checks: a tuple has a tuple sharding (P024) with an entry for each array in it (P023); there are as many tile dimensions as array dimensions
+    (P020) and as many tiles as devices (P019, P026 in the iota form); each device is listed once (P021) and is below the number of partitions (P022),
+    and all partitions are used (P029), if the header or the mode `devices` says how many there are.
+    Why: the partitioner looks up the device of each tile.
     Bad: `p = f32[4,4] parameter(0), sharding={devices=[2,2,1]0,1,2,3}`
     Good: `p = f32[4,4] parameter(0), sharding={devices=[2,2]0,1,2,3}`
     """
@@ -63,10 +63,15 @@ def _fault(sharding: Sharding, shape: Shape, partitions: int) -> Fault | None:
             return _not_a_tuple(shape)
         return _leaf_fault(sharding, bare(shape), partitions, "sharding")
     if not shape.is_tuple:
-        return "P024", "sharding value", f"the sharding is a tuple, the shape is {shape.text_without_layout}", None
+        return "P024", "sharding value", f"the sharding is a tuple, but the shape is {shape.text_without_layout}", None
     leaves = list(shape.leaves())
     if len(sharding.elements) != max(len(leaves), 1):
-        return "P023", "sharding value", f"{count(len(sharding.elements), 'sharding')} for {count(len(leaves), 'array')} in the tuple", None
+        return (
+            "P023",
+            "sharding value",
+            f"the tuple needs {count(max(len(leaves), 1), 'sharding')} (one per array), got {len(sharding.elements)}",
+            None,
+        )
     checked: dict[tuple[int, int], Fault | None] = {}
     for k, (element, leaf) in enumerate(zip(sharding.elements, leaves, strict=False)):
         # Equal entries of a tuple are often one object.
@@ -79,7 +84,7 @@ def _fault(sharding: Sharding, shape: Shape, partitions: int) -> Fault | None:
 
 
 def _repeated(facts: Facts, x: Instruction, sharding: Sharding) -> Fault | None:
-    """What is wrong with one tiled sharding that the parser has repeated for all arrays of a tuple, as XLA's does for the sake of old texts."""
+    """What is wrong with one tiled sharding that the parser has repeated for all arrays of a tuple, as XLA's parser does for old texts."""
     elements, source = sharding.elements, facts.module.source
     # XLA's tests hold it for valid on tuples of one array.
     if source is None or x.start < 0 or len(elements) < 2 or elements[0].tile is None or any(element is not elements[0] for element in elements):
@@ -89,7 +94,7 @@ def _repeated(facts: Facts, x: Instruction, sharding: Sharding) -> Fault | None:
 
 
 def _not_a_tuple(shape: Shape) -> Fault:
-    message = f"the shape with {count(len(shape.elements), 'element')} is a tuple, the sharding is not"
+    message = f"the shape is a tuple of {count(len(shape.elements), 'element')}, but the sharding is not a tuple"
     return "P024", "sharding[0]", message, "write one sharding for each array"
 
 
@@ -97,22 +102,22 @@ def _leaf_fault(sharding: Sharding, shape: Shape, partitions: int, at: str) -> F
     if sharding.kind in ("maximal", "maximal_mesh"):
         if sharding.device >= 0 and (partitions <= 1 or sharding.device < partitions):
             return None
-        return "P022", f"{at}[device]", f"device {sharding.device} does not exist, the module has {count(partitions, 'partition')}", None
+        return "P022", f"{at}[device]", f"device {sharding.device} does not exist; the module has {count(partitions, 'partition')}", None
     if sharding.named is not None:
         sharded = len(sharding.named.dimensions)
         # A word for the whole mesh says nothing about dimensions.
         if sharded in (0, shape.rank):
             return None
         place = at if at.endswith("]") else f"{at} value"
-        return "P020", place, f"{count(sharded, 'dimension')} sharded, the array has rank {shape.rank}", None
+        return "P020", place, f"the sharding has {count(sharded, 'dimension')}, but the array has rank {shape.rank}", None
     tile, counts = sharding.tile, sharding.tile_counts
     if tile is None or counts is None:
         return None
     fault = _count_fault(tile, at) or _device_fault(tile, partitions, at)
     if fault is None and shape.is_array and len(counts) != shape.rank:
-        fault = "P020", at + _TILE, f"tile rank {len(counts)}, array rank {shape.rank}", None
+        fault = "P020", at + _TILE, f"the tile assignment has rank {len(counts)}, but the array has rank {shape.rank}", None
     if fault is None and partitions > 1 and tile.device_count != partitions:
-        message = f"{count(tile.device_count, 'device')} used, the module has {partitions} partitions"
+        message = f"the sharding uses {count(tile.device_count, 'device')}, but the module has {partitions} partitions"
         fault = "P029", at + _TILE, message, "use last_tile_dim_replicate for partial replication"
     return fault
 
@@ -125,7 +130,7 @@ def _count_fault(tile: TileAssignment, at: str) -> Fault | None:
         return None
     tiling = f"tiling [{','.join(map(str, tile.dimensions))}] needs {count(needed, 'device')}"
     if isinstance(tile.devices, IotaDevices):
-        return "P026", at + _DEVICES, f"{tiling}, <={tile.devices.text} has {tile.device_count}", None
+        return "P026", at + _DEVICES, f"{tiling}, but <={tile.devices.text} has {tile.device_count}", None
     return "P019", at + _TILE, f"{tiling}, got {tile.device_count}", None
 
 
@@ -137,6 +142,6 @@ def _device_fault(tile: TileAssignment, partitions: int, at: str) -> Fault | Non
         if device in seen:
             return "P021", at + _DEVICES, f"device {device} is listed twice", None
         if device < 0 or (partitions > 1 and device >= partitions):
-            return "P022", at + _DEVICES, f"device {device} does not exist, the module has {count(partitions, 'partition')}", None
+            return "P022", at + _DEVICES, f"device {device} does not exist; the module has {count(partitions, 'partition')}", None
         seen.add(device)
     return None

@@ -17,10 +17,10 @@ _HINT = "correct the signature or drop it"
 
 @module_rule("S024", stage="lint")
 def signatures(facts: Facts) -> Iterator[Finding]:
-    """A signature tells the truth.
+    """The signature of a computation matches its parameters.
 
     Checks: number, names and shapes of the parameters in a computation's header are those of its parameter instructions.
-    Why: XLA reads and forgets them, so that an edit can leave a lie in the file.
+    Why: XLA ignores them, so nobody notices when an edit leaves them out of date.
     Bad: `ENTRY main (p: f32[3]) -> f32[4] {` above `p = f32[4] parameter(0)`
     Good: `ENTRY main (p: f32[4]) -> f32[4] {`
     """
@@ -38,7 +38,7 @@ def signatures(facts: Facts) -> Iterator[Finding]:
 
 
 def _is_as_printed(text: str, computation: Computation, parameters: list[Instruction]) -> bool:
-    """Whether the header is spelled as XLA would write it, which needs no closer look."""
+    """Whether the header is spelled as XLA prints it, in which case it need not be read."""
     start = text.find("(", computation.start)
     written = ", ".join([f"{p.name}: {p.shape.text_without_layout}" for p in parameters])
     return start >= 0 and text.startswith(written + ") -> ", start + 1)
@@ -46,14 +46,14 @@ def _is_as_printed(text: str, computation: Computation, parameters: list[Instruc
 
 def _differences(computation: Computation, parameters: list[Instruction], announced: list[tuple[int, str, str]]) -> Iterator[Finding]:
     if len(announced) != len(parameters):
-        message = f"the signature of '{computation.name}' has {count(len(announced), 'parameter')}, the computation {len(parameters)}"
+        message = f"the signature of '{computation.name}' has {count(len(announced), 'parameter')}, but the computation has {len(parameters)}"
         yield Finding("S024", computation, None, announced[0][0] if announced else computation.start, message, _HINT)
         return
     for k, ((at, name, shape), parameter) in enumerate(zip(announced, parameters, strict=True)):
         if name != parameter.name:
-            message = f"the signature calls parameter {k} '{name}', the instruction is '{parameter.name}'"
+            message = f"the signature names parameter {k} '{name}', but the instruction is '{parameter.name}'"
         elif _without_whitespace(shape) not in (_without_whitespace(parameter.shape.text_without_layout), _without_whitespace(parameter.shape.text)):
-            message = f"the signature says that parameter {k} is {shape}, instruction '{parameter.name}' is {parameter.shape.text_without_layout}"
+            message = f"the signature says that parameter {k} is {shape}, but '{parameter.name}' is {parameter.shape.text_without_layout}"
         else:
             continue
         yield Finding("S024", computation, None, at, message, _HINT)

@@ -16,19 +16,19 @@ __all__: list[str] = []
 
 @module_rule("S033", "S043", stage="lint")
 def spelling(facts: Facts) -> Iterator[Finding]:
-    """A file begins with its name, and computations end with their result.
+    """A file begins with a header, and computations end with their ROOT.
 
     Checks: there is a header `HloModule` (S033); no instruction follows a ROOT, unless the module is scheduled (S043).
-    Why: without a header XLA invents a name; readers look for the result in the last line.
+    Why: without a header, XLA makes up a name; readers look for the result on the last line.
     Bad: a text that begins with ENTRY
-    Good: `HloModule m` in the first line
+    Good: `HloModule m` on the first line
     """
     source = facts.module.source
     if source is None:
         return
     form = form_of(source.text)
     if form == "headerless":
-        yield Finding("S033", None, None, 0, "no 'HloModule' header; XLA invents a name", "begin with 'HloModule <name>'")
+        yield Finding("S033", None, None, 0, "no 'HloModule' header, so XLA makes up a name", "begin with 'HloModule <name>'")
     if facts.module.is_scheduled or form == "single_instruction":
         return
     for computation in facts.module.computations:
@@ -40,29 +40,29 @@ def spelling(facts: Facts) -> Iterator[Finding]:
 
 
 @module_rule("S044", stage="lint")
-def behind_entry(facts: Facts) -> Iterator[Finding]:
+def after_entry(facts: Facts) -> Iterator[Finding]:
     """The entry computation comes last.
 
     Checks: no computation stands after the one that is marked ENTRY.
-    Why: computations are defined before they are called, so nothing can reach it.
-    Bad: `f { ... }` below `ENTRY main { ... }`
-    Good: `f` above it, and a call of it
+    Why: computations are defined before their callers, so nothing can call it.
+    Bad: `f { ... }` after `ENTRY main { ... }`
+    Good: `f` before it, and a call of `f`
     """
     source, entry = facts.module.source, facts.module.entry
     if source is None or not is_marked_entry(source.text, entry):
         return
     for computation in facts.module.computations:
         if computation.start > entry.end and has_header(source.text, computation):
-            message = f"computation '{computation.name}' is after ENTRY and cannot be reached"
+            message = f"computation '{computation.name}' is after ENTRY, where nothing can call it"
             yield Finding("S044", computation, None, computation.start, message, "move it up and call it, or remove it")
 
 
 @module_rule("W049", stage="lint")
 def percent_signs(facts: Facts) -> Iterator[Finding]:
-    """Names are written with or without percent signs, not both.
+    """Names are either all written with percent signs or all without.
 
     Checks: the definitions of all instructions; reported once, at the first name of the rarer kind.
-    Why: mixed files are usually pasted together, and searching for a name needs two attempts.
+    Why: mixed files are usually pasted together, and each search for a name has to be done twice.
     Bad: `%p = f32[4] parameter(0)` above `ROOT n = f32[4] negate(p)`
     Good: `p = f32[4] parameter(0)`
     """
@@ -80,4 +80,4 @@ def percent_signs(facts: Facts) -> Iterator[Finding]:
     if len(first) == 2:
         rarer = numbers[True] <= numbers[False]
         computation, x = first[rarer]
-        yield Finding("W049", computation, x, "name", "names are written with and without %", "hlotool fmt writes them one way")
+        yield Finding("W049", computation, x, "name", "some names are written with % and others without", "hlotool fmt writes them all the same way")

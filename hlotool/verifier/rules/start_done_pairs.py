@@ -13,11 +13,11 @@ __all__: list[str] = []
 
 @module_rule("A013", "A014", "A015", stage="module")
 def start_done_pairs(facts: Facts) -> Iterator[Finding]:
-    """Each start is waited for once, by its own kind of done.
+    """Each start is used once, by the matching done.
 
     Checks: starts of all-gather, all-reduce, collective-permute and copy have one user (A013, A014), the matching done; dones take the
     matching start (A015).
-    Why: nobody may read what is still being written, and each operation ends once.
+    Why: the result must not be read while it is being written, and each operation ends once.
     Bad: `d = f32[4] all-reduce-done(p)` with a parameter p
     Good: `s = f32[4] all-reduce-start(p), to_apply=add` and `d = f32[4] all-reduce-done(s)`
     """
@@ -29,8 +29,8 @@ def start_done_pairs(facts: Facts) -> Iterator[Finding]:
                 yield Finding("A013", computation, x, "operands", f"'{x.name}' has no {done}", f"every {start} needs one")
             elif len(users) > 1:
                 other = next(user for user in users if user is not dones[0])
-                yield Finding("A014", computation, other, "instruction", f"'{x.name}' is already consumed by '{dones[0].name}'")
+                yield Finding("A014", computation, other, "instruction", f"'{x.name}' is already used by '{dones[0].name}'")
         for computation, x in facts.instructions_of(done):
-            found = x.operands[0].op.name
-            if found != start:
-                yield Finding("A015", computation, x, "operands", f"the operand of '{done}' must be '{start}', got '{found}'")
+            opcode = x.operands[0].op.name
+            if opcode != start:
+                yield Finding("A015", computation, x, "operands", f"the operand of '{done}' must be '{start}', got '{opcode}'")

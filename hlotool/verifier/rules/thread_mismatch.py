@@ -13,11 +13,11 @@ __all__: list[str] = []
 
 @module_rule("C038", stage="calls")
 def thread_mismatch(facts: Facts) -> Iterator[Finding]:
-    """A called computation runs on its caller's thread.
+    """A called computation runs on the thread of its caller.
 
     Checks: `execution_thread` of the bodies of fusions, whiles and conditionals; of calls and custom calls under the mode
     `nested_thread_names`.
-    Why: only async-start hands work to another thread.
+    Why: only async-start runs a computation on another thread.
     Bad: `fusion(p), calls=f` where f ends with `}, execution_thread="host"`
     Good: `async-start(p), async_execution_thread="host", calls=f`
     """
@@ -25,7 +25,7 @@ def thread_mismatch(facts: Facts) -> Iterator[Finding]:
     for called, calls in facts.callers.items():
         for computation, x in calls:
             if not checked.isdisjoint(x.op.traits) and computation.execution_thread != called.execution_thread:
-                message = f"'{called.name}' runs on thread '{called.execution_thread}', its caller on '{computation.execution_thread}'"
+                message = f"'{called.name}' runs on thread '{called.execution_thread}', but its caller on '{computation.execution_thread}'"
                 yield Finding("C038", called, None, _thread_place(facts, called.end), message, "use async-start with async_execution_thread")
                 break
 
@@ -33,5 +33,5 @@ def thread_mismatch(facts: Facts) -> Iterator[Finding]:
 def _thread_place(facts: Facts, end: int) -> int:
     """Where the computation that ends at `end` names its thread."""
     source = facts.module.source
-    found = source.text.rfind("execution_thread", 0, end) if source is not None else -1
-    return max(found, 0)
+    start = source.text.rfind("execution_thread", 0, end) if source is not None else -1
+    return max(start, 0)

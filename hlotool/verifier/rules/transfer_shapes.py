@@ -20,11 +20,11 @@ _ASIDE = re.compile(r"/\*.*?\*/|//[^\n]*|\{[^{}]*\}|\s+", re.DOTALL)
 
 @module_rule("A020", "A021", stage="module")
 def transfer_shapes(facts: Facts) -> Iterator[Finding]:
-    """The written shape of a send, recv or recv-done is the one that it has.
+    """The written shape of a send, recv or recv-done is its actual shape.
 
-    Checks: that it has as many elements as the op gives, else an error; that they are the ones that follow from the operand, else a warning,
-    since XLA's own tests write others: its reader drops them. A module made by a program is checked like any other result.
-    Why: who reads the text takes the written shape for the true one.
+    Checks: it has as many elements as the op gives (otherwise an error), and these follow from the operand (otherwise a warning, since XLA's
+    parser ignores them and its own tests write others).
+    Why: readers of the text rely on the written shape.
     Bad: `s = (f32[4], token[]) send(p, k)`
     Good: `s = (f32[4], u32[], token[]) send(p, k)` with f32[4] p
     """
@@ -40,7 +40,7 @@ def transfer_shapes(facts: Facts) -> Iterator[Finding]:
         if written in (true, x.op.name):
             continue
         code, fits = x.op.result_code, _width(written) == len(x.shape.elements)
-        message = f"'{x.op.name}' gives {_GIVES[x.op.name]}, here {x.shape.text_without_layout}, written {source.text[start:end]}"
+        message = f"'{x.op.name}' gives {_GIVES[x.op.name]}, here {x.shape.text_without_layout}, but {source.text[start:end]} is written"
         yield Finding(code, computation, x, "shape", message, f"write {x.shape.text_without_layout}", severity="warning" if fits else None)
 
 

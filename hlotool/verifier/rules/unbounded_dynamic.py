@@ -15,7 +15,7 @@ def unbounded_dynamic(shape: Shape, modes: VerifyModes) -> None:
     """No dimension may be unbounded.
 
     Checks: `?` in a result shape, unless the mode `unbounded_dynamic` allows it.
-    Why: compilers cannot reserve memory for an array that may have any size.
+    Why: compilers cannot allocate memory for an array that may have any size.
     Bad: `a = f32[?] parameter(0)`
     Good: `a = f32[<=8] parameter(0)`
     """
@@ -23,4 +23,4 @@ def unbounded_dynamic(shape: Shape, modes: VerifyModes) -> None:
         return
     for leaf in shape.leaves():
         if UNBOUNDED in leaf.dimensions:
-            raise Violation("T083", "shape", f"unbounded dynamic dimension in {leaf.text_without_layout}", "give it a bound, like <=8")
+            raise Violation("T083", "shape", f"{leaf.text_without_layout} has an unbounded dynamic dimension", "give it a bound, such as <=8")

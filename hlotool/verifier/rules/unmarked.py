@@ -14,11 +14,11 @@ __all__: list[str] = []
 
 @module_rule("S007", "S009", stage="lint")
 def unmarked(facts: Facts) -> Iterator[Finding]:
-    """The text says which instruction is the result and which computation is run.
+    """The text marks the result of each computation and the computation that is run.
 
     Checks: each computation has a ROOT (S007), the module an ENTRY (S009).
-    Why: XLA silently takes the last one, which another line at the end then changes.
-    Bad: a computation whose lines all begin with a name
+    Why: XLA silently takes the last one, so adding a line at the end changes the program.
+    Bad: a computation without ROOT
     Good: `ROOT n = f32[4] negate(p)`
     """
     source, entry = facts.module.source, facts.module.entry
@@ -29,8 +29,8 @@ def unmarked(facts: Facts) -> Iterator[Finding]:
         root = computation.root
         # Inline bodies need the mark as much as others; computations that the text does not spell have none.
         if root.start >= 0 and not is_marked_root(text, root):
-            message = f"computation '{computation.name}' has no ROOT; XLA takes the last instruction, '{root.name}'"
+            message = f"computation '{computation.name}' has no ROOT, so XLA takes the last instruction, '{root.name}'"
             yield Finding("S007", computation, root, "instruction", message, "write ROOT before it")
     if has_header(text, entry) and not is_marked_entry(text, entry):
-        message = f"no computation is marked ENTRY; XLA takes the last one, '{entry.name}'"
+        message = f"no computation is marked ENTRY, so XLA takes the last one, '{entry.name}'"
         yield Finding("S009", entry, None, entry.start, message, "write ENTRY before it")

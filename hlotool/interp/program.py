@@ -30,12 +30,13 @@ class Step(Binding):
 
     __slots__ = ("dead", "is_used", "operands", "target")
 
+    dead: tuple[int, ...]
+    is_used: bool
+
     def __init__(self, instruction: Instruction, target: int, operands: tuple[int, ...], options: RunOptions, *, batch: bool) -> None:
         super().__init__(instruction, options, batch=batch)
         self.target = target
         self.operands = operands
-        self.dead: tuple[int, ...] = ()
-        self.is_used = True
 
 
 class Program:

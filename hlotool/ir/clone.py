@@ -7,6 +7,7 @@ can be deeper than Python's stack. `ir.model` imports this module, so classes ar
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias
 
 from hlotool.ir.attributes import AttributeSet
@@ -148,11 +149,10 @@ def state_of_module(module: Module) -> ModuleState:
         return number
 
     def number_in_notes(values: AttributeSet) -> int | None:
-        try:
+        # The text of a call whose computation has been erased has no number.
+        with suppress(KeyError):
             return number_of(values)
-        except KeyError:
-            # The text of a call whose computation has been erased.
-            return None
+        return None
 
     rows = []
     for x in instructions:

@@ -94,7 +94,7 @@ class SourceNotes(Generic[ComputationType, InstructionType]):
                 notes._spellings[id(copy)] = copy, text
         for x, pair in self._written.items():
             first, second = (Annotations(attributes(a.attributes), a.metadata_text, a.backend_config) for a in pair)
-            if node(x) is not None and first.attributes is not None and second.attributes is not None:
+            if node(x) is not None and first.attributes is not None:
                 notes._written[node(x)] = first, second
         for x, origin in self.origin_of.items():
             if node(x) is not None and node(origin) is not None:

@@ -14,9 +14,9 @@ import hlotool
 from hlotool.interp import compute
 from hlotool.interp.binding import Binding
 from hlotool.interp.devices import DeviceGrid
-from hlotool.interp.kernels.base import Invoke
+from hlotool.interp.kernels.base import Invoke, Kernel
 from hlotool.interp.ownership import can_alias
-from hlotool.interp.program import computation_program, in_order
+from hlotool.interp.program import ProgramCache, computation_program, in_order, instruction_program, obstacles, reachable
 from hlotool.interp.reference import ReferenceExecutor
 
 OPTIONS = hlotool.RunOptions()
@@ -86,7 +86,7 @@ def test_values_are_freed_after_their_last_use():
     assert [step.instruction.name for step in program.steps if not step.is_used] == ["unused"]
 
 
-@pytest.mark.parametrize("order", [(5, 4, 3, 2, 1, 0), (0, 1, 2, 4, 3, 5)])
+@pytest.mark.parametrize("order", [(5, 4, 3, 2, 1, 0), (0, 1, 2, 4, 3, 5), (1, 2, 3, 0, 4, 5)])
 def test_operands_and_control_predecessors_come_first(order):
     """Also in modules whose instructions are in another order than a text can have."""
     text = """ENTRY e { k = token[] after-all() x = f32[] constant(1) y = f32[] constant(2)
@@ -100,6 +100,107 @@ def test_operands_and_control_predecessors_come_first(order):
     queues = hlotool.HostQueues()
     hlotool.evaluate(module, [], options=hlotool.RunOptions(queues=queues))
     assert [float(value) for value in queues.outfeed] == [1, 2]
+
+
+def test_what_a_value_is_computed_from_is_found_once():
+    # There are 2 ** 64 ways from the root to the parameter.
+    lines = "".join(f" n{k + 1} = f32[] add(n{k}, n{k})" for k in range(64))
+    module = hlotool.parse(f"ENTRY e {{ n0 = f32[] parameter(0){lines} ROOT r = f32[] negate(n0) }}")
+    assert len(computation_program(module.entry, module.entry["n64"], OPTIONS).steps) == 64
+
+
+def test_each_computation_is_reached_once():
+    module = hlotool.parse(
+        """h { a = f32[] parameter(0) ROOT n = f32[] negate(a) } g { a = f32[] parameter(0) ROOT n = f32[] call(a), to_apply=h }
+        f { a = f32[] parameter(0) b = f32[] call(a), to_apply=h ROOT n = f32[] call(b), to_apply=g }
+        unused { ROOT a = f32[] parameter(0) }
+        ENTRY e { a = f32[] parameter(0) b = f32[] call(a), to_apply=f ROOT c = f32[] call(b), to_apply=g }"""
+    )
+    assert sorted(computation.name for computation in reachable(module.entry)) == ["e", "f", "g", "h"]
+    assert sorted(computation.name for computation in reachable(module.computation("g"), module.computation("unused"))) == ["g", "h", "unused"]
+
+
+def test_what_prevents_a_run_is_told_in_textual_order():
+    module = hlotool.parse(
+        """ENTRY e { a = f32[2] constant({...}) b = f32[2] constant({...})
+ c = f32[2] constant({...}) d = f32[2] constant({...})
+ x = f32[2] add(a, b) y = f32[2] add(c, d) ROOT r = f32[2] add(x, y) }"""
+    )
+    diagnostics = obstacles(module, reversed(list(module.entry)), OPTIONS)
+    assert [d.message.split("'")[1] for d in diagnostics] == ["a", "b", "c", "d"]
+    assert [d.line for d in diagnostics] == [1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("instruction", "message", "hint"),
+    [
+        ("f32[] parameter(0)", None, None),
+        ("f32[3] constant({...})", "the values of constant 'r' of shape f32[3] are left out of the text", "print the module with its large"),
+        ("f32[] zork()", "hlotool cannot compute 'zork' yet", "the opcode is not in hlotool's table"),
+        ('f32[] custom-call(), custom_call_target="f"', "hlotool does not know what the custom-call target 'f' computes", "say which function"),
+        ("(f32[], opaque[]) custom-call(), custom_call_target=\"Sharding\"", "'r' holds a value of type opaque[], which", None),
+        ("b(f32[2]) custom-call(), custom_call_target=\"Sharding\"", "'r' holds a value of type b(f32[2]), which", None),
+    ],
+)  # fmt: skip
+def test_what_prevents_a_run_is_told_with_a_way_out(instruction, message, hint):
+    module = hlotool.parse(f"ENTRY e {{ ROOT r = {instruction} }}", strict=False)
+    diagnostics = obstacles(module, module.entry, OPTIONS)
+    assert len(diagnostics) == (message is not None)
+    for diagnostic in diagnostics:
+        assert diagnostic.code == ("R003" if "constant" in instruction else "R001")
+        assert diagnostic.message.startswith(message)
+        assert (diagnostic.hint is None) == (hint is None)
+        assert (diagnostic.hint or "").startswith(hint or "")
+
+
+def test_an_opcode_of_the_table_may_have_no_kernel(monkeypatch):
+    module = hlotool.parse("ENTRY e { x = f32[] parameter(0) ROOT r = f32[] negate(x) }")
+    monkeypatch.setattr(module.entry.root.op, "kernel", None)
+    (diagnostic,) = obstacles(module, [module.entry.root], OPTIONS)
+    assert (diagnostic.message, diagnostic.hint) == ("hlotool cannot compute 'negate' yet", None)
+
+
+@pytest.mark.parametrize(("error", "reason"), [(MemoryError("x"), "not enough memory"), (ValueError("no number"), "no number")])
+def test_constants_that_cannot_be_read_are_told_at_the_computation(monkeypatch, error, reason):
+    def literal_value(*_):
+        raise error
+
+    monkeypatch.setattr(hlotool.interp.program, "literal_value", literal_value)
+    module = hlotool.parse("ENTRY e {\n  ROOT c = f32[] constant(1)\n}")
+    with pytest.raises(hlotool.EvaluationError) as caught:
+        ProgramCache(module, OPTIONS).of(Invoke(module.entry, ()))
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.code, diagnostic.line, diagnostic.message) == ("R004", 2, f"the constants of 'e' cannot be read: {reason}")
+
+
+def test_whether_a_computation_runs_in_batches_is_asked_once(monkeypatch):
+    module = hlotool.parse(
+        """f { a = f32[] parameter(0) ROOT n = f32[] negate(a) }
+        ENTRY e { x = f32[2] parameter(0) ROOT r = f32[4] concatenate(x, x), dimensions={0} }"""
+    )
+    asked = []
+    can_batch = hlotool.interp.program.can_batch
+    monkeypatch.setattr(hlotool.interp.program, "can_batch", lambda computation: asked.append(computation) or can_batch(computation))
+    programs = ProgramCache(module, OPTIONS)
+    assert [programs.can_batch(computation) for computation in module.computations * 2] == [True, False] * 2
+    assert asked == module.computations
+
+
+def test_programs_are_prepared_once():
+    module = hlotool.parse("ENTRY e { a = f32[] parameter(0) b = f32[] negate(a) ROOT c = f32[] negate(b) }")
+    programs = ProgramCache(module, OPTIONS)
+    requests = [Invoke(module.entry, (), root=root, batch=batch) for root in (None, module.entry["b"]) for batch in (None, (2,))]
+    first = [programs.of(request) for request in requests]
+    assert [programs.of(request) for request in requests] == first
+    assert len(set(map(id, first))) == 4
+    assert [len(program.steps) for program in first] == [2, 2, 1, 1]
+
+
+def test_the_program_of_an_instruction_takes_its_operands():
+    module = hlotool.parse("ENTRY e { x = f32[] parameter(0) y = f32[] parameter(1) ROOT r = f32[] subtract(x, y) }")
+    program = instruction_program(module.entry.root, OPTIONS)
+    assert (program.parameters, program.result, program.initial) == ([0, 1], 2, [None, None, None])
+    assert [(step.operands, step.target, step.dead) for step in program.steps] == [((0, 1), 2, (0, 1))]
 
 
 # ---- in place ---------------------------------------------------------------------------------------------------------
@@ -163,9 +264,57 @@ def test_a_binding_notices_other_types_and_sizes():
     module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] negate(x) }")
     binding = Binding(module.entry.root, OPTIONS)
     assert binding.checked(np.zeros(2, np.float32)).shape == (2,)
+    assert isinstance(
+        Binding(hlotool.parse("ENTRY e { x = f32[] parameter(0) ROOT c = f32[] negate(x) }").entry.root, OPTIONS).checked(np.float32(1)), np.ndarray
+    )
     for wrong in (np.zeros(2), np.zeros(3, np.float32), np.float32(0)):
         with pytest.raises(hlotool.errors.Violation, match="as written"):
             binding.checked(wrong)
+
+
+@pytest.mark.parametrize(
+    ("instruction", "keywords", "per_call", "dimensions"),
+    [
+        ("f32[4] dynamic-update-slice(x, u, k)", {"result"}, ("can_alias",), (4,)),
+        ("f32[2] slice(x), slice={[0:2]}", {"slice"}, (), (2,)),
+        ("u32[] replica-id()", set(), ("device",), ()),
+        ("(f32[4], f32[1]) tuple(x, u)", set(), (), None),
+        ("f32[<=4] set-dimension-size(x, k), dimensions={0}", None, None, None),
+    ],
+)
+def test_a_binding_looks_up_all_that_does_not_change(instruction, keywords, per_call, dimensions):
+    module = hlotool.parse(f"ENTRY e {{ x = f32[4] parameter(0) u = f32[1] parameter(1) k = s32[] parameter(2) ROOT r = {instruction} }}")
+    binding = Binding(module.entry.root, OPTIONS)
+    assert binding.dimensions == dimensions
+    if keywords is not None:
+        assert (binding.keywords.keys(), binding.per_call) == (keywords, per_call)
+
+
+def test_a_kernel_for_batches_may_suspend_where_the_other_does_not(monkeypatch):
+    module = hlotool.parse("ENTRY e { x = f32[] parameter(0) ROOT r = f32[] negate(x) }")
+    op = module.entry.root.op
+    monkeypatch.setattr(op, "kernel", Kernel(op.kernel.function, False, (), op.kernel.function, True, ("batch",)))
+    bindings = [Binding(module.entry.root, OPTIONS, batch=batch) for batch in (False, True)]
+    assert [(binding.suspends, binding.per_call) for binding in bindings] == [(False, ()), (True, ("batch",))]
+
+
+@pytest.mark.parametrize(
+    ("error", "devices", "message"),
+    [
+        (ValueError("no\nmore"), 1, "'negate' cannot be computed: no"),
+        (ValueError("no"), 2, "'negate' cannot be computed on device 1: no"),
+        (MemoryError("x"), 1, "'negate' cannot be computed: not enough memory"),
+        (hlotool.errors.Violation("R006", "shape", "it fails"), 1, "it fails"),
+        (hlotool.errors.Violation("R006", "shape", "it fails"), 2, "it fails on device 1"),
+        # The message names devices itself.
+        (hlotool.errors.Violation("R007", "shape", "devices wait"), 2, "devices wait"),
+    ],
+)
+def test_errors_of_kernels_say_where(error, devices, message):
+    module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] negate(x) }")
+    device = DeviceGrid(devices).devices[-1]
+    (diagnostic,) = Binding(module.entry.root, OPTIONS).error(error, module, device).diagnostics
+    assert diagnostic.message == message
 
 
 ALL_KINDS = """HloModule kinds

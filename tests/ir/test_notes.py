@@ -86,6 +86,16 @@ def test_notes_about_parts_that_were_taken_out_are_not_copied(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_a_computation_that_was_taken_out_of_the_list_is_not_copied(way: str) -> None:
+    module = hlotool.parse(hlotool.to_text(hlotool.parse("g { ROOT x = f32[] parameter(0) } ENTRY e { ROOT p = f32[] parameter(0) }")))
+    assert len(module.notes.spans) == 2
+    del module.computations[0]
+    copied = WAYS[way](module)
+    assert [c.name for c in copied.computations] == ["e"]
+    assert hlotool.to_text(copied) == hlotool.to_text(module)
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_texts_of_calls_are_not_copied_without_the_computation(way: str) -> None:
     body = "{ x = f32[4] parameter(0) ROOT n = f32[4] negate(x) }"
     text = (

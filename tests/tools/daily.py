@@ -25,8 +25,21 @@ FUZZERS: tuple[tuple[str, ...], ...] = (
 """Fuzzers, with as much to do as takes each of them less than a minute."""
 
 MUTATED = (
+    "interp.binding",
+    "interp.ownership",
+    "interp.program",
+    "ir.clone",
+    "ir.edit",
+    "ir.edit_instructions",
+    "ir.edit_state",
     "ir.equal",
+    "ir.header",
+    "ir.make",
+    "ir.model",
     "ir.names",
+    "ir.notes",
+    "ir.order",
+    "ir.uses",
     "ir.walk",
     "analysis.aliasing",
     "analysis.async_chains",
@@ -43,7 +56,7 @@ MUTATED = (
 )
 """Modules of which every mutation is noticed; a random part of them is tried."""
 
-NOTICING = ("tests/analysis", "tests/ir", "tests/shapes", "tests/verify", "tests/text/accept", "hlotool")
+NOTICING = ("tests/analysis", "tests/interp", "tests/ir", "tests/shapes", "tests/verify", "tests/text/accept", "hlotool")
 """The tests that may notice; all of them together take minutes."""
 
 

@@ -51,8 +51,6 @@ MUTATED = (
     "analysis.sizes",
     "analysis.transfers",
     "analysis.users",
-    "shapes.literal",
-    "shapes.tiles",
 )
 """Modules of which every mutation is noticed; a random part of them is tried."""
 

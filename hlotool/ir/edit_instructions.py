@@ -46,9 +46,7 @@ class InstructionEdits(EditState):
         operands, attributes or shape do not fit the opcode.
         """
         owner = self._owner_at(before, after, into)
-        for operand in operands:
-            if self.owner(operand) is not owner:
-                raise EditError(f"operand '{operand.name}' is in computation '{self.owner(operand).name}', not in '{owner.name}'")
+        self._check_owners(operands, owner)
         op = definition(op)
         if metadata_text is None and origin is not None:
             metadata_text = origin.metadata_text
@@ -97,6 +95,8 @@ class InstructionEdits(EditState):
         if sum(place is not None for place in (before, after, into)) != 1:
             raise EditError("give exactly one of before=, after= and into=")
         if into is not None:
+            if into not in self.module.computations:
+                raise EditError(f"computation '{into.name}' is not in the module; use add_computation")
             return into
         return self.owner(before or after)  # type: ignore[arg-type]  # one of them is given
 
@@ -138,6 +138,8 @@ class InstructionEdits(EditState):
         if values is not x.attributes or op is not x.op:
             values = attribute_set(op, values)
         self._mark_changed(owner)
+        # Also an instruction that calls nothing any more may leave a computation without callers.
+        self._calls_changed = self._calls_changed or bool(x.called)
         self._uses.remove_uses(x)
         fields = {
             "op": op,
@@ -252,13 +254,14 @@ class InstructionEdits(EditState):
             return
         if not is_legal_name(name):
             raise EditError(f"'{name}' is not a valid name")
+        if isinstance(node, Instruction):
+            self._mark_changed(self.owner(node))
         names = self._instruction_names if isinstance(node, Instruction) else self._names_of_computations
         if name in names:
             raise EditError(f"the name '{name}' is already in use")
         names.release(node.name)
         names.add(name)
         if isinstance(node, Instruction):
-            self._mark_changed(self.owner(node))
             set_field(node, "name", name)
         else:
             node.name = name

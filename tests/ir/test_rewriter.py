@@ -421,3 +421,27 @@ def test_an_error_leaves_a_module_that_prints() -> None:
     with pytest.raises(EditError, match="unknown opcode 'no-such-opcode'"):
         fail_halfway()
     checked(module, "cosine = f32[2] cosine(p)")
+
+
+def test_a_start_that_becomes_another_operation_leaves_no_computation() -> None:
+    module = read("ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) d = f32[4] abs-done(s) ROOT n = f32[4] negate(p) }")
+    with Rewriter(module) as rewriter:
+        rewriter.erase(module.entry["d"])
+        shape = module.entry["n"].shape
+        rewriter.update(module.entry["s"], op="abs", shape=shape, attributes={"calls": None, "async_execution_thread": None})
+    assert (len(module.computations), module.hidden) == (1, set())
+    checked(module, "s = f32[4] abs(p)")
+
+
+def test_only_parts_of_the_module_are_edited() -> None:
+    module = read(CHAIN)
+    rewriter = Rewriter(module)
+    stranger = copy.copy(module.entry)
+    with pytest.raises(EditError, match="computation 'e' is not in the module; use add_computation"):
+        rewriter.insert("constant", into=stranger, immediate=scalar(1.0))
+    with pytest.raises(EditError, match="'a' is not in the module"):
+        rewriter.rename(stranger["a"], "other")
+    # The refused name is still free.
+    rewriter.rename(module.entry["a"], "other")
+    rewriter.finish()
+    checked(module, "other = f32[2] negate(p)")

@@ -138,8 +138,8 @@ class InstructionEdits(EditState):
         if values is not x.attributes or op is not x.op:
             values = attribute_set(op, values)
         self._mark_changed(owner)
-        # Also an instruction that calls nothing any more may leave a computation without callers.
-        self._calls_changed = self._calls_changed or bool(x.called)
+        # An instruction that calls nothing any more may leave a computation without callers.
+        self._calls_changed = self._calls_changed or bool(x.op.calls or op.calls)
         self._uses.remove_uses(x)
         fields = {
             "op": op,
@@ -155,7 +155,6 @@ class InstructionEdits(EditState):
         if operands is not _UNCHANGED:
             set_field(x, "operands", tuple(operands))
         self._uses.add_uses(x)
-        self._calls_changed = self._calls_changed or bool(x.called)
 
     def _check_owners(self, operands: Iterable[Instruction], owner: Computation) -> None:
         for operand in operands:
@@ -261,7 +260,4 @@ class InstructionEdits(EditState):
             raise EditError(f"the name '{name}' is already in use")
         names.release(node.name)
         names.add(name)
-        if isinstance(node, Instruction):
-            set_field(node, "name", name)
-        else:
-            node.name = name
+        set_field(node, "name", name)

@@ -427,10 +427,19 @@ def test_a_start_that_becomes_another_operation_leaves_no_computation() -> None:
     module = read("ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) d = f32[4] abs-done(s) ROOT n = f32[4] negate(p) }")
     with Rewriter(module) as rewriter:
         rewriter.erase(module.entry["d"])
+    with Rewriter(module) as rewriter:
         shape = module.entry["n"].shape
         rewriter.update(module.entry["s"], op="abs", shape=shape, attributes={"calls": None, "async_execution_thread": None})
     assert (len(module.computations), module.hidden) == (1, set())
     checked(module, "s = f32[4] abs(p)")
+
+
+def test_an_instruction_that_becomes_a_call_stands_after_what_it_calls() -> None:
+    module, other = read(CHAIN), read("double { a = f32[2] parameter(0) ROOT s = f32[2] add(a, a) } ENTRY m { ROOT p = f32[] parameter(0) }")
+    with Rewriter(module) as rewriter:
+        double = rewriter.add_computation(copy.copy(other.computations[0]))
+        rewriter.update(module.entry["b"], op="call", attributes={"to_apply": double})
+    assert [c.name for c in checked(module, "b = f32[2] call(a), to_apply=double").computations] == ["double", "e"]
 
 
 def test_only_parts_of_the_module_are_edited() -> None:

@@ -18,6 +18,9 @@ class VerifyModes(Record):
     instructions to change layouts; None does so if `layout_sensitive` is True, but not if it is None, since the last stages of compilers do
     change layouts.
 
+    `allow_mixed_precision` lets the operands and the result of an instruction have different float types; None does so in modules that are
+    scheduled, have tiled layouts or come from after optimization, and for TPUs, whose compiler leaves such instructions behind.
+
     `stage` is the stage of compilation that the module comes from: "before-opt" or "after-opt"; "auto" takes a scheduled module for an
     optimized one. Rules about what optimization (W041, W042) or partitioning (P036) leaves behind apply only after optimization. `target`
     names the backend for rules that depend on it; `devices` overrides the number of devices that follows from the module's header.
@@ -31,7 +34,9 @@ class VerifyModes(Record):
 
     layout_sensitive: bool | None = option(None, "Also compare layouts; auto, the default: after optimization only.", "auto")
     layouts_kept: bool | None = option(None, "Allow only copies to change layouts; auto, the default: with --layout-sensitive true.", "auto")
-    allow_mixed_precision: bool = option(False, "Allow the operands of an instruction to have different float types.")
+    allow_mixed_precision: bool | None = option(
+        None, "Allow float operands of different types; auto, the default: after optimization, and in modules with tiles or for TPUs.", "auto"
+    )
     reshape_is_bitcast: bool = option(False, "Require reshapes to leave every element in its place in memory.")
     no_host_memory: bool = option(False, "Report layouts in host memory.")
     nested_thread_names: bool = option(False, "Require calls and custom calls to stay in their execution thread.")

@@ -13,14 +13,14 @@ __all__: list[str] = []
 
 @module_rule("P018", stage="module")
 def channel_ids(facts: Facts) -> Iterator[Finding]:
-    """The channel id of a collective is positive.
+    """The channel id of a collective is not negative.
 
     Checks: `channel_id` of collectives.
-    Why: XLA takes 0 and negative numbers for "no channel", which changes the meaning of replica groups.
+    Why: XLA takes a negative number for "no channel", which changes the meaning of replica groups. 0 is a channel in programs of its own tests.
     Bad: `r = f32[4] all-reduce(a), channel_id=-3, replica_groups={}, to_apply=add`
     Good: `r = f32[4] all-reduce(a), channel_id=3, replica_groups={}, to_apply=add`
     """
     for computation, x in facts.instructions_with(COLLECTIVE):
         channel = x.attributes.get("channel_id")
-        if channel is not None and channel <= 0:
-            yield Finding("P018", computation, x, "channel_id", f"channel_id must be positive, got {channel}")
+        if channel is not None and channel < 0:
+            yield Finding("P018", computation, x, "channel_id", f"channel_id must not be negative, got {channel}")

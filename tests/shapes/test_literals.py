@@ -51,6 +51,7 @@ def test_arrays_are_kept():
     ("shape", "expected"),
     [
         (buffer_shape(F32), F32),
+        (buffer_shape(array_shape("f32", (2,), (True,))), F32),
         (array_shape("f32", (2,), (True,)), F32),
         (Shape("f32", (2,), (True,)), Shape("f32", (2,))),
         (Shape("f32", (2,)), Shape("f32", (2,))),

@@ -50,7 +50,8 @@ def _rename_computation(module: Module) -> None:
 
 def test_notes_are_current_until_a_field_is_assigned() -> None:
     module, other = hlotool.parse(PROGRAM), hlotool.parse(PROGRAM)
-    assert module.notes.are_current() and copy.copy(module).notes.are_current()
+    assert module.notes.are_current()
+    assert copy.copy(module).notes.are_current()
     with Rewriter(other) as rewriter:
         rewriter.insert("sine", [other.entry["p"]], into=other.entry)
     assert module.notes.are_current()

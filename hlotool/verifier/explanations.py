@@ -1,6 +1,6 @@
-"""What is known about rules and opcodes, gathered from where it is said: tables of codes, docstrings of rules, definitions of ops.
+"""What is known about rules and opcodes: from the table of codes, the docstrings of rules, and the definitions of ops.
 
-It writes no text for a terminal or a page; `cli.explain` does.
+`cli.explain` prints it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _HEADINGS = ("Checks", "Why", "Bad", "Good")
 
 
 class UnknownSubjectError(HlotoolError):
-    """Something is to be explained that is neither a rule nor an opcode."""
+    """The subject to explain is neither a rule nor an opcode."""
 
     exit_code = 2
 
 
 class RuleExplanation(NamedTuple):
-    """All that is known about a rule; `checks`, `why`, `bad` and `good` where its file says so."""
+    """All that is known about a rule; `checks`, `why`, `bad` and `good` are sections of its docstring, or empty."""
 
     code: str
     name: str
@@ -47,7 +47,7 @@ class RuleExplanation(NamedTuple):
 
 
 class OpExplanation(NamedTuple):
-    """All that is known about an opcode; `attributes` are names with the kinds of their values and their defaults, None when required."""
+    """All that is known about an opcode; `attributes` are names with the kinds and the defaults of their values, None if required."""
 
     opcode: str
     summary: str
@@ -59,14 +59,14 @@ class OpExplanation(NamedTuple):
 
 
 def explain(subject: str) -> RuleExplanation | OpExplanation:
-    """The explanation of a code, a rule's name or an opcode. Raises UnknownSubjectError, which names what was probably meant.
+    """The explanation of a code, a rule's name or an opcode. Raises UnknownSubjectError, which suggests a similar name.
 
     >>> explain("result-shape").code, explain("transpose").operands
     ('T003', ('operand',))
     """
     word = subject.strip()
     code = word.upper() if word.upper() in CODE_NAMES else next((code for code, name in CODE_NAMES.items() if name == word), None)
-    # A few rules are called like an opcode; who asks for a rule can give its code.
+    # A few rules have the names of opcodes; their codes are unambiguous.
     if word in OPS:
         return explain_op(OPS[word])
     if code is not None:
@@ -120,7 +120,7 @@ def _checks() -> Iterator[tuple[tuple[str, ...], Callable[..., Any]]]:
 
 
 def _sections(doc: str) -> dict[str, str]:
-    """What stands under the headings of a rule's docstring; further lines of a section are joined to its first."""
+    """The sections of a rule's docstring by heading, with the lines of each section joined."""
     sections: dict[str, list[str]] = {}
     heading = ""
     for line in cleandoc(doc).splitlines():

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hlotool.ir.model import Computation
 from hlotool.opdefs.inference import count
 from hlotool.opdefs.traits import ANY_SIGNATURE, STRUCTURAL
-from hlotool.verifier.facts import Facts
+from hlotool.verifier.facts import Facts, is_optimized
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
@@ -18,7 +18,8 @@ def dead_instructions(facts: Facts) -> Iterator[Finding]:
     """The result of each instruction is used.
 
     Checks: instructions without users that are not the root, not ordered by control predecessors and without effects. Constants, tuples and
-    their elements cost nothing and are not reported. One finding for each computation, with their number.
+    their elements cost nothing and are not reported. One finding for each computation, with their number. In a dump from
+    before optimization, where tracing leaves dead code, it is for information.
     Why: a compiler removes them, so measurements of the text mislead; and a forgotten use is a bug in the program.
     Bad: `d = f32[4] abs(p)` that no other instruction uses
     Good: only instructions that the root needs
@@ -37,7 +38,15 @@ def dead_instructions(facts: Facts) -> Iterator[Finding]:
             if len(dead) > 1:
                 others = count(len(dead) - 1, "other instruction")
                 message, hint = f"'{dead[0].name}' and {others} in '{computation.name}' are never used", "remove them"
-            yield Finding("W001", computation, dead[0], "name", message, hint)
+            severity = "info" if _is_traced(facts) else None
+            yield Finding("W001", computation, dead[0], "name", message, hint, severity=severity)
+
+
+def _is_traced(facts: Facts) -> bool:
+    """Whether a framework has made the module and no compiler has cleaned it up; people rarely write the layouts of the entry."""
+    if facts.modes.stage == "auto":
+        return facts.module.entry_computation_layout is not None and not is_optimized(facts.module, facts.modes)
+    return facts.modes.stage == "before-opt"
 
 
 @module_rule("W002", stage="lint")

@@ -95,7 +95,7 @@ class Option:
         >>> Option(False, "Report deadlocks.", enables=("A026",)).silent(False)
         ('A026',)
         """
-        is_set = value not in (None, False, "generic")
+        is_set = value not in (None, False)
         return self.disables if is_set else self.enables
 
     def shown(self, value: Any) -> str:

@@ -259,7 +259,11 @@ def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: O
             return
         else:
             stream = sys.stdout if to_stdout and options.output is None else None
-            _write(_pieces(report.findings(advancing()), options, style_for(options.color, stream)._replace(files=report.files)), options, to_stdout=to_stdout)
+            _write(
+                _pieces(report.findings(advancing()), options, style_for(options.color, stream)._replace(files=report.files)),
+                options,
+                to_stdout=to_stdout,
+            )
     _summarize_for_github(report)
     if options.quiet or options.diff:
         return

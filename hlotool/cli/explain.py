@@ -9,9 +9,10 @@ import json
 import textwrap
 from collections.abc import Iterator
 
-from hlotool.codes import CODE_NAMES
+from hlotool.cli.output import visible
+from hlotool.codes import CODE_NAMES, severity_of
 from hlotool.verifier import explanations
-from hlotool.verifier.explanations import OpExplanation, RuleExplanation, explain_rule
+from hlotool.verifier.explanations import OpExplanation, RuleExplanation, explain_rule, has_fix
 from hlotool.verifier.selection import Selection
 
 __all__ = ["explain", "list_rules", "op_markdown", "rule_markdown"]
@@ -38,16 +39,30 @@ def _rule_lines(rule: RuleExplanation) -> Iterator[str]:
     yield f"{rule.severity}, {'reported by default' if rule.is_default else f'reported with --extend-select {rule.code}'}; {rule.family}"
     yield ""
     yield from _wrapped(rule.summary)
-    for heading, text in (("Checks", rule.checks), ("Why", rule.why), ("Bad", rule.bad), ("Good", rule.good)):
+    for heading, text in (("Checks", rule.checks), ("Why", rule.why)):
         if text:
             yield ""
             yield f"{heading}:"
             yield from _wrapped(text, "  ")
+    for heading, text in ((f"Bad{_with(rule)}", rule.bad), ("Good", rule.good)):
+        if text:
+            yield ""
+            yield f"{heading}:"
+            yield from (f"    {visible(line)}".rstrip() for line in text.splitlines())
     if rule.fix:
         yield ""
         yield f"Fix: {rule.fix} ({'--fix' if rule.fix_is_safe else '--fix --unsafe-fixes'})"
     yield ""
-    yield f"To suppress: // hlotool: ignore[{rule.code}] reason"
+    yield "Configure:"
+    longest = max(len(setting) for setting, _ in rule.configure)
+    for setting, effect in rule.configure:
+        lines = _wrapped(effect, " " * (longest + 4))
+        yield f"  {setting:<{longest}}  {lines[0].strip()}"
+        yield from lines[1:]
+
+
+def _with(rule: RuleExplanation) -> str:
+    return f" (with {rule.needs})" if rule.needs else ""
 
 
 def _op_lines(op: OpExplanation) -> Iterator[str]:
@@ -81,16 +96,20 @@ def _need(default: str | None) -> str:
 # ---- Markdown ---------------------------------------------------------------------------------------------------------
 
 
-def rule_markdown(rule: RuleExplanation, examples: str = "") -> str:
-    """A section about a rule, with a heading; `examples` are appended to it."""
+def rule_markdown(rule: RuleExplanation, note: str = "") -> str:
+    """A section about a rule, with a heading; `note` is appended to it."""
     state = "reported by default" if rule.is_default else "reported on demand"
     lines = [f"## {rule.code} {rule.name}", "", f"*{rule.severity}, {state}*", "", _plain(rule.summary)]
-    for heading, text in (("Checks", rule.checks), ("Why", rule.why), ("Bad", rule.bad), ("Good", rule.good)):
+    for heading, text in (("Checks", rule.checks), ("Why", rule.why)):
         if text:
-            lines += ["", f"**{heading}:** {text}"]
+            lines += ["", f"**{heading}:** {_plain(text)}"]
+    for heading, text in ((f"Bad{_with(rule)}", rule.bad), ("Good", rule.good)):
+        if text:
+            lines += ["", f"**{heading}:**", "", "```hlo", text.rstrip("\n"), "```"]
     if rule.fix:
         lines += ["", f"**Fix:** {rule.fix} (`{'--fix' if rule.fix_is_safe else '--fix --unsafe-fixes'}`)"]
-    return "\n".join(lines) + "\n" + examples
+    lines += ["", "**Configure:**", "", *(f"- `{setting}`: {_plain(effect)}" for setting, effect in rule.configure)]
+    return "\n".join(lines) + "\n" + note
 
 
 def op_markdown(op: OpExplanation) -> str:
@@ -116,12 +135,12 @@ def _plain(text: str) -> str:
 
 def list_rules(selection: Selection, as_json: bool) -> str:
     """All rules, one line each, marked if they are selected or have a fix."""
-    rules = [explain_rule(code) for code in CODE_NAMES]
     if as_json:
-        return json.dumps([{**rule._asdict(), "is_selected": selection.has(rule.code)} for rule in rules], indent=1) + "\n"
-    longest = max(len(rule.name) for rule in rules)
+        rules = [{**explain_rule(code)._asdict(), "is_selected": selection.has(code)} for code in CODE_NAMES]
+        return json.dumps(rules, indent=1) + "\n"
+    longest = max(map(len, CODE_NAMES.values()))
     rows = []
-    for rule in rules:
-        mark, fix = "+" if selection.has(rule.code) else "-", "  [fix]" if rule.fix else ""
-        rows.append(f"{mark} {rule.code} {rule.name:<{longest}}  {rule.severity:<7}{fix}".rstrip())
+    for code, name in CODE_NAMES.items():
+        mark, fix = "+" if selection.has(code) else "-", "  [fix]" if has_fix(code) else ""
+        rows.append(f"{mark} {code} {name:<{longest}}  {severity_of(code):<7}{fix}".rstrip())
     return "\n".join(rows) + "\n+ selected, - not selected, [fix] has a fix\n"

@@ -83,9 +83,6 @@ def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[
 
     Checks: every code of a mark hides a finding, is the code of a rule, and is written: a mark without codes hides nothing. Codes that are
     not reported in this run are not judged, and none are while the module has other errors.
-    Why: a suppression that has outlived its finding hides the next one.
-    Bad: `ROOT n = f32[4] negate(p) // hlotool: ignore[T003]`
-    Good: `ROOT n = f32[4] negate(p)`
     """
     for mark in marks:
         message, hint = None, None

@@ -43,7 +43,8 @@ def test_unknown_subjects(cli):
 @pytest.mark.parametrize("code", CODE_NAMES)
 def test_every_rule_can_be_explained(cli, code):
     assert explain_rule(code).summary
-    assert max(map(len, cli("explain", code).stdout.splitlines())) <= 120
+    # Modules are shown as they are.
+    assert all(len(line) <= 100 for line in cli("explain", code).stdout.splitlines() if not line.startswith("    "))
 
 
 def test_every_opcode_can_be_explained(cli):

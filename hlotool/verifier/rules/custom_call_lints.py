@@ -34,9 +34,6 @@ def unknown_targets(facts: Facts) -> Iterator[Finding]:
 
     Checks: targets that are neither XLA's own, nor from libraries that ship with XLA or JAX, nor match a pattern of the setting
     known-custom-calls.
-    Why: a target that is not registered fails when the program is loaded, long after it was compiled.
-    Bad: `custom_call_target="my_kernel"`
-    Good: `custom_call_target="__cublas$gemm"`
     """
     own = facts.modes.known_custom_calls
     for computation, x in facts.instructions_of("custom-call"):
@@ -53,9 +50,6 @@ def old_interfaces(facts: Facts) -> Iterator[Finding]:
 
     Checks: calls with the original API version, which is also the default, except for targets that XLA replaces; calls with side effects that
     neither take nor return a token.
-    Why: the original interface is deprecated, and effects without tokens may happen in any order.
-    Bad: `api_version=API_VERSION_ORIGINAL`
-    Good: `api_version=API_VERSION_TYPED_FFI`
     """
     for computation, x in facts.instructions_of("custom-call"):
         target = x.attributes["custom_call_target"]

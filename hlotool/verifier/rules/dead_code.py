@@ -20,9 +20,6 @@ def dead_instructions(facts: Facts) -> Iterator[Finding]:
     Checks: instructions without users that are not the root, not ordered by control predecessors and without effects. Constants, tuples and
     their elements cost nothing and are not reported. One finding for each computation, with their number. In a dump from
     before optimization, where tracing leaves dead code, it is for information.
-    Why: a compiler removes them, so measurements of the text mislead; and a forgotten use is a bug in the program.
-    Bad: `d = f32[4] abs(p)` that no other instruction uses
-    Good: only instructions that the root needs
     """
     for computation in facts.module.computations:
         # A set of used instructions is enough; lists of users would cost more than the rest of the rule.
@@ -54,9 +51,6 @@ def unused_parameters(facts: Facts) -> Iterator[Finding]:
     """Parameters are used.
 
     Checks: parameters without users, in computations whose signature does not follow from their caller, as that of a reducer does.
-    Why: a caller computes and passes the value for nothing.
-    Bad: `q = f32[4] parameter(1)` that no other instruction uses
-    Good: a computation without it
     """
     for computation in facts.module.computations:
         if computation is facts.module.entry or not _has_fixed_signature(facts, computation):
@@ -76,9 +70,6 @@ def dead_computations(facts: Facts) -> Iterator[Finding]:
     """Every computation is called.
 
     Checks: computations that the entry computation never calls, directly or through others; reported once for each module, with their number.
-    Why: they take time whenever the file is read, and were probably meant to be used.
-    Bad: `f { ... }` that no instruction calls
-    Good: `call(p), to_apply=f`, or no f
     """
     if len(facts.module.computations) == len(facts.reachable):
         return

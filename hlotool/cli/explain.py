@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from hlotool.cli.output import visible
 from hlotool.codes import CODE_NAMES, severity_of
+from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.verifier import explanations
 from hlotool.verifier.explanations import OpExplanation, RuleExplanation, explain_rule, has_fix
 from hlotool.verifier.selection import Selection
@@ -69,6 +70,9 @@ def _op_lines(op: OpExplanation) -> Iterator[str]:
     yield op.opcode
     yield ""
     yield from _wrapped(op.summary)
+    if op.details:
+        yield ""
+        yield from _wrapped(op.details)
     if op.example:
         yield ""
         yield from (f"    {line}" for line in op.example.splitlines())
@@ -77,8 +81,11 @@ def _op_lines(op: OpExplanation) -> Iterator[str]:
     if op.attributes:
         yield "Attributes:"
         longest = max(len(name) for name, _, _ in op.attributes)
-        for name, kind, default in op.attributes:
-            yield f"  {name:<{longest}}  {kind}, {_need(default)}"
+        for name, values, default in op.attributes:
+            lines = _wrapped(f"{_need(default)}; {values}", " " * (longest + 4))
+            yield f"  {name:<{longest}}  {lines[0].strip()}"
+            yield from lines[1:]
+    yield from _wrapped(f"Attributes of every instruction: {', '.join(COMMON_ATTRIBUTES)}")
     yield f"Result shape: {'inferred from operands and attributes' if op.infers else 'must be written'}"
 
 
@@ -115,12 +122,14 @@ def rule_markdown(rule: RuleExplanation, note: str = "") -> str:
 def op_markdown(op: OpExplanation) -> str:
     """A section about an opcode, with a heading."""
     lines = [f"## {op.opcode}", "", _plain(op.summary)]
+    if op.details:
+        lines += ["", _plain(op.details)]
     if op.example:
         lines += ["", "```hlo", *op.example.splitlines(), "```"]
     lines += ["", f"Operands: {_operands(op)}. The result shape {'is inferred' if op.infers else 'must be written'}."]
     if op.attributes:
         lines += ["", "| attribute | value | |", "|---|---|---|"]
-        lines += [f"| `{name}` | {kind} | {_need(default)} |" for name, kind, default in op.attributes]
+        lines += [f"| `{name}` | {_plain(values)} | {_need(default)} |" for name, values, default in op.attributes]
     return "\n".join(lines) + "\n"
 
 

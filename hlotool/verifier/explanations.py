@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 from hlotool.codes import CODE_NAMES, FAMILIES, is_default, severity_of, summary_of
 from hlotool.errors import HlotoolError, ParseError, nearest
 from hlotool.opdefs.base import REQUIRED, OpDef
+from hlotool.opdefs.codecs.enums import ENUMS
+from hlotool.opdefs.kinds import DESCRIPTIONS
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.table import OPS
 from hlotool.options import options_of
@@ -28,7 +30,7 @@ from hlotool.verifier.fixing import fix_rules
 from hlotool.verifier.registry import MODULE_RULES, SHAPE_RULES
 from hlotool.verifier.suppressions import unused_suppression
 
-__all__ = ["Example", "OpExplanation", "RuleExplanation", "UnknownSubjectError", "example_of", "explain", "explain_op", "explain_rule", "has_fix"]
+__all__ = ["Example", "OpExplanation", "RuleExplanation", "UnknownSubjectError", "describe_kind", "example_of", "explain", "explain_op", "explain_rule", "has_fix"]
 
 _EXAMPLES = Path(__file__).parent / "examples"
 _SEPARATOR = "// -----\n"
@@ -65,10 +67,11 @@ class RuleExplanation(NamedTuple):
 
 
 class OpExplanation(NamedTuple):
-    """All that is known about an opcode; `attributes` are names with the kinds of their values and their defaults, None when required."""
+    """All that is known about an opcode; `attributes` are names with descriptions of their values and their defaults, None when required."""
 
     opcode: str
     summary: str
+    details: str
     example: str
     operands: tuple[str, ...]
     is_variadic: bool
@@ -190,9 +193,22 @@ def _configuration(code: str) -> Iterator[tuple[str, str]]:
 
 def explain_op(op: OpDef) -> OpExplanation:
     """The explanation of one opcode."""
-    summary, _, example = cleandoc(op.doc).partition("\n\n")
-    attributes = tuple((spec.name, spec.kind, None if spec.default is REQUIRED else _spelled(spec.default)) for spec in op.attributes.values())
-    return OpExplanation(op.name, " ".join(summary.split()), cleandoc("\n" + example), op.operands, op.variadic, attributes, op.infers)
+    *texts, example = cleandoc(op.doc).split("\n\n")
+    summary, details = (" ".join(text.split()) for text in (texts[0], " ".join(texts[1:])))
+    attributes = tuple((spec.name, describe_kind(spec.kind), None if spec.default is REQUIRED else _spelled(spec.default)) for spec in op.attributes.values())
+    return OpExplanation(op.name, summary, details, cleandoc("\n" + example), op.operands, op.variadic, attributes, op.infers)
+
+
+def describe_kind(kind: str) -> str:
+    """What the values of a kind are.
+
+    >>> describe_kind("Dims"), describe_kind("FftType")
+    ('list of integers: {0,1}', 'FFT, IFFT, RFFT or IRFFT')
+    """
+    if kind in DESCRIPTIONS:
+        return DESCRIPTIONS[kind]
+    *words, last = ENUMS[kind].words
+    return f"{', '.join(words)} or {last}"
 
 
 def _spelled(default: Any) -> str:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from hlotool.cli.alike import collapsed
+from hlotool.cli.command import HloCommand
+from hlotool.cli.completions import complete_subjects
 from hlotool.cli.inputs import Outcome, chosen_files
 from hlotool.cli.options import color_option, file_choice_options, files_argument, stdin_filename_option
 from hlotool.cli.output import bug_message, complain, flush_out, write_out
@@ -273,7 +275,7 @@ def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: O
         complain(report.summary())
 
 
-@click.command("verify", help=_HELP, short_help="Report what is wrong with HLO texts.")
+@click.command("verify", cls=HloCommand, help=_HELP, short_help="Report what is wrong with HLO texts.")
 @files_argument
 @click.option(
     "--output-format", type=click.Choice(list(FORMATS)), default="text", metavar="FORMAT", help=f"Output format: {', '.join(FORMATS)}; default: text."
@@ -297,7 +299,7 @@ def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: O
 @click.option("--baseline", metavar="FILE", type=click.Path(), help="Hide the findings that FILE lists; only new ones are reported.")
 @click.option("--write-baseline", is_flag=True, help="Write all findings to the --baseline FILE instead of showing them.")
 @click.option("--list-rules", is_flag=True, help="List all rules, and which of them are selected.")
-@click.option("--explain", metavar="CODE", help="Explain a rule.")
+@click.option("--explain", metavar="CODE", shell_complete=complete_subjects, help="Explain a rule.")
 @click.option("--show-settings", is_flag=True, help="Show the settings and selected rules for each FILE, and the settings file.")
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Number of processes; 0, the default, chooses by the size of the files."

@@ -69,9 +69,10 @@ def click_option(name: str, option: Option) -> Decorator:
     return click.option(f"--{flag}", type=click.IntRange(option.least, option.most), metavar="N", **details)
 
 
-def list_option(name: str, option: Option, metavar: str, callback: Any = None) -> Decorator:
-    """An option that may be repeated."""
-    return click.option(f"--{name.replace('_', '-')}", multiple=True, metavar=metavar, callback=callback, help=option.description)
+def list_option(name: str, option: Option, metavar: str, callback: Any = None, complete: Any = None) -> Decorator:
+    """An option that may be repeated; `complete` gives a shell the values to offer."""
+    flag = f"--{name.replace('_', '-')}"
+    return click.option(flag, multiple=True, metavar=metavar, callback=callback, shell_complete=complete, help=option.description)
 
 
 def _unset(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> Sequence[str] | None:

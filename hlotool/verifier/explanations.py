@@ -30,7 +30,18 @@ from hlotool.verifier.fixing import fix_rules
 from hlotool.verifier.registry import MODULE_RULES, SHAPE_RULES
 from hlotool.verifier.suppressions import unused_suppression
 
-__all__ = ["Example", "OpExplanation", "RuleExplanation", "UnknownSubjectError", "describe_kind", "example_of", "explain", "explain_op", "explain_rule", "has_fix"]
+__all__ = [
+    "Example",
+    "OpExplanation",
+    "RuleExplanation",
+    "UnknownSubjectError",
+    "describe_kind",
+    "example_of",
+    "explain",
+    "explain_op",
+    "explain_rule",
+    "has_fix",
+]
 
 _EXAMPLES = Path(__file__).parent / "examples"
 _SEPARATOR = "// -----\n"
@@ -195,7 +206,9 @@ def explain_op(op: OpDef) -> OpExplanation:
     """The explanation of one opcode."""
     *texts, example = cleandoc(op.doc).split("\n\n")
     summary, details = (" ".join(text.split()) for text in (texts[0], " ".join(texts[1:])))
-    attributes = tuple((spec.name, describe_kind(spec.kind), None if spec.default is REQUIRED else _spelled(spec.default)) for spec in op.attributes.values())
+    attributes = tuple(
+        (spec.name, describe_kind(spec.kind), None if spec.default is REQUIRED else _spelled(spec.default)) for spec in op.attributes.values()
+    )
     return OpExplanation(op.name, summary, details, cleandoc("\n" + example), op.operands, op.variadic, attributes, op.infers)
 
 

@@ -17,6 +17,7 @@ from hlotool.opdefs.constraints import check_precision, check_result
 from hlotool.opdefs.layouts import check_kept_layout
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import SHAPE_GUESSED
+from hlotool.options import options_of
 from hlotool.record import replace
 from hlotool.shapes.shape import Shape
 from hlotool.verifier.facts import Facts, is_optimized
@@ -66,8 +67,16 @@ def check(module: Module, modes: VerifyModes, selection: Selection) -> list[Diag
     is_whole = not any(d.severity == "error" for d in diagnostics)
     with no_garbage_collection():
         diagnostics += _diagnostics(module, modes, selection, is_whole=is_whole)
-    diagnostics = apply_suppressions(module, diagnostics, selection, is_whole=is_whole)
+    is_sound = not any(severity_of(d.code) == "error" for d in diagnostics)
+    diagnostics = apply_suppressions(module, diagnostics, selection, lambda: _silent_codes(modes, is_sound=is_sound))
     return sorted(diagnostics, key=lambda d: (d.line, d.column, d.code))
+
+
+def _silent_codes(modes: VerifyModes, *, is_sound: bool) -> frozenset[str]:
+    """The codes that are not reported, whatever the module: those that a mode turns off, and lints if the module has errors."""
+    off = {code for name, option in options_of(VerifyModes).items() for code in option.silent(getattr(modes, name))}
+    lints = () if is_sound else (code for rule in MODULE_RULES if rule.stage == LINT for code in rule.codes)
+    return frozenset({*off, *lints})
 
 
 def _diagnostics(module: Module, modes: VerifyModes, selection: Selection, *, is_whole: bool) -> list[Diagnostic]:

@@ -21,8 +21,8 @@ from hlotool.verifier import fixes
 
 __all__ = ["Faulty", "FixRule", "FixedText", "apply_edits", "fix_rules", "fix_text", "fixer", "with_fixes"]
 
-# Fixes may lead to further findings, such as operands that become unused when a dead instruction is removed.
-_MAX_ITERATIONS = 50
+# Each attempt reads the whole text, so a kind of fix that has failed so often since the last success is not tried again.
+_MAX_FAILURES = 20
 
 
 class Faulty(NamedTuple):
@@ -154,25 +154,35 @@ class _Findings(NamedTuple):
 def _fix_part(source: Source, check: Check, codes: Container[str] | None, *, unsafe: bool) -> tuple[str, Counter[str]]:
     fixed: Counter[str] = Counter()
     refused: set[tuple[Edit, ...]] = set()
-    for _ in range(_MAX_ITERATIONS):
+    failures: Counter[str] = Counter()
+    # Texts that there were already: fixes that undo each other would never end.
+    seen = {source.text}
+    # A fix may bring out what the next one ends.
+    while True:
         before = _findings(source, check)
-        chosen = [d for d in before.diagnostics if codes is None or d.code in codes]
-        fixable = [d for d in chosen if d.fix is not None and (d.fix.is_safe or unsafe) and d.fix.edits not in refused]
-        chosen = _disjoint(fixable)
-        if not chosen:
-            break
-        after = _proved(source, before, chosen, check)
-        if after is None and len(chosen) > 1:
-            # One of them is at fault: apply one that works alone, and try the others again in the next iteration.
-            chosen = next(([d] for d in chosen if _proved(source, before, [d], check) is not None), [])
-            after = _proved(source, before, chosen, check) if chosen else None
-        if after is None:
-            refused.update(d.fix.edits for d in fixable if d.fix is not None)
-            continue
-        fixed += Counter(d.code for d in chosen)
+        fixable = [d for d in before.diagnostics if (codes is None or d.code in codes) and d.fix is not None and (d.fix.is_safe or unsafe)]
+        while chosen := _apart([d for d in fixable if d.fix is not None and d.fix.edits not in refused and failures[d.code] < _MAX_FAILURES]):
+            group, after = _proved_group(source, before, chosen, check)
+            if after is not None and after not in seen:
+                break
+            refused.update(d.fix.edits for d in group if d.fix is not None)
+            failures += Counter(d.code for d in group)
+        else:
+            return source.text, fixed
+        seen.add(after)
+        fixed += Counter(d.code for d in group)
         source = Source(after, source.filename, source.first_line)
+        # Offsets have changed, and what was refused may be possible now.
         refused.clear()
-    return source.text, fixed
+        failures.clear()
+
+
+def _proved_group(source: Source, before: _Findings, chosen: list[Diagnostic], check: Check) -> tuple[list[Diagnostic], str | None]:
+    """Findings from the beginning of `chosen` whose fixes work together, and the text with them; or the first alone and None, if it is to blame."""
+    group = chosen
+    while (after := _proved(source, before, group, check)) is None and len(group) > 1:
+        group = group[: len(group) // 2]
+    return group, after
 
 
 def _findings(source: Source, check: Check) -> _Findings:

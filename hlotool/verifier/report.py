@@ -90,9 +90,10 @@ class Reporter:
         return replace(finding, message=finding.message.replace(f"'{x.op.name}'", f"'{written_opcode(x, self.facts.module)}'"))
 
     def _span(self, x: Instruction, computation: Computation | None, place: Place) -> tuple[int, int]:
-        """The offsets of the place; instructions that are not in the text are reported where they come from."""
-        if place.of == "definition" and place.number is not None and place.number < len(x.operands) and x.operands[place.number].start >= 0:
-            x, place = x.operands[place.number], _NAME
+        """Offsets of the part; what is not in the text stands where it comes from."""
+        if place.of == "definition" and place.number is not None and place.number < len(x.operands):
+            operand = x.operands[place.number]
+            x, place = (operand, _NAME) if self._is_chosen_for(operand, x, computation) else (x, parse_place(f"operand {place.number}"))
         elif place.of == "root":
             called = x.attributes.get(place.word)
             if isinstance(called, Computation) and called.root.start >= 0:
@@ -107,6 +108,14 @@ class Reporter:
                 return at, at + 1
             x, place = caller, _WHOLE
         return locate(self.source.text, x.start, x.end, place)
+
+    def _is_chosen_for(self, operand: Instruction, x: Instruction, computation: Computation | None) -> bool:
+        """Whether the shape of an operand is to blame if it does not suit its user `x`, and not the user.
+
+        That is so if it follows from nothing else, and nothing else depends on it.
+        """
+        is_source = not operand.operands and not operand.control_predecessors
+        return is_source and operand.start >= 0 and computation is not None and self.facts.users(computation).get(operand) == [x]
 
     def _header_span(self, start: int, place: Place) -> tuple[int, int]:
         """The offsets of the header's attribute that begins at `start`, or of a part of it."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import lru_cache
 
 from hlotool.codes import CODE_NAMES, severity_of
@@ -57,8 +57,12 @@ class Mark:
         return bool(hiding)
 
 
-def apply_suppressions(module: Module, diagnostics: list[Diagnostic], selection: Selection, *, is_whole: bool) -> list[Diagnostic]:
-    """The diagnostics that are not hidden and, if the module `is_whole`, those for unused suppressions. Parse errors are never hidden."""
+def apply_suppressions(module: Module, diagnostics: list[Diagnostic], selection: Selection, silent: Callable[[], frozenset[str]]) -> list[Diagnostic]:
+    """What is left of `diagnostics`, and the marks that hide nothing; errors of the parse are never hidden.
+
+    In a module with errors that nothing hides, no mark is judged: the findings that it hides may return when the errors are gone.
+    `silent` gives the codes of rules that did not look at the module, whose marks are not judged either.
+    """
     source = module.source
     if source is None or "hlotool" not in source.text:
         return diagnostics
@@ -68,25 +72,23 @@ def apply_suppressions(module: Module, diagnostics: list[Diagnostic], selection:
     fixed = {id(d) for d in module.diagnostics if d.severity == "error"}
     hiding = _Hiding(source, marks)
     kept = [d for d in diagnostics if id(d) in fixed or not hiding.hides(d)]
-    if is_whole and selection.has(_CODE):
-        kept += [d for d in unused_suppression(source, marks, selection) if not hiding.hides(d)]
+    if selection.has(_CODE):
+        judged = selection.codes - silent() if all(d.severity != "error" for d in kept) else frozenset()
+        kept += [d for d in unused_suppression(source, marks, judged) if not hiding.hides(d)]
     return kept
 
 
-def unused_suppression(source: Source, marks: Iterable[Mark], selection: Selection) -> Iterator[Diagnostic]:
-    """Each suppression hides a finding, and names its code.
+def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[str]) -> Iterator[Diagnostic]:
+    """Each suppression hides something, and says what.
 
-    Checks: every code in a suppression is the code of a rule and hides a finding; a suppression without codes hides nothing. Codes that are
-    not reported in this run are not checked.
-    Why: a suppression that is left over may hide the next finding.
-    Bad: `ROOT n = f32[4] negate(p) // hlotool: ignore[T003]`
-    Good: `ROOT n = f32[4] negate(p)`
+    Checks: every code of a mark hides a finding, is the code of a rule, and is written: a mark without codes hides nothing. Codes that are
+    not reported in this run are not judged, and none are while the module has other errors.
     """
     for mark in marks:
         message, hint = None, None
         idle = [word for word in mark.words if word not in mark.used and word != _CODE]
         unknown = [word for word in idle if not _known(word)]
-        unused = [word for word in idle if word not in unknown and all(map(selection.has, _known(word)))]
+        unused = [word for word in idle if word not in unknown and all(code in judged for code in _known(word))]
         if mark.verb not in _ALL_VERBS:
             meant = nearest(mark.verb, _VERBS)
             message, hint = f"no suppression is called '{mark.verb}'", f"did you mean '{meant}'?" if meant else f"there are {', '.join(_VERBS)}"

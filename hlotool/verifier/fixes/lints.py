@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hlotool.analysis.callgraph import callers, reachable
+from hlotool.analysis.effects import computations_with_effects, has_effect
+from hlotool.analysis.users import users as computation_users
 from hlotool.errors import Edit
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.traits import STRUCTURAL
 from hlotool.text.source.trivia import comment_spans, skip_trivia
 from hlotool.verifier.fixing import Faulty, fixer
 
@@ -16,18 +21,41 @@ __all__: list[str] = []
 
 @fixer("W001")
 def dead_instruction(faulty: Faulty) -> Iterator[Edit]:
-    """Remove the instruction."""
+    """Remove the instruction, and with it all that nothing else uses."""
     x, computation = faulty.instruction, faulty.computation
-    if x is not None and computation is not None and x is not computation.root and x.start >= 0 and x.op.name != "parameter":
-        yield from _removed(faulty.source.text, x.start, x.end)
+    if x is None or computation is None or x is computation.root or x.op.name == "parameter":
+        return
+    users = computation_users(computation)
+    ordered = {y for z in computation.instructions for y in z.control_predecessors}
+    with_effects = computations_with_effects(faulty.module)
+    removed: set[Instruction] = set()
+    # Users come after what they use, except in texts with errors, where less is removed.
+    for y in reversed(computation.instructions):
+        uses = users.get(y, ())
+        is_idle = y is not computation.root and y.op.name != "parameter" and y not in ordered and not y.control_predecessors
+        # What takes no time may be unused from the start, but goes with its last user.
+        if not is_idle or y.start < 0 or (not uses and STRUCTURAL in y.op.traits) or not removed.issuperset(uses) or has_effect(y, with_effects):
+            continue
+        edits = list(_removed(faulty.source.text, y.start, y.end))
+        if edits:
+            removed.add(y)
+            yield from edits
 
 
 @fixer("W003")
 def dead_computation(faulty: Faulty) -> Iterator[Edit]:
-    """Remove the computation."""
-    computation = faulty.computation
-    if computation is not None and computation is not faulty.module.entry and computation.start >= 0:
-        yield from _removed(faulty.source.text, computation.start, computation.end)
+    """Remove the computation, and all others that are never called."""
+    if faulty.computation is None or faulty.computation is faulty.module.entry:
+        return
+    live, calls = reachable([faulty.module.entry]), callers(faulty.module)
+    removed: set[Computation] = set()
+    for computation in reversed(faulty.module.computations):
+        if computation in live or computation.start < 0 or not removed.issuperset(caller for caller, _ in calls.get(computation, ())):
+            continue
+        edits = list(_removed(faulty.source.text, computation.start, computation.end))
+        if edits:
+            removed.add(computation)
+            yield from edits
 
 
 def _removed(text: str, start: int, end: int) -> Iterator[Edit]:

@@ -29,9 +29,6 @@ def input_output_aliases(facts: Facts) -> Iterator[Finding]:
     Checks: the parameter exists (M005, M012) and has the index (M006, M013), no output (M007) and no parameter (M008) is in two pairs, both are
     arrays (M009, M013), of the same size in layout-sensitive modules (M010) and of the same shape for must-alias (M011); a parameter in a
     pair is not also donated (M014).
-    Why: the parameter and the output share one buffer.
-    Bad: `input_output_alias={ {}: (3, {}, may-alias) }` with one parameter
-    Good: `input_output_alias={ {}: (0, {}, may-alias) }`
     """
     outputs: dict[Index, int] = {}
     aliased: dict[Buffer, Index] = {}

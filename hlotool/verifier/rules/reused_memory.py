@@ -22,9 +22,6 @@ def reused_memory(facts: Facts) -> Iterator[Finding]:
 
     Checks: a result of 1 MiB or more that is in no pair, with a parameter of its shape that is neither aliased nor donated (M020); in a
     scheduled module, an instruction that reads an aliased parameter after the aliased output is written (M021).
-    Why: without aliasing both take memory at the same time; a parameter that is still needed must be copied first.
-    Bad: `HloModule m` with `ROOT n = f32[1048576] negate(a)` of a parameter
-    Good: `HloModule m, input_output_alias={ {}: (0, {}, may-alias) }`
     """
     module = facts.module
     entry, pairs = module.entry, module.attributes.get("input_output_alias", ())

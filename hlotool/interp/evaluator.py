@@ -21,7 +21,7 @@ from hlotool.interp.program import obstacles, runnable_instructions
 from hlotool.interp.queues import HostQueues
 from hlotool.interp.reference import ReferenceExecutor
 from hlotool.interp.values import Value, checked_argument, owned, with_leaves
-from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.ir.model import Instruction, Module
 from hlotool.shapes.shape import Shape
 
 __all__ = ["compute", "evaluate", "evaluate_replicas"]

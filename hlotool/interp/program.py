@@ -21,7 +21,18 @@ from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.order import sorted_by_dependencies
 from hlotool.opdefs.traits import CONTROL_FLOW
 
-__all__ = ["Program", "ProgramCache", "Step", "computation_program", "in_order", "instruction_program", "left_out", "obstacles", "reachable", "runnable_instructions"]
+__all__ = [
+    "Program",
+    "ProgramCache",
+    "Step",
+    "computation_program",
+    "in_order",
+    "instruction_program",
+    "left_out",
+    "obstacles",
+    "reachable",
+    "runnable_instructions",
+]
 
 
 class Step(Binding):

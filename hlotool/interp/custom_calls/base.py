@@ -60,7 +60,9 @@ def settings_of(call: CustomCall, section: str) -> dict[str, Any]:
         decoded = None
     settings = decoded.get(section, decoded) if isinstance(decoded, dict) else None
     if not isinstance(settings, dict):
-        raise Violation("R004", "backend_config", f"the backend_config of '{call.target}' is not a JSON object with settings: {call.backend_config[:60]}")
+        raise Violation(
+            "R004", "backend_config", f"the backend_config of '{call.target}' is not a JSON object with settings: {call.backend_config[:60]}"
+        )
     return _in_snake_case(settings)
 
 

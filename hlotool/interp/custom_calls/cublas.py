@@ -11,7 +11,17 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from hlotool.interp.custom_calls.base import CustomCall, Handler, computable, dot_dims, number_of, result_with_workspace, results_of, settings_of, unwritten
+from hlotool.interp.custom_calls.base import (
+    CustomCall,
+    Handler,
+    computable,
+    dot_dims,
+    number_of,
+    result_with_workspace,
+    results_of,
+    settings_of,
+    unwritten,
+)
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.kernels.contraction import dot, scaled_dot
 from hlotool.interp.kernels.conversion import converted
@@ -66,8 +76,8 @@ def _matmul_f8(*operands: Array, call: CustomCall) -> Value:
     del others[at : at + 2]
     is_f8 = NUMBERS[results_of(call)[0].element_type].bits == 8
     scale = others.pop().astype(np.float32) if is_f8 and others else None
-    wide = (x.astype(np.float32) * factor for x, factor in zip((lhs, rhs), scales, strict=True))
-    product = _scaled_product(*wide, others, settings, call)
+    left, right = lhs.astype(np.float32) * scales[0], rhs.astype(np.float32) * scales[1]
+    product = _scaled_product(left, right, others, settings, call)
     return _finished(product, others, settings, call, scale)
 
 
@@ -110,7 +120,7 @@ def _finished(product: Array, others: list[Array], settings: Mapping[str, Any], 
 def _limited(product: Array, number: NumberType) -> Array:
     """The product in its final type; floats of 8 bits are limited to the largest finite number."""
     if number.kind == "float" and number.bits == 8:
-        greatest = float(ml_dtypes.finfo(number.held).max)
+        greatest = float(ml_dtypes.finfo(number.held).max)  # type: ignore[no-untyped-call]
         product = np.clip(product, -greatest, greatest)
     return converted(product, number)
 
@@ -133,9 +143,9 @@ def _block_scaled_dot(lhs: Array, rhs: Array, *scales: Array, call: CustomCall) 
     (output, *_), batch = results_of(call), tuple(range(lhs.ndim - _MATMUL_OPERANDS))
     last = (lhs.ndim - 1,)
     none = np.ones((), np.float32)
-    factors = [*(scale for scale in scales if scale.ndim), none, none][:2]
+    left_scale, right_scale = [*(scale for scale in scales if scale.ndim), none, none][:2]
     dims = {"lhs_batch_dims": batch, "rhs_batch_dims": batch, "lhs_contracting_dims": last, "rhs_contracting_dims": last}
-    product = scaled_dot(lhs, rhs, *factors, **dims, result=wide_shape(output))
+    product = scaled_dot(lhs, rhs, left_scale, right_scale, **dims, result=wide_shape(output))
     for scale in scales:
         product = product if scale.ndim else np.asarray(product * scale.astype(product.dtype))
     return result_with_workspace(call, converted(product, NUMBERS[output.element_type]))

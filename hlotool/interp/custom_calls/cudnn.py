@@ -16,8 +16,8 @@ from hlotool.errors import Violation
 from hlotool.interp.custom_calls.base import CustomCall, Handler, computable, number_of, result_with_workspace, results_of, settings_of
 from hlotool.interp.custom_calls.cublas import wide_shape
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType
-from hlotool.interp.kernels.convolution import convolution
 from hlotool.interp.kernels.conversion import converted
+from hlotool.interp.kernels.convolution import convolution
 from hlotool.interp.kernels.normalization import batch_norm_grad, batch_norm_inference, batch_norm_training
 from hlotool.interp.special import erf
 from hlotool.interp.values import Value
@@ -147,7 +147,7 @@ def _backward_filter(x: Array, dy: Array, call: CustomCall, labels: ConvolutionD
         output_batch=labels.kernel_input_feature, output_feature=labels.kernel_output_feature, output_spatial=labels.kernel_spatial,
     )  # fmt: skip
     dw = _convolution(x, dy, tuple(window), swapped, call, result, batch_groups=call.feature_group_count)
-    reversed_axes = [labels.kernel_spatial[at] for at, dimension in enumerate(call.window) if dimension.window_reversal]
+    reversed_axes = tuple(labels.kernel_spatial[at] for at, dimension in enumerate(call.window) if dimension.window_reversal)
     return np.asarray(np.flip(dw, reversed_axes)) if reversed_axes else dw
 
 

@@ -146,9 +146,7 @@ def split(operands: Sequence[Array], placements: Sequence[Placement], call: Cust
     return values if call.result.is_tuple else values[0]
 
 
-def join(
-    operands: Sequence[Array], placements: Sequence[Placement], call: CustomCall, device: Device, site: Hashable
-) -> Generator[Wait, Any, Value]:
+def join(operands: Sequence[Array], placements: Sequence[Placement], call: CustomCall, device: Device, site: Hashable) -> Generator[Wait, Any, Value]:
     """Whole arrays from the parts of all devices of the replica."""
     count = device.grid.partitions
     members = tuple(device.replica * count + k for k in range(count))

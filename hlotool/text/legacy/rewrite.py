@@ -10,12 +10,14 @@ from typing import NamedTuple
 from hlotool.codes import CODE_NAMES, severity_of
 from hlotool.errors import Diagnostic, Edit, Fix, Source
 from hlotool.text.legacy.spellings import OPCODES, PATTERNS, Text
-from hlotool.text.legacy.statements import masked, statements
+from hlotool.text.legacy.statements import statements
 from hlotool.text.source.derived import edited_source
 
 __all__ = ["LEGACY_CODE", "OldSpelling", "modernized", "old_spellings", "with_legacy_hints"]
 
 LEGACY_CODE = "W060"
+# Errors whose own hints name today's spelling.
+_EXPLAINED = frozenset({"M023"})
 _ADVICE = "read it with --legacy (in Python, legacy=True), or rewrite it with `hlotool verify --legacy --fix`"
 
 
@@ -40,7 +42,7 @@ def old_spellings(text: str) -> list[OldSpelling]:
     >>> [found.message for found in old_spellings("r = pred[] less-than(a, b)")]
     ['XLA wrote less-than(a, b) until 2019; today it is compare(a, b), direction=LT']
     """
-    both = Text(text, masked(text))
+    both = Text(text)
     spellings = []
     for statement in statements(both.masked):
         row = OPCODES.get(statement.opcode)
@@ -50,7 +52,7 @@ def old_spellings(text: str) -> list[OldSpelling]:
     taken = [edit for spelling in spellings for edit in spelling.edits]
     for pattern in PATTERNS:
         found = []
-        for match in pattern.pattern.finditer(both.masked):
+        for match in pattern.pattern.finditer(both.masked) if pattern.keyword in both.masked else ():
             replaced = pattern.replace(both, match)
             if replaced is not None:
                 found.append(OldSpelling(*match.span(), pattern.old, pattern.today, pattern.until, tuple(replaced)))
@@ -104,7 +106,7 @@ def with_legacy_hints(source: Source, diagnostics: list[Diagnostic]) -> list[Dia
     by_line: dict[int, OldSpelling] = {}
     for spelling in spellings:
         by_line.setdefault(source.line_column(spelling.start)[0], spelling)
-    hinted = [replace(d, hint=_hint(by_line[d.line])) if d.line in by_line else d for d in diagnostics]
+    hinted = [replace(d, hint=_hint(by_line[d.line])) if d.line in by_line and d.code not in _EXPLAINED else d for d in diagnostics]
     if hinted and hinted[0].hint is None:
         first = spellings[0]
         hinted[0] = replace(hinted[0], hint=f"line {source.line_column(first.start)[0]}: {_hint(first)}")

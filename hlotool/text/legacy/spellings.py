@@ -7,20 +7,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 from hlotool.errors import Edit
 from hlotool.text.legacy.literals import dense_literal, plain_literal, spaced_bits
-from hlotool.text.legacy.statements import TYPE, Statement, operands_of
+from hlotool.text.legacy.statements import TYPE, Statement, masked, operands_of
 
 __all__ = ["OPCODES", "PATTERNS", "OpcodeSpelling", "PatternSpelling", "Text"]
 
 
-class Text(NamedTuple):
-    """The text with old spellings, and the same text with strings and comments masked."""
+class Text:
+    """The text with old spellings, the same text with strings and comments masked, and its words."""
 
-    whole: str
-    masked: str
+    def __init__(self, whole: str) -> None:
+        self.whole = whole
+        self.masked = masked(whole)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        return frozenset(re.findall(r"[A-Za-z0-9_.\-]++", self.masked))
 
 
 Replacement = Callable[[Text, re.Match[str]], list[Edit] | None]
@@ -28,7 +34,7 @@ Rewriting = Callable[[Text, Statement], list[Edit]]
 
 
 class PatternSpelling(NamedTuple):
-    """An old spelling that a regular expression finds in masked text; its group 0 is underlined.
+    """An old spelling that a regular expression finds in masked text which has the keyword; its group 0 is underlined.
 
     `replace` gives the edits: an empty list if there is no equivalent today, None if the match is no old spelling after all.
     """
@@ -36,6 +42,7 @@ class PatternSpelling(NamedTuple):
     old: str
     today: str
     until: int
+    keyword: str
     pattern: re.Pattern[str]
     replace: Replacement
 
@@ -65,18 +72,18 @@ def _write(words: str, group: int | str = 0) -> Replacement:
 
 def _attribute(old: str, today: str, until: int) -> PatternSpelling:
     """A renamed attribute."""
-    return PatternSpelling(f"{old}=", f"{today}=", until, re.compile(rf"(?<=[\s,]){old}(?==)"), _write(today))
+    return PatternSpelling(f"{old}=", f"{today}=", until, f"{old}=", re.compile(rf"(?<=[\s,]){old}(?==)"), _write(today))
 
 
 def _dropped(old: str, value: str, until: int) -> PatternSpelling:
     """An attribute that is gone, with the comma before it."""
-    return PatternSpelling(f"{old}=", "left out", until, re.compile(rf",\s*+{old}={value}"), _delete())
+    return PatternSpelling(f"{old}=", "left out", until, f"{old}=", re.compile(rf",\s*+{old}={value}"), _delete())
 
 
 def _dropped_field(old: str, value: str, until: int) -> PatternSpelling:
     """A field of the metadata that is gone."""
     pattern = re.compile(rf"(?<=[{{ ,]){old}={value}[ ,]?+")
-    return PatternSpelling(f"{old}= in metadata", "left out", until, pattern, _delete())
+    return PatternSpelling(f"{old}= in metadata", "left out", until, f"{old}=", pattern, _delete())
 
 
 def _sparse(text: Text, match: re.Match[str]) -> list[Edit]:
@@ -85,6 +92,20 @@ def _sparse(text: Text, match: re.Match[str]) -> list[Edit]:
         return [Edit(*match.span("layout"), "")]
     dense = dense_literal(match["dimensions"], literal)
     return [] if dense is None else [Edit(*match.span("layout"), ""), Edit(*match.span("literal"), dense)]
+
+
+_ARRAY_BEFORE = re.compile(rf"{_KEY}{_SHAPE}")
+# How far before an empty layout its shape may begin.
+_LONGEST_SHAPE = 300
+
+
+def _empty_layout(text: Text, match: re.Match[str]) -> list[Edit] | None:
+    start = text.masked.rfind("[", max(0, match.start() - _LONGEST_SHAPE), match.start())
+    while start > 0 and text.masked[start - 1].isalnum():
+        start -= 1
+    # The braces of `literal=f32[0]{}` are the literal.
+    is_shape = start > 0 and _ARRAY_BEFORE.fullmatch(text.masked, start, match.start() + 1) and text.masked[start - 1] != "="
+    return [Edit(*match.span("layout"), "")] if is_shape else None
 
 
 def _literal_with_shapes(text: Text, match: re.Match[str]) -> list[Edit] | None:
@@ -112,7 +133,7 @@ def _inside(pattern: str, template: str) -> Replacement:
 
 
 _aliases = _inside(r"\}:\s*+([0-9]++)(?=\s*+[,}])", "({}, {{}})")
-_unquoted = _inside(r"=([A-Za-z0-9_.\-]++)(?=\s*+[,}])", '"{}"')
+_unquoted = _inside(r"(?<!frontend_attributes)=([A-Za-z0-9_.\-]++)(?=\s*+[,}])", '"{}"')
 _INTEGER = r"-?[0-9]++"
 _LIST = r"\{[^{}]*+\}"
 _STRING = r'"_*+"'
@@ -120,25 +141,28 @@ _STRING = r'"_*+"'
 _LITERAL = r"(?P<literal>(?:[^()]++|\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\))*+)"
 
 PATTERNS: tuple[PatternSpelling, ...] = (
-    PatternSpelling("f32[2]invalid{}", "f32[2]", 2020, re.compile(rf"{_KEY}{_SHAPE}(?P<layout>invalid\{{\}})"), _delete("layout")),
+    PatternSpelling("f32[2]invalid{}", "f32[2]", 2020, "]invalid{}", re.compile(rf"{_KEY}{_SHAPE}(?P<layout>invalid\{{\}})"), _delete("layout")),
     PatternSpelling(
         "f32[9]sparse{10}",
         "a dense array",
         2020,
+        "]sparse{",
         re.compile(
             rf"{_KEY}{TYPE}\[(?P<dimensions>[0-9, ]*+)\](?P<layout>sparse\{{[0-9]*+\}})(?:\s*+constant\((?P<literal>\{{[^{{}}\n]*+\}})(?=\)))?+"
         ),
         _sparse,
     ),
+    # The patterns of these rows, whose keywords are in every text, begin with their keywords: such patterns are found much faster.
+    PatternSpelling("f32[]{}", "f32[]", 2019, "]{", re.compile(r"\](?P<layout>\{[ ]*+\})(?=\s*+[a-z%A-Z,)}])"), _empty_layout),
     PatternSpelling(
-        "f32[]{}", "f32[]", 2019, re.compile(rf"(?<!literal=){_KEY}{_SHAPE}(?P<layout>\{{[ ]*+\}})(?=\s*+[a-z%A-Z,)}}])"), _delete("layout")
+        "constant(f32[2] {1, 2})", "constant({1, 2})", 2019, "constant(", re.compile(rf"constant\((?={_LITERAL}\))"), _literal_with_shapes
     ),
-    PatternSpelling("constant(f32[2] {1, 2})", "constant({1, 2})", 2019, re.compile(rf"{_KEY}constant\((?={_LITERAL}\))"), _literal_with_shapes),
     PatternSpelling(
         "pred[4] constant({1011})",
         "constant({1, 0, 1, 1})",
         2019,
-        re.compile(rf"{_KEY}pred\[[0-9, ]++\](?:\{{[0-9, ]*+\}})?+\s*+constant\((?={_LITERAL}\))"),
+        "pred[",
+        re.compile(rf"pred\[[0-9, ]++\](?:\{{[0-9, ]*+\}})?+\s*+constant\((?={_LITERAL}\))"),
         _bits,
     ),
     _attribute("output_window_dims", "offset_dims", 2018),
@@ -153,6 +177,7 @@ PATTERNS: tuple[PatternSpelling, ...] = (
         "is_cross_program_prefetch=true",
         "cross_program_prefetch_index=0",
         2022,
+        "is_cross_program_prefetch=true",
         re.compile(r"(?<=[\s,])is_cross_program_prefetch=true\b"),
         _write("cross_program_prefetch_index=0"),
     ),
@@ -167,18 +192,25 @@ PATTERNS: tuple[PatternSpelling, ...] = (
     _dropped_field("size_of_generated_code_in_bytes", _INTEGER, 2025),
     _dropped_field("size_of_memory_working_set_in_bytes", _INTEGER, 2025),
     _dropped_field("preserve_layout", "(?:true|false)", 2025),
-    PatternSpelling("kind=kTransposeDot", "kind=kOutput", 2018, re.compile(r"(?<=kind=)kTransposeDot\b"), _write("kOutput")),
-    PatternSpelling(
-        "must_alias", "must-alias", 2020, re.compile(rf"{_KEY}(?P<kind>must|may)_alias\b"), lambda _, m: [Edit(*m.span(), f"{m['kind']}-alias")]
-    ),
+    PatternSpelling("kind=kTransposeDot", "kind=kOutput", 2018, "kTransposeDot", re.compile(r"(?<=kind=)kTransposeDot\b"), _write("kOutput")),
+    PatternSpelling("must_alias", "must-alias", 2020, "must_alias", re.compile(rf"{_KEY}must_alias\b"), _write("must-alias")),
+    PatternSpelling("may_alias", "may-alias", 2020, "may_alias", re.compile(rf"{_KEY}may_alias\b"), _write("may-alias")),
     PatternSpelling(
         "input_output_alias={ {0}: 0 }",
         "{0}: (0, {})",
         2019,
-        re.compile(r"(?<=input_output_alias=)\{(?:[^{}\n]++|\{[^{}\n]*+\})*+\}"),
+        "input_output_alias=",
+        re.compile(r"input_output_alias=\{(?:[^{}\n]++|\{[^{}\n]*+\})*+\}"),
         _aliases,
     ),
-    PatternSpelling("frontend_attributes={a=b}", 'frontend_attributes={a="b"}', 2020, re.compile(r"(?<=frontend_attributes=)\{[^{}]++\}"), _unquoted),
+    PatternSpelling(
+        "frontend_attributes={a=b}",
+        'frontend_attributes={a="b"}',
+        2020,
+        "frontend_attributes=",
+        re.compile(r"frontend_attributes=\{[^{}]++\}"),
+        _unquoted,
+    ),
 )
 """Rows that are found by their own pattern. Of matches that overlap, the first row wins."""
 
@@ -255,38 +287,30 @@ def _iota(text: Text, statement: Statement) -> list[Edit]:
     return [] if _has(text, statement, "iota_dimension") else [_appended(statement, ", iota_dimension=0")]
 
 
-class _Name(NamedTuple):
-    """Names for the instructions that one instruction becomes: with a percent sign if it has one, and unused in the text."""
-
-    sign: str
-    stem: str
-    text: str
-
-    def new(self, suffix: str) -> str:
-        name = f"{self.stem}.{suffix}"
-        while re.search(rf"(?<![A-Za-z0-9_.\-]){re.escape(name)}(?![A-Za-z0-9_.\-])", self.text):
-            name += "_"
-        return self.sign + name
+def _new_name(text: Text, statement: Statement, suffix: str) -> str:
+    """A name for another instruction that an instruction becomes: with a percent sign if it has one, and unused in the text."""
+    name = f"{statement.name}.{suffix}"
+    while name.removeprefix("%") in text.words:
+        name += "_"
+    return name
 
 
-def _names(text: Text, statement: Statement) -> _Name:
-    sign = "%" if statement.name.startswith("%") else ""
-    return _Name(sign, statement.name.removeprefix("%"), text.masked)
+_DEEPEST_INDENT = 200
 
 
 def _indent(text: Text, statement: Statement) -> str:
     """What separates an instruction from the one before it: the line end and the space before it."""
     start = statement.start
-    line = text.whole.rfind("\n", 0, start) + 1
-    blank = text.whole[line:start]
-    return f"\n{blank}" if line and not blank.strip() else " "
+    line = text.whole.rfind("\n", max(0, start - _DEEPEST_INDENT), start) + 1
+    space = text.whole[line:start]
+    return f"\n{space}" if line and not space.strip() else " "
 
 
 def _with_token(text: Text, statement: Statement, wanted: int) -> tuple[str, str] | None:
     """The definition of a token and its name, if the instruction has `wanted` operands, that is, none for the token."""
     if len(operands_of(text.masked, statement)) != wanted:
         return None
-    token = _names(text, statement).new("token")
+    token = _new_name(text, statement, "token")
     return f"{token} = token[] after-all(){_indent(text, statement)}", token
 
 
@@ -304,7 +328,7 @@ def _infeed(text: Text, statement: Statement) -> list[Edit]:
     token, shape = _with_token(text, statement, 0), _clean_shape(text, statement)
     if token is None or not shape:
         return []
-    pair = _names(text, statement).new("pair")
+    pair = _new_name(text, statement, "pair")
     return [
         _head(text, statement, token[0], pair, f"({shape}, token[])"),
         Edit(*statement.operands, token[1]),
@@ -316,7 +340,7 @@ def _effect_only(text: Text, statement: Statement, definition: str) -> list[Edit
     """An instruction that gave an empty tuple and gives a token today. As the root, it is followed by the empty tuple."""
     if not statement.root:
         return [_head(text, statement, definition, statement.name, "token[]")]
-    name = _names(text, statement).new("done")
+    name = _new_name(text, statement, "done")
     return [_head(text, statement, definition, name, "token[]"), _tail(text, statement, "() tuple()")]
 
 
@@ -355,7 +379,7 @@ def _recv_done(text: Text, statement: Statement) -> list[Edit]:
     shape = _clean_shape(text, statement)
     if not shape or "token[]" in shape:
         return []
-    pair = _names(text, statement).new("pair")
+    pair = _new_name(text, statement, "pair")
     return [
         _head(text, statement, "", pair, f"({shape}, token[])"),
         *_operand_with_token(text, statement),

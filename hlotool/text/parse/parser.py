@@ -21,6 +21,7 @@ from hlotool.text.source.trivia import TRIVIA
 
 __all__ = [
     "Part",
+    "as_text",
     "decoded",
     "form_of",
     "has_log_prefixes",
@@ -39,8 +40,8 @@ _HEADERLESS = re.compile(rf"{TRIVIA}(?:ENTRY(?![A-Za-z0-9_.\-:=])|%?[A-Za-z_][A-
 _SEPARATOR = re.compile(r"^// -----[^\n]*(?:\n|\Z)", re.MULTILINE)
 # Surrogates that no encoding produces; the others are surrogate escapes of bytes that are not UTF-8.
 _LONE_SURROGATE = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")
-# The prefix that glog writes before each line of a dump in a log.
-_LOG_PREFIX = re.compile(r"^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [^\]\n]+:\d+\] ?", re.MULTILINE)
+# The prefix that glog, Abseil or TensorFlow writes before each line of a dump in a log.
+_LOG_PREFIX = re.compile(r"^(?:[IWEF]\d{4} \d\d:\d\d:[\d.]+ +\d+|\d{4}-\d\d-\d\d \d\d:\d\d:[\d.]+: [IWEF](?: +\d+)?) +[^\]\s]+:\d+\] ?", re.MULTILINE)
 
 
 def parse(text: str | bytes, filename: str = "<string>", *, strict: bool = True, legacy: bool = False) -> Module:
@@ -217,20 +218,25 @@ def _name_entry_first(module: Module) -> None:
 
 
 def decoded(text: str | bytes) -> str:
-    """Decodes a text: UTF-8 (other bytes become surrogate escapes), without byte-order mark; log prefixes become spaces.
+    """Decodes a text like `as_text`; log prefixes become spaces.
 
     >>> decoded("\\ufeffHloModule m".encode())
     'HloModule m'
     """
-    if isinstance(text, bytes | bytearray):
-        text = bytes(text).decode("utf-8", "surrogateescape")
-    elif not text.isascii():
-        text = _LONE_SURROGATE.sub(_bytes_of_surrogate, text)
-    text = text.removeprefix("\ufeff")
+    text = as_text(text)
     if _LOG_PREFIX.match(text):
         # Spaces keep the columns of the file.
         text = _LOG_PREFIX.sub(lambda match: " " * len(match[0]), text)
     return text
+
+
+def as_text(text: str | bytes) -> str:
+    """Decodes a text: UTF-8 (other bytes become surrogate escapes), without byte-order mark."""
+    if isinstance(text, bytes | bytearray):
+        text = bytes(text).decode("utf-8", "surrogateescape")
+    elif not text.isascii():
+        text = _LONE_SURROGATE.sub(_bytes_of_surrogate, text)
+    return text.removeprefix("\ufeff")
 
 
 def has_log_prefixes(text: str) -> bool:

@@ -106,12 +106,13 @@ def with_legacy_hints(source: Source, diagnostics: list[Diagnostic]) -> list[Dia
     by_line: dict[int, OldSpelling] = {}
     for spelling in spellings:
         by_line.setdefault(source.line_column(spelling.start)[0], spelling)
-    hinted = [replace(d, hint=_hint(by_line[d.line])) if d.line in by_line and d.code not in _EXPLAINED else d for d in diagnostics]
+    hinted = [replace(d, hint=_hint(by_line[d.line], d)) if d.line in by_line else d for d in diagnostics]
     if hinted and hinted[0].hint is None:
         first = spellings[0]
-        hinted[0] = replace(hinted[0], hint=f"line {source.line_column(first.start)[0]}: {_hint(first)}")
+        hinted[0] = replace(hinted[0], hint=f"line {source.line_column(first.start)[0]}: {_hint(first, hinted[0])}")
     return hinted
 
 
-def _hint(spelling: OldSpelling) -> str:
-    return f"{spelling.message}; {_ADVICE}" if spelling.edits else spelling.message
+def _hint(spelling: OldSpelling, error: Diagnostic) -> str:
+    what = error.hint if error.code in _EXPLAINED and error.hint else spelling.message
+    return f"{what}; {_ADVICE}" if spelling.edits else what

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
+from operator import attrgetter
 from typing import Any, NoReturn, Self
 
 from hlotool.errors import Diagnostic, Source
@@ -14,7 +15,7 @@ from hlotool.ir.attributes import NO_ATTRIBUTES as NO_ATTRIBUTES
 from hlotool.ir.attributes import AttributeSet as AttributeSet
 from hlotool.ir.clone import clone_computation, clone_instruction, clone_module, module_from_state, set_field, state_of_module
 from hlotool.ir.node import Node
-from hlotool.ir.notes import SourceNotes
+from hlotool.ir.notes import Assignments, SourceNotes
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.shapes.literal import Literal
@@ -27,6 +28,8 @@ from hlotool.shapes.metadata import (
 from hlotool.shapes.shape import ProgramShape, Shape
 
 __all__ = ["NO_ATTRIBUTES", "AttributeSet", "Computation", "Instruction", "InstructionFields", "Module", "as_op_argument", "set_field"]
+
+_parameter_number = attrgetter("immediate")
 
 
 class InstructionFields(Node):
@@ -85,6 +88,7 @@ class Instruction(InstructionFields):
 
     def __setattr__(self, name: str, value: Any) -> None:
         # The printer must not copy the source of an instruction that has changed.
+        Assignments.last = object()
         set_field(self, name, value)
         set_field(self, "start", -1)
         set_field(self, "end", -1)
@@ -213,8 +217,7 @@ class Computation(Node):
     @property
     def parameters(self) -> list[Instruction]:
         """The parameters, sorted by number."""
-        parameters = [x for x in self.instructions if x.op.name == "parameter"]
-        return sorted(parameters, key=lambda x: x.immediate)
+        return sorted([x for x in self.instructions if x.op.name == "parameter"], key=_parameter_number)
 
     @property
     def program_shape(self) -> ProgramShape:

@@ -71,19 +71,19 @@ def ones(row: ElementType) -> Number | None:
 
 
 def least(row: ElementType) -> Number | None:
-    """The value that no other is smaller than: -inf where the type has infinities.
+    """The number that no other is smaller than: -inf where the type has infinities.
 
     >>> from hlotool.shapes.dtype import ELEMENT_TYPES
     >>> [least(ELEMENT_TYPES[name]) for name in ("s8", "u8", "bf16", "f8e4m3fn", "pred")]
-    [-128, 0, -inf, None, 0]
+    [-128, 0, -inf, None, None]
     """
     if row.float_format is not None:
         return -inf if row.float_format.nonfinite == "ieee" else None
-    return row.minimum if row.is_integral else 0 if row.kind == "pred" else None
+    return row.minimum if row.is_integral else None
 
 
 def greatest(row: ElementType) -> Number | None:
-    """The value that no other is larger than: inf where the type has infinities."""
+    """The number that no other is larger than: inf where the type has infinities."""
     if row.float_format is not None:
         return inf if row.float_format.nonfinite == "ieee" else None
-    return row.maximum if row.is_integral else 1 if row.kind == "pred" else None
+    return row.maximum if row.is_integral else None

@@ -8,7 +8,7 @@ verifier demands beyond it stands beside the function and is given to the decora
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from hlotool.errors import Violation
 from hlotool.opdefs.algebra import NO_ALGEBRA, Algebra
@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Slots = ParamSpec("Slots")
 OperandDefault = Callable[[tuple[Shape, ...]], Any]
 ParsedCheck = Callable[[Shape | None, tuple[Shape, ...], dict[str, Any]], Shape | None]
 Verify = Callable[[Shape, tuple[Shape, ...], dict[str, Any], VerifyModes], Shape | None]
@@ -67,6 +68,8 @@ class AttributeSpec(Record):
 class OpDef:
     """The definition of one opcode, as read from its function.
 
+    `name` defaults to the function's with dashes, `doc` to its docstring; `shape_ignored` says that XLA recomputes the result shape whatever
+    is written.
     `infer(*operand_shapes, **attributes)` gives the result shape that XLA's parser infers when none is written, or raises
     Violation; called computations are passed as ProgramShape. `infers` is False where XLA's parser demands a written shape.
     `operand_defaults` gives attributes whose default follows from the operand shapes; XLA does not print a value equal to it.
@@ -115,8 +118,8 @@ class OpDef:
 
     def __init__(
         self,
-        name: str,
         infer: Callable[..., Shape],
+        name: str | None = None,
         *,
         infers: bool = True,
         shape_ignored: bool = False,
@@ -133,9 +136,9 @@ class OpDef:
         update_of: str | None = None,
         gives: int | None = None,
         operands_at: int | None = None,
-        doc: str = "",
+        doc: str | None = None,
     ) -> None:
-        self.name = name
+        self.name = name or infer.__name__.strip("_").replace("_", "-")
         self.operands, self.variadic, self.attributes = _read_signature(infer)
         self.infer = infer
         self.infers = infers
@@ -153,7 +156,7 @@ class OpDef:
         self.update_of = update_of
         self.gives = gives
         self.operands_at = operands_at
-        self.doc = doc
+        self.doc = (doc or infer.__doc__ or "").strip()
         self.kernel: Any = None
         self.arity = -1 if self.variadic else len(self.operands)
         self.required = tuple(spec.name for spec in self.attributes.values() if spec.default is REQUIRED)
@@ -219,66 +222,33 @@ OPS: dict[str, OpDef] = {}
 """Every opcode by its name in text."""
 
 
-def op(
-    name: str | None = None,
-    *,
-    infers: bool = True,
-    shape_ignored: bool = False,
-    check_parsed: ParsedCheck | None = None,
-    operand_defaults: dict[str, OperandDefault] | None = None,
-    derived: dict[str, Callable[[Shape], Any]] | None = None,
-    verify: Verify | None = None,
-    result_code: str = "T003",
-    traits: Iterable[str] = (),
-    algebra: Algebra = NO_ALGEBRA,
-    effect_if: str | None = None,
-    start_of: str | None = None,
-    done_of: str | None = None,
-    update_of: str | None = None,
-    gives: int | None = None,
-    operands_at: int | None = None,
-    doc: str | None = None,
-) -> Callable[[Function], Function]:
-    """Enters the decorated function into OPS.
+def _decorator(define: Callable[Concatenate[Callable[..., Any], Slots], OpDef]) -> Callable[Slots, Callable[[Function], Function]]:
+    def op(*names: Slots.args, **slots: Slots.kwargs) -> Callable[[Function], Function]:
+        """Enters the decorated function into OPS; takes what `OpDef` takes besides it.
 
-    `name` defaults to the function's with dashes; `shape_ignored` says that XLA recomputes the result shape whatever is written.
+        >>> from hlotool.opdefs.table import OPS
+        >>> OPS["transpose"].operands, OPS["transpose"].required
+        (('operand',), ('dimensions',))
+        """
 
-    >>> from hlotool.opdefs.table import OPS
-    >>> OPS["transpose"].operands, OPS["transpose"].required
-    (('operand',), ('dimensions',))
-    """
+        def wrap(function: Function) -> Function:
+            definition = define(function, *names, **slots)
+            if definition.name in OPS:
+                raise ValueError(f"opcode {definition.name} is defined twice")
+            OPS[definition.name] = definition
+            if definition.done_of is not None:
+                _DONES[definition.done_of] = definition.name
+            if definition.start_of is not None:
+                _STARTS[definition.start_of] = definition.name
+            return function
 
-    def wrap(function: Function) -> Function:
-        opcode = name or function.__name__.strip("_").replace("_", "-")
-        if opcode in OPS:
-            raise ValueError(f"opcode {opcode} is defined twice")
-        OPS[opcode] = OpDef(
-            opcode,
-            function,
-            infers=infers,
-            shape_ignored=shape_ignored,
-            check_parsed=check_parsed,
-            operand_defaults=operand_defaults,
-            derived=derived,
-            verify=verify,
-            result_code=result_code,
-            traits=traits,
-            algebra=algebra,
-            effect_if=effect_if,
-            start_of=start_of,
-            done_of=done_of,
-            update_of=update_of,
-            gives=gives,
-            operands_at=operands_at,
-            doc=(doc or function.__doc__ or "").strip(),
-        )
-        if done_of is not None:
-            _DONES[done_of] = opcode
-        if start_of is not None:
-            _STARTS[start_of] = opcode
-        return function
+        return wrap
 
-    return wrap
+    return op
+
+
+# The signature of the decorator is that of the constructor, so that the slots are listed once.
+op = _decorator(OpDef)
 
 
 def _read_signature(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool, dict[str, AttributeSpec]]:
@@ -301,4 +271,4 @@ def unknown_op(name: str) -> OpDef:
     def infer(*operands: Shape) -> Shape:
         raise Violation("S037", "shape", f"the result shape of the unknown opcode '{name}' cannot be inferred", "write it")
 
-    return OpDef(name, infer, infers=False)
+    return OpDef(infer, name, infers=False)

@@ -182,11 +182,8 @@ def with_implied(traits: Iterable[str]) -> frozenset[str]:
     >>> sorted(with_implied([STRIDED]))
     ['moves', 'rearranges', 'strided']
     """
-    closed: set[str] = set()
-    pending = list(traits)
-    while pending:
-        trait = pending.pop()
-        if trait not in closed:
-            closed.add(trait)
-            pending += _IMPLIED.get(trait, ())
+    closed = list(traits)
+    for trait in closed:
+        # The list grows while it is gone through.
+        closed += _IMPLIED.get(trait, ())
     return frozenset(closed)

@@ -140,12 +140,12 @@ class FastPath(RunReader):
                 raise NeedsGrammar
             return shape, op, 0, memo, _PARAMETER if opcode == "parameter" else _CONSTANT, text == f"{shape.text} {opcode}"
         checked = shape is None or op.shape_ignored or op.check_parsed is not None or (op.variadic and bool(op.operands))
-        as_printed = shape is not None and not op.shape_ignored and text == f"{shape.text} {opcode}"
+        as_printed = shape is not None and not op.shape_ignored and not _prints_unread(op) and text == f"{shape.text} {opcode}"
         return shape, op, op.arity, memo, _CHECKED if checked else _PLAIN, as_printed
 
     def _attributes(self, op: OpDef, text: str) -> tuple[AttributeSet, bool]:
         attributes = self.segments.attributes(op, text)
-        return attributes, has_pending(attributes)
+        return attributes, has_pending(attributes) or not op.operand_defaults.keys().isdisjoint(attributes)
 
     def _run(self, text: str, position: int) -> int:
         """Builds instructions line by line and returns the offset of the first line that it cannot read."""
@@ -186,7 +186,8 @@ class FastPath(RunReader):
                 if name in names or name in reserved or (odd_names and not percent) or (arity != len(operands) and arity >= 0):
                     break
                 if pending:
-                    attributes = resolve_pending(self.builder, op, shape, attributes, {})  # type: ignore[arg-type]
+                    spelled, attributes = attributes, resolve_pending(self.builder, op, shape, attributes, {})  # type: ignore[arg-type]
+                    as_printed = as_printed and attributes is spelled and op.operand_defaults.keys().isdisjoint(attributes)
                 if config is not None:
                     source_config, config = config, configs[config]
                     as_printed = as_printed and source_config == config
@@ -212,7 +213,8 @@ class FastPath(RunReader):
         """Notes that the source of a computation's instructions is spelled as printed; `end` is -1 if it is not."""
         computation, spans = scope.computation, self.builder.module.notes.spans
         if end >= 0 and scope.root_position >= 0:
-            spans[computation] = PrintedSpan(start, end, computation.root, len(computation.instructions))
+            parameters = [scope.numbers[number] for number in sorted(scope.numbers)]
+            spans[computation] = PrintedSpan(start, end, computation.root, parameters, computation.instructions.copy())
         else:
             spans.pop(computation, None)
 
@@ -279,6 +281,11 @@ class FastPath(RunReader):
         if not self.patterns.integer.fullmatch(text):
             raise NeedsGrammar
         return int(text)
+
+
+def _prints_unread(op: OpDef) -> bool:
+    """Whether an opcode is printed with attributes that follow from its operands or result, even when the text does not have them."""
+    return bool(op.derived) or any(op.attributes[name].always for name in op.operand_defaults)
 
 
 def _configuration(text: str) -> str | None:

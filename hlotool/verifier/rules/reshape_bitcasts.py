@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hlotool.ir.walk import is_fusion_computation
 from hlotool.shapes.memory import is_physical_reshape
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
@@ -24,7 +25,7 @@ def reshape_bitcasts(facts: Facts) -> Iterator[Finding]:
         return
     for computation, x in facts.instructions_of("reshape"):
         operand, result = x.operands[0].shape, x.shape
-        if is_physical_reshape(operand, result) or any(caller.op.name == "fusion" for _, caller in facts.callers.get(computation, ())):
+        if is_physical_reshape(operand, result) or is_fusion_computation(caller for _, caller in facts.callers.get(computation, ())):
             continue
         message = f"{operand.text} cannot be viewed as {result.text} without moving elements"
         yield Finding("L012", computation, x, "opcode", message, "insert a copy before the reshape")

@@ -16,7 +16,7 @@ from checks.common import Mismatch
 from checks.evaluation import evaluated, evaluated_on_devices
 from checks.formatting import formatted_or_none, formatted_well
 from checks.programs import equal_to_jax
-from checks.text import accepted, printed, printed_like_xla, rejected, rejected_like_xla
+from checks.text import accepted, modern_print, modernized, printed, printed_like_xla, rejected, rejected_like_xla
 from checks.verification import verified
 from hypothesis import HealthCheck, Phase, settings
 
@@ -91,6 +91,7 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "text/accept": accepted,
     "text/reject": rejected,
     "text/formatting": formatted_well,
+    "text/legacy": modernized,
     "ops": evaluated,
     "devices": evaluated_on_devices,
     "programs": equal_to_jax,
@@ -98,5 +99,5 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
 }
 """What the cases of each folder must do."""
 
-OUTPUTS: dict[str, Callable[[Case], str | None]] = {"text/accept": printed, "text/formatting": formatted_or_none}
+OUTPUTS: dict[str, Callable[[Case], str | None]] = {"text/accept": printed, "text/formatting": formatted_or_none, "text/legacy": modern_print}
 """What `--update` writes below `// output`."""

@@ -34,8 +34,8 @@ class Faulty(NamedTuple):
 
     @property
     def offset(self) -> int:
-        """The offset of the finding in the source."""
-        return self.source.line_start(self.diagnostic.line) + self.diagnostic.column - 1
+        """Where the finding is in the source."""
+        return self.source.offset(self.diagnostic.line, self.diagnostic.column)
 
     @property
     def computation(self) -> Computation | None:
@@ -96,7 +96,7 @@ def _with_fix(module: Module, d: Diagnostic) -> Diagnostic:
     rule = fix_rules().get(d.code)
     if rule is None or module.source is None:
         return d
-    edits = tuple(rule.make(Faulty(d, module, module.source)))
+    edits = module.source.original_edits(rule.make(Faulty(d, module, module.source)))
     return replace(d, fix=Fix(edits, rule.title, rule.is_safe)) if edits else d
 
 

@@ -141,8 +141,8 @@ class _Hiding:
                     self.by_line.setdefault(line, []).append(mark)
 
     def hides(self, d: Diagnostic) -> bool:
-        at = self.source.line_start(d.line) + d.column - 1
-        # All that cover it, not only the first: two suppressions of one finding are both used.
+        at = self.source.offset(d.line, d.column)
+        # All that cover it: two marks for one finding are both of use.
         marks = (mark for mark in (*self.wide, *self.by_line.get(d.line, ())) if mark.covers[0] <= at < mark.covers[1])
         return bool([mark for mark in marks if mark.hides(d.code)])
 

@@ -7,6 +7,7 @@ the number of seeds here.
 from __future__ import annotations
 
 import os
+import re
 from random import Random
 
 import pytest
@@ -25,6 +26,7 @@ from hlotool.errors import InternalError
 from hlotool.ir.model import Module
 from hlotool.text.formatting import equivalence, formatter
 from hlotool.text.formatting.formatter import format_text
+from hlotool.text.formatting.style import FormatStyle
 from hlotool.text.parse.line_reader import NoLines
 from hlotool.text.parse.parser import parse
 
@@ -46,6 +48,32 @@ def test_fast_path_and_grammar_path_format_alike(monkeypatch: pytest.MonkeyPatch
     text = format_text(case.text, checked=False)
     monkeypatch.setattr(formatter, "LineFormatter", lambda session, callback: NoLines())
     assert format_text(case.text, checked=False) == text
+
+
+@pytest.mark.parametrize("seed", range(20 * MANY))
+def test_lines_between_formatted_lines(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Runs of formatted lines are copied; the grammar path formats every token."""
+    random = Random(seed)
+    newline = random.choice(("\n", "\r\n"))
+    lines = [random.choice(_SPELLINGS)(line) if random.random() < 0.1 else line for line in spelled(seed, 12, shuffle=False).splitlines()]
+    text = newline.join([*lines, ""])
+    style = FormatStyle(width=random.choice((None, 60, 90)))
+    after = format_text(text, style)
+    monkeypatch.setattr(formatter, "LineFormatter", lambda session, callback: NoLines())
+    assert format_text(text, style) == after
+
+
+_SPELLINGS = (
+    lambda line: f"  {line}",
+    lambda line: line.lstrip(),
+    lambda line: f"{line} ",
+    lambda line: f"{line} // a note",
+    lambda line: f"// before\n{line}",
+    lambda line: f"\n\n{line}",
+    lambda line: line.replace(", ", ","),
+    lambda line: line.replace(" = ", "  = "),
+    lambda line: re.sub(r"/\*index=[0-9]+\*/", "", line),
+)
 
 
 @pytest.mark.parametrize("seed", range(20 * MANY))

@@ -7,6 +7,7 @@ the number of examples here.
 from __future__ import annotations
 
 import os
+import re
 from random import Random
 
 import pytest
@@ -28,6 +29,7 @@ from hlotool.errors import InternalError
 from hlotool.ir.model import Module
 from hlotool.text.formatting import equivalence, formatter
 from hlotool.text.formatting.formatter import format_text
+from hlotool.text.formatting.style import FormatStyle
 from hlotool.text.parse.line_reader import NoLines
 from hlotool.text.parse.parser import parse
 
@@ -52,13 +54,40 @@ def test_fast_path_and_grammar_path_format_alike(seed: int, instructions: int) -
         assert format_text(case.text, checked=False) == text
 
 
-@settings(max_examples=20 * MANY)
-@given(SEEDS, st.integers(1, 4), st.sampled_from((120, 100, 80, 60, 41, 40)), st.booleans())
-def test_widths(seed: int, instructions: int, width: int, has_comments: bool) -> None:
-    text = spelled(seed, instructions)
-    if has_comments:
-        text = commented(text, Random(seed)).text
-    assert width_fault(text, width) is None, text
+@pytest.mark.parametrize("seed", range(20 * MANY))
+def test_lines_between_formatted_lines(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Runs of formatted lines are copied; the grammar path formats every token."""
+    random = Random(seed)
+    newline = random.choice(("\n", "\r\n"))
+    lines = [random.choice(_SPELLINGS)(line) if random.random() < 0.1 else line for line in spelled(seed, 12, shuffle=False).splitlines()]
+    text = newline.join([*lines, ""])
+    style = FormatStyle(width=random.choice((None, 60, 90)))
+    after = format_text(text, style)
+    monkeypatch.setattr(formatter, "LineFormatter", lambda session, callback: NoLines())
+    assert format_text(text, style) == after
+
+
+_SPELLINGS = (
+    lambda line: f"  {line}",
+    lambda line: line.lstrip(),
+    lambda line: f"{line} ",
+    lambda line: f"{line} // a note",
+    lambda line: f"// before\n{line}",
+    lambda line: f"\n\n{line}",
+    lambda line: line.replace(", ", ","),
+    lambda line: line.replace(" = ", "  = "),
+    lambda line: re.sub(r"/\*index=[0-9]+\*/", "", line),
+)
+
+
+@pytest.mark.parametrize("seed", range(20 * MANY))
+def test_widths(seed: int) -> None:
+    random = Random(seed)
+    text = spelled(seed, 4)
+    if seed % 2:
+        text = commented(text, random).text
+    width = random.choice((40, 41, 60, 80, 100, 120))
+    assert width_fault(text, width) is None, f"seed {seed}, width {width}"
 
 
 @settings(max_examples=40)

@@ -17,9 +17,6 @@ def thread_mismatch(facts: Facts) -> Iterator[Finding]:
 
     Checks: `execution_thread` of the bodies of fusions, whiles and conditionals; under the mode `nested_thread_names` also of custom calls and of
     all computations in `to_apply`.
-    Why: only async-start runs a computation on another thread.
-    Bad: `fusion(p), calls=f` where f ends with `}, execution_thread="host"`
-    Good: `async-start(p), async_execution_thread="host", calls=f`
     """
     checks_all = facts.modes.nested_thread_names
     checked = {SAME_THREAD, SAME_THREAD_ON_REQUEST} if checks_all else {SAME_THREAD}

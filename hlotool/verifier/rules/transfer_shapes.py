@@ -25,9 +25,6 @@ def transfer_shapes(facts: Facts) -> Iterator[Finding]:
 
     Checks: it has as many elements as the op gives, and these follow from the operand. A tuple of another length is an error; other shapes,
     shapes that are no tuple, and those of transfers between pairs of devices are warnings, since XLA's parser ignores them and programs write them.
-    Why: readers of the text rely on the written shape.
-    Bad: `s = (f32[4], token[]) send(p, k)`
-    Good: `s = (f32[4], u32[], token[]) send(p, k)` with f32[4] p
     """
     source = facts.module.source
     if source is None:

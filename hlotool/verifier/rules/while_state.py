@@ -18,9 +18,6 @@ def while_state(facts: Facts) -> Iterator[Finding]:
 
     Checks: the result of `body` has the shape of its parameter. If the while is written with the shape that the body returns, XLA's verifier is
     content, and this is a warning.
-    Why: the second iteration takes what the first one returns.
-    Bad: `w = (s32[], s32[]) while(p)` with (s32[]) p and a body that returns (s32[], s32[])
-    Good: `w = (s32[]) while(p)` with (s32[]) p and a body that returns (s32[])
     """
     for computation, x in facts.instructions_of("while"):
         body = facts.program_shape(x.attributes["body"])

@@ -74,7 +74,7 @@ LAXER = (
     # Compilers for TPUs assign memory spaces to operands without telling the bodies of fusions and asynchronous operations.
     re.compile(r"(?:Shape mismatch between parameter|async-start expects the async shape).*S\("),
     # XLA's loader forgets the layouts of ENTRY where the header counts devices and says nothing of layouts.
-    re.compile(r"should be compatible to one specified in module's entry computation layout"),
+    re.compile(r"should be compatible to (?:the )?one specified in module's entry computation layout"),
 )
 """What hlotool accepts on purpose though XLA refuses it."""
 
@@ -184,7 +184,7 @@ def output_texts(folder: Path, longest: int = 12000) -> list[str]:
     """The computations of compilers' outputs (`*.after.txt.xz`), each with those that it calls as a module of its own."""
     texts: dict[str, None] = {}
     for path in sorted(folder.glob("*/*.after.txt.xz")):
-        module = parse(lzma.open(path, "rt").read())
+        module = parse(lzma.decompress(path.read_bytes()))
         for computation in module.computations:
             if computation.start >= 0:
                 texts[_alone(module, computation)] = None

@@ -77,8 +77,8 @@ LAXER = (
     # What runs on another thread may be more than one operation, as compilers for TPUs write for their sparse cores.
     re.compile(r"Asynchronous computation \S+ expected to contain only the root and parameter instructions"),
     # The same compilers give the outputs that share memory with operands other tiles and memory spaces.
-    re.compile(r"Different aliasing shapes"),
-    re.compile(r"Expected instruction to have shape equal to .*\n?.*dynamic-update-slice\("),
+    re.compile(r"Different aliasing shapes: .*[:TS]\("),
+    re.compile(r"Expected instruction to have shape equal to .*[:TS]\(.*\n.*dynamic-update-slice\("),
     # XLA's loader forgets the layouts of ENTRY where the header counts devices and says nothing of layouts.
     re.compile(r"should be compatible to (?:the )?one specified in module's entry computation layout"),
 )

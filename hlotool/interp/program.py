@@ -107,7 +107,7 @@ def instruction_program(x: Instruction, options: RunOptions) -> Program:
 
 
 def left_out(computation: Computation, options: RunOptions) -> set[Instruction]:
-    """The custom calls that hlotool cannot compute but nobody needs, with what is computed from them: they have no effect and no use.
+    """The custom calls that hlotool cannot compute and that are not needed, with what is computed from them: they have no effect and no use.
 
     >>> import hlotool
     >>> module = hlotool.parse('ENTRY e { x = f32[] parameter(0) y = f32[] custom-call(x), custom_call_target="f" ROOT r = f32[] negate(x) }')

@@ -1,4 +1,4 @@
-"""How much memory a run will need, estimated from the shapes, and how much this machine has.
+"""Estimates the memory that a run will need from shapes, and finds out how much this machine has.
 
 Temporary memory of kernels is counted roughly, and copies where views were expected are not foreseen.
 """
@@ -22,7 +22,7 @@ from hlotool.shapes.shape import Shape
 __all__ = ["Estimate", "estimate", "machine_memory", "too_much_memory"]
 
 _VIEWS = frozenset({VIEW, STRIDED, IDENTITY, STRUCTURAL})
-"""Traits of opcodes whose values take no memory of their own: other views of an operand's."""
+"""Traits of opcodes whose values take no memory of their own, because they are views of an operand."""
 
 
 class Estimate:
@@ -162,7 +162,7 @@ class _Peak:
             index = x.attributes["index"]
             if 0 <= index < len(ends):
                 return operands[0][ends[index - 1] if index else 0 : ends[index]]
-            # Not valid, which the kernel will report.
+            # Invalid, which the kernel will report.
             return [self._new(leaf) for leaf in x.shape.leaves()]
         if not x.operands and STRUCTURAL in x.op.traits:
             return [0] * sum(1 for _ in x.shape.leaves())
@@ -171,7 +171,7 @@ class _Peak:
         if x.op.gives is not None and 0 <= x.op.gives < len(ends := self._ends(x.operands[0].shape)):
             # Tokens, which may follow, have no size.
             return operands[0][ends[x.op.gives - 1] if x.op.gives else 0 : ends[x.op.gives]]
-        # Of elements that do not lie side by side a reshape has to make a copy.
+        # A reshape has to copy elements that are not contiguous.
         is_view = not _VIEWS.isdisjoint(x.op.traits) or (x.opcode == "reshape" and STRIDED not in x.operands[0].op.traits)
         if is_view and operands and len(operands[0]) == sum(1 for _ in x.shape.leaves()):
             return operands[0]

@@ -32,9 +32,10 @@ _TILE, _DEVICES = "[devices]", "[devices][1][1]"
 def shardings(facts: Facts) -> Iterator[Finding]:
     """A sharding fits the dimensions of its array and the devices of the module.
 
-    Checks: a tuple has a tuple sharding (P024) with an entry for each array in it (P023); there are as many tile dimensions as array dimensions
-    (P020) and as many tiles as devices (P019, P026 in the iota form); each device is listed once (P021) and is below the number of partitions (P022),
-    and all partitions are used (P029), if the header or the mode `devices` says how many there are.
+    Checks: a tuple has a tuple sharding (P024; a warning where XLA's parser repeats a single one for all arrays, but for parameters) with an
+    entry for each array in it (P023); there are as many tile dimensions as array dimensions (P020) and as many tiles as devices (P019, P026 in
+    the iota form); each device is listed once (P021) and is below the number of partitions (P022), and all partitions are used (P029), if the
+    header or the mode `devices` says how many there are.
     """
     partitions = facts.modes.devices or int(facts.module.num_partitions)
     # Keys are identities of objects that the module keeps alive; hashing long tuples would take longer.
@@ -49,7 +50,8 @@ def shardings(facts: Facts) -> Iterator[Finding]:
                 faults[key] = _fault(sharding, x.shape, partitions) or _repeated(facts, x, sharding)
             fault = faults[key]
             if fault is not None:
-                yield Finding(fault[0], computation, x, *fault[1:])
+                is_repeated = fault[0] == "P024" and sharding.is_tuple and x.shape.is_tuple and x.op.name != "parameter"
+                yield Finding(fault[0], computation, x, *fault[1:], severity="warning" if is_repeated else None)
 
 
 def _fault(sharding: Sharding, shape: Shape, partitions: int) -> Fault | None:

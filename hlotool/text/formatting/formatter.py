@@ -58,9 +58,7 @@ def format_text(
         # A file that has just been created has no module yet.
         return ""
     parts = parts_of(source_text, filename)
-    texts = [
-        part.source.text if part.is_separator else format_source(part.source, style, lines, checked=checked, legacy=legacy) for part in parts
-    ]
+    texts = [part.source.text if part.is_separator else format_source(part.source, style, lines, checked=checked, legacy=legacy) for part in parts]
     if len(parts) > 1:
         for k, part in enumerate(parts):
             texts[k] = _with_leading_empty_line(part, texts[k])
@@ -98,7 +96,7 @@ def format_source(
     if checked:
         # The text after the selection is the same but may start at another offset.
         moved = None if selected is None else (selected[0], len(after) - (len(source.text) - selected[1]))
-        check_equivalent(source, module, after, lambda text, path: _formatted(text, path, style, moved))
+        check_equivalent(source, module, path, after, lambda text, path: _formatted(text, path, style, moved))
     return after
 
 

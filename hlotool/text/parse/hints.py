@@ -64,8 +64,8 @@ def _about_excerpt(source: Source, diagnostics: list[Diagnostic], error: Diagnos
     if error.code in _UNDEFINED:
         missing = sum(d.code in _UNDEFINED for d in diagnostics)
         if missing == 1:
-            return "define it above this line; if the text is an excerpt, look for it in the whole module"
-        return f"{missing} names are used without a definition above; the text may be an excerpt of a larger module"
+            return "define it above; if this is an excerpt, complete it"
+        return f"{missing} names are not defined; if this is an excerpt, complete it"
     if error.code == "M004" and not _ENTRY.search(text):
         return "no computation is ENTRY, so the last one was taken; the text may be cut off before its ENTRY computation"
     if error.code == "M004":

@@ -133,17 +133,16 @@ def parse_source(source: Source, *, strict: bool = True, legacy: bool = False, f
     return read_source(source, strict=strict, legacy=legacy, fast_path=fast_path)[0]
 
 
-def read_source(source: Source, *, strict: bool = True, legacy: bool = False, fast_path: bool = True) -> tuple[Module, FastPath | None]:
-    """Like `parse_source`, but also returns the fast path, whose caches hold the values of the text's parts."""
-    warnings: list[Diagnostic] = []
-    if legacy:
-        # Imported on use: most texts are of today.
-        source, warnings = import_module("hlotool.text.legacy.rewrite").modernized(source)
+def read_source(source: Source, *, strict: bool = True, fast_path: bool = True, known: FastPath | None = None) -> tuple[Module, FastPath | None]:
+    """Like `parse_source`, but also returns the fast path, whose caches hold the values of the text's parts.
+
+    `known` is the fast path of another parse, of a similar text, whose values are used again.
+    """
     builder = ModuleBuilder(source, strict=strict)
     path = FastPath(builder) if fast_path else None
     session = ParseSession(builder, path, source.text)
     if path is not None:
-        path.attach(session)
+        path.attach(session, known)
     with no_garbage_collection():
         form = form_of(source.text)
         if form == "single_instruction":

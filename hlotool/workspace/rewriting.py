@@ -69,13 +69,10 @@ def _modern(text: str, name: str) -> FixedText:
     """The text in today's spelling; a module that would parse no better stays as it is."""
     out, fixed = [], Counter[str]()
     for part in parts_of(decoded(text), name):
-        after, warnings = part.source, []
-        if not part.is_separator:
-            after, warnings = modernized(part.source)
-        if warnings and _error_count(after) > _error_count(part.source):
-            after, warnings = part.source, []
-        out.append(after.text)
-        fixed.update(warning.code for warning in warnings)
+        after, warnings = (part.source, []) if part.is_separator else modernized(part.source)
+        is_better = bool(warnings) and _error_count(after) <= _error_count(part.source)
+        out.append(after.text if is_better else part.source.text)
+        fixed.update(warning.code for warning in warnings if is_better)
     return FixedText("".join(out), fixed)
 
 

@@ -13,7 +13,7 @@ import click
 from hlotool.cli.command import HloCommand
 from hlotool.cli.completions import complete_parameters
 from hlotool.cli.inputs import Outcome, files_or_stdin
-from hlotool.cli.options import color_option, stdin_filename_option
+from hlotool.cli.options import color_option, input_form_options, stdin_filename_option
 from hlotool.workspace.reading import read_input
 
 __all__ = ["command"]
@@ -129,6 +129,7 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @color_option
 @click.option("-q", "--quiet", is_flag=True, help="Show only errors and findings.")
 @stdin_filename_option
+@input_form_options
 def command(file: str | None, stdin_filename: str, **options: Any) -> None:
     (path,) = files_or_stdin((file,) if file is not None else ())
     # Idle threads of OpenBLAS spin, which slows down a machine that is busy otherwise more than it helps here.

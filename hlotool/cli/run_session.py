@@ -35,11 +35,13 @@ from hlotool.interp.values import leaves
 from hlotool.options import parse_size
 from hlotool.shapes.shape import tuple_shape
 from hlotool.text.source.files import read_text
+from hlotool.workspace.modules import modules_or_error
 from hlotool.workspace.writing import replace_file
 
 __all__ = ["Session"]
 
 _MOST_ASSUMPTIONS = 20
+_MOST_MODULES = 10
 
 
 class Session:
@@ -136,9 +138,13 @@ class Session:
 
     def _module(self, name: str, text: str) -> Any:
         self.sources[name] = Source(text, name)
-        modules = hlotool.parse_all(text, name)
+        modules, error = modules_or_error(text, name, self.request.form)
+        if error is not None and not (self.request.form.extract and modules):
+            raise error
         if len(modules) != 1:
-            raise HlotoolError(f"'{name}' holds {len(modules)} modules; run takes one at a time")
+            lines = ", ".join(str(module.source.first_line) for module in modules[:_MOST_MODULES] if module.source is not None)
+            more = ", ..." if len(modules) > _MOST_MODULES else ""
+            raise HlotoolError(f"'{name}' holds {len(modules)} modules, which begin on lines {lines}{more}; run takes one at a time")
         (module,) = modules
         if self.request.verify and (errors := [d for d in hlotool.verify(module) if d.severity == "error"]):
             complain(f"'{name}' is not valid HLO; use --no-verify to run it anyway")

@@ -1,7 +1,7 @@
 """The formatter on mangled texts: it keeps module and comments, restores spaces and order, and a second run changes nothing.
 
 `fuzz.py --formats` runs the same checks for longer, also on the texts of a corpus. The environment variable HLOTOOL_FORMATS multiplies
-the number of seeds here.
+the number of examples here.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from random import Random
 
 import pytest
 from generator import random_module
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from mangling import (
     commented,
     formatting_fault,
@@ -21,6 +23,7 @@ from mangling import (
     tokens_of,
     width_fault,
 )
+from strategies import SEEDS
 
 from hlotool.errors import InternalError
 from hlotool.ir.model import Module
@@ -31,23 +34,24 @@ from hlotool.text.parse.line_reader import NoLines
 from hlotool.text.parse.parser import parse
 
 MANY = int(os.environ.get("HLOTOOL_FORMATS", "1"))
-BATCH = 15
 
 
-@pytest.mark.parametrize("batch", range(12 * MANY))
-def test_mangled_texts(batch: int) -> None:
-    for seed in range(batch * BATCH, (batch + 1) * BATCH):
-        case = random_mangled(seed)
-        fault = formatting_fault(case)
-        assert fault is None, f"seed {seed}: {fault}\n{case.text}"
+@settings(max_examples=180 * MANY)
+@given(SEEDS, st.integers(1, 8))
+def test_mangled_texts(seed: int, instructions: int) -> None:
+    case = random_mangled(seed, instructions)
+    fault = formatting_fault(case)
+    assert fault is None, f"{fault}\n{case.text}"
 
 
-@pytest.mark.parametrize("seed", range(20 * MANY))
-def test_fast_path_and_grammar_path_format_alike(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    case = random_mangled(seed, 5)
+@settings(max_examples=20 * MANY)
+@given(SEEDS, st.integers(1, 5))
+def test_fast_path_and_grammar_path_format_alike(seed: int, instructions: int) -> None:
+    case = random_mangled(seed, instructions)
     text = format_text(case.text, checked=False)
-    monkeypatch.setattr(formatter, "LineFormatter", lambda session, callback: NoLines())
-    assert format_text(case.text, checked=False) == text
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(formatter, "LineFormatter", lambda session, callback: NoLines())
+        assert format_text(case.text, checked=False) == text
 
 
 @pytest.mark.parametrize("seed", range(20 * MANY))
@@ -98,9 +102,10 @@ def test_widths(seed: int) -> None:
     assert width_fault(text, width) is None, f"seed {seed}, width {width}"
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_printed_text_is_formatted(seed: int) -> None:
-    text = spelled(seed, 8, shuffle=False)
+@settings(max_examples=40)
+@given(SEEDS, st.integers(1, 8))
+def test_printed_text_is_formatted(seed: int, instructions: int) -> None:
+    text = spelled(seed, instructions, shuffle=False)
     assert format_text(text) == text
 
 

@@ -153,7 +153,7 @@ class FastPath(RunReader):
             raise NeedsGrammar
         shape = self.segments.shapes[shape_text] if shape_text else None
         spelling = self.shape_spellings[shape_text] if shape_text else _FORMATTED
-        if op.shape_ignored:
+        if op.shape_ignored or _prints_unread(op):
             spelling &= _FORMATTED
         memo = self.attribute_memos.get(opcode)
         if memo is None:
@@ -173,7 +173,7 @@ class FastPath(RunReader):
 
     def _attributes(self, op: OpDef, text: str) -> tuple[AttributeSet, bool]:
         attributes = self.segments.attributes(op, text)
-        return attributes, has_pending(attributes)
+        return attributes, has_pending(attributes) or not op.operand_defaults.keys().isdisjoint(attributes)
 
     def _run(self, text: str, position: int) -> int:
         """Builds instructions line by line and returns the offset of the first line that it cannot read."""
@@ -217,7 +217,9 @@ class FastPath(RunReader):
                 if name in names or name in reserved or (odd_names and not percent) or (arity != len(operands) and arity >= 0):
                     break
                 if pending:
-                    attributes = resolve_pending(self.builder, op, shape, attributes, {})  # type: ignore[arg-type]
+                    spelled, attributes = attributes, resolve_pending(self.builder, op, shape, attributes, {})  # type: ignore[arg-type]
+                    if attributes is not spelled or not op.operand_defaults.keys().isdisjoint(attributes):
+                        spelling &= _FORMATTED
                 if config is not None:
                     source_config, config = config, configs[config]
                     if source_config != config:
@@ -256,7 +258,8 @@ class FastPath(RunReader):
         """Notes that the source of a computation's instructions is spelled as printed; `end` is -1 if it is not."""
         computation, spans = scope.computation, self.builder.module.notes.spans
         if end >= 0 and scope.root_position >= 0:
-            spans[computation] = PrintedSpan(start, end, computation.root, len(computation.instructions))
+            parameters = [scope.numbers[number] for number in sorted(scope.numbers)]
+            spans[computation] = PrintedSpan(start, end, computation.root, parameters, computation.instructions.copy())
         else:
             spans.pop(computation, None)
 
@@ -330,6 +333,11 @@ class FastPath(RunReader):
         if not self.patterns.integer.fullmatch(text):
             raise NeedsGrammar
         return int(text)
+
+
+def _prints_unread(op: OpDef) -> bool:
+    """Whether an opcode is printed with attributes that follow from its operands or result, even when the text does not have them."""
+    return bool(op.derived) or any(op.attributes[name].always for name in op.operand_defaults)
 
 
 def _configuration(text: str) -> str | None:

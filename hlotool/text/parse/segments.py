@@ -177,7 +177,7 @@ class SegmentCache:
                 raise NeedsGrammar
             items.append(Attribute(name, self.value(CODECS[spec.kind].rule, match[2]), 0))
         attributes = make_attributes(self.builder, op, items, 0)
-        self.builder.module.notes.set_spelling(attributes, text)
+        self.builder.module.notes.set_spelling(op, attributes, text)
         return attributes
 
 

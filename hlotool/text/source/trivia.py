@@ -8,15 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hlotool.shapes.strings import raw_dict_end
+from hlotool.shapes.strings import BLOCK_COMMENT, COMMENT, LINE_COMMENT, TRIVIA, raw_dict_end
 
 __all__ = ["BLOCK_COMMENT", "COMMENT", "LINE_COMMENT", "TRIVIA", "comment_spans", "skip_trivia"]
-
-LINE_COMMENT = r"//[^\r\n]*+"
-BLOCK_COMMENT = r"/\*(?:[^*]++|\*(?!/))*+\*/"
-COMMENT = rf"(?:{LINE_COMMENT}|{BLOCK_COMMENT})"
-TRIVIA = rf"(?:[ \t\r\n]++|{LINE_COMMENT}|{BLOCK_COMMENT})*+"
-"""Any amount of whitespace and comments, including none; always matches."""
 
 _TRIVIA = re.compile(TRIVIA)
 _STRING = r"\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'"

@@ -1,6 +1,6 @@
-"""Names of the kinds of attribute value: what an op's signature annotates its attributes with.
+"""The kinds of attribute values, with which the signatures of ops are annotated.
 
-Each name is the key of one codec in `opdefs.codecs` and stands for the Python type of the value.
+Each name is the key of a codec in `opdefs.codecs`, and an alias of the Python type of the values.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Number = float
 Text = str
 Dims = tuple[int, ...]
 SingleDim = tuple[int, ...]
-"""A list of which XLA's parser demands exactly one entry."""
+"""A list that must have exactly one entry."""
 FirstDim = tuple[int, ...]
-"""A list of which XLA keeps the first entry."""
+"""A list of which XLA keeps only the first entry."""
 IgnoredDims = tuple[int, ...]
-"""A list that XLA reads and forgets."""
+"""A list that XLA reads and ignores."""
 Pairs = tuple[tuple[int, ...], ...]
 SliceSizes = tuple[int, ...]
 """`slice_sizes` of gather: one size for each dimension."""
@@ -62,9 +62,9 @@ Padding = tuple[PaddingDimension, ...]
 DimLabels = ConvolutionDimensions
 SliceRanges = tuple[SliceRange, ...]
 Computation = ProgramShape
-"""A called computation; the definition sees its parameter and result shapes only."""
+"""A called computation, of which definitions see only the shapes of parameters and result."""
 ContinuedComputation = ProgramShape
-"""The computation of the asynchronous operation that an instruction continues; it need not be written, and is never printed."""
+"""The computation of the asynchronous operation that an instruction continues. It may be omitted, and is never printed."""
 Computations = tuple[ProgramShape, ...]
 ShapeValue = Shape
 Shapes = tuple[Shape, ...]

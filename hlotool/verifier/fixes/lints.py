@@ -1,6 +1,6 @@
-"""Fixes of the family W: what nobody needs is taken out.
+"""Fixes for the family W: removing unused code.
 
-Text with comments in it is left alone, since nobody but its author knows whether they can go.
+Code with comments is not removed, since only its author knows whether the comments are still needed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def dead_computation(faulty: Faulty) -> Iterator[Edit]:
 
 
 def _removed(text: str, start: int, end: int) -> Iterator[Edit]:
-    """Whole lines, unless something else stands on them, or a comment."""
+    """Removes whole lines, unless they contain something else or a comment."""
     start = skip_trivia(text, start)
     first = text.rfind("\n", 0, start) + 1
     if text[first:start].strip():
@@ -68,7 +68,7 @@ def _removed(text: str, start: int, end: int) -> Iterator[Edit]:
         end += 1
     is_line = end == len(text) or text[end - 1] == "\n"
     if is_line and next(comment_spans(text[first:end]), None) is None:
-        # A empty line before and one after would become two.
+        # An empty line before and one after would become two.
         while text.startswith("\n", end) and (first == 0 or text.endswith("\n\n", 0, first)):
             end += 1
         yield Edit(first, end, "")

@@ -25,7 +25,7 @@ _KNOWN = re.compile(
     r"__(?:cublas|cudnn|cusolver|cufft|onednn|triton|gpu|nvshmem|nccl)\$[\w$]+|xla\.sdy\.\w+|(?:lapack|cusolver|cublas|hipsolver|ducc_fft|cu|mosaic)_\w+"
     r"|__gpu\$\S+|triton_kernel_call\w*|xla_(?:ffi_)?(?:partitioned_)?python_(?:cpu|gpu)_callback|te_\w+|DynamicUpdateSlice\w*"
 )
-_ORIGINAL = ("", "API_VERSION_ORIGINAL", "API_VERSION_UNSPECIFIED")
+_ORIGINAL = ("", "API_VERSION_ORIGINAL")
 
 
 @module_rule("W028", stage="lint")

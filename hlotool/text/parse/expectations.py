@@ -120,13 +120,20 @@ def _misspelled(text: str, position: int) -> SyntaxMistake | None:
     """An unknown opcode or element type before the bracket that does not fit it."""
     start = max(0, position - _LONGEST_KEY)
     array = _OPENED.search(text, start, position + 1)
-    if array is not None and array["bracket"] == "[" and array["word"] not in ELEMENT_TYPES and (meant := meant_type(array["word"])) is not None:
-        return SyntaxMistake("S036", f"unknown element type '{array['word']}'", f"did you mean '{meant}'?", array.start("word"))
+    if array is not None and array["bracket"] == "[" and array["word"] not in ELEMENT_TYPES and meant_type(array["word"]) is not None:
+        return SyntaxMistake("S036", f"unknown element type '{array['word']}'", _type_hint(array["word"]), array.start("word"))
     call = _OPENED.search(text, start, position)
     if call is None or call["bracket"] == "[" or not call["before"] or call["word"] in OPS or call["word"].rpartition("-")[0] in OPS:
         return None
     meant = meant_opcode(call["word"])
     return SyntaxMistake("S012", f"unknown opcode '{call['word']}'", f"did you mean '{meant}'?" if meant else None, call.start("word"))
+
+
+def _type_hint(word: str) -> str | None:
+    meant = meant_type(word)
+    if meant is None:
+        return None
+    return f"element types are lower case: {meant}" if meant == word.lower() else f"did you mean '{meant}'?"
 
 
 def _described(text: str, position: int, accepts: frozenset[str]) -> tuple[str, str, str | None]:
@@ -202,6 +209,5 @@ def _known_mistake(text: str, position: int, seen: str, accepts: frozenset[str])
     if accepts == {"$END"} or ("$END" in accepts and "ENTRY" in accepts):
         return "S034", "separate modules in one file by a line `// -----`" if seen == "HloModule" else None
     if "ELEMENT_TYPE" in accepts and text.startswith("[", position + len(seen)):
-        meant = meant_type(word)
-        return "S036", f"did you mean '{meant}'?" if meant else None
+        return "S036", _type_hint(word)
     return "S001", None

@@ -5,12 +5,9 @@ Facts only; nothing here judges them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from hlotool.ir.model import Instruction
-from hlotool.shapes.shape import Shape
 
-__all__ = ["Index", "leaf_indices", "producer_of", "spelled"]
+__all__ = ["Index", "producer_of", "spelled"]
 
 Index = tuple[int, ...]
 """A path into a tuple shape."""
@@ -23,22 +20,6 @@ def spelled(index: Index) -> str:
     '{1,0}'
     """
     return f"{{{','.join(map(str, index))}}}"
-
-
-def leaf_indices(shape: Shape) -> Iterator[tuple[Index, Shape]]:
-    """The parts of a shape that are no tuples, with their indices, in order.
-
-    >>> from hlotool.shapes.shape import array_shape, tuple_shape
-    >>> [index for index, _ in leaf_indices(tuple_shape([array_shape("f32"), tuple_shape([array_shape("s32")])]))]
-    [(0,), (1, 0)]
-    """
-    stack: list[tuple[Index, Shape]] = [((), shape)]
-    while stack:
-        index, part = stack.pop()
-        if part.is_tuple:
-            stack += [((*index, k), part.elements[k]) for k in range(len(part.elements) - 1, -1, -1)]
-        else:
-            yield index, part
 
 
 def producer_of(root: Instruction, index: Index) -> Instruction:

@@ -5,10 +5,12 @@ Says what each does and which result shape XLA's parser infers; moves no element
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
+from hlotool.errors import Violation
 from hlotool.opdefs.base import Verify, op, require
 from hlotool.opdefs.constraints import require_same_element_type
 from hlotool.opdefs.inference import (
@@ -67,8 +69,9 @@ def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: di
     for k, dimension in enumerate(dimensions):
         require_dimension(dimension, result.rank, "T017", "dimensions", "broadcast")
         size, result_size = operand.dimensions[k], result.dimensions[dimension]
-        message = f"operand dimension {k} (size {size}) maps to result dimension {dimension} (size {result_size})"
-        require(size == result_size, "T017", "dimensions", message, _meant_dimensions(operand.dimensions, result.dimensions))
+        if size != result_size:
+            message = f"operand dimension {k} (size {size}) maps to result dimension {dimension} (size {result_size})"
+            raise Violation("T017", "dimensions", message, _meant_dimensions(operand.dimensions, result.dimensions))
     require(
         len(set(dimensions)) == len(dimensions), "T018", "dimensions value", f"dimensions of 'broadcast' names a dimension twice: {list(dimensions)}"
     )
@@ -76,7 +79,8 @@ def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: di
 
 def _meant_dimensions(sizes: tuple[int, ...], result: tuple[int, ...]) -> str | None:
     """A hint, where the operand's sizes stand in the result in order and in one place only."""
-    places = [result.index(size) for size in sizes if result.count(size) == 1]
+    counts, positions = Counter(result), {size: k for k, size in enumerate(result)}
+    places = [positions[size] for size in sizes if counts[size] == 1]
     ordered = len(places) == len(sizes) and places == sorted(set(places))
     return f"did you mean dimensions={{{','.join(map(str, places))}}}?" if ordered else None
 

@@ -134,6 +134,12 @@ def test_elements_are_stated_where_they_exist(opcode: str) -> None:
                 assert true == [], (fact, element_type)
 
 
+@pytest.mark.parametrize("element_type", ["c64", "c128", "token", "opaque"])
+def test_only_integers_floats_and_pred_have_elements(element_type: str) -> None:
+    facts = [(opcode, fact) for opcode in BINARY for fact in ("identity", "absorbing", "of_itself")]
+    assert [fact for fact in facts if getattr(OPS[fact[0]].algebra, fact[1])(ELEMENT_TYPES[element_type]) is not None] == []
+
+
 def test_arithmetic_on_pred_is_logic() -> None:
     for opcode in BINARY:
         on_pred = OPS[opcode].algebra.on_pred

@@ -19,6 +19,8 @@ def test_what_no_test_misses_is_listed():
 
 
 def test_nothing_is_listed_where_tests_miss_everything():
-    result = mutate("ir.names.is_legal_name", "ir.names.free_name", "--tests", "tests/ir/test_names.py")
+    # The last function makes a closure when its module is imported; without the call that is deleted, it needs one name less.
+    functions = ("ir.names.is_legal_name", "ir.names.free_name", "opdefs.collectives._like_operands")
+    result = mutate(*functions, "--tests", "tests/ir/test_names.py", "tests/verify/collective-operands.hlo")
     assert result.returncode == 0, result.stdout
     assert " 0 reached by no test, 0 unnoticed" in result.stdout

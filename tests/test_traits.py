@@ -119,6 +119,8 @@ def test_algebra_is_that_of_elementwise_opcodes_of_fitting_arity() -> None:
 def test_traits_that_follow_are_there() -> None:
     assert with_implied([COLLECTIVE]) <= OPS["all-to-all"].traits
     assert with_implied([ELEMENTWISE]) <= OPS["add"].traits
+    # Nobody can change what is shared by all.
+    assert isinstance(with_implied([]), frozenset)
 
 
 # ---- nothing is said twice -------------------------------------------------------------------------------------------

@@ -1,29 +1,26 @@
-"""Which buffers of the entry computation share memory: parameters, results and the pairs in which the header names them.
-
-Facts only; nothing here judges them.
-"""
+"""The buffers of the entry computation, to which the pairs of `input_output_alias` refer by indices into parameters and result."""
 
 from __future__ import annotations
 
 from hlotool.ir.model import Instruction
 
-__all__ = ["Index", "producer_of", "spelled"]
+__all__ = ["Index", "index_text", "producer_of"]
 
 Index = tuple[int, ...]
 """A path into a tuple shape."""
 
 
-def spelled(index: Index) -> str:
-    """The index as the header spells it.
+def index_text(index: Index) -> str:
+    """The index as the header writes it.
 
-    >>> spelled((1, 0))
+    >>> index_text((1, 0))
     '{1,0}'
     """
     return f"{{{','.join(map(str, index))}}}"
 
 
 def producer_of(root: Instruction, index: Index) -> Instruction:
-    """The instruction that makes the part of the result at this index, as far as tuple instructions show it."""
+    """The instruction that produces the part of the result at `index`, as far as tuple instructions show it."""
     for k in index:
         if root.op.name != "tuple":
             break

@@ -26,7 +26,7 @@ from hlotool.cli.run_tables import comparison_lines, profile_json, profile_lines
 from hlotool.errors import EvaluationError, HlotoolError, ParseError, Source
 from hlotool.interp import files, report
 from hlotool.interp.comparison import Comparison, compare_values, expected_leaves
-from hlotool.interp.custom_calls import load_handler
+from hlotool.interp.custom_calls.table import load_handler
 from hlotool.interp.memory import default_limit, estimate, too_much_memory
 from hlotool.interp.observers import Observer
 from hlotool.interp.profiling import Profile

@@ -5,7 +5,7 @@ NumPy and ml_dtypes are imported from this floor upwards and by nothing below.
 
 from __future__ import annotations
 
-from hlotool.interp.custom_calls import CustomCall
+from hlotool.interp.custom_calls.base import CustomCall
 from hlotool.interp.evaluator import compute, evaluate, evaluate_replicas
 from hlotool.interp.options import RunOptions
 from hlotool.interp.queues import HostQueues

@@ -95,6 +95,7 @@ _FACTS: dict[str, Callable[[Instruction, RunOptions], Any]] = {
     "group_mode": lambda x, options: group_mode(x),
     "frontend_attributes": lambda x, options: x.attributes.get("frontend_attributes", {}),
     "backend_config": lambda x, options: x.backend_config,
+    "shardings": lambda x, options: tuple(y.attributes.get("sharding") for y in (x, *x.operands)),
 }
 """The facts that an instruction tells about itself."""
 

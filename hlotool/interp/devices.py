@@ -6,7 +6,7 @@ The order in which devices run is decided in `interp.lockstep`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from typing import Any
 
 from hlotool.interp.queues import HostQueues
@@ -55,14 +55,17 @@ class Memory:
 class DeviceGrid:
     """All devices of a run: `replicas` times `partitions` of them, numbered replica by replica.
 
+    `meshes` are grids of partitions by name, for calls that split arrays (`custom_calls.partitions`).
+
     >>> grid = DeviceGrid(2, 3)
     >>> (grid.devices[4].replica, grid.devices[4].partition)
     (1, 1)
     """
 
-    def __init__(self, replicas: int = 1, partitions: int = 1, queues: Sequence[HostQueues] = ()) -> None:
+    def __init__(self, replicas: int = 1, partitions: int = 1, queues: Sequence[HostQueues] = (), meshes: Mapping[str, Any] | None = None) -> None:
         self.replicas = replicas
         self.partitions = partitions
+        self.meshes = meshes or {}
         self.meetings: dict[tuple[Hashable, tuple[int, ...]], Meeting] = {}
         # Values that have been sent but not yet received, by channel and receiver.
         self.mail: dict[tuple[int, int], deque[Value]] = {}

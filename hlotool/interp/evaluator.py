@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from hlotool.errors import EvaluationError, Violation
+from hlotool.interp.custom_calls.partitions import mesh_axes
 from hlotool.interp.devices import DeviceGrid
 from hlotool.interp.failures import failure
 from hlotool.interp.kernels.base import Invoke
@@ -16,11 +17,11 @@ from hlotool.interp.lockstep import in_lockstep
 from hlotool.interp.memory import too_much_memory
 from hlotool.interp.observers import Observer
 from hlotool.interp.options import RunOptions
-from hlotool.interp.program import obstacles, reachable
+from hlotool.interp.program import obstacles, runnable_instructions
 from hlotool.interp.queues import HostQueues
 from hlotool.interp.reference import ReferenceExecutor
 from hlotool.interp.values import Value, checked_argument, owned, with_leaves
-from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.ir.model import Instruction, Module
 from hlotool.shapes.shape import Shape
 
 __all__ = ["compute", "evaluate", "evaluate_replicas"]
@@ -85,7 +86,7 @@ def compute(x: Instruction, values: Sequence[Any], *, options: RunOptions = _DEF
     array([4., 7.], dtype=float32)
     """
     place = Module("") if module is None else module
-    if diagnostics := obstacles(place, [x, *_reachable_instructions(*x.called)], options):
+    if diagnostics := obstacles(place, [x, *runnable_instructions(options, *x.called)], options):
         raise EvaluationError(diagnostics)
     if x.parameter_number is not None:
         raise failure(place, x, "R001", f"parameter '{x.name}' has no value before the computation is called")
@@ -96,10 +97,6 @@ def compute(x: Instruction, values: Sequence[Any], *, options: RunOptions = _DEF
         if x.literal is not None:
             return literal_value(x.literal, options)
         return in_lockstep([ReferenceExecutor(place, options, DeviceGrid().devices[0]).compute(x, checked)])[0]
-
-
-def _reachable_instructions(*computations: Computation) -> Iterator[Instruction]:
-    return (x for computation in reachable(*computations) for x in computation.instructions)
 
 
 def _evaluate(
@@ -113,10 +110,11 @@ def _evaluate(
     if errors := [d for d in module.diagnostics if d.severity == "error"]:
         # What a tolerant parse leaves of a text with errors is not what the text meant.
         raise EvaluationError(errors)
-    if diagnostics := obstacles(module, _reachable_instructions(module.entry), options) or too_much_memory(module, options.max_memory):
+    if diagnostics := obstacles(module, runnable_instructions(options, module.entry), options) or too_much_memory(module, options.max_memory):
         raise EvaluationError(diagnostics)
     queues = options.queues or ()
-    grid = DeviceGrid(count // num_partitions, num_partitions, (queues,) if isinstance(queues, HostQueues) else queues)
+    meshes = mesh_axes(module.frontend_attributes.get("xla.sdy.meshes", "")) if module.frontend_attributes else None
+    grid = DeviceGrid(count // num_partitions, num_partitions, (queues,) if isinstance(queues, HostQueues) else queues, meshes)
     values = [_checked_arguments(module, of_device) for of_device in arguments]
     reference = ReferenceExecutor(module, options, grid.devices[0], observers)
     # Once for all: entering it for each operation would triple the cost of small ones.

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from hlotool.analysis.effects import has_own_effect
 from hlotool.errors import Diagnostic, HlotoolError
 from hlotool.interp.batching import can_batch
 from hlotool.interp.binding import OPS, Binding
-from hlotool.interp.custom_calls import handler_of
+from hlotool.interp.custom_calls.table import handler_of
 from hlotool.interp.failures import diagnostic_at, failure
 from hlotool.interp.kernels.base import Invoke
 from hlotool.interp.literal import literal_value
@@ -18,8 +19,20 @@ from hlotool.interp.options import ELIDED_FILLS, RunOptions
 from hlotool.interp.values import Value
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.order import sorted_by_dependencies
+from hlotool.opdefs.traits import CONTROL_FLOW
 
-__all__ = ["Program", "ProgramCache", "Step", "computation_program", "in_order", "instruction_program", "obstacles", "reachable"]
+__all__ = [
+    "Program",
+    "ProgramCache",
+    "Step",
+    "computation_program",
+    "in_order",
+    "instruction_program",
+    "left_out",
+    "obstacles",
+    "reachable",
+    "runnable_instructions",
+]
 
 
 class Step(Binding):
@@ -76,8 +89,9 @@ def computation_program(computation: Computation, root: Instruction, options: Ru
     initial: list[Value] = [None] * len(slots)
     steps = []
     needed = None if root is computation.root else _needed(root)
+    unknown = left_out(computation, options)
     for k, x in enumerate(in_order(computation)):
-        if needed is not None and x not in needed:
+        if (needed is not None and x not in needed) or x in unknown:
             continue
         if x.literal is not None:
             initial[slots[x]] = literal_value(x.literal, options, k)
@@ -92,9 +106,38 @@ def instruction_program(x: Instruction, options: RunOptions) -> Program:
     return Program([None] * (count + 1), list(range(count)), [Step(x, count, tuple(range(count)), options, batch=False)], count)
 
 
-def _needed(root: Instruction) -> set[Instruction]:
-    """The instructions that a value is computed from, and itself."""
-    needed, stack = {root}, [root]
+def left_out(computation: Computation, options: RunOptions) -> set[Instruction]:
+    """The custom calls that hlotool cannot compute but nobody needs, with what is computed from them: they have no effect and no use.
+
+    >>> import hlotool
+    >>> module = hlotool.parse('ENTRY e { x = f32[] parameter(0) y = f32[] custom-call(x), custom_call_target="f" ROOT r = f32[] negate(x) }')
+    >>> [x.name for x in left_out(module.entry, RunOptions())]
+    ['y']
+    """
+    unknown = {x for x in computation.instructions if _is_unknown(x, options)}
+    if not unknown:
+        return unknown
+    needed = _needed(computation.root, *(x for x in computation.instructions if has_own_effect(x) or not (x.op.is_pure or x in unknown) or _runs(x)))
+    # What depends on them, found in one pass, since operands come before their users.
+    dependent: set[Instruction] = set()
+    for x in in_order(computation):
+        if x not in needed and (x in unknown or not dependent.isdisjoint(x.operands)):
+            dependent.add(x)
+    return dependent
+
+
+def _runs(x: Instruction) -> bool:
+    """Whether an instruction runs computations, in which anything may happen."""
+    return bool(x.called) and CONTROL_FLOW in x.op.traits
+
+
+def _is_unknown(x: Instruction, options: RunOptions) -> bool:
+    return x.opcode == "custom-call" and handler_of(x.attributes["custom_call_target"], options) is None
+
+
+def _needed(*roots: Instruction) -> set[Instruction]:
+    """The instructions that values are computed from, and themselves."""
+    needed, stack = set(roots), list(roots)
     while stack:
         fresh = [operand for operand in stack.pop().operands if operand not in needed]
         needed.update(fresh)
@@ -152,6 +195,13 @@ def in_order(computation: Computation) -> list[Instruction]:
 # ---- what can be told before a run ------------------------------------------------------------------------------------
 
 
+def runnable_instructions(options: RunOptions, *starts: Computation) -> Iterator[Instruction]:
+    """The instructions of computations, and of all that they call, that a run computes."""
+    for computation in reachable(*starts):
+        unknown = left_out(computation, options)
+        yield from (x for x in computation.instructions if x not in unknown)
+
+
 def reachable(*starts: Computation) -> Iterator[Computation]:
     """The computations and all that they call, each once."""
     seen, stack = set(starts), list(starts)
@@ -184,7 +234,7 @@ def _obstacle(x: Instruction, options: RunOptions) -> tuple[str, str, str | None
     if x.op.kernel is None:
         message = f"hlotool cannot compute '{x.opcode}' yet"
         return None if x.parameter_number is not None else ("R001", message, None if x.opcode in OPS else _MISSING_HINT)
-    if x.opcode == "custom-call" and handler_of(target := x.attributes["custom_call_target"], options) is None:
-        return "R001", f"hlotool does not know what the custom-call target '{target}' computes", _TARGET_HINT
+    if _is_unknown(x, options):
+        return "R001", f"hlotool does not know what the custom-call target '{x.attributes['custom_call_target']}' computes", _TARGET_HINT
     leaf = next((leaf for leaf in x.shape.leaves() if leaf.element_type in ("opaque", "buffer")), None)
     return None if leaf is None else ("R001", f"'{x.name}' holds a value of type {leaf.text_without_layout}, which cannot be computed with", None)

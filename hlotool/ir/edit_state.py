@@ -11,6 +11,7 @@ from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.names import NameTable
 from hlotool.ir.order import LinkedOrder, sorted_by_dependencies
 from hlotool.ir.uses import Uses
+from hlotool.ir.walk import is_fusion_computation
 
 __all__ = ["EditState"]
 
@@ -111,7 +112,7 @@ class EditState:
             seen.add(x)
         else:
             return
-        if self.module.is_scheduled and not any(caller.op.name == "fusion" for caller in self.callers(computation)):
+        if self.module.is_scheduled and not is_fusion_computation(self.callers(computation)):
             raise EditError(f"'{x.name}' is scheduled before an instruction that it depends on; move it")
         try:
             computation.instructions = sorted_by_dependencies(computation.instructions, lambda x: (*x.operands, *x.control_predecessors))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
+from operator import attrgetter
 from typing import Any, NoReturn, Self
 
 from hlotool.errors import Diagnostic, Source
@@ -14,8 +15,9 @@ from hlotool.ir.attributes import NO_ATTRIBUTES as NO_ATTRIBUTES
 from hlotool.ir.attributes import AttributeSet as AttributeSet
 from hlotool.ir.clone import clone_computation, clone_instruction, clone_module, module_from_state, set_field, state_of_module
 from hlotool.ir.node import Node
-from hlotool.ir.notes import SourceNotes
+from hlotool.ir.notes import Assignments, SourceNotes
 from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.inference import count
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.metadata import (
@@ -27,6 +29,8 @@ from hlotool.shapes.metadata import (
 from hlotool.shapes.shape import ProgramShape, Shape
 
 __all__ = ["NO_ATTRIBUTES", "AttributeSet", "Computation", "Instruction", "InstructionFields", "Module", "as_op_argument", "set_field"]
+
+_parameter_number = attrgetter("immediate")
 
 
 class InstructionFields(Node):
@@ -85,6 +89,7 @@ class Instruction(InstructionFields):
 
     def __setattr__(self, name: str, value: Any) -> None:
         # The printer must not copy the source of an instruction that has changed.
+        Assignments.last = object()
         set_field(self, name, value)
         set_field(self, "start", -1)
         set_field(self, "end", -1)
@@ -111,7 +116,7 @@ class Instruction(InstructionFields):
         >>> from hlotool.text.parse.parser import parse
         >>> module = parse("f { ROOT x = f32[] parameter(0) }  ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")
         >>> module.entry.root.called
-        (<computation f with 1 instructions>,)
+        (<computation f with 1 instruction>,)
         """
         names = self.op.calls
         if not names:
@@ -213,8 +218,7 @@ class Computation(Node):
     @property
     def parameters(self) -> list[Instruction]:
         """The parameters, sorted by number."""
-        parameters = [x for x in self.instructions if x.op.name == "parameter"]
-        return sorted(parameters, key=lambda x: x.immediate)
+        return sorted([x for x in self.instructions if x.op.name == "parameter"], key=_parameter_number)
 
     @property
     def program_shape(self) -> ProgramShape:
@@ -222,7 +226,7 @@ class Computation(Node):
         return ProgramShape(tuple(p.shape for p in self.parameters), self.root.shape)
 
     def __repr__(self) -> str:
-        return f"<computation {self.name} with {len(self.instructions)} instructions>"
+        return f"<computation {self.name} with {count(len(self.instructions), 'instruction')}>"
 
 
 def as_op_argument(value: Any, program_shape: Callable[[Computation], ProgramShape]) -> Any:
@@ -287,7 +291,7 @@ class Module:
 
         >>> from hlotool.text.parse.parser import parse
         >>> parse("ENTRY e { ROOT p = f32[2] parameter(0) }").computation("e")
-        <computation e with 1 instructions>
+        <computation e with 1 instruction>
         """
         for computation in self.computations:
             if computation.name == name:
@@ -306,4 +310,10 @@ class Module:
         return text
 
     def __repr__(self) -> str:
-        return f"<module {self.name} with {len(self.computations)} computations>"
+        """The name and the number of computations.
+
+        >>> from hlotool.text.parse.parser import parse
+        >>> parse("HloModule m\\nENTRY e { ROOT p = f32[2] parameter(0) }")
+        <module m with 1 computation>
+        """
+        return f"<module {self.name} with {count(len(self.computations), 'computation')}>"

@@ -5,11 +5,12 @@ They make printing faster and messages better, and are not needed for correct re
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
 
 from hlotool.ir.attributes import AttributeSet
 from hlotool.ir.node import Node
+from hlotool.opdefs.base import OpDef
 from hlotool.record import Record
 
 __all__ = ["Annotations", "PrintedSpan", "SourceNotes"]
@@ -20,16 +21,30 @@ ComputationType = TypeVar("ComputationType", bound=Node)
 InstructionType = TypeVar("InstructionType", bound=Node)
 
 
-class PrintedSpan(Record):
+class PrintedSpan:
     """The range of the source with a computation's instructions, spelled as in the lossless print except perhaps for attributes.
 
-    `root` and `count` are the root and the number of instructions in the source.
+    `root`, `parameters` (by number) and `instructions` are those in the source.
     """
 
-    start: int
-    end: int
-    root: Node
-    count: int
+    # Not a Record, which takes longer to create: most computations of a dump have a span.
+    __slots__ = ("end", "instructions", "parameters", "root", "start")
+
+    def __init__(self, start: int, end: int, root: Node, parameters: Sequence[Any], instructions: Sequence[Any]) -> None:
+        self.start = start
+        self.end = end
+        self.root = root
+        self.parameters = parameters
+        self.instructions = instructions
+
+
+class Assignments:
+    """The last assignment to a field of an instruction, whatever its module: an object that is compared by identity.
+
+    As long as it is the same, no instruction that was parsed earlier differs from its source, unless a Rewriter has noted so.
+    """
+
+    last: ClassVar[object] = object()
 
 
 class Annotations(Record):
@@ -51,25 +66,29 @@ class SourceNotes(Generic[ComputationType, InstructionType]):
     instructions that a Rewriter inserted to those that they are derived from, for messages.
     """
 
-    __slots__ = ("_spellings", "_written", "fast_count", "origin_of", "spans")
+    __slots__ = ("_last_assignment", "_spellings", "_written", "fast_count", "origin_of", "spans")
 
     def __init__(self) -> None:
         self.spans: dict[ComputationType, PrintedSpan] = {}
         self.origin_of: dict[InstructionType, InstructionType] = {}
         self.fast_count = 0
+        self._last_assignment = Assignments.last
         # By id of the attributes, which are stored too, since an id is valid only as long as its object lives.
-        self._spellings: dict[int, tuple[AttributeSet, str]] = {}
+        self._spellings: dict[int, tuple[AttributeSet, OpDef, str]] = {}
         # The annotations of the text, and those that replaced them.
         self._written: dict[InstructionType, tuple[Annotations, Annotations]] = {}
 
-    def set_spelling(self, attributes: AttributeSet, text: str) -> None:
-        """Notes the source text of an attribute set, from the comma before the first attribute."""
-        self._spellings[id(attributes)] = attributes, text
+    def set_spelling(self, op: OpDef, attributes: AttributeSet, text: str) -> None:
+        """Notes the source text of an opcode's attribute set, from the comma before the first attribute."""
+        self._spellings[id(attributes)] = attributes, op, text
 
-    def spelling(self, attributes: AttributeSet) -> str | None:
-        """The source text of an attribute set, None if the fast path did not read it."""
-        entry = self._spellings.get(id(attributes))
-        return entry[1] if entry is not None else None
+    def spellings(self) -> Iterable[tuple[AttributeSet, OpDef, str]]:
+        """All attribute sets that the fast path read, each with its opcode and source text."""
+        return self._spellings.values()
+
+    def are_current(self) -> bool:
+        """Whether no field of an instruction, whatever its module, has been assigned since the text was parsed."""
+        return self._last_assignment is Assignments.last
 
     def set_written(self, x: InstructionType, written: Annotations, replaced_by: Annotations) -> None:
         """Notes the annotations that an instruction has in the text, and those that the parser replaced them by, as XLA does."""
@@ -85,13 +104,15 @@ class SourceNotes(Generic[ComputationType, InstructionType]):
         """The notes for a copy of the module. The functions give the copy of a node or attribute set, or None to leave out its notes."""
         notes: SourceNotes[Any, Any] = SourceNotes()
         notes.fast_count = self.fast_count
+        notes._last_assignment = self._last_assignment
         for computation, span in self.spans.items():
-            if node(computation) is not None:
-                notes.spans[node(computation)] = PrintedSpan(span.start, span.end, node(span.root), span.count)
-        for original, text in self._spellings.values():
+            instructions = list(map(node, span.instructions))
+            if None not in instructions:
+                notes.spans[node(computation)] = PrintedSpan(span.start, span.end, node(span.root), list(map(node, span.parameters)), instructions)
+        for original, op, text in self._spellings.values():
             copy = attributes(original)
             if copy is not None:
-                notes._spellings[id(copy)] = copy, text
+                notes._spellings[id(copy)] = copy, op, text
         for x, pair in self._written.items():
             first, second = (Annotations(attributes(a.attributes), a.metadata_text, a.backend_config) for a in pair)
             if node(x) is not None and first.attributes is not None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from hlotool.ir.model import Computation, Instruction, Module
 
-__all__ = ["computation_post_order", "fusion_computations", "instruction_post_order", "print_order"]
+__all__ = ["computation_post_order", "fusion_computations", "instruction_post_order", "is_fusion_computation", "print_order"]
 
 
 def instruction_post_order(computation: Computation) -> list[Instruction]:
@@ -82,6 +84,11 @@ def computation_post_order(module: Module) -> list[Computation]:
 def fusion_computations(module: Module) -> set[Computation]:
     """The computations that fusions call; a schedule does not order their instructions."""
     return {c for computation in module.computations for x in computation.instructions if x.op.name == "fusion" for c in x.called}
+
+
+def is_fusion_computation(callers: Iterable[Instruction]) -> bool:
+    """Whether a computation that has these callers is one of `fusion_computations`."""
+    return any(caller.op.name == "fusion" for caller in callers)
 
 
 def print_order(module: Module, computation: Computation, fused: set[Computation]) -> list[Instruction]:

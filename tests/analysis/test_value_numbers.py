@@ -12,6 +12,7 @@ LAST = "last { a = f32[] parameter(0) ROOT b = f32[] parameter(1) } "
 CALLED = LAST + "f { ROOT x = f32[2] parameter(0) } g { ROOT y = f32[2] parameter(0) } h { z = f32[2] parameter(0) ROOT n = f32[2] negate(z) } "
 BOUNDS = "l = f32[] constant(0) h = f32[] constant(1) "
 CONFIGURED = 'f32[2] custom-call(p), custom_call_target="t", backend_config="%d"'
+SYSTEM, SOLVE = "p = f32[2,2] parameter(0) ", "f32[2,2] triangular-solve(p, p), left_side=true, "
 SCATTERED = "p = f32[8] parameter(0) i = s32[1] parameter(1) v = f32[1] parameter(2) "
 SCATTER = (
     "f32[8] scatter(p, i, v), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=last, "
@@ -28,6 +29,7 @@ PAIRS = [
     (TUPLE, "f32[2] get-tuple-element(t), index=1", "f32[2] get-tuple-element(t), index=1", True),
     (SCATTERED, SCATTER + "indices_are_sorted=true", SCATTER + "unique_indices=true", False),
     (TWO, "pred[2] compare(p, q), direction=LT", "pred[2] compare(p, q), direction=GT", False),
+    (SYSTEM, SOLVE + "lower=true", SOLVE + "unit_diagonal=true", False),
     ("s = f32[2,2] parameter(0) ", "f32[2] slice(s), slice={[0:1], [0:2]}", "f32[2] slice(s), slice={[1:2], [0:2]}", False),
     (ONE, "f32[2] abs(p), frontend_attributes={a=\"1\"}", "f32[2] abs(p), frontend_attributes={a=\"2\"}", False),
     (ONE, "f32[2] abs(p), frontend_attributes={a=\"1\"}", "f32[2] abs(p), frontend_attributes={b=\"1\"}", False),

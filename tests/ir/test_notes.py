@@ -10,7 +10,7 @@ import pytest
 
 import hlotool
 from hlotool import Rewriter
-from hlotool.ir.model import AttributeSet, Module
+from hlotool.ir.model import Module
 from hlotool.ir.notes import Annotations, SourceNotes
 from hlotool.shapes.shape import array_shape
 
@@ -31,6 +31,58 @@ PROGRAM = hlotool.to_text(
 )
 
 
+def _rename(module: Module) -> None:
+    module.entry["a"].name = "renamed"
+
+
+def _swap(module: Module) -> None:
+    instructions = module.entry.instructions
+    instructions[1], instructions[2] = instructions[2], instructions[1]
+
+
+def _change_root(module: Module) -> None:
+    module.entry.root = module.entry["b"]
+
+
+def _rename_computation(module: Module) -> None:
+    module.computation("f").name = "g"
+
+
+def test_notes_are_current_until_a_field_is_assigned() -> None:
+    module, other = hlotool.parse(PROGRAM), hlotool.parse(PROGRAM)
+    assert module.notes.are_current()
+    assert copy.copy(module).notes.are_current()
+    with Rewriter(other) as rewriter:
+        rewriter.insert("sine", [other.entry["p"]], into=other.entry)
+    assert module.notes.are_current()
+    other.entry.root.name = "changed"
+    assert not module.notes.are_current()
+    assert hlotool.parse(PROGRAM).notes.are_current()
+
+
+CHANGES = {
+    _rename: "%renamed = f32[3,2]{1,0} transpose(%p)",
+    _swap: "(%p), to_apply=%f\n  %a = ",
+    _change_root: "ROOT %b = ",
+    _rename_computation: "(%p), to_apply=%g\n  ",
+}
+
+
+@pytest.mark.parametrize("way", ["parse", *WAYS])
+@pytest.mark.parametrize("change", CHANGES)
+def test_changes_without_a_rewriter_are_printed(change: Callable[[Module], None], way: str) -> None:
+    module = hlotool.parse(PROGRAM)
+    change(module)
+    assert CHANGES[change] in hlotool.to_text(WAYS[way](module) if way != "parse" else module)
+    # Also after an assignment elsewhere, which makes the printer look at each instruction.
+    if way != "parse":
+        copied = WAYS[way](hlotool.parse(PROGRAM))
+        hlotool.parse(PROGRAM).entry.root.name = "other"
+        assert hlotool.to_text(copied) == PROGRAM
+        change(copied)
+        assert CHANGES[change] in hlotool.to_text(copied)
+
+
 @pytest.mark.parametrize("way", ["parse", *WAYS])
 def test_copies_have_the_notes_of_the_source(way: str) -> None:
     module = hlotool.parse(PROGRAM)
@@ -44,13 +96,12 @@ def test_copies_have_the_notes_of_the_source(way: str) -> None:
         assert copied.notes.fast_count == module.notes.fast_count > 0
         module = copied
     notes = module.notes
-    assert notes.spelling(a.attributes) == ", dimensions={1,0}"
-    assert notes.spelling(AttributeSet({"index": 0})) is None
+    assert [(op, text) for attributes, op, text in notes.spellings() if attributes is a.attributes] == [(a.op, ", dimensions={1,0}")]
     assert notes.origin_of == {new: f["t"]}
     # The other computation has changed.
     assert list(notes.spans) == [module.entry]
     span = notes.spans[module.entry]
-    assert (span.root, span.count) == (module.entry.root, 5)
+    assert (span.root, span.parameters, span.instructions) == (module.entry.root, module.entry.parameters, module.entry.instructions)
     assert PROGRAM[span.start : span.end].strip().startswith("%p = ")
 
 
@@ -86,12 +137,26 @@ def test_notes_about_parts_that_were_taken_out_are_not_copied(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_an_instruction_that_was_taken_out_of_the_list_is_not_copied(way: str) -> None:
+    module = hlotool.parse(PROGRAM)
+    del module.entry.instructions[-2]
+    module.entry.root = module.entry.instructions[-1]
+    module.entry.root.operands = (module.entry["a"], module.entry["b"])
+    copied = WAYS[way](module)
+    if way == "pickle":
+        assert list(copied.notes.spans) == [copied.computation("f")]
+    assert hlotool.to_text(copied) == hlotool.to_text(module)
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_a_computation_that_was_taken_out_of_the_list_is_not_copied(way: str) -> None:
     module = hlotool.parse(hlotool.to_text(hlotool.parse("g { ROOT x = f32[] parameter(0) } ENTRY e { ROOT p = f32[] parameter(0) }")))
     assert len(module.notes.spans) == 2
     del module.computations[0]
     copied = WAYS[way](module)
     assert [c.name for c in copied.computations] == ["e"]
+    if way == "pickle":
+        assert list(copied.notes.spans) == [copied.entry]
     assert hlotool.to_text(copied) == hlotool.to_text(module)
 
 

@@ -10,6 +10,7 @@ import gc
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from types import CodeType, FunctionType
 from typing import Any
@@ -57,8 +58,11 @@ class Swap:
     def __call__(self) -> None:
         names = names_in(self.function)
         is_generator = _is_generator(self.function)
-        with self.mutation.applied():
-            code = self._compiled(is_generator=is_generator, has_cell=not names.isdisjoint({"super", "__class__"}))
+        has_cell = not names.isdisjoint({"super", "__class__"})
+        before = self._compiled(is_generator=is_generator, has_cell=has_cell)
+        free_names = {(inner.co_name, inner.co_firstlineno): inner.co_freevars for inner in nested_codes(before)}
+        with self.mutation.applied(), self._mentioned(free_names):
+            code = self._compiled(is_generator=is_generator, has_cell=has_cell)
         by_place = {(inner.co_qualname, inner.co_firstlineno): inner for inner in nested_codes(code)}
         swapped = 0
         for function in self.functions.get(self.mutation.module, ()):
@@ -68,6 +72,20 @@ class Swap:
                 swapped += 1
         if not swapped:
             raise CannotMutate
+
+    @contextmanager
+    def _mentioned(self, free_names: dict[tuple[str, int], tuple[str, ...]]) -> Iterator[None]:
+        """Functions inside mention the names of the function around them as before, so that their code fits closures that exist already."""
+        inner_functions = [node for node in ast.walk(self.function) if isinstance(node, ast.FunctionDef) and node is not self.function]
+        bodies = [node.body for node in inner_functions]
+        for node in inner_functions:
+            names = free_names.get((node.name, node.lineno), ())
+            node.body = [*node.body, *ast.parse(f"if False:\n    {', '.join(names)}" if names else "pass").body]
+        try:
+            yield
+        finally:
+            for node, body in zip(inner_functions, bodies, strict=True):
+                node.body = body
 
     def _compiled(self, *, is_generator: bool, has_cell: bool) -> CodeType:
         """The code of the function alone, within its classes; a generator and a closure stay one whatever was deleted."""

@@ -47,10 +47,14 @@ MUTATED = (
     "analysis.collectives",
     "analysis.constants",
     "analysis.effects",
+    "analysis.liveness",
+    "analysis.loops",
+    "analysis.schedule",
     "analysis.simplify",
     "analysis.sizes",
     "analysis.transfers",
     "analysis.users",
+    "analysis.value_numbers",
 )
 """Modules of which every mutation is noticed; a random part of them is tried."""
 

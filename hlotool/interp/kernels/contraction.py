@@ -161,7 +161,21 @@ def unrounded_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
     # Operands of narrow types are exact in f32, and must not be rounded to the result's type first.
     left, right = (x if x.dtype == number.computed else converted(x, _computed(number)) for x in (lhs, rhs))
     # NumPy can multiply bf16 arrays, but slowly and into f32.
-    return np.asarray(np.matmul(left, right))
+    result = np.asarray(np.matmul(left, right))
+    is_inner = number.kind == "complex" and result.shape[-2:] == (1, 1)
+    return _product_by_parts(left, right) if is_inner and not np.isfinite(result).all() else result
+
+
+def _product_by_parts(lhs: Array, rhs: Array) -> Array:
+    """The product of complex matrices from products of their real and imaginary parts, in which each part is infinite or NaN by itself.
+
+    XLA:CPU adds up inner products like this. For larger matrices its library multiplies the sums by 1 + 0i as NumPy's does, which makes a
+    NaN in one part one in both.
+    """
+    result = np.empty(np.broadcast_shapes(lhs.shape[:-2], rhs.shape[:-2]) + (lhs.shape[-2], rhs.shape[-1]), np.result_type(lhs, rhs))
+    result.real = np.matmul(lhs.real, rhs.real) - np.matmul(lhs.imag, rhs.imag)
+    result.imag = np.matmul(lhs.real, rhs.imag) + np.matmul(lhs.imag, rhs.real)
+    return result
 
 
 def _computed(number: NumberType) -> NumberType:

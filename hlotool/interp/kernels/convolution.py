@@ -6,6 +6,7 @@ kernels[t, g, f, c]` for places o; groups of features and of the batch are both 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -18,28 +19,28 @@ from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.kernels.window_products import Convolution
 from hlotool.interp.values import Value
 from hlotool.interp.windows import taps
-from hlotool.opdefs.kinds import ConvolutionKind, DimLabels, Int, Window
+from hlotool.opdefs.kinds import DimLabels, Int, SparsityConfig, Window
 from hlotool.shapes.shape import Shape
 
 __all__: list[str] = []
-
-_FORWARD = ("unset", "fprop")
 
 
 @kernel("convolution")
 def convolution(
     lhs: Array,
-    rhs: Array,
-    *,
+    rhs: Value,
+    *others: Array,
     window: Window,
     dim_labels: DimLabels,
     feature_group_count: Int,
     batch_group_count: Int,
-    convolution_kind: ConvolutionKind,
+    sparsity_config: SparsityConfig | None,
     result: Shape,
 ) -> Array:
-    if convolution_kind not in _FORWARD or _is_packed(lhs, rhs, dim_labels, feature_group_count):
-        raise Violation("R001", "opcode", "hlotool computes neither convolutions of packed sparse kernels nor those of kind dgrad and wgrad")
+    """The kind of a convolution chooses a routine of a library for GPUs, and changes nothing here, as on XLA:CPU."""
+    rhs = _whole_kernel(rhs, others, sparsity_config)
+    if lhs.shape[dim_labels.input_feature] != rhs.shape[dim_labels.kernel_input_feature] * feature_group_count:
+        raise Violation("R001", "operand 1", "the places of the elements of the sparse kernel are not given", _SPARSE_HINT)
     number = product_type(lhs, rhs, NUMBERS[result.element_type])
     is_float = number.kind == "float"
     if is_float:
@@ -57,11 +58,28 @@ def convolution(
     return converted(output.astype(number.held, copy=False), NUMBERS[result.element_type])
 
 
-def _is_packed(lhs: Array, rhs: Value, labels: DimLabels, feature_groups: int) -> bool:
-    """Whether zeros are left out of the kernel; if they are not, it is used as it is, as on XLA:CPU."""
+_SPARSE_HINT = "hlotool computes convolution(input, (kernel, places)) and sparsity_config={rhs={... idx=N}}, where operand N has the places"
+
+
+def _whole_kernel(rhs: Value, others: Sequence[Array], config: SparsityConfig | None) -> Array:
+    """The kernel with its zeros: of every block of elements only one is given, and its place in the block."""
+    sparsity = None if config is None else config.rhs
     if isinstance(rhs, tuple):
-        return True
-    return bool(lhs.shape[labels.input_feature] != rhs.shape[labels.kernel_input_feature] * feature_groups)
+        rhs, places = rhs
+    elif sparsity is not None and sparsity.index is not None and 0 <= sparsity.index - 2 < len(others):
+        places = others[sparsity.index - 2]
+    else:
+        return np.asarray(rhs)
+    is_known = sparsity is not None and len(sparsity.sparsity) == 2 and sparsity.sparsity[0] == 1 and sparsity.stride == 1
+    if sparsity is None or not is_known or places.shape != rhs.shape:
+        message = "hlotool computes convolutions of sparse kernels only for sparsity=1xN stride=1, with a place for each element"
+        raise Violation("R001", "operand 1", message, _SPARSE_HINT)
+    size, axis = sparsity.sparsity[1], sparsity.dimension
+    if places.size and not 0 <= int(places.min()) <= int(places.max()) < size:
+        raise Violation("R004", "operand 1", f"the places {int(places.min())} to {int(places.max())} are not all in blocks of {size} elements")
+    blocks = np.zeros((*rhs.shape, size), rhs.dtype)
+    np.put_along_axis(blocks, places[..., None].astype(np.int64), rhs[..., None], -1)
+    return np.moveaxis(blocks, -1, axis + 1).reshape(*rhs.shape[:axis], rhs.shape[axis] * size, *rhs.shape[axis + 1 :])
 
 
 def _sum_of_shifted(images: Array, kernels: Array, out: Array, window: Window, number: NumberType) -> None:

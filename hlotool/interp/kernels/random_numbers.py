@@ -20,7 +20,7 @@ from hlotool.interp.values import Value
 from hlotool.opdefs.kinds import Int, RandomAlgorithm, RandomDistribution
 from hlotool.shapes.shape import Shape
 
-__all__: list[str] = []
+__all__ = ["threefry"]
 
 _WORD, _LONG = np.uint32, np.uint64
 _HALF = _LONG(32)
@@ -41,7 +41,8 @@ def _joined(low: Array, high: Array) -> Array:
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
-def _threefry(key: Array, counters: Array) -> tuple[Array, Array]:
+def threefry(key: Array, counters: Array) -> tuple[Array, Array]:
+    """The two words of random bits for each counter; keys and counters are 64-bit numbers."""
     low, high = _words(key)
     keys = (low, high, low ^ high ^ _WORD(0x1BD11BDA))
     x, y = _words(counters)
@@ -62,7 +63,7 @@ def _three_fry(state: Array, sizes: Sequence[int], bits: int) -> tuple[Array, Ar
     if bits < 64 and sizes:
         half[split] = -(-sizes[split] // 2)
     count = prod(half)
-    x, y = _threefry(key, counter + np.arange(count, dtype=_LONG))
+    x, y = threefry(key, counter + np.arange(count, dtype=_LONG))
     after = np.array([key, counter + _LONG(count)])
     if bits == 64 or not sizes:
         numbers = _joined(x, y) if bits == 64 else x

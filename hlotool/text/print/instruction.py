@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
@@ -17,6 +18,7 @@ from hlotool.record import replace
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.metadata import Metadata, decode_metadata
 from hlotool.shapes.shape import Shape
+from hlotool.shapes.strings import printed_string, unquote
 from hlotool.shapes.values import Raw
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.stack_frames import FRAME_ID, RenumberedFrames, innermost_location
@@ -26,7 +28,9 @@ __all__ = ["DROPPED_KINDS", "InstructionWriter", "as_written", "is_wrapper", "ty
 # XLA parses these and drops them, after which its own print may not parse.
 DROPPED_KINDS = frozenset({"CollectiveMode", "IgnoredDims"})
 _COMMON_IN_ORDER = ("sharding", "frontend_attributes", "control-predecessors", "statistics")
-_EMPTY_QUEUES = '"wait_on_operation_queues":[],'
+# A field that XLA always has had, and leaves out where it is empty, by a regular expression.
+_QUEUES = '"wait_on_operation_queues"'
+_EMPTY_QUEUES = re.compile(_QUEUES + r"[ \t\n\f\r]*:[ \t\n\f\r]*\[[ \t\n\f\r]*\][ \t\n\f\r]*,")
 _MAX_COMPACT_OPERANDS = 4
 _MAX_ESSENTIAL_ELEMENTS = 500_000
 
@@ -207,8 +211,8 @@ class InstructionWriter:
         for name in _COMMON_IN_ORDER:
             # XLA prints the statistics of the start twice, which does not parse.
             if name in own and (name not in x.attributes or (name == "statistics" and not self.options.lossless)):
-                parts += self._common_attribute(wrapped, name)
-        parts += self._result_accuracy(wrapped)
+                parts += self._common_attribute(own, name)
+        parts += self._result_accuracy(own)
         aliasing = x.attributes.get("output_to_operand_aliasing")
         if aliasing:
             parts.append(f", output_to_operand_aliasing={self._value_text('OutputAliases', aliasing)}")
@@ -218,17 +222,17 @@ class InstructionWriter:
 
     # ---- common attributes --------------------------------------------------------------------------------------------
 
-    def common_attributes(self, x: Instruction) -> list[str]:
+    def common_attributes(self, op: OpDef, attributes: AttributeSet) -> list[str]:
         """The attributes between the opcode's own ones and the metadata."""
         parts: list[str] = []
         for name in _COMMON_IN_ORDER:
-            parts += self._common_attribute(x, name)
-        parts += self._result_accuracy(x)
-        if self.options.print_original_value and "origin" in x.attributes:
-            parts.append(f", origin={self._value_text('Origin', x.attributes['origin'])}")
+            parts += self._common_attribute(attributes, name)
+        parts += self._result_accuracy(attributes)
+        if self.options.print_original_value and "origin" in attributes:
+            parts.append(f", origin={self._value_text('Origin', attributes['origin'])}")
         # `strict=False` keeps attributes that the opcode does not have.
-        for name, value in x.attributes.items():
-            if name not in x.op.attributes and name not in COMMON_ATTRIBUTES:
+        for name, value in attributes.items():
+            if name not in op.attributes and name not in COMMON_ATTRIBUTES:
                 parts.append(f", {name}={self._undeclared_attribute(name, value)}")
         return parts
 
@@ -241,7 +245,7 @@ class InstructionWriter:
         return self._value_text(kind, value)
 
     def _common(self, x: Instruction) -> list[str]:
-        parts = self.common_attributes(x) if x.attributes else []
+        parts = self.common_attributes(x.op, x.attributes) if x.attributes else []
         if x.metadata_text is not None and self.options.print_metadata:
             text = self.metadata(x.metadata_text)
             if text is not None:
@@ -250,8 +254,8 @@ class InstructionWriter:
             parts.append(f", backend_config={self._backend_config(x.backend_config)}")
         return parts
 
-    def _common_attribute(self, x: Instruction, name: str) -> list[str]:
-        value = x.attributes.get(name)
+    def _common_attribute(self, attributes: AttributeSet, name: str) -> list[str]:
+        value = attributes.get(name)
         if value is None:
             return []
         if name == "control-predecessors":
@@ -265,8 +269,8 @@ class InstructionWriter:
             return []
         return [f", {name}={self._value_text(COMMON_ATTRIBUTES[name].kind, value)}"]
 
-    def _result_accuracy(self, x: Instruction) -> list[str]:
-        value = x.attributes.get("result_accuracy")
+    def _result_accuracy(self, attributes: AttributeSet) -> list[str]:
+        value = attributes.get("result_accuracy")
         if value is None or (value.mode == "default" and value.tolerance is None):
             return []
         return [f", result_accuracy={self._value_text('ResultAccuracy', value)}"]
@@ -297,8 +301,10 @@ class InstructionWriter:
         return replace(value, stack_frame_id=0, source_file=file_name, source_line=location.line, source_column=location.column)
 
     def _backend_config(self, text: str) -> str:
-        if not self.options.lossless and _EMPTY_QUEUES in text:
-            text = text.replace(_EMPTY_QUEUES, "")
+        if not self.options.lossless:
+            value = unquote(text) if text.startswith('"') else text
+            shown = _EMPTY_QUEUES.sub("", value) if _QUEUES in value else value
+            text = text if shown is text else printed_string(shown)
         if self.options.sort_backend_config and text.startswith("{"):
             # Imported here, because json adds 2 ms to every start and few prints sort.
             json = import_module("json")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from hlotool.collection import no_garbage_collection
-from hlotool.errors import HlotoolError, Source
-from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.errors import HlotoolError, ParseError, Source
+from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
 from hlotool.ir.names import unique_names
+from hlotool.ir.notes import PrintedSpan
 from hlotool.ir.walk import computation_post_order, fusion_computations, print_order
 from hlotool.literals.print import literal_text
-from hlotool.memo import Memo
+from hlotool.memo import Memo, cached_property
 from hlotool.opdefs.base import CALLED_KINDS, CONTINUED, REQUIRED, OpDef
 from hlotool.opdefs.codecs.base import WriteStyle
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
@@ -40,6 +42,7 @@ _DEFAULT_LAYOUT_UNLESS = (
 # Limits on computations printed inside one another, since their number can grow exponentially with the size of the module.
 _MAX_BODY_DEPTH = 100
 _MAX_BODIES = 1_000_000
+_start_of, _attributes_of = attrgetter("start"), attrgetter("attributes")
 # `print_name_after_closing_brace` applies to computations with more instructions than this, as in XLA.
 _MAX_WITHOUT_NAME = 5
 
@@ -83,8 +86,7 @@ class ModulePrinter:
         self.nested = 0
         # Caches: texts of attribute sets by identity (or of an opcode's defaults), and of shapes in signatures.
         self.texts: dict[int | OpDef, str] = {}
-        # Whether the source of an attribute set is spelled as it is printed, by identity.
-        self.as_printed: dict[int, bool] = {}
+        self.notes_are_current = module.notes.are_current()
         self.plans: Memo[OpDef, _AttributePlan] = Memo(_AttributePlan)
         self.signatures: Memo[Shape, str] = Memo(lambda shape: shape.text_without_layout)
 
@@ -110,39 +112,36 @@ class ModulePrinter:
         wrapped = {c for x in module.all_instructions() if x.op.name == "async-start" for c in x.called if is_wrapper(c)}
         return [c for c in order if c not in wrapped]
 
-    def copied_body(self, computation: Computation) -> str | None:
-        """The source of a computation's instructions if they are printed the same way, None if not.
+    def unchanged_span(self, computation: Computation) -> PrintedSpan | None:
+        """The range of the source with a computation's instructions if they are printed the same way, None if not.
 
-        The fast path has checked all but the attributes, which are compared here, once for each distinct set.
+        The fast path has checked all but the attributes, which are compared once for each distinct set.
         """
-        span, source = self.module.notes.spans.get(computation), self.module.source
-        if span is None or source is None or span.root is not computation.root or span.count != len(computation.instructions):
+        span, instructions = self.module.notes.spans.get(computation), computation.instructions
+        if span is None or self.module.source is None or span.root is not computation.root or span.instructions != instructions:
             return None
-        known, last = self.as_printed, -1
-        for x in computation.instructions:
-            # Offsets ascend unless an instruction has been changed, moved or replaced since it was parsed.
-            if x.start <= last:
-                return None
-            last = x.start
-            key = id(x.attributes)
-            is_same = known.get(key)
-            if is_same is None:
-                is_same = known[key] = self._attributes_as_printed(x)
-            if not is_same:
-                return None
-        return source.text[span.start : span.end]
+        # The start of an instruction is -1 if it has been assigned to since it was parsed.
+        if not self.notes_are_current and -1 in map(_start_of, instructions):
+            return None
+        if self.respelled and not self.respelled.isdisjoint(map(id, map(_attributes_of, instructions))):
+            return None
+        return span
 
-    def _attributes_as_printed(self, x: Instruction) -> bool:
-        op, attributes = x.op, x.attributes
-        # Defaults that depend on the operands or the result are not part of the attribute set.
-        if op.derived or any(name in attributes or op.attributes[name].always for name in op.operand_defaults):
-            return False
-        return self.module.notes.spelling(attributes) == self.plain_attributes(x)
+    @cached_property
+    def respelled(self) -> set[int]:
+        """The attribute sets that are printed in another way than the source spells them, by identity.
 
-    def plain_attributes(self, x: Instruction) -> str:
+        Sets with control predecessors are replaced when these are resolved, so that no instruction has the set that was read.
+        """
+        return {
+            id(attributes)
+            for attributes, op, text in self.module.notes.spellings()
+            if "control-predecessors" not in attributes and self.plain_attributes(op, attributes) != text
+        }
+
+    def plain_attributes(self, op: OpDef, attributes: AttributeSet) -> str:
         """Everything between operands and metadata, for the lossless print."""
-        plan = self.plans[x.op]
-        attributes = x.attributes
+        plan = self.plans[op]
         left, parts, style = len(attributes), [], self.writer.style
         for name, default, always, called, write, memo in plan.rows:
             value = attributes.get(name, default)
@@ -159,7 +158,7 @@ class ModulePrinter:
                     written = memo[id(value)] = write(value, style) if value != () else "{}"
                 parts.append(f", {name}={written}")
         if left:
-            parts += self.writer.common_attributes(x)
+            parts += self.writer.common_attributes(op, attributes)
         return "".join(parts)
 
     # ---- header -------------------------------------------------------------------------------------------------------
@@ -210,7 +209,11 @@ class ModulePrinter:
         """A recovery module, printed with the same options and indented."""
         if row.module is None:
             return row
-        inner = parse_source(Source(row.module))
+        try:
+            inner = parse_source(Source(row.module))
+        except ParseError:
+            # A tolerant parse has reported it; it is printed as it is written.
+            return row
         options = PrintOptions(
             lossless=self.options.lossless,
             print_large_constants=self.options.print_large_constants,
@@ -323,22 +326,29 @@ class _LosslessNames(dict[Instruction, str]):
 
 
 def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
-    """The lossless print of a computation, in one loop without options, since this is what printing whole dumps takes its time for.
+    """The lossless print of a computation: copied from the source if nothing has changed, else line by line."""
+    module, signatures = printer.module, printer.signatures
+    span = printer.unchanged_span(computation)
+    entry = "ENTRY " if computation is module.entry else ""
+    parameters = ", ".join([f"{p.name}: {signatures[p.shape]}" for p in (computation.parameters if span is None else span.parameters)])
+    opening = f"{entry}%{computation.name} ({parameters}) -> {signatures[computation.root.shape]} {{\n"
+    thread = computation.execution_thread
+    closing = "}" if thread == "main" else f'}}, execution_thread="{thread}"'
+    if span is not None and module.source is not None:
+        return f"{opening}{module.source.text[span.start : span.end]}{closing}"
+    return f"{opening}{_plain_instructions(printer, computation)}{closing}"
+
+
+def _plain_instructions(printer: ModulePrinter, computation: Computation) -> str:
+    """The lines of a computation in one loop without options, since this is what printing whole dumps takes its time for.
 
     The text is that of InstructionWriter with default options; a test compares them.
     """
     writer = printer.writer
     lines: list[str] = []
-    append = lines.append
-    root, texts, signatures = computation.root, printer.texts, printer.signatures
+    append, texts = lines.append, printer.texts
     special, always = _special_ops()
-    entry = "ENTRY " if computation is printer.module.entry else ""
-    parameters = ", ".join([f"{p.name}: {signatures[p.shape]}" for p in computation.parameters])
-    append(f"{entry}%{computation.name} ({parameters}) -> {signatures[root.shape]} {{\n")
-    copied = printer.copied_body(computation)
-    if copied is not None:
-        append(copied)
-    instructions, root = _as_written(printer.module, computation) if copied is None else ([], root)
+    instructions, root = _as_written(printer.module, computation)
     for x in instructions:
         op, operands, attributes, shape = x.op, x.operands, x.attributes, x.shape
         if op in special:
@@ -361,7 +371,7 @@ def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
             key = id(attributes) if attributes else op
             text = texts.get(key)
             if text is None:
-                text = texts[key] = printer.plain_attributes(x)
+                text = texts[key] = printer.plain_attributes(op, attributes)
         else:
             text = ""
         start = "  ROOT %" if x is root else "  %"
@@ -372,8 +382,6 @@ def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
             append(f"{start}{x.name} = {shape._text or shape.text} {op.name}({inside}){text}, metadata={metadata}\n")
             continue
         append(f"{start}{x.name} = {shape._text or shape.text} {op.name}({inside}){text}\n")
-    thread = computation.execution_thread
-    append("}" if thread == "main" else f'}}, execution_thread="{thread}"')
     # Joined here, not with the whole module, so that the next computation can reuse the memory of the lines.
     return "".join(lines)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlotool.analysis.effects import has_own_effect
+from hlotool.ir.walk import is_fusion_computation
 from hlotool.opdefs.traits import COMMUNICATES
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
@@ -17,11 +18,8 @@ def collective_in_fusion(facts: Facts) -> Iterator[Finding]:
     """A fusion computes, but does not communicate.
 
     Checks: no collective, transfer or custom call with side effects in the body of a fusion.
-    Why: a fusion becomes one kernel, which cannot wait for other devices or the host.
-    Bad: an all-reduce in a computation that `fusion(p), calls=f` names
-    Good: the all-reduce after the fusion
     """
-    bodies = {called for called, calls in facts.callers.items() if any(x.op.name == "fusion" for _, x in calls)}
+    bodies = {called for called, calls in facts.callers.items() if is_fusion_computation(x for _, x in calls)}
     for computation, x in facts.instructions_where(lambda op: COMMUNICATES in op.traits or op.effect_if is not None):
         if computation in bodies and (COMMUNICATES in x.op.traits or has_own_effect(x)):
             yield Finding(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hlotool.ir.walk import is_fusion_computation
 from hlotool.shapes.memory import is_physical_reshape
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
@@ -16,15 +17,12 @@ def reshape_bitcasts(facts: Facts) -> Iterator[Finding]:
     """Outside fusions, a reshape does not move elements in memory.
 
     Checks: the elements of a reshape's operand and result are in the same order in memory; under the mode `reshape_is_bitcast`.
-    Why: after layout assignment a compiler emits no code for a reshape.
-    Bad: `r = f32[6]{0} reshape(a)` of `a = f32[2,3]{0,1} parameter(0)`
-    Good: `c = f32[2,3]{1,0} copy(a)` and `r = f32[6]{0} reshape(c)`
     """
     if not facts.modes.reshape_is_bitcast:
         return
     for computation, x in facts.instructions_of("reshape"):
         operand, result = x.operands[0].shape, x.shape
-        if is_physical_reshape(operand, result) or any(caller.op.name == "fusion" for _, caller in facts.callers.get(computation, ())):
+        if is_physical_reshape(operand, result) or is_fusion_computation(caller for _, caller in facts.callers.get(computation, ())):
             continue
         message = f"{operand.text} cannot be viewed as {result.text} without moving elements"
         yield Finding("L012", computation, x, "opcode", message, "insert a copy before the reshape")

@@ -1,6 +1,6 @@
-"""The targets `lapack_*_ffi` of custom-calls, to which JAX lowers linear algebra for CPUs, computed by SciPy's LAPACK.
+"""Targets of linear algebra, computed by SciPy's LAPACK: those to which JAX lowers it for CPUs, `lapack_*_ffi`, for GPUs, such as
+`cusolver_*_ffi`, and XLA's own for TPUs. Without SciPy there are none of these targets.
 
-XLA's own targets, to which JAX lowers it for TPUs, are here, too. Without SciPy there are none of these targets.
 Each function computes one matrix; batches are a loop over matrices.
 """
 
@@ -16,14 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from hlotool.interp.custom_calls.base import results_of
 from hlotool.interp.dtypes import NUMPY_TYPES, Array
 from hlotool.interp.values import Value
 from hlotool.record import Record
-from hlotool.shapes.shape import Shape
 
 __all__ = ["lapack_target"]
 
 _NAME = re.compile(r"lapack_[sdcz]([a-z0-9]+)_ffi")
+_GPU_NAME = re.compile(r"(?:cusolver|hipsolver|cublas|hipblas|cusparse|hipsparse)_([a-z0-9]+?)(?:_batched)?(?:_ffi)?")
 _SETTING = re.compile(r"(\w+)\s*=\s*(-?\d+|true|false)")
 _VECTORS, _LOWER, _LEFT, _UNIT, _ALL = map(ord, "VLLUA")
 _NONE = ord("N")
@@ -175,6 +176,38 @@ def _eigh(p: Problem, a: Array) -> Results:
     return vectors, values
 
 
+def _potrf_of_gpu(p: Problem, a: Array) -> Results:
+    factor, info = p.routine("potrf")(a, lower=p.settings.get("lower", 0), clean=0)
+    return factor, info
+
+
+def _singular_values_of_gpu(p: Problem, a: Array, *, is_jacobi: bool = False) -> Results:
+    """Jacobi's method gives the right vectors in columns; the other one does that with both, if the matrix is `transposed`."""
+    is_wanted, is_full = p.settings.get("compute_uv", 1), p.settings.get("full_matrices", 0)
+    u, s, vt, info = p.routine("gesdd")(a, compute_uv=is_wanted, full_matrices=is_full)
+    if not is_wanted:
+        u, vt = np.zeros(p.shapes[2]), np.zeros(p.shapes[3])
+    elif is_jacobi:
+        vt = np.conj(vt.T)
+    elif p.settings.get("transposed"):
+        u, vt = vt, u
+    return a, s, u, vt, info
+
+
+def _syevd_of_gpu(p: Problem, a: Array) -> Results:
+    v, w = _eigh(p, a)
+    return v, w, 0
+
+
+def _sytrd_of_gpu(p: Problem, a: Array) -> Results:
+    reduced, diagonal, beside, tau, info = p.routine("hetrd" if p.is_complex else "sytrd")(a, lower=p.settings.get("lower", 0))
+    return reduced, diagonal, beside, tau, info
+
+
+def _gtsv_of_gpu(p: Problem, lower: Array, diagonal: Array, upper: Array, b: Array) -> Results:
+    return (_gtsv(p, lower, diagonal, upper, b)[3],)
+
+
 _ROUTINES: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
     "getrf": (_getrf, (2,)),
     "potrf": (_potrf, (2,)),
@@ -198,6 +231,18 @@ _ROUTINES: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
 }
 """By the routine's name: the function for one problem, and the rank that each operand has in one problem."""
 
+_ROUTINES_OF_GPUS: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
+    **{name: _ROUTINES[name] for name in ("getrf", "geqrf", "orgqr", "ormqr")},
+    "potrf": (_potrf_of_gpu, (2,)),
+    "gesvd": (_singular_values_of_gpu, (2,)),
+    "gesvdj": (partial(_singular_values_of_gpu, is_jacobi=True), (2,)),
+    "syevd": (_syevd_of_gpu, (2,)),
+    "syevj": (_syevd_of_gpu, (2,)),
+    "sytrd": (_sytrd_of_gpu, (2,)),
+    "gtsv2": (_gtsv_of_gpu, (1, 1, 1, 2)),
+}
+"""The same for NVIDIA's and AMD's libraries, whose settings have other names."""
+
 _ROUTINES_OF_XLA: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
     "Eigh": (_eigh, (2,)),
     "LuDecomposition": (_lu_decomposition, (2,)),
@@ -213,16 +258,16 @@ _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 def _solved(*operands: Array, call: Any, routine: tuple[Callable[..., Results], tuple[int, ...]]) -> Value:
     """The results of all matrices of the batch."""
     function, ranks = routine
-    shapes: tuple[Shape, ...] = call.result.elements if call.result.is_tuple else (call.result,)
+    shapes = results_of(call)
     batch = operands[0].shape[: operands[0].ndim - ranks[0]]
     problem = Problem(_LETTERS[operands[0].dtype.char], _settings(call.backend_config), tuple(shape.dimensions[len(batch) :] for shape in shapes))
-    stacks = [np.zeros(shape.dimensions, NUMPY_TYPES[shape.element_type]).reshape(prod(batch), *shape.dimensions[len(batch) :]) for shape in shapes]
+    # Of workspaces, and of "info" where the routine does not give it, the zeros remain.
+    results = [np.zeros(shape.dimensions, NUMPY_TYPES[shape.element_type]) for shape in shapes]
     rows = [x.reshape(prod(batch), *x.shape[len(batch) :]) for x in operands]
-    for k in range(prod(batch)):
-        for target, value in zip(stacks, function(problem, *(row[k] for row in rows)), strict=True):
-            target[k] = value
-    results = tuple(x.reshape(shape.dimensions) for x, shape in zip(stacks, shapes, strict=True))
-    return results if call.result.is_tuple else results[0]
+    for k, index in enumerate(np.ndindex(batch)):
+        for target, value in zip(results, function(problem, *(row[k] for row in rows)), strict=False):
+            target[index] = value
+    return tuple(results) if call.result.is_tuple else results[0]
 
 
 def _settings(backend_config: str) -> dict[str, int]:
@@ -232,7 +277,20 @@ def _settings(backend_config: str) -> dict[str, int]:
     words = {"true": 1, "false": 0}
     named = {name: words[value] if value in words else int(value) for name, value in _SETTING.findall(backend_config)}
     first = backend_config.strip('"').partition(",")[0]
-    return named or ({"lower": int(first)} if first.isdigit() else {})
+    return named or ({"lower": int(first)} if first.isdigit() else _packed_settings(backend_config))
+
+
+def _packed_settings(backend_config: str) -> dict[str, int]:
+    """The setting in the bytes of a structure that older versions of JAX write: the second number is 0 for the lower triangle."""
+    if not backend_config.startswith('"\\'):
+        return {}
+    numbers = np.frombuffer(_bytes_of(backend_config)[:8], "<i4")
+    return {"lower": int(numbers[1] == 0)} if len(numbers) > 1 else {}
+
+
+def _bytes_of(text: str) -> bytes:
+    """The bytes of a quoted text with octal escapes."""
+    return re.sub(rb"\\([0-7]{3})", lambda match: bytes([int(match[1], 8) & 0xFF]), text.strip('"').encode())
 
 
 def lapack_target(target: str) -> Callable[..., Value] | None:
@@ -241,6 +299,8 @@ def lapack_target(target: str) -> Callable[..., Value] | None:
     >>> lapack_target("lapack_sfrobnicate_ffi") is None
     True
     """
-    match = _NAME.fullmatch(target)
-    routine = _ROUTINES.get(match[1]) if match is not None else _ROUTINES_OF_XLA.get(target)
+    routine = _ROUTINES_OF_XLA.get(target)
+    for pattern, routines in ((_NAME, _ROUTINES), (_GPU_NAME, _ROUTINES_OF_GPUS)):
+        match = pattern.fullmatch(target)
+        routine = routine or (routines.get(match[1]) if match is not None else None)
     return partial(_solved, routine=routine) if routine is not None and find_spec("scipy") is not None else None

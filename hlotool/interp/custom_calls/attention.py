@@ -1,0 +1,132 @@
+"""Attention of NVIDIA's cuDNN, as XLA calls it for GPUs: softmax(scale * Q K^T + bias) V, and its gradient.
+
+The arrangement of Q, K and V is in the dimension numbers of the configuration. Here, rows are [batch..., place, feature], and all is computed
+in f32. Dropout, whose random bits are cuDNN's own, is not computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hlotool.interp.custom_calls.base import CustomCall, Handler, computable, dot_dims, number_of, result_with_workspace, results_of, settings_of
+from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.kernels.conversion import converted
+from hlotool.interp.values import Value
+from hlotool.shapes.shape import Shape
+
+__all__ = ["TARGETS"]
+
+_MASKS = {"NO_MASK": (False, False), "CAUSAL": (True, False), "PADDING": (False, True), "PADDING_CAUSAL": (True, True)}
+"""For each type of mask, whether places attend only to earlier ones, and whether rows end at the lengths that are the last operands."""
+
+
+class _Attention:
+    """The settings of a call; `rows` brings arrays into one form, and `written` results into the one that the call has."""
+
+    def __init__(self, call: CustomCall) -> None:
+        self.call = call
+        self.settings = settings_of(call, "cudnn_fmha_backend_config")
+        self.scale = number_of(self.settings, "fmha_scale", 1, call)
+        mask = str(self.settings.get("mask_type", "NO_MASK"))
+        computable(mask in _MASKS, call, f"has the mask '{mask}', which hlotool does not compute")
+        computable(not number_of(self.settings, "dropout_rate", 0, call), call, "drops out random numbers, which hlotool does not know")
+        self.is_causal, self.has_lengths = _MASKS[mask]
+        self.window = int(number_of(self.settings, "sliding_window_length", 0, call))
+
+    def product(self, name: str) -> Mapping[str, Any]:
+        return dot_dims(self.settings, f"{name}_dot_dimension_numbers", self.call)
+
+    def weights(self, q: Array, k: Array, bias: Array | None, lengths: list[Array]) -> Array:
+        """The products of all places, scaled, biased and masked: [batch..., place of Q, place of K]."""
+        scores = np.matmul(q, np.swapaxes(k, -1, -2)) * np.float32(self.scale)
+        if bias is not None:
+            scores = scores + bias.astype(np.float32)
+        rows, columns = np.ogrid[: scores.shape[-2], : scores.shape[-1]]
+        kept = np.ones(scores.shape[-2:], bool)
+        if self.is_causal:
+            kept &= columns <= rows
+        if self.window:
+            kept &= columns > rows - self.window
+        for length, places in zip(lengths, (rows, columns), strict=False):
+            kept = kept & (places < length.reshape(-1, *[1] * (scores.ndim - 1)))
+        return np.where(kept, scores, np.float32(-np.inf))
+
+    def written(self, *arrays: Array) -> Value:
+        shapes = results_of(self.call)
+        return result_with_workspace(self.call, *(_in_shape(x, shape) for x, shape in zip(arrays, shapes, strict=False)))
+
+
+def _in_shape(x: Array, shape: Shape) -> Array:
+    return converted(x.reshape(shape.dimensions), NUMBERS[shape.element_type])
+
+
+def _rows(x: Array, dims: Mapping[str, Any], side: str, *, contracts_places: bool) -> Array:
+    """An operand of a product as [batch..., place, feature] in f32; the contracted dimension is one of the last two."""
+    batch, (contracted,) = dims[f"{side}_batch_dims"], dims[f"{side}_contracting_dims"]
+    (other,) = (k for k in range(x.ndim) if k not in (*batch, contracted))
+    return x.astype(np.float32).transpose(*batch, *((contracted, other) if contracts_places else (other, contracted)))
+
+
+def _maximum(scores: Array) -> Array:
+    greatest = scores.max(axis=-1, keepdims=True)
+    # Of a row that attends to nothing.
+    return np.where(np.isfinite(greatest), greatest, np.float32(0))
+
+
+def _forward(*operands: Array, call: CustomCall, has_bias: bool = False) -> Value:
+    """The attention and, for its gradient, the logarithm of the sum of exponentials of each row."""
+    attention = _Attention(call)
+    q, k, v, *others = operands
+    first, second = attention.product("bmm1"), attention.product("bmm2")
+    bias = others.pop(0) if has_bias else None
+    lengths = others if attention.has_lengths else []
+    computable(len(others) == len(lengths), call, f"has {len(others) - len(lengths)} more operands than its settings explain")
+    scores = attention.weights(_rows(q, first, "lhs", contracts_places=False), _rows(k, first, "rhs", contracts_places=False), bias, lengths)
+    greatest = _maximum(scores)
+    exponentials = np.exp(scores - greatest)
+    totals = exponentials.sum(axis=-1, keepdims=True)
+    portions = exponentials / np.where(totals == 0, np.float32(1), totals)
+    output = np.matmul(portions, _rows(v, second, "rhs", contracts_places=True))
+    has_sums = len(results_of(call)) > 1 and results_of(call)[1].element_type == "f32"
+    return attention.written(output, *([greatest + np.log(totals)] if has_sums else []))
+
+
+def _backward(*operands: Array, call: CustomCall, has_bias: bool = False) -> Value:
+    """The gradients of Q, K and V, and of the bias if there is a result for it, from those of the output."""
+    attention = _Attention(call)
+    q, k, v, sums, slope, *others = operands
+    of_k, of_q = attention.product("bmm1_grad_gemm1"), attention.product("bmm1_grad_gemm2")
+    of_v, of_portions = attention.product("bmm2_grad_gemm1"), attention.product("bmm2_grad_gemm2")
+    bias = others.pop(0) if has_bias else None
+    computable(bool(others), call, "takes the output of the attention")
+    output, *lengths = others
+    q_rows, k_rows = _rows(q, of_k, "rhs", contracts_places=True), _rows(k, of_q, "rhs", contracts_places=True)
+    v_rows = _rows(v, of_portions, "rhs", contracts_places=False)
+    slope_rows, output_rows = (_rows(x, of_v, "rhs", contracts_places=True) for x in (slope, output))
+    scores = attention.weights(q_rows, k_rows, bias, lengths if attention.has_lengths else [])
+    # Rows that attend to nothing have no sum.
+    portions = np.where(np.isfinite(scores), np.exp(scores - sums.reshape(*scores.shape[:-1], 1).astype(np.float32)), np.float32(0))
+    dv = np.matmul(np.swapaxes(portions, -1, -2), slope_rows)
+    change = np.matmul(slope_rows, np.swapaxes(v_rows, -1, -2)) - (slope_rows * output_rows).sum(axis=-1, keepdims=True)
+    d_scores = portions * change
+    dq = np.matmul(d_scores, k_rows) * np.float32(attention.scale)
+    dk = np.matmul(np.swapaxes(d_scores, -1, -2), q_rows) * np.float32(attention.scale)
+    results = results_of(call)
+    gradients = [dq, dk, dv]
+    if has_bias and len(results) > len(gradients) and results[3].rank == d_scores.ndim:
+        # Of a bias that is the same for several rows, the gradients add up.
+        summed = tuple(axis for axis, size in enumerate(results[3].dimensions) if size == 1)
+        gradients.append(d_scores.sum(axis=summed, keepdims=True))
+    return attention.written(*gradients)
+
+
+TARGETS: dict[str, Handler] = {
+    "__cudnn$fmhaSoftmax": _forward,
+    "__cudnn$fmhaSoftmaxBackward": _backward,
+    "__cudnn$fmhaScaleBiasSoftmax": partial(_forward, has_bias=True),
+    "__cudnn$fmhaScaleBiasSoftmaxBackward": partial(_backward, has_bias=True),
+}

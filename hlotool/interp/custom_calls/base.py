@@ -1,0 +1,110 @@
+"""What the function of a custom-call target may ask about its instruction, and the settings in backend configurations."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from hlotool.errors import Violation
+from hlotool.interp.dtypes import NUMPY_TYPES, Array
+from hlotool.interp.values import Value
+from hlotool.record import Record
+from hlotool.shapes.shape import Shape
+from hlotool.shapes.values import ConvolutionDimensions, WindowDimension
+
+__all__ = ["CustomCall", "Handler", "computable", "dot_dims", "number_of", "result_with_workspace", "results_of", "settings_of", "unwritten"]
+
+Handler = Callable[..., Any]
+
+
+class CustomCall(Record):
+    """What a handler may ask about the instruction: target, shapes, the backend configuration as it is written, and attributes."""
+
+    target: str
+    result: Shape
+    operand_shapes: tuple[Shape, ...]
+    backend_config: str = ""
+    window: tuple[WindowDimension, ...] = ()
+    dim_labels: ConvolutionDimensions | None = None
+    feature_group_count: int = 1
+    batch_group_count: int = 1
+
+
+def computable(condition: bool, call: CustomCall, message: str) -> None:
+    """Raises Violation if a setting asks for something that hlotool does not compute, or that is missing."""
+    if not condition:
+        raise Violation("R004", "backend_config", f"'{call.target}' {message}")
+
+
+# The names of settings may lack their quotes, which XLA's reader of JSON allows.
+_BARE_NAME = re.compile(r"([{,]\s*)([A-Za-z_]\w*)(\s*:)")
+_CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+
+
+def settings_of(call: CustomCall, section: str) -> dict[str, Any]:
+    """The settings in a section of a JSON configuration, or those of a configuration without sections; names are in snake_case.
+
+    >>> from hlotool.shapes.shape import TOKEN
+    >>> settings_of(CustomCall("f", TOKEN, (), '{conv_config: {activationMode:"kRelu"}}'), "conv_config")
+    {'activation_mode': 'kRelu'}
+    """
+    if not call.backend_config:
+        return {}
+    try:
+        decoded = json.loads(_BARE_NAME.sub(r'\1"\2"\3', call.backend_config))
+    except (ValueError, RecursionError):
+        decoded = None
+    settings = decoded.get(section, decoded) if isinstance(decoded, dict) else None
+    if not isinstance(settings, dict):
+        raise Violation(
+            "R004", "backend_config", f"the backend_config of '{call.target}' is not a JSON object with settings: {call.backend_config[:60]}"
+        )
+    return _in_snake_case(settings)
+
+
+def _in_snake_case(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {_CAPITAL.sub(lambda match: f"_{match[1].lower()}", name): value for name, value in settings.items()}
+
+
+def dot_dims(settings: Mapping[str, Any], name: str, call: CustomCall) -> dict[str, tuple[int, ...]]:
+    """The dimension numbers of a matrix product, as the kernel of dot takes them; numbers may be strings, as 64-bit integers are in JSON."""
+    numbers = settings.get(name)
+    computable(isinstance(numbers, Mapping), call, f"needs '{name}' in its backend_config")
+    written = _in_snake_case(numbers or {})
+    try:
+        return {
+            f"{side}_{kind}_dims": tuple(int(dimension) for dimension in written.get(f"{side}_{kind}_dimensions", ()))
+            for side in ("lhs", "rhs")
+            for kind in ("batch", "contracting")
+        }
+    except (TypeError, ValueError):
+        raise Violation("R004", "backend_config", f"'{name}' in the backend_config of '{call.target}' is malformed") from None
+
+
+def number_of(settings: Mapping[str, Any], name: str, default: float, call: CustomCall) -> float:
+    """A setting that is a number, or one as a string."""
+    try:
+        return float(settings.get(name, default))
+    except (TypeError, ValueError):
+        raise Violation("R004", "backend_config", f"'{name}' in the backend_config of '{call.target}' is not a number") from None
+
+
+def results_of(call: CustomCall) -> tuple[Shape, ...]:
+    """The shapes of the results, also of a call with one result."""
+    return call.result.elements if call.result.is_tuple else (call.result,)
+
+
+def unwritten(shape: Shape) -> Array:
+    """An array whose content means nothing, such as a workspace: zeros, which take no memory."""
+    return np.broadcast_to(np.zeros((), NUMPY_TYPES[shape.element_type]), shape.dimensions)
+
+
+def result_with_workspace(call: CustomCall, *arrays: Array) -> Value:
+    """The result of a call from its arrays; the elements of the tuple that follow them are workspaces."""
+    if not call.result.is_tuple:
+        return arrays[0]
+    return (*arrays, *(unwritten(shape) for shape in call.result.elements[len(arrays) :]))

@@ -1,0 +1,160 @@
+"""Matrix products and triangular systems of NVIDIA's cuBLAS, and products of block-scaled matrices, as XLA calls them for GPUs.
+
+Products are computed in f32 at least, with everything that follows them, and rounded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from hlotool.interp.custom_calls.base import (
+    CustomCall,
+    Handler,
+    computable,
+    dot_dims,
+    number_of,
+    result_with_workspace,
+    results_of,
+    settings_of,
+    unwritten,
+)
+from hlotool.interp.dtypes import NUMBERS, Array, NumberType
+from hlotool.interp.kernels.contraction import dot, scaled_dot
+from hlotool.interp.kernels.conversion import converted
+from hlotool.interp.kernels.linear_algebra import cholesky, triangular_solve
+from hlotool.interp.values import Value
+from hlotool.shapes.shape import Shape
+
+__all__ = ["TARGETS", "gelu", "silu", "wide_shape"]
+
+_MATMUL_OPERANDS = 2
+
+
+def gelu(x: Array) -> Array:
+    """The Gaussian error linear unit by its approximation with tanh, which cuBLAS uses."""
+    return np.asarray(0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))), x.dtype)
+
+
+def silu(x: Array) -> Array:
+    """x times its logistic function."""
+    return np.asarray(x / (1 + np.exp(-x)), x.dtype)
+
+
+_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "RELU": lambda x: np.maximum(x, x.dtype.type(0)),
+    "GELU": gelu,
+    "SILU": silu,
+}
+
+
+def wide_shape(shape: Shape) -> Shape:
+    """The shape with the element type that a library computes its elements in."""
+    number = NUMBERS[shape.element_type]
+    is_wide = number.computed == number.held and number.bits > 16
+    return shape if is_wide else shape.with_element_type("f32")
+
+
+def _matmul(*operands: Array, call: CustomCall) -> Value:
+    """alpha * lhs @ rhs + beta * C, and what the epilogue adds: a bias for each column, and an activation."""
+    settings = settings_of(call, "gemm_backend_config")
+    lhs, rhs, *others = operands
+    product = _scaled_product(lhs, rhs, others, settings, call)
+    return _finished(product, others, settings, call)
+
+
+def _matmul_f8(*operands: Array, call: CustomCall) -> Value:
+    """As `_matmul`, with factors for the operands and, if it is of 8 bits, for the result."""
+    settings = settings_of(call, "gemm_backend_config")
+    lhs, rhs, *others = operands
+    at = int(number_of(settings, "beta", 0, call) != 0)
+    computable(len(others) >= at + 2, call, "takes the scales of both operands")
+    scales = [x.astype(np.float32) for x in others[at : at + 2]]
+    del others[at : at + 2]
+    is_f8 = NUMBERS[results_of(call)[0].element_type].bits == 8
+    scale = others.pop().astype(np.float32) if is_f8 and others else None
+    left, right = lhs.astype(np.float32) * scales[0], rhs.astype(np.float32) * scales[1]
+    product = _scaled_product(left, right, others, settings, call)
+    return _finished(product, others, settings, call, scale)
+
+
+def _scaled_product(lhs: Array, rhs: Array, others: list[Array], settings: Mapping[str, Any], call: CustomCall) -> Array:
+    """alpha * lhs @ rhs + beta * C; takes C, if there is one, from the other operands."""
+    product = dot(lhs, rhs, **dot_dims(settings, "dot_dimension_numbers", call), result=wide_shape(results_of(call)[0]))
+    alpha: complex = complex(number_of(settings, "alpha_real", 1, call), number_of(settings, "alpha_imag", 0, call))
+    if product.dtype.kind != "c":
+        alpha = alpha.real
+    product = product if alpha == 1 else (product * alpha).astype(product.dtype)
+    beta = number_of(settings, "beta", 0, call)
+    if beta:
+        computable(bool(others), call, "takes a third matrix, since beta is not 0")
+        product = (product + others.pop(0).astype(product.dtype) * beta).astype(product.dtype)
+    return product
+
+
+def _finished(product: Array, others: list[Array], settings: Mapping[str, Any], call: CustomCall, scale: Array | None = None) -> Value:
+    epilogue = str(settings.get("epilogue", "DEFAULT"))
+    words = set(epilogue.split("_")) - {"DEFAULT"}
+    computable(words <= {"BIAS", "AUX", *_ACTIVATIONS}, call, f"has the epilogue '{epilogue}', which hlotool does not compute")
+    if "BIAS" in words:
+        computable(bool(others), call, f"takes a bias, as its epilogue '{epilogue}' says")
+        product = product + others.pop(0).astype(product.dtype)
+    computable(not others, call, f"has {len(others)} more operands than its settings explain")
+    output, *more = results_of(call)
+    extra = []
+    if "AUX" in words:
+        # What the activation is applied to, for its gradient.
+        extra.append(converted(product, NUMBERS[more[0].element_type]))
+    for word in words & set(_ACTIVATIONS):
+        product = _ACTIVATIONS[word](product)
+    if settings.get("damax_output"):
+        extra.append(converted(np.asarray(np.abs(product).max(initial=0)), NUMBERS[more[0].element_type]))
+    if scale is not None:
+        product = np.asarray(product * scale)
+    return result_with_workspace(call, _limited(product, NUMBERS[output.element_type]), *extra)
+
+
+def _limited(product: Array, number: NumberType) -> Array:
+    """The product in its final type; floats of 8 bits are limited to the largest finite number."""
+    if number.kind == "float" and number.bits == 8:
+        greatest = float(ml_dtypes.finfo(number.held).max)  # type: ignore[no-untyped-call]
+        product = np.clip(product, -greatest, greatest)
+    return converted(product, number)
+
+
+def _triangular_solve(a: Array, b: Array, *, call: CustomCall) -> Value:
+    settings = settings_of(call, "triangular_solve_options")
+    flags = {name: bool(settings.get(name)) for name in ("left_side", "lower", "unit_diagonal")}
+    return result_with_workspace(call, triangular_solve(a, b, **flags, transpose_a=str(settings.get("transpose_a", "NO_TRANSPOSE"))))
+
+
+def _cholesky(a: Array, *, call: CustomCall) -> Value:
+    """The factor, a workspace, and for each matrix whether it was not positive definite."""
+    factor = cholesky(a, lower=bool(settings_of(call, "cholesky_options").get("lower")))
+    failed = np.isnan(factor).any(axis=(-1, -2)).astype(np.int32)
+    return (factor, *(np.reshape(failed, shape.dimensions) if shape.element_type == "s32" else unwritten(shape) for shape in results_of(call)[1:]))
+
+
+def _block_scaled_dot(lhs: Array, rhs: Array, *scales: Array, call: CustomCall) -> Value:
+    """Rows by rows; a scale holds for a block of the contracted dimension, which is the last one. A scalar after them scales the result."""
+    (output, *_), batch = results_of(call), tuple(range(lhs.ndim - _MATMUL_OPERANDS))
+    last = (lhs.ndim - 1,)
+    none = np.ones((), np.float32)
+    left_scale, right_scale = [*(scale for scale in scales if scale.ndim), none, none][:2]
+    dims = {"lhs_batch_dims": batch, "rhs_batch_dims": batch, "lhs_contracting_dims": last, "rhs_contracting_dims": last}
+    product = scaled_dot(lhs, rhs, left_scale, right_scale, **dims, result=wide_shape(output))
+    for scale in scales:
+        product = product if scale.ndim else np.asarray(product * scale.astype(product.dtype))
+    return result_with_workspace(call, converted(product, NUMBERS[output.element_type]))
+
+
+TARGETS: dict[str, Handler] = {
+    **dict.fromkeys(["__cublas$gemm", "__cublas$lt$matmul"], _matmul),
+    "__cublas$lt$matmul$f8": _matmul_f8,
+    "__cublas$triangularSolve": _triangular_solve,
+    "__cusolver$cholesky": _cholesky,
+    "__op$block_scaled_dot": _block_scaled_dot,
+}

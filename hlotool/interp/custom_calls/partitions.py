@@ -1,0 +1,160 @@
+"""Custom calls at which a program passes from whole arrays to the parts of each device and back, as under JAX's `shard_map`.
+
+Between them, instructions compute with the part of their own device. All devices hold the same whole arrays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Hashable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from hlotool.errors import Violation
+from hlotool.interp.custom_calls.base import CustomCall, results_of
+from hlotool.interp.devices import Device, Wait, exchange
+from hlotool.interp.dtypes import Array
+from hlotool.interp.values import Value
+from hlotool.record import Record
+from hlotool.shapes.shape import Shape, compatible
+from hlotool.shapes.sharding import Sharding
+
+__all__ = ["Placement", "join", "mesh_axes", "partitioned_call", "split"]
+
+_AXES = re.compile(r'"?([\w.]+)"?\s*=\s*(\d+)')
+_MESH = re.compile(r"(\w+)\s*=\s*#sdy\.mesh<\[([^\]]*)\](?:\s*,\s*device_ids\s*=\s*\[([^\]]*)\])?>")
+_PER_VALUE = re.compile(r"<\s*@(\w+)\s*,\s*\[((?:[^\[\]])*)\]")
+_DIMENSION = re.compile(r"\{([^}]*)\}")
+_AXIS = re.compile(r'"([^"]*)"(:\(\d+\)\d+)?')
+_FULL_TO_SHARD, _SHARD_TO_FULL = "SPMDFullToShardShape", "SPMDShardToFullShape"
+
+
+class Placement(Record):
+    """How an array is split: into `counts` parts along each dimension, and which part each partition has."""
+
+    counts: tuple[int, ...]
+    parts: tuple[tuple[int, ...], ...]
+
+    def slices(self, partition: int, sizes: Sequence[int]) -> tuple[slice, ...]:
+        """The place of a partition's part, which has these sizes, in the whole array."""
+        return tuple(slice(part * size, (part + 1) * size) for part, size in zip(self.parts[partition], sizes, strict=True))
+
+
+class Mesh(Record):
+    """Partitions in a grid: the sizes of its axes by name, and the coordinates of each partition."""
+
+    axes: dict[str, int]
+    coordinates: tuple[dict[str, int], ...]
+
+
+def mesh_axes(text: str) -> dict[str, Mesh]:
+    """The meshes in the frontend attribute `xla.sdy.meshes` of a module.
+
+    >>> mesh_axes('{m = #sdy.mesh<["x"=2, "y"=2]>}')["m"].coordinates[1]
+    {'x': 0, 'y': 1}
+    """
+    meshes = {}
+    for name, axes_text, ids_text in _MESH.findall(text.replace("\\", "")):
+        axes = {axis: int(size) for axis, size in _AXES.findall(axes_text)}
+        sizes = tuple(axes.values())
+        ids = [int(number) for number in re.findall(r"\d+", ids_text)] or range(prod(sizes))
+        places = dict(zip(ids, np.ndindex(sizes), strict=False))
+        if sorted(places) == list(range(len(places))):
+            meshes[name] = Mesh(axes, tuple(dict(zip(axes, places[k], strict=True)) for k in range(len(places))))
+    return meshes
+
+
+def partitioned_call(
+    call: CustomCall, device: Device, shardings: tuple[Sharding | None, ...], attributes: Mapping[str, str]
+) -> tuple[bool, list[Placement]] | None:
+    """Whether a call splits whole arrays (or joins parts), and how each is placed; None if it leaves shapes as they are, or does neither.
+
+    `shardings` are that of the instruction and those of its operands.
+    """
+    splits = _SPLITS.get(call.target)
+    if splits is None or all(map(compatible, call.operand_shapes, results_of(call))):
+        return None
+    shapes = list(zip(call.operand_shapes, results_of(call), strict=True))
+    wholes, parts = ([shape for shape, _ in shapes], [shape for _, shape in shapes])
+    if not splits:
+        wholes, parts = parts, wholes
+    if call.target.startswith("SPMD"):
+        placements = [_tiled(shardings[1] if splits else shardings[0])]
+    else:
+        placements = _of_mesh(attributes, device.grid.meshes, "in" if splits else "out")
+    fits = len(placements) == len(wholes) and all(map(_fits, wholes, parts, placements))
+    if not fits or any(len(placement.parts) != device.grid.partitions for placement in placements):
+        operands_text = ", ".join(shape.text_without_layout for shape in call.operand_shapes)
+        message = f"'{call.target}' changes shapes from {operands_text} to {call.result.text_without_layout}, which takes several devices"
+        raise Violation("R004", "custom_call_target", message, _hint(placements))
+    return splits, placements
+
+
+_SPLITS = {_FULL_TO_SHARD: True, _SHARD_TO_FULL: False, "xla.sdy.GlobalToLocalShape": True, "xla.sdy.LocalToGlobalShape": False}
+
+
+def _hint(placements: Sequence[Placement]) -> str:
+    count = max((len(placement.parts) for placement in placements), default=0)
+    return f"run it on {count} partitions: --partitions {count}" if count > 1 else "run the module as its partitioner leaves it"
+
+
+def _fits(whole: Shape, part: Shape, placement: Placement) -> bool:
+    counts = placement.counts
+    return len(counts) == whole.rank and all(n == size * count for n, size, count in zip(whole.dimensions, part.dimensions, counts, strict=True))
+
+
+def _tiled(sharding: Sharding | None) -> Placement:
+    """The placement that a sharding with tiles describes; one without parts otherwise."""
+    if sharding is None or sharding.is_tuple or not (counts := sharding.tile_counts):
+        return Placement((), ())
+    sizes, devices = sharding.tile_assignment()
+    places = dict(zip(devices, np.ndindex(sizes), strict=False))
+    if sorted(places) != list(range(len(places))):
+        return Placement((), ())
+    return Placement(counts, tuple(places[k][: len(counts)] for k in range(len(places))))
+
+
+def _of_mesh(attributes: Mapping[str, str], meshes: Mapping[str, Mesh], side: str) -> list[Placement]:
+    """The placements in `xla.sdy.in_shardings` or `out_shardings`: along the axes that are manual, for a dimension the first one outermost."""
+    manual = {axis for axis, _ in _AXIS.findall(attributes.get("xla.sdy.manual_axes", "").replace("\\", ""))}
+    placements = []
+    for name, dimensions_text in _PER_VALUE.findall(attributes.get(f"xla.sdy.{side}_shardings", "").replace("\\", "")):
+        mesh = meshes.get(name)
+        rows = [_AXIS.findall(text) for text in _DIMENSION.findall(dimensions_text)]
+        if mesh is None or any(sub or axis not in mesh.axes for row in rows for axis, sub in row):
+            return []
+        axes = [[axis for axis, _ in row if axis in manual] for row in rows]
+        counts = tuple(prod(mesh.axes[axis] for axis in row) for row in axes)
+        parts = tuple(tuple(_mixed_radix(row, mesh.axes, place) for row in axes) for place in mesh.coordinates)
+        placements.append(Placement(counts, parts))
+    return placements
+
+
+def _mixed_radix(axes: Sequence[str], sizes: Mapping[str, int], place: Mapping[str, int]) -> int:
+    number = 0
+    for axis in axes:
+        number = number * sizes[axis] + place[axis]
+    return number
+
+
+def split(operands: Sequence[Array], placements: Sequence[Placement], call: CustomCall, device: Device) -> Value:
+    """The device's parts of whole arrays."""
+    pairs = zip(operands, placements, results_of(call), strict=True)
+    values = tuple(x[placement.slices(device.partition, shape.dimensions)] for x, placement, shape in pairs)
+    return values if call.result.is_tuple else values[0]
+
+
+def join(operands: Sequence[Array], placements: Sequence[Placement], call: CustomCall, device: Device, site: Hashable) -> Generator[Wait, Any, Value]:
+    """Whole arrays from the parts of all devices of the replica."""
+    count = device.grid.partitions
+    members = tuple(device.replica * count + k for k in range(count))
+    of_devices = yield from exchange(device, site, members, tuple(operands))
+    values = []
+    for k, (placement, shape) in enumerate(zip(placements, results_of(call), strict=True)):
+        whole = np.empty(shape.dimensions, operands[k].dtype)
+        for partition, parts in enumerate(of_devices):
+            whole[placement.slices(partition, parts[k].shape)] = parts[k]
+        values.append(whole)
+    return tuple(values) if call.result.is_tuple else values[0]

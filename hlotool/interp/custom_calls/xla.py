@@ -1,0 +1,151 @@
+"""Targets of XLA and JAX that belong to no library of linear algebra: annotations, buffers, dynamic shapes, sorts, random bits, and so on."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from hlotool.errors import Violation
+from hlotool.interp.bits import total_order_keys
+from hlotool.interp.custom_calls.base import CustomCall, Handler, computable, result_with_workspace, results_of
+from hlotool.interp.dtypes import NUMPY_TYPES, Array
+from hlotool.interp.kernels.random_numbers import threefry
+from hlotool.interp.values import Value, zeros
+from hlotool.shapes.shape import compatible
+
+__all__ = ["TARGETS"]
+
+
+def _unchanged(*operands: Value, call: CustomCall) -> Value:
+    """The operand, if the result has its shape: an annotation changes nothing."""
+    if len(operands) != 1 or not compatible(call.operand_shapes[0], call.result):
+        operands_text = ", ".join(shape.text_without_layout for shape in call.operand_shapes)
+        message = f"'{call.target}' changes shapes from {operands_text} to {call.result.text_without_layout}, which takes several devices"
+        raise Violation("R004", "custom_call_target", message, "run the module as its partitioner leaves it")
+    return operands[0]
+
+
+def _top_k(operand: Value, *, call: CustomCall) -> Value:
+    """The largest values of each row and their indices, in total order; equal ones keep their order."""
+    k = call.result.elements[0].dimensions[-1]
+    keys = total_order_keys(operand)
+    descending = np.negative(keys) if keys.dtype.kind == "f" else np.invert(keys)
+    order = np.argsort(descending, axis=-1, kind="stable")[..., :k]
+    return np.take_along_axis(operand, order, axis=-1), order.astype(np.int32)
+
+
+def _sparse_product(values: Array, row_starts: Array, columns: Array, dense: Array, *, call: CustomCall) -> Value:
+    """A matrix of compressed rows times a dense vector or matrix; values after the last row are padding."""
+    counts = np.diff(row_starts)
+    stored = slice(int(row_starts[0]), int(row_starts[-1]))
+    factors = values[stored].reshape(-1, *[1] * (dense.ndim - 1))
+    product = np.zeros(call.result.dimensions, values.dtype)
+    np.add.at(product, np.repeat(np.arange(len(counts)), counts), factors * dense[columns[stored]])
+    return product
+
+
+def _sorted_by_keys(keys: Array, *values: Array, call: CustomCall) -> Value:
+    """Rows of keys in order, as a radix sort leaves them: stable, -0 equal to 0, NaN after infinity; values go with their keys."""
+    order_keys = total_order_keys(keys)
+    if keys.dtype.kind not in "biu":
+        order_keys = np.where(keys == 0, order_keys.dtype.type(0), order_keys)
+    if _DESCENDING.search(call.backend_config):
+        order_keys = np.invert(order_keys)
+    order = np.argsort(order_keys, axis=-1, kind="stable")
+    return result_with_workspace(call, *(np.take_along_axis(x, order, axis=-1) for x in (keys, *values)))
+
+
+_DESCENDING = re.compile(r'descending"?\s*[:=]\s*true')
+
+
+def _padded(operand: Array, *, call: CustomCall) -> Value:
+    """An array of dynamic size in one of its greatest size, and the actual sizes; what follows the elements means nothing."""
+    padded, *sizes = results_of(call)
+    whole = np.zeros(padded.dimensions, operand.dtype)
+    whole[tuple(map(slice, operand.shape))] = operand
+    return whole, *(np.asarray(size, NUMPY_TYPES[shape.element_type]) for size, shape in zip(operand.shape, sizes, strict=False))
+
+
+def _cut(operand: Array, *sizes: Array, call: CustomCall) -> Value:
+    """The first elements of each dynamic dimension: as many as the sizes say, but no more than there may be."""
+    dynamic = call.result.dynamic or (False,) * operand.ndim
+    limits = zip(call.result.dimensions, dynamic, sizes, strict=False)
+    return operand[tuple(slice(min(max(0, int(size)), bound) if is_dynamic else bound) for bound, is_dynamic, size in limits)]
+
+
+def _buffer(*, call: CustomCall) -> Value:
+    """Memory that other instructions will write to."""
+    return zeros(call.result)
+
+
+def _joined(*operands: Array, call: CustomCall) -> Value:
+    """Pieces that lie one after another in memory, as one array: those of a split along one dimension."""
+    sizes = call.result.dimensions
+    axes = [k for k, size in enumerate(sizes) if any(x.ndim != len(sizes) or x.shape[k] != size for x in operands)]
+    computable(len(axes) < 2, call, f"joins {', '.join(s.text_without_layout for s in call.operand_shapes)} along more than one dimension")
+    return np.concatenate(operands, axes[0] if axes else 0)
+
+
+def _threefry_bits(*operands: Array, call: CustomCall) -> Value:
+    """The random bits for each key and counter, in two halves each."""
+    key, counter = (_from_halves(*operands[k : k + 2]) for k in (0, 2))
+    return threefry(key, counter)
+
+
+def _pivots_to_permutation(pivots: Array, *, call: CustomCall) -> Value:
+    """The order of the rows after the exchanges that an LU decomposition has made; numbers are 0-based."""
+    order = np.broadcast_to(np.arange(call.result.dimensions[-1], dtype=np.int32), call.result.dimensions).copy()
+    rows = order.reshape(-1, order.shape[-1])
+    for row, swaps in zip(rows, pivots.reshape(-1, pivots.shape[-1]), strict=True):
+        for k, other in enumerate(swaps):
+            row[[k, other]] = row[[other, k]]
+    return rows.reshape(order.shape)
+
+
+def _low_word(operand: Array, *, call: CustomCall) -> Value:
+    """The low half of 64 bits; of a double, what its nearest f32 leaves."""
+    if operand.dtype.kind == "f":
+        return (operand - operand.astype(np.float32)).astype(np.float32)
+    return operand.astype(np.uint64).astype(np.uint32).astype(NUMPY_TYPES[call.result.element_type])
+
+
+def _high_word(operand: Array, *, call: CustomCall) -> Value:
+    if operand.dtype.kind == "f":
+        return operand.astype(np.float32)
+    return (operand.astype(np.uint64) >> np.uint64(32)).astype(np.uint32).astype(NUMPY_TYPES[call.result.element_type])
+
+
+def _from_words(low: Array, high: Array, *, call: CustomCall) -> Value:
+    wide = NUMPY_TYPES[call.result.element_type]
+    if wide.kind == "f":
+        return high.astype(np.float64) + low.astype(np.float64)
+    return _from_halves(low, high).astype(wide)
+
+
+def _from_halves(low: Array, high: Array) -> Array:
+    return np.asarray(high.astype(np.uint32).astype(np.uint64) << np.uint64(32) | low.astype(np.uint32).astype(np.uint64))
+
+
+_ANNOTATIONS = """Sharding SPMDFullToShardShape SPMDShardToFullShape LayoutConstraint annotate_device_placement MoveToHost MoveToDevice
+PinToDevice PinToDeviceSram PinToHost AssumeGatherIndicesInBound xla.sdy.Sharding xla.sdy.FuncResultSharding xla.sdy.GlobalToLocalShape
+xla.sdy.LocalToGlobalShape xla.sdy.PropagationBarrier xla.sdy.ShardingGroup""".split()
+
+_SORTS = """__cub$DeviceRadixSort __cub$DeviceRadixSortUnassignedScratchSize xla.gpu.ext.cub_sort_keys xla.gpu.ext.cub_sort_pairs
+xla.gpu.ext.cub_sort_unassigned_scratch_size""".split()
+
+TARGETS: dict[str, Handler] = {
+    **dict.fromkeys(_ANNOTATIONS, _unchanged),
+    **dict.fromkeys(["TopK", "__gpu$TopK", "mhlo.topk"], _top_k),
+    **dict.fromkeys(_SORTS, _sorted_by_keys),
+    **dict.fromkeys(["cuda_threefry2x32", "cu_threefry2x32", "cu_threefry2x32_ffi", "hip_threefry2x32", "hip_threefry2x32_ffi"], _threefry_bits),
+    **dict.fromkeys([f"{library}_lu_pivots_to_permutation" for library in ("cuda", "cu", "hip")], _pivots_to_permutation),
+    "PadToStatic": _padded,
+    "SliceToDynamic": _cut,
+    "AllocateBuffer": _buffer,
+    "ConcatBitcast": _joined,
+    "X64SplitLow": _low_word,
+    "X64SplitHigh": _high_word,
+    "X64Combine": _from_words,
+    "cpu_csr_sparse_dense_ffi": _sparse_product,
+}

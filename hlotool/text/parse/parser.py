@@ -133,9 +133,7 @@ def parse_source(source: Source, *, strict: bool = True, legacy: bool = False, f
     return read_source(source, strict=strict, legacy=legacy, fast_path=fast_path)[0]
 
 
-def read_source(
-    source: Source, *, strict: bool = True, fast_path: bool = True, known: FastPath | None = None
-) -> tuple[Module, FastPath | None]:
+def read_source(source: Source, *, strict: bool = True, fast_path: bool = True, known: FastPath | None = None) -> tuple[Module, FastPath | None]:
     """Like `parse_source`, but also returns the fast path, whose caches hold the values of the text's parts.
 
     `known` is the fast path of another parse, of a similar text, whose values are used again.

@@ -547,7 +547,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "W054": ("padded-dimension-growth", "on-demand", "A slice cuts off what pad has just added."),
     "W055": ("suspicious-parameter-count", "on-demand", ("The entry computation has more than 2,000 parameters, or a tuple parameter with as many "
         "arrays, which makes each launch slow.")),
-    "W060": ("legacy-spelling", "warning", ("A text that is read with `--legacy` has a spelling of earlier years that XLA no longer reads: an "
+    "W060": ("obsolete-spelling", "warning", ("A text that is read with `--legacy` has a spelling of earlier years that XLA no longer reads: an "
         "opcode, an attribute, a layout or a form of literals.")),
 }
 # fmt: on

@@ -2,10 +2,11 @@
 
 `cli.explain` renders it for terminals and pages.
 
-A file `examples/CODE.hlo` begins with the reason for the rule, in a comment that ends with an empty line. A module that breaks the rule follows,
-with the code in a comment at the place of the finding, and after `// -----` a module that does not. In the comment there may be lines
-`// modes: NAME=VALUE ...` with the modes in which the rule applies, `// file: NAME` if the name of the file matters, and `// run: OPTIONS` if
-the problem is only found by `hlotool run`. Three rules are about modules that no text can describe; they have a reason, but no example.
+A file `examples/CODE.hlo` begins with the reason for the rule, in a comment that ends with an empty line. A module that breaks the rule
+follows, with the code in a comment at the place of the finding, and after `// -----` a module that does not. In the comment there may be lines
+`// modes: NAME=VALUE ...` with the modes in which the rule applies, `// file: NAME` if the name of the file matters, `// legacy:` if the bad
+module is read with `--legacy`, and `// run: OPTIONS` if the problem is only found by `hlotool run`. Three rules are about modules that no text
+can describe; they have a reason, but no example.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ __all__ = [
 
 _EXAMPLES = Path(__file__).parent / "examples"
 _SEPARATOR = "// -----\n"
-_DIRECTIVE = re.compile(r"(modes|file|run):(.*)")
+_DIRECTIVE = re.compile(r"(modes|file|legacy|run):(.*)")
 
 
 class UnknownSubjectError(HlotoolError):
@@ -144,12 +145,14 @@ class Example(NamedTuple):
     good: str
     modes: tuple[tuple[str, str], ...]
     file: str
+    is_legacy: bool
     run: str
 
     @property
     def needs(self) -> str:
         """The options with which the bad module is reported."""
-        return self.run or " ".join(f"--{name.replace('_', '-')}{_value_after(name, value)}" for name, value in self.modes)
+        legacy = ["--legacy"] if self.is_legacy else []
+        return self.run or " ".join(legacy + [f"--{name.replace('_', '-')}{_value_after(name, value)}" for name, value in self.modes])
 
 
 def _value_after(name: str, value: str) -> str:
@@ -169,13 +172,13 @@ def example_of(code: str) -> Example:
     directives = {match[1]: match[2].strip() for line in lines if (match := _DIRECTIVE.fullmatch(line))}
     why = " ".join(line for line in lines if not _DIRECTIVE.fullmatch(line))
     modes = tuple((name, value) for name, _, value in (word.partition("=") for word in directives.get("modes", "").split()))
-    return Example(why, bad, good, modes, directives.get("file", "module.hlo"), directives.get("run", ""))
+    return Example(why, bad, good, modes, directives.get("file", "module.hlo"), "legacy" in directives, directives.get("run", ""))
 
 
 def _is_parse_error(code: str) -> bool:
     """Whether the parser refuses a text for this reason, which no option changes."""
     try:
-        parse_all(example_of(code).bad)
+        parse_all(example_of(code).bad, legacy=example_of(code).is_legacy)
     except ParseError as error:
         return any(d.code == code for d in error.diagnostics)
     return False

@@ -161,7 +161,7 @@ def _fix_part(source: Source, check: Check, codes: Container[str] | None, *, uns
     while True:
         before = _findings(source, check)
         fixable = [d for d in before.diagnostics if (codes is None or d.code in codes) and d.fix is not None and (d.fix.is_safe or unsafe)]
-        while chosen := _apart([d for d in fixable if d.fix is not None and d.fix.edits not in refused and failures[d.code] < _MAX_FAILURES]):
+        while chosen := _disjoint([d for d in fixable if d.fix is not None and d.fix.edits not in refused and failures[d.code] < _MAX_FAILURES]):
             group, after = _proved_group(source, before, chosen, check)
             if after is not None and after not in seen:
                 break

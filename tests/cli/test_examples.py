@@ -28,7 +28,7 @@ def modes_of(example: Example) -> VerifyModes:
 
 def findings(text: str, example: Example) -> list[Diagnostic]:
     try:
-        module = parse(text, example.file)
+        module = parse(text, example.file, legacy=example.is_legacy)
     except ParseError as error:
         return error.diagnostics
     return verify(module, modes_of(example), select=["ALL"])

@@ -153,7 +153,7 @@ class FastPath(RunReader):
             raise NeedsGrammar
         shape = self.segments.shapes[shape_text] if shape_text else None
         spelling = self.shape_spellings[shape_text] if shape_text else _FORMATTED
-        if op.shape_ignored:
+        if op.shape_ignored or _prints_unread(op):
             spelling &= _FORMATTED
         memo = self.attribute_memos.get(opcode)
         if memo is None:
@@ -218,7 +218,8 @@ class FastPath(RunReader):
                     break
                 if pending:
                     spelled, attributes = attributes, resolve_pending(self.builder, op, shape, attributes, {})  # type: ignore[arg-type]
-                    as_printed = as_printed and attributes is spelled and op.operand_defaults.keys().isdisjoint(attributes)
+                    if attributes is not spelled or not op.operand_defaults.keys().isdisjoint(attributes):
+                        spelling &= _FORMATTED
                 if config is not None:
                     source_config, config = config, configs[config]
                     if source_config != config:

@@ -133,11 +133,17 @@ def parse_source(source: Source, *, strict: bool = True, legacy: bool = False, f
     return read_source(source, strict=strict, legacy=legacy, fast_path=fast_path)[0]
 
 
-def read_source(source: Source, *, strict: bool = True, fast_path: bool = True, known: FastPath | None = None) -> tuple[Module, FastPath | None]:
+def read_source(
+    source: Source, *, strict: bool = True, legacy: bool = False, fast_path: bool = True, known: FastPath | None = None
+) -> tuple[Module, FastPath | None]:
     """Like `parse_source`, but also returns the fast path, whose caches hold the values of the text's parts.
 
     `known` is the fast path of another parse, of a similar text, whose values are used again.
     """
+    warnings: list[Diagnostic] = []
+    if legacy:
+        # Imported on use: most texts are of today.
+        source, warnings = import_module("hlotool.text.legacy.rewrite").modernized(source)
     builder = ModuleBuilder(source, strict=strict)
     path = FastPath(builder) if fast_path else None
     session = ParseSession(builder, path, source.text)

@@ -137,12 +137,16 @@ def command(file: str | None, stdin_filename: str, **options: Any) -> None:
     outcome = Outcome()
     with outcome.file(path):
         # Imported on use, since --help does not need NumPy.
+        from hlotool.cli.interruption import PromptEnd  # noqa: PLC0415
+        from hlotool.cli.run_deadline import Deadline  # noqa: PLC0415
         from hlotool.cli.run_request import RunRequest  # noqa: PLC0415
         from hlotool.cli.run_session import Session  # noqa: PLC0415
-        from hlotool.interp.allocation import keep_freed_memory  # noqa: PLC0415
+        from hlotool.interp.allocation import keep_freed_memory, memory_limit  # noqa: PLC0415
 
         keep_freed_memory()
-        session = Session(RunRequest(**options), outcome)
-        name, text = read_input(path, stdin_filename)
-        session.run(name, text)
+        deadline = Deadline(options["timeout"])
+        session = Session(RunRequest(**options), outcome, deadline)
+        with PromptEnd(), deadline, memory_limit(session.limit):
+            name, text = read_input(path, stdin_filename)
+            session.run(name, text)
     outcome.finish()

@@ -14,7 +14,7 @@ from hlotool.interp.drawing import Domain
 from hlotool.interp.dtypes import NUMBERS
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.opdefs.traits import CONVERTS, MOVES, REARRANGES, RETURNS, STRUCTURAL
-from hlotool.shapes.shape import Shape
+from hlotool.shapes.shape import indexed_leaves
 
 __all__ = ["domains"]
 
@@ -53,19 +53,9 @@ def domains(module: Module) -> dict[tuple[int, int], Domain]:
     walk = _Walk(module)
     by_leaf = {}
     for number, parameter in enumerate(module.entry.parameters):
-        for k, (leaf, shape) in enumerate(_leaves(parameter.shape)):
+        for k, (leaf, shape) in enumerate(indexed_leaves(parameter.shape)):
             by_leaf[number, k] = walk.domain_of(parameter, leaf) if shape.is_array else Domain()
     return by_leaf
-
-
-def _leaves(shape: Shape) -> Iterator[tuple[Leaf, Shape]]:
-    stack: list[tuple[Leaf, Shape]] = [((), shape)]
-    while stack:
-        leaf, part = stack.pop()
-        if part.is_tuple:
-            stack.extend(((*leaf, k), part.elements[k]) for k in range(len(part.elements) - 1, -1, -1))
-        else:
-            yield leaf, part
 
 
 class _Walk:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from hlotool.opdefs.base import require
 from hlotool.opdefs.inference import count, is_scalar
-from hlotool.shapes.shape import Shape
+from hlotool.shapes.shape import Shape, indexed_leaves
 from hlotool.shapes.values import AliasPair
 
 __all__ = ["BUFFER_CONVERTERS", "LAYOUT_KEEPERS", "Path", "buffer_paths", "check_buffers", "check_target", "holds_buffers"]
@@ -26,19 +26,13 @@ def holds_buffers(shape: Shape) -> bool:
 
 
 def buffer_paths(shape: Shape) -> Iterator[Path]:
-    """The paths of the buffers in a shape. Uses an explicit stack, since tuples may nest deep.
+    """The paths of the buffers in a shape.
 
     >>> from hlotool.shapes.shape import array_shape, buffer_shape, tuple_shape
     >>> list(buffer_paths(tuple_shape([array_shape("f32"), buffer_shape(array_shape("f32"))])))
     [(1,)]
     """
-    stack: list[tuple[Path, Shape]] = [((), shape)]
-    while stack:
-        path, part = stack.pop()
-        if part.element_type == "buffer":
-            yield path
-        elif part.is_tuple:
-            stack += [((*path, k), part.elements[k]) for k in range(len(part.elements) - 1, -1, -1)]
+    return (path for path, leaf in indexed_leaves(shape) if leaf.element_type == "buffer")
 
 
 def check_buffers(target: str, result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:

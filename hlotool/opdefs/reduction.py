@@ -75,7 +75,8 @@ def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
         require(same, "T094", f"operand {k}", f"inputs must have the same dimensions, got {list(first.dimensions)} and {list(other.dimensions)}")
     require_distinct_dimensions(dimensions, first.rank, "T092", "dimensions", "reduce")
     require_reducer(to_apply, "to_apply", "reduce", operands[len(inputs) :], [shape.element_type for shape in inputs], _reducer_rules(len(inputs)))
-    kept = [bound for k, bound in enumerate(bounds(first)) if k not in dimensions]
+    reduced = set(dimensions)
+    kept = [bound for k, bound in enumerate(bounds(first)) if k not in reduced]
     if not to_apply.result.is_tuple:
         return new_array(to_apply.result.element_type, kept, "reduce")
     return tuple_shape(new_array(bare(accumulator).element_type, kept, "reduce") for accumulator in to_apply.result.elements)

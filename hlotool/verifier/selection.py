@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hlotool.codes import CODE_NAMES, is_default
 from hlotool.errors import HlotoolError, nearest
 
-__all__ = ["Layer", "Selection", "SelectionError", "codes_of"]
+__all__ = ["Layer", "Selection", "SelectionError", "codes_of", "known_codes"]
 
 _EVERYTHING = "ALL"
 
@@ -93,14 +93,25 @@ def _has(code: str, rules: list[tuple[str, bool]], *, by_default: bool) -> bool:
     return selected
 
 
+def known_codes(name: str) -> list[str]:
+    """As `codes_of`, but none for a word that stands for no code."""
+    prefix = _known_prefix(name)
+    return [] if prefix is None else [code for code in CODE_NAMES if code.startswith(prefix)]
+
+
 def _prefix(name: str) -> str:
+    prefix = _known_prefix(name)
+    if prefix is not None:
+        return prefix
+    meant = nearest(name.strip(), [*CODE_NAMES, *CODE_NAMES.values()])
+    raise SelectionError(f"no rule is called '{name.strip()}'" + (f"; did you mean '{meant}'?" if meant else ""))
+
+
+def _known_prefix(name: str) -> str | None:
     name = name.strip()
     if name == _EVERYTHING:
         return ""
     by_name = next((code for code, slug in CODE_NAMES.items() if slug == name), None)
     if by_name is not None:
         return by_name
-    if name and any(code.startswith(name) for code in CODE_NAMES):
-        return name
-    meant = nearest(name, [*CODE_NAMES, *CODE_NAMES.values()])
-    raise SelectionError(f"no rule is called '{name}'" + (f"; did you mean '{meant}'?" if meant else ""))
+    return name if name and any(code.startswith(name) for code in CODE_NAMES) else None

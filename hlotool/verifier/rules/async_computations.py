@@ -55,7 +55,7 @@ def async_computations(facts: Facts) -> Iterator[Finding]:
 
 
 def _shown(facts: Facts, x: Instruction) -> str:
-    """What runs, by the name that stands in the text."""
+    """The operation that runs, by its name in the text."""
     called = x.called[0]
     return f"'{called.root.op.name}'" if called in facts.module.hidden else f"'{called.name}'"
 
@@ -77,9 +77,9 @@ def _threads(facts: Facts, computation: Computation, x: Instruction) -> Iterator
 
 
 def _written_thread(facts: Facts, called: Computation) -> str | None:
-    """The thread that stands after a computation's closing brace; XLA's reader puts the start's in its place.
+    """The thread written after the closing brace of a computation, which XLA's parser replaces by the thread of the start.
 
-    A text that leaves it out is not at fault: compilers' own tests do so.
+    It may be omitted, as in tests of compilers.
     """
     source = facts.module.source
     if source is None or called.end < 0 or not called.instructions:

@@ -15,7 +15,7 @@ __all__: list[str] = []
 _COUNTS = ("replica_count", "num_partitions")
 _TO_PARAMETERS, _TO_OUTPUT = "allow_spmd_sharding_propagation_to_parameters", "allow_spmd_sharding_propagation_to_output"
 _ORDER = {name: k for k, name in enumerate(MODULE_ATTRIBUTES)}
-# In the names that XLA gives to dumps of what it has compiled.
+# A part of the names of XLA's dumps of compiled modules.
 _COMPILED = "after_optimizations"
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from hlotool.analysis.aliasing import Index, index_text, leaf_indices
+from hlotool.analysis.aliasing import Index, index_text
 from hlotool.opdefs.inference import bare, brief, count
 from hlotool.shapes.memory import data_size, stored_size
-from hlotool.shapes.shape import UNBOUNDED, Shape, subshape
+from hlotool.shapes.shape import UNBOUNDED, Shape, indexed_leaves, subshape
 from hlotool.shapes.values import AliasPair
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
@@ -97,8 +97,8 @@ def _pairs_of_leaves(parameter: Shape, output: Shape, pair: AliasPair) -> str | 
     """The pairs that were probably meant, where two tuples of the same few arrays are named."""
     if max(len(parameter.elements), len(output.elements)) > _MOST_PAIRS:
         return None
-    leaves = [index for index, _ in leaf_indices(output)]
-    if not parameter.is_tuple or [index for index, _ in leaf_indices(parameter)] != leaves or len(leaves) > _MOST_PAIRS:
+    leaves = [index for index, _ in indexed_leaves(output)]
+    if not parameter.is_tuple or [index for index, _ in indexed_leaves(parameter)] != leaves or len(leaves) > _MOST_PAIRS:
         return None
     pairs = (f"{index_text((*pair.output_index, *leaf))}: ({pair.number}, {index_text((*pair.index, *leaf))})" for leaf in leaves)
     return f"alias their arrays: {', '.join(pairs)}"

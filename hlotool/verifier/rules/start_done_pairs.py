@@ -1,4 +1,4 @@
-"""A013 to A015: starts of collectives and copies, and what waits for them."""
+"""A013 to A015: starts of collectives and copies, and their dones."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def thread_mismatch(facts: Facts) -> Iterator[Finding]:
 
 
 def _thread_place(facts: Facts, end: int) -> int:
-    """Where the computation that ends at `end` names its thread."""
+    """The place of the thread of the computation that ends at `end`."""
     source = facts.module.source
     start = source.text.rfind("execution_thread", 0, end) if source is not None else -1
     return max(start, 0)

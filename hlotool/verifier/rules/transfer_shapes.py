@@ -1,4 +1,4 @@
-"""A020 and A021: shapes of transfers that the text gives and XLA's reader replaces by its own."""
+"""A020 and A021: written shapes of transfers, which XLA's parser replaces by its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__: list[str] = []
 
 _GIVES = {"send": "(data, u32[], token[])", "recv": "(data, u32[], token[])", "recv-done": "(data, token[])"}
 _SHAPE = Place("shape")
-# Layouts, comments and whitespace, which nobody compares here.
+# Layouts, comments and whitespace, which are not compared here.
 _ASIDE = re.compile(r"/\*.*?\*/|//[^\n]*|\{[^{}]*\}|\s+", re.DOTALL)
 
 
@@ -34,7 +34,7 @@ def transfer_shapes(facts: Facts) -> Iterator[Finding]:
             continue
         start, end = locate(source.text, x.start, x.end, _SHAPE)
         written, true = _plain(source.text[start:end]), _plain(x.shape.text_without_layout)
-        # Where no shape is written, the place is that of the opcode.
+        # If no shape is written, the place is that of the opcode.
         if written in (true, x.op.name):
             continue
         code, width = x.op.result_code, _width(written)
@@ -48,7 +48,7 @@ def _plain(text: str) -> str:
 
 
 def _width(plain: str) -> int:
-    """How many elements a written tuple has, 0 when it is none."""
+    """The number of elements of a written tuple; 0 if it is not a tuple."""
     depth, commas = 0, 0
     for letter in plain if plain.startswith("(") else "":
         depth += (letter in "([") - (letter in ")]")

@@ -20,7 +20,7 @@ from hlotool.cli.render import render_to_stderr
 from hlotool.errors import ParseError, Source
 from hlotool.options import options_of
 from hlotool.workspace.reading import one_by_one, read_input
-from hlotool.workspace.writing import replace_file
+from hlotool.workspace.writing import check_output, replace_file
 
 __all__ = ["PRESETS", "command"]
 
@@ -84,6 +84,7 @@ def _options(preset: str, changes: dict[str, Any]) -> hlotool.PrintOptions:
 @_print_options
 def command(files: tuple[str, ...], output: str | None, preset: str, color: str, stdin_filename: str, **switches: Any) -> None:
     inputs = files_or_stdin(files)
+    check_output(output, inputs)
     options = _options(preset, {field: value for field, value in switches.items() if value is not None})
     outcome = Outcome()
     printed: list[str] = []

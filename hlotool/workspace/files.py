@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from importlib import import_module
@@ -16,8 +17,11 @@ from hlotool.text.source.trivia import TRIVIA
 from hlotool.workspace.reading import STDIN
 from hlotool.workspace.settings import Settings, settings_for
 
-__all__ = ["ChosenFiles", "FileChoice", "Remark"]
+__all__ = ["ChosenFiles", "FileChoice", "Remark", "changed_since", "names_from"]
 
+# What the configuration of a repository could make git run; the repository may come from anywhere.
+_RUN_NOTHING = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+_SHA1_LENGTH = 40
 _COMPRESSED = (".gz", ".xz", ".zst")
 # The number of bytes in which a dump is recognized.
 _SNIFFED = 1 << 16
@@ -189,14 +193,72 @@ def _ignored_by_git(folder: str, paths: Sequence[str]) -> set[str]:
 
 def _ask_git(folder: Path, names: Sequence[str]) -> list[str]:
     """The names that git ignores."""
+    return _git(folder, ["check-ignore", "-z", "--stdin"], names)[1]
+
+
+def _git(folder: Path, arguments: Sequence[str], names: Sequence[str] = ()) -> tuple[int, list[str]]:
+    """The exit code of a git command, -1 if it cannot be run, and the names that it prints."""
     subprocess = import_module("subprocess")
     question = "\0".join(names).encode("utf-8", "surrogateescape")
     try:
-        answer = subprocess.run(["git", "check-ignore", "-z", "--stdin"], cwd=folder, input=question, capture_output=True, check=False, timeout=60)
+        answer = subprocess.run(["git", *_RUN_NOTHING, *arguments], cwd=folder, input=question, capture_output=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
-        return []
+        return -1, []
     listed: list[str] = answer.stdout.decode("utf-8", "surrogateescape").split("\0")
-    return [name for name in listed if name]
+    return answer.returncode, [name for name in listed if name]
+
+
+def changed_since(reference: str, names: Sequence[str]) -> list[str]:
+    """Those of the files that differ from a commit of their git repository, or that git does not track.
+
+    Raises HlotoolError if a file is in no repository, or the repository has no such commit.
+    """
+    changed = []
+    trees: dict[Path, dict[str, str]] = {}
+    for name in names:
+        path = Path(_real_path(name))
+        if path.parent not in trees:
+            trees[path.parent] = _hashes(path.parent, reference)
+        expected = trees[path.parent].get(path.name)
+        if expected is None or _hash(path, expected) != expected:
+            changed.append(name)
+    return changed
+
+
+def _hashes(folder: Path, reference: str) -> dict[str, str]:
+    """The hashes of the files in a folder at a commit, by name."""
+    code, commit = _git(folder, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}"])
+    if code or not commit:
+        raise HlotoolError(f"git knows no commit '{reference}' of the files in '{folder}'")
+    entries = [entry.partition("\t") for entry in _git(folder, ["ls-tree", "-z", commit[0].strip()])[1]]
+    return {name: head.split(" ")[2] for head, _, name in entries}
+
+
+def _hash(path: Path, expected: str) -> str:
+    """The hash that git gives to a file. Not computed by git, which would run filters that its configuration names."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return ""
+    algorithm = "sha1" if len(expected) == _SHA1_LENGTH else "sha256"
+    digest: str = import_module("hashlib").new(algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+    return digest
+
+
+def names_from(path: str) -> list[str]:
+    """The file names in a list, one on each line or with NUL after each; `-` is standard input. Raises HlotoolError if it cannot be read."""
+    try:
+        data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    except (OSError, ValueError, AttributeError) as error:
+        raise UnreadableList(f"cannot read '{path}': {getattr(error, 'strerror', None) or error}") from error
+    names = data.decode("utf-8", "surrogateescape")
+    return [name.removesuffix("\r") for name in names.split("\0" if "\0" in names else "\n") if name.strip()]
+
+
+class UnreadableList(HlotoolError):
+    """A list of files that cannot be read."""
+
+    exit_code = 2
 
 
 def _is_hlo(path: str, remarks: list[Remark]) -> bool:

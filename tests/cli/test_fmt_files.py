@@ -28,6 +28,30 @@ def neat(tmp_path):
     return path
 
 
+# ---- texts with errors ------------------------------------------------------------------------------------------------
+
+ERRORS = [
+    ("a  =  f32[] negate( b )", "a = f32[] negate(b)"),
+    ("a =  f32[] nagate()", "a = f32[] nagate()"),
+    ("a = f32[2] add(  )", "a = f32[2] add()"),
+    ("a =  f32[4] iota(  )", "a = f32[4] iota()"),
+    ("a =  f32[4] iota( ), iota_dimension=0, iota_dimension=1", "a = f32[4] iota(), iota_dimension=0, iota_dimension=1"),
+    ("a =  f32[] parameter( 7 )", "a = f32[] parameter(7)"),
+    ("a =  f32[2] call( ),to_apply=nothing", "a = f32[2] call(), to_apply=nothing"),
+    ("a = f32[2] constant({1,2,  3})", "a = f32[2] constant({1, 2, 3})"),
+    ("a =  f32[2]{1,0}  parameter(0)", "a = f32[2]{1,0} parameter(0)"),
+    ("ROOT a =  f32[] parameter(0)", "ROOT a = f32[] parameter(0)"),
+]
+
+
+@pytest.mark.parametrize(("line", "formatted"), ERRORS)
+def test_texts_with_errors_of_the_verifier_are_formatted(cli, line, formatted):
+    text = f"HloModule m\n\nENTRY e {{\n  {line} // typing\n  ROOT r = f32[] negate(a)\n}}\n"
+    result = cli("fmt", "-", stdin=text)
+    assert (result.exit_code, result.stdout) == (0, text.replace(line, formatted))
+    assert cli("verify", "-", stdin=text).exit_code == 1
+
+
 # ---- files that are rewritten only if nothing is lost -----------------------------------------------------------------
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hlotool.errors import Violation
 from hlotool.opdefs.base import op, require
-from hlotool.opdefs.constraints import require_same_element_type
+from hlotool.opdefs.constraints import require_same_element_type, same_order
 from hlotool.opdefs.inference import (
     Bound,
     ReducerRules,
@@ -131,8 +132,8 @@ def gather(
 
 def _interleaved(rank: int, window_dims: Dims, window: Sequence[Bound], batch: Sequence[Bound]) -> list[Bound]:
     """The dimensions of the result: window dimensions at their places, and the others, in order, at all other places."""
-    windows, batches = iter(window), iter(batch)
-    return [next(windows) if k in window_dims else next(batches) for k in range(rank)]
+    windows, batches, places = iter(window), iter(batch), set(window_dims)
+    return [next(windows) if k in places else next(batches) for k in range(rank)]
 
 
 def _check_scatter(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
@@ -149,7 +150,7 @@ def _check_updates(at: str, update: Shape, limits: Sequence[int], indices: Seque
         fits = size == UNBOUNDED or (limit != UNBOUNDED and size <= limit)
         require(fits, "T066", at, f"updates of 'scatter' have size {size} in window dimension {dimension}, but the operand has {limit}")
     batch = [bound for k, bound in enumerate(indices) if k != index_vector_dim]
-    places = [k for k in range(update.rank) if k not in window_dims]
+    places = sorted(set(range(update.rank)).difference(window_dims))
     for dimension, (size, _) in zip(places, batch, strict=True):
         agree = sizes_agree(update.dimensions[dimension], size)
         require(
@@ -285,6 +286,10 @@ def _verify_update_slice(result: Shape, operands: tuple[Shape, ...], attributes:
         fits = UNBOUNDED in (size, bound) or size <= bound
         require(fits, "T031", "operand 1", f"update size {size} exceeds dimension {k} of size {bound}")
     check_updated_memory(result, operands[0], modes)
+    # Other changes of layouts are L008.
+    if not modes.layouts_kept and compatible(result, operands[0]) and not same_order(result, operands[0], modes):
+        message = f"the result of 'dynamic-update-slice' has the layout of {operands[0].text}, but {result.text} is written"
+        raise Violation("L024", "shape[layout]", message)
     return operands[0]
 
 

@@ -2,10 +2,11 @@
 
 `cli.explain` renders it for terminals and pages.
 
-A file `examples/CODE.hlo` begins with the reason for the rule, in a comment that ends with an empty line. A module that breaks the rule follows,
-with the code in a comment at the place of the finding, and after `// -----` a module that does not. In the comment there may be lines
-`// modes: NAME=VALUE ...` with the modes in which the rule applies, `// file: NAME` if the name of the file matters, `// legacy:` if the bad module
-is read with `--legacy`, and `// run: OPTIONS` if the problem is only found by `hlotool run`. Three rules are about modules that no text can describe; they have a reason, but no example.
+A file `examples/CODE.hlo` begins with the reason for the rule, in a comment that ends with an empty line. A module that breaks the rule
+follows, with the code in a comment at the place of the finding, and after `// -----` a module that does not. In the comment there may be lines
+`// modes: NAME=VALUE ...` with the modes in which the rule applies, `// file: NAME` if the name of the file matters, `// legacy:` if the bad
+module is read with `--legacy`, and `// run: OPTIONS` if the problem is only found by `hlotool run`. Three rules are about modules that no text
+can describe; they have a reason, but no example.
 """
 
 from __future__ import annotations

@@ -199,9 +199,10 @@ def _ask_git(folder: Path, names: Sequence[str]) -> list[str]:
 def _git(folder: Path, arguments: Sequence[str], names: Sequence[str] = ()) -> tuple[int, list[str]]:
     """The exit code of a git command, -1 if it cannot be run, and the names that it prints."""
     subprocess = import_module("subprocess")
+    command = ["git", *_RUN_NOTHING, *arguments]
     question = "\0".join(names).encode("utf-8", "surrogateescape")
     try:
-        answer = subprocess.run(["git", *_RUN_NOTHING, *arguments], cwd=folder, input=question, capture_output=True, check=False, timeout=60)
+        answer = subprocess.run(command, cwd=folder, input=question, capture_output=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return -1, []
     listed: list[str] = answer.stdout.decode("utf-8", "surrogateescape").split("\0")

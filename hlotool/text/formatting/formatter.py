@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 
 from lark.exceptions import UnexpectedInput
 
@@ -21,7 +22,7 @@ from hlotool.text.parse.fast_path import FastPath
 from hlotool.text.parse.parser import Part, decoded, form_of, parts_of, read_source
 from hlotool.text.source.trivia import COMMENT, skip_trivia
 
-__all__ = ["format_text"]
+__all__ = ["format_source", "format_text"]
 
 _DEFAULT = FormatStyle()
 _EMPTY_LINE = re.compile(r"[ \t]*+(\r?+\n)")
@@ -31,14 +32,20 @@ _BRACKET = re.compile(COMMENT + r"|[(\[{]|[)\]}]")
 
 
 def format_text(
-    text: str | bytes, style: FormatStyle = _DEFAULT, *, filename: str = "<string>", lines: tuple[int, int] | None = None, checked: bool = True
+    text: str | bytes,
+    style: FormatStyle = _DEFAULT,
+    *,
+    filename: str = "<string>",
+    lines: tuple[int, int] | None = None,
+    checked: bool = True,
+    legacy: bool = False,
 ) -> str:
     """Formats a text with the spacing, line breaks and order of attributes of XLA's printer, and keeps everything else as written.
 
     `lines` is the first and the last line to format, counted from 1; other lines stay as they are, and so do instructions that begin or end
     on them. Raises ParseError if the syntax is wrong; undefined names, missing attributes and the like are errors of the verifier. With
-    `checked`, the result is read again, and InternalError is raised if its module or its comments are not those of `text`, if other lines
-    have changed, or if formatting it once more would change it.
+    `legacy`, spellings of earlier years are read, too, and written as today. With `checked`, the result is read again, and InternalError is
+    raised if its module or its comments are not those of `text`, if other lines have changed, or if formatting it once more would change it.
 
     >>> print(format_text("ENTRY e{p = f32[ ] parameter( 0 )  // in\\nROOT r = f32[] add(p ,p)}"), end="")
     ENTRY e {
@@ -51,7 +58,7 @@ def format_text(
         # A file that has just been created has no module yet.
         return ""
     parts = parts_of(source_text, filename)
-    texts = [part.source.text if part.is_separator else _format_part(part.source, style, lines, checked=checked) for part in parts]
+    texts = [part.source.text if part.is_separator else format_source(part.source, style, lines, checked=checked, legacy=legacy) for part in parts]
     if len(parts) > 1:
         for k, part in enumerate(parts):
             texts[k] = _with_leading_empty_line(part, texts[k])
@@ -72,7 +79,13 @@ def _check_separators(parts: list[Part], texts: list[str], filename: str) -> Non
         raise_internal_error(filename, "formatting would join or split modules")
 
 
-def _format_part(source: Source, style: FormatStyle, lines: tuple[int, int] | None, *, checked: bool) -> str:
+def format_source(
+    source: Source, style: FormatStyle = _DEFAULT, lines: tuple[int, int] | None = None, *, checked: bool = True, legacy: bool = False
+) -> str:
+    """Like `format_text`, for a source that has one module."""
+    if legacy:
+        # Imported on use: most texts are of today.
+        source, _ = import_module("hlotool.text.legacy.rewrite").modernized(source)
     module, path = read_source(source, strict=False)
     assert path is not None, "the fast path is enabled"
     errors = [d for d in module.diagnostics if d.severity == "error"]

@@ -15,6 +15,7 @@ from hlotool.cli.completions import complete_parameters
 from hlotool.cli.inputs import Outcome, files_or_stdin
 from hlotool.cli.options import color_option, input_form_options, stdin_filename_option
 from hlotool.workspace.reading import read_input
+from hlotool.workspace.writing import check_output
 
 __all__ = ["command"]
 
@@ -136,6 +137,8 @@ def command(file: str | None, stdin_filename: str, **options: Any) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     outcome = Outcome()
     with outcome.file(path):
+        for output in (options["output"], options["trace_out"]):
+            check_output(output, (path, options["inputs"], options["compare"], options["against"]))
         # Imported on use, since --help does not need NumPy.
         from hlotool.cli.interruption import PromptEnd  # noqa: PLC0415
         from hlotool.cli.run_deadline import Deadline  # noqa: PLC0415

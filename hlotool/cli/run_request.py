@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from hlotool.workspace.modules import InputForm
+
 __all__ = ["RunRequest"]
 
 
@@ -33,3 +35,4 @@ class RunRequest(NamedTuple):
     custom_calls: tuple[str, ...]
     color: str
     quiet: bool
+    form: InputForm

@@ -27,7 +27,7 @@ from hlotool.errors import EvaluationError, HlotoolError, ParseError, Source
 from hlotool.interp import files, report
 from hlotool.interp.comparison import Comparison, compare_values, expected_leaves
 from hlotool.interp.custom_calls.table import load_handler
-from hlotool.interp.memory import estimate, machine_memory, too_much_memory
+from hlotool.interp.memory import default_limit, estimate, too_much_memory
 from hlotool.interp.observers import Observer
 from hlotool.interp.profiling import Profile
 from hlotool.interp.tracing import NonfiniteWatch, Tracer, TraceRow
@@ -35,19 +35,22 @@ from hlotool.interp.values import leaves
 from hlotool.options import parse_size
 from hlotool.shapes.shape import tuple_shape
 from hlotool.text.source.files import read_text
+from hlotool.workspace.modules import modules_or_error
 from hlotool.workspace.writing import replace_file
 
 __all__ = ["Session"]
 
 _MOST_ASSUMPTIONS = 20
+_MOST_MODULES = 10
 
 
 class Session:
     """A run as one command line asks for it."""
 
-    def __init__(self, request: RunRequest, outcome: Outcome) -> None:
+    def __init__(self, request: RunRequest, outcome: Outcome, deadline: Deadline) -> None:
         self.request = request
         self.outcome = outcome
+        self.deadline = deadline
         self.sources: dict[str, Source] = {}
         self.seed: int = request.seed or 0
         self.partitions: int = request.partitions
@@ -65,7 +68,7 @@ class Session:
     @staticmethod
     def _memory_limit(text: str | None) -> int | None:
         if text is None:
-            return machine_memory()
+            return default_limit()
         if text == "none":
             return None
         try:
@@ -117,6 +120,7 @@ class Session:
             self._show_profile(module)
             self._write_trace()
             raise
+        self.deadline.check()
         comparisons: dict[str, list[Comparison]] = {}
         if expected is not None and reference is not None:
             comparisons[reference] = self._compared(shape, value, expected)
@@ -124,8 +128,10 @@ class Session:
             theirs = self._evaluate(other, values, [])
             names = [path for path, _ in files.output_names(self._result_shape(other))]
             comparisons[other_path] = self._compared(shape, value, list(zip(names, leaves(theirs), strict=True)))
+        self.deadline.check()
         self._write(value, shape)
         self._show(module, value, comparisons)
+        self.deadline.check()
         if any(not c.agrees for arrays in comparisons.values() for c in arrays):
             self.outcome.at_least(1)
 
@@ -136,17 +142,23 @@ class Session:
 
     def _module(self, name: str, text: str) -> Any:
         self.sources[name] = Source(text, name)
-        modules = hlotool.parse_all(text, name)
+        modules, error = modules_or_error(text, name, self.request.form)
+        if error is not None and not (self.request.form.extract and modules):
+            raise error
         if len(modules) != 1:
-            raise HlotoolError(f"'{name}' holds {len(modules)} modules; run takes one at a time")
+            lines = ", ".join(str(module.source.first_line) for module in modules[:_MOST_MODULES] if module.source is not None)
+            more = ", ..." if len(modules) > _MOST_MODULES else ""
+            raise HlotoolError(f"'{name}' holds {len(modules)} modules, which begin on lines {lines}{more}; run takes one at a time")
         (module,) = modules
+        self.deadline.check()
         if self.request.verify and (errors := [d for d in hlotool.verify(module) if d.severity == "error"]):
             complain(f"'{name}' is not valid HLO; use --no-verify to run it anyway")
             raise EvaluationError(errors)
         if diagnostics := too_much_memory(module, self.limit):
             if self.request.max_memory is None:
-                complain("the default limit is the memory of this machine; use --max-memory SIZE to change it")
+                complain("the default limit is 80 % of the memory that is available; use --max-memory SIZE to change it")
             raise EvaluationError(diagnostics)
+        self.deadline.check()
         return module
 
     def _values(self, module: Any) -> list[Any]:
@@ -167,7 +179,11 @@ class Session:
                 complain(f"  {name}: {domain.text}")
             if len(assumed) > _MOST_ASSUMPTIONS:
                 complain(f"  and {len(assumed) - _MOST_ASSUMPTIONS} more")
-        return [arguments.values_or_random(self.seed + device) for device in range(self.devices)]
+        values = []
+        for device in range(self.devices):
+            values.append(arguments.values_or_random(self.seed + device))
+            self.deadline.check()
+        return values
 
     def _observers(self, module: Any) -> list[Observer]:
         members: list[Observer | None] = [self.tracer, self.profile, NonfiniteWatch(module) if self.request.check_nans else None]
@@ -185,10 +201,9 @@ class Session:
         progress = RunProgress() if self.devices == 1 and is_wanted(quiet=self.quiet) else None
         started = time.perf_counter()
         try:
-            with Deadline(request.timeout):
-                if self.devices > 1:
-                    return tuple(hlotool.evaluate_replicas(module, values, num_partitions=self.partitions, options=options))
-                return hlotool.evaluate(module, values[0], options=options, observers=[*observers, progress] if progress else observers)
+            if self.devices > 1:
+                return tuple(hlotool.evaluate_replicas(module, values, num_partitions=self.partitions, options=options))
+            return hlotool.evaluate(module, values[0], options=options, observers=[*observers, progress] if progress else observers)
         finally:
             self.seconds = self.seconds or time.perf_counter() - started
             if progress is not None:

@@ -376,7 +376,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "A025": ("host-channel-reuse", "error", "Two transfers to or from the host use one channel, but are not alike."),
     "A026": ("send-recv-order", "error", ("Devices may wait for each other forever: in the schedule two sends or two recvs follow each other, or a "
         "collective stands between a send and its recv.")),
-    "A027": ("send-recv-cycle", "error", "The source-target pairs of a send or recv repeat a source or a target, or form a cycle."),
+    "A027": ("send-recv-cycle", "error", "The source-target pairs of a send or recv repeat a source or a target, form a cycle, or are missing."),
     "A028": ("schedule-order", "error", "In a scheduled module, an instruction stands before an operand or a control predecessor."),
     "A029": ("schedule-coverage", "error", ("The schedule of a module leaves out an instruction or a called computation, or lists an instruction "
         "twice.")),

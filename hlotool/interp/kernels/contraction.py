@@ -172,7 +172,7 @@ def _product_by_parts(lhs: Array, rhs: Array) -> Array:
     XLA:CPU adds up inner products like this. For larger matrices its library multiplies the sums by 1 + 0i as NumPy's does, which makes a
     NaN in one part one in both.
     """
-    result = np.empty(np.broadcast_shapes(lhs.shape[:-2], rhs.shape[:-2]) + (lhs.shape[-2], rhs.shape[-1]), np.result_type(lhs, rhs))
+    result = np.empty((*np.broadcast_shapes(lhs.shape[:-2], rhs.shape[:-2]), lhs.shape[-2], rhs.shape[-1]), np.result_type(lhs, rhs))
     result.real = np.matmul(lhs.real, rhs.real) - np.matmul(lhs.imag, rhs.imag)
     result.imag = np.matmul(lhs.real, rhs.imag) + np.matmul(lhs.imag, rhs.real)
     return result

@@ -547,6 +547,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "W054": ("padded-dimension-growth", "on-demand", "A slice cuts off what pad has just added."),
     "W055": ("suspicious-parameter-count", "on-demand", ("The entry computation has more than 2,000 parameters, or a tuple parameter with as many "
         "arrays, which makes each launch slow.")),
+    "W061": ("incomplete-literal", "warning", ("A constant array has one number without braces: only its first element has it, and XLA makes "
+        "the others 0.")),
 }
 # fmt: on
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hlotool.opdefs.modes import VerifyModes as VerifyModes
     from hlotool.text.formatting.formatter import format_text as format_text
     from hlotool.text.formatting.style import FormatStyle as FormatStyle
+    from hlotool.text.parse.extraction import extract as extract
     from hlotool.text.parse.parser import parse as parse
     from hlotool.text.parse.parser import parse_all as parse_all
     from hlotool.text.parse.parser import parse_file as parse_file
@@ -48,6 +49,7 @@ _HOMES = {
     "evaluate": "hlotool.interp",
     "evaluate_replicas": "hlotool.interp",
     "format_text": "hlotool.text.formatting.formatter",
+    "extract": "hlotool.text.parse.extraction",
     "parse": "hlotool.text.parse.parser",
     "parse_all": "hlotool.text.parse.parser",
     "parse_file": "hlotool.text.parse.parser",

@@ -539,7 +539,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "equal keys is not specified.")),
     "W048": ("legacy-spelling", "on-demand", "An attribute is spelled in an old way that XLA reads, but no longer prints."),
     "W049": ("mixed-name-style", "on-demand", "Some names have a `%` and others do not, or operands have shapes on some lines only."),
-    "W050": ("unused-suppression", "warning", "A suppression, in a comment or in the settings, hides nothing."),
+    "W050": ("unused-suppression", "warning", "A suppression, in a comment or in a frontend attribute, hides nothing."),
     "W051": ("custom-call-sharding-noise", "on-demand", "A sharding annotation is followed by an equal one."),
     "W052": ("broadcast-reduce", "on-demand", ("reduce combines equal elements, since its operand is a broadcast along the reduced dimensions; for "
         "a sum, a multiplication does the same.")),
@@ -547,6 +547,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "W054": ("padded-dimension-growth", "on-demand", "A slice cuts off what pad has just added."),
     "W055": ("suspicious-parameter-count", "on-demand", ("The entry computation has more than 2,000 parameters, or a tuple parameter with as many "
         "arrays, which makes each launch slow.")),
+    "W060": ("obsolete-spelling", "warning", ("A text that is read with `--legacy` has a spelling of earlier years that XLA no longer reads: an "
+        "opcode, an attribute, a layout or a form of literals.")),
     "W061": ("incomplete-literal", "warning", ("A constant array has one number without braces: only its first element has it, and XLA makes "
         "the others 0.")),
 }

@@ -65,6 +65,14 @@ class Source:
             return 0
         return starts[index] if index < len(starts) else len(self.text)
 
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a line and a column, the inverse of `line_column`."""
+        return self.line_start(line) + column - 1
+
+    def original_edits(self, edits: Iterable[Edit]) -> tuple[Edit, ...] | None:
+        """Edits of this text as edits of the text that users have, which may be another one; None if they cannot be made there."""
+        return tuple(edits)
+
     def line_text(self, line: int) -> str:
         """The text of `line`, counted from `first_line`, without its line end; empty for lines outside the text."""
         starts, index = self._line_starts(), line - self.first_line

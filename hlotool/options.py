@@ -41,17 +41,19 @@ class Option:
     | `severities` | a table from codes to one of `choices` |
     | `patterns` | a table from patterns to lists of strings |
 
-    `unset` is the text that `shown` returns for None.
+    `unset` is the text that `shown` returns for None. `enables` are the codes that the verifier reports only if the option is set, `disables` those
+    that it does not report if it is set, `concerns` others whose findings depend on it.
 
     >>> Option(False, "Allow unbounded dynamic dimensions.").accepts("yes")
     False
     """
 
-    __slots__ = ("choices", "default", "description", "kind", "least", "most", "unset")
+    __slots__ = ("choices", "concerns", "default", "description", "disables", "enables", "kind", "least", "most", "unset")
 
     def __init__(
         self, default: Any, description: str, kind: str = "", *,
         choices: tuple[str, ...] = (), least: int = 0, most: int | None = None, unset: str = "none",
+        enables: tuple[str, ...] = (), disables: tuple[str, ...] = (), concerns: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         self.default = default
         self.description = description
@@ -60,6 +62,9 @@ class Option:
         self.least = least
         self.most = most
         self.unset = "auto" if self.kind == "auto" else unset
+        self.enables = enables
+        self.disables = disables
+        self.concerns = concerns
 
     @property
     def expected(self) -> str:
@@ -80,12 +85,25 @@ class Option:
             return None
         if self.kind == "size" and isinstance(value, str):
             return parse_size(value)
+        if self.kind == "list":
+            return tuple(value)
         return value
+
+    def silent(self, value: Any) -> tuple[str, ...]:
+        """The codes that are not reported with this value.
+
+        >>> Option(False, "Report deadlocks.", enables=("A026",)).silent(False)
+        ('A026',)
+        """
+        is_set = value not in (None, False)
+        return self.disables if is_set else self.enables
 
     def shown(self, value: Any) -> str:
         """The value as it is written in settings files."""
         if value is None:
             return self.unset
+        if self.kind == "list":
+            return ", ".join(value) or self.unset
         return str(value).lower() if isinstance(value, bool) else str(value)
 
 

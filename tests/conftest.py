@@ -16,8 +16,9 @@ from checks.common import Mismatch
 from checks.evaluation import evaluated, evaluated_on_devices
 from checks.formatting import formatted_or_none, formatted_well
 from checks.programs import equal_to_jax
-from checks.text import accepted, printed, printed_like_xla, rejected, rejected_like_xla
+from checks.text import accepted, modern_print, modernized, printed, printed_like_xla, rejected, rejected_like_xla
 from checks.verification import verified
+from hypothesis import HealthCheck, Phase, settings
 
 HERE = Path(__file__).parent
 
@@ -26,6 +27,13 @@ HERE = Path(__file__).parent
 collect_ignore = ["tools/made_up_ops.py", *([] if os.environ.get("HLOTOOL_CORPUS") else ["corpus"])]
 # Makers of case files, which need JAX.
 collect_ignore_glob = ["programs/*.py"]
+
+
+# The same examples in every run, whatever the speed of the machine, and no files of earlier failures.
+settings.register_profile("repeatable", derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+# For mutation tests, which only ask whether a test fails.
+settings.register_profile("without-shrinking", settings.get_profile("repeatable"), phases=[Phase.explicit, Phase.generate])
+settings.load_profile("repeatable")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -83,6 +91,7 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "text/accept": accepted,
     "text/reject": rejected,
     "text/formatting": formatted_well,
+    "text/legacy": modernized,
     "ops": evaluated,
     "devices": evaluated_on_devices,
     "programs": equal_to_jax,
@@ -90,5 +99,5 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
 }
 """What the cases of each folder must do."""
 
-OUTPUTS: dict[str, Callable[[Case], str | None]] = {"text/accept": printed, "text/formatting": formatted_or_none}
+OUTPUTS: dict[str, Callable[[Case], str | None]] = {"text/accept": printed, "text/formatting": formatted_or_none, "text/legacy": modern_print}
 """What `--update` writes below `// output`."""

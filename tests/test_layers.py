@@ -19,7 +19,7 @@ FLOORS = {
     "dev_docs": 16, "dev": 17, "__main__": 16,
 }  # fmt: skip
 # The rooms of `text`, from the ground up; print and locate do not see each other.
-ROOMS = {"source": 0, "parse": 1, "print": 2, "locate": 2, "formatting": 3}
+ROOMS = {"source": 0, "legacy": 1, "extract": 1, "parse": 2, "print": 3, "locate": 3, "formatting": 4}
 # The table of lazily resolved names stands outside the floors.
 EXEMPT = {PACKAGE / "__init__.py"}
 # str(module) is its text; the printer stands above modules.

@@ -10,7 +10,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from mutation import texts_of_cases
+from strategies import RANDOM, shortest_first
 
 import hlotool
 from hlotool.errors import ParseError, Violation
@@ -269,19 +272,23 @@ def edited(text: str, random: Random) -> str:
     return text[: place.start()] + random.choice(replacements) + text[place.end() :]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_no_module_is_too_wrong(seed: int) -> None:
-    random = Random(seed)
-    texts = [text for text in texts_of_cases(HERE) if len(text) < 5000]
-    texts += [part for path in sorted((HERE / "verify").glob("*.hlo")) for part in path.read_text(encoding="utf-8").split("// -----\n")]
-    for _ in range(400):
-        text = edited(edited(random.choice(texts), random), random)
-        try:
-            module = parse(text, strict=random.random() < 0.8)
-        except ParseError:
-            continue
-        module.attributes["is_scheduled"] = random.random() < 0.5
-        modes = hlotool.VerifyModes(layout_sensitive=random.random() < 0.5, collective_deadlocks=True, memory_budget=1, in_flight_limit=1)
-        for d in verify(module, modes, select=["ALL"]):
-            assert d.message, text
-            assert (d.end_line, d.end_column) > (d.line, d.column) >= (1, 1), text
+def edited_twice(text: str, random: Random) -> str:
+    return edited(edited(text, random), random)
+
+
+TEXTS = [text for text in texts_of_cases(HERE) if len(text) < 5000]
+TEXTS += [part for path in sorted((HERE / "verify").glob("*.hlo")) for part in path.read_text(encoding="utf-8").split("// -----\n")]
+
+
+@settings(max_examples=1_000)
+@given(st.builds(edited_twice, shortest_first(TEXTS), RANDOM), st.booleans(), st.booleans(), st.booleans())
+def test_no_module_is_too_wrong(text: str, is_strict: bool, is_scheduled: bool, layout_sensitive: bool) -> None:
+    try:
+        module = parse(text, strict=is_strict)
+    except ParseError:
+        return
+    module.attributes["is_scheduled"] = is_scheduled
+    modes = hlotool.VerifyModes(layout_sensitive=layout_sensitive, collective_deadlocks=True, memory_budget=1, in_flight_limit=1)
+    for d in verify(module, modes, select=["ALL"]):
+        assert d.message, text
+        assert (d.end_line, d.end_column) > (d.line, d.column) >= (1, 1), text

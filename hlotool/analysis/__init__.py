@@ -1,1 +1,1 @@
-"""Facts computed from a module: answers keyed by computation or instruction, never stored on the nodes."""
+"""Facts computed from a module. They are returned by computation or instruction, and never stored on the nodes."""

@@ -1,7 +1,4 @@
-"""Which buffers of the entry computation share memory: parameters, results and the pairs in which the header names them.
-
-Facts only; nothing here judges them.
-"""
+"""The buffers of the entry computation, to which the pairs of `input_output_alias` refer by indices into parameters and result."""
 
 from __future__ import annotations
 
@@ -10,23 +7,23 @@ from collections.abc import Iterator
 from hlotool.ir.model import Instruction
 from hlotool.shapes.shape import Shape
 
-__all__ = ["Index", "leaf_indices", "producer_of", "spelled"]
+__all__ = ["Index", "index_text", "leaf_indices", "producer_of"]
 
 Index = tuple[int, ...]
 """A path into a tuple shape."""
 
 
-def spelled(index: Index) -> str:
-    """The index as the header spells it.
+def index_text(index: Index) -> str:
+    """The index as the header writes it.
 
-    >>> spelled((1, 0))
+    >>> index_text((1, 0))
     '{1,0}'
     """
     return f"{{{','.join(map(str, index))}}}"
 
 
 def leaf_indices(shape: Shape) -> Iterator[tuple[Index, Shape]]:
-    """The parts of a shape that are no tuples, with their indices, in order.
+    """The parts of a shape that are not tuples, with their indices, in order.
 
     >>> from hlotool.shapes.shape import array_shape, tuple_shape
     >>> [index for index, _ in leaf_indices(tuple_shape([array_shape("f32"), tuple_shape([array_shape("s32")])]))]
@@ -42,7 +39,7 @@ def leaf_indices(shape: Shape) -> Iterator[tuple[Index, Shape]]:
 
 
 def producer_of(root: Instruction, index: Index) -> Instruction:
-    """The instruction that makes the part of the result at this index, as far as tuple instructions show it."""
+    """The instruction that produces the part of the result at `index`, as far as tuple instructions show it."""
     for k in index:
         if root.op.name != "tuple":
             break

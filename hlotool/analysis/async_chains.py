@@ -1,6 +1,6 @@
-"""Where the value of an asynchronous operation goes: through tuples, barriers, loops and calls to what continues or ends it.
+"""Follows the value of an asynchronous operation through tuples, barriers, loops and calls to the instructions that continue or end it.
 
-Follows values only; which ways a value may take is for the verifier's rules.
+Which of these paths are allowed is decided by the verifier's rules.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def continues(x: Instruction) -> bool:
 
 
 class AsyncFlow:
-    """Follows values through one module; what it learns about wide tuples it keeps, since many values may go through one."""
+    """Follows values through a module. The users of elements of wide tuples are cached, since many values may go through one tuple."""
 
     def __init__(self, users: Users, callers: Mapping[Computation, Sequence[Call]]) -> None:
         self.users = users
@@ -40,7 +40,7 @@ class AsyncFlow:
         self._elements: dict[Instruction, dict[int, list[Instruction]]] = {}
 
     def arrivals(self, computation: Computation, start: Instruction) -> Iterator[Call]:
-        """Every instruction that the value of `start` reaches as a whole, itself included, each with its computation.
+        """Yields every instruction that the value of `start` reaches as a whole, including `start`, with its computation.
 
         >>> from hlotool.analysis.callgraph import callers
         >>> from hlotool.analysis.users import users
@@ -53,7 +53,7 @@ class AsyncFlow:
         seen: set[tuple[Instruction, Path]] = set()
         while pending:
             inside, x, path = pending.pop()
-            # In a module with wrong types a loop may put its state into ever deeper tuples.
+            # In a module with wrong types, a loop may put its state into deeper and deeper tuples.
             if (x, path) in seen or subshape(x.shape, path) is None:
                 continue
             seen.add((x, path))
@@ -66,7 +66,7 @@ class AsyncFlow:
                 pending.extend(self._returned_to(inside, path))
 
     def _takers(self, inside: Computation, x: Instruction, path: Path) -> Sequence[Instruction]:
-        """The users of x, but for those that take another of its elements."""
+        """The users of x, except those that take another of its elements."""
         if not path:
             return self.users(inside).get(x, ())
         by_element = self._elements.get(x)
@@ -78,7 +78,7 @@ class AsyncFlow:
         return [*by_element.get(-1, ()), *by_element.get(path[0], ())]
 
     def _places_in(self, user: Instruction, x: Instruction) -> Sequence[int]:
-        """Where x stands among the operands."""
+        """The positions of x among the operands of `user`."""
         places = self._places.get(user)
         if places is None:
             places = self._places[user] = {}
@@ -87,9 +87,9 @@ class AsyncFlow:
         return places.get(x, ())
 
     def _passed_to(self, inside: Computation, user: Instruction, x: Instruction, path: Path) -> Iterator[_Carrier]:
-        """What holds the value after `user` took `x`, which has it at `path`."""
+        """The instructions that have the value after `user` has taken x, which has it at `path`."""
         opcode = user.op.name
-        # Of custom calls, those that mark a value give it back.
+        # Some custom calls only mark a value and return it, and any of them may be such a call.
         if continues(user) or IDENTITY in user.op.traits or opcode == "custom-call":
             yield inside, user, path
         elif opcode == "tuple":
@@ -116,9 +116,9 @@ class AsyncFlow:
 
 
 def written_opcode(x: Instruction, module: Module, suffix: str | None = None) -> str:
-    """The opcode of an asynchronous instruction as its author writes it: `negate-start` where that sugar stands for async-start.
+    """The opcode of an asynchronous instruction as it is written: `negate-start` if that short form stands for an async-start.
 
-    With a suffix, what the author would write for that part of the same operation.
+    With a suffix, the opcode of that part of the same operation.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) ROOT d = f32[4] abs-done(s) }")

@@ -1,7 +1,4 @@
-"""Who calls whom: the instructions that name each computation.
-
-Orders of computations are `ir.walk`'s; nothing here judges a call.
-"""
+"""The call graph: which instructions call which computations."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from hlotool.ir.model import Computation, Instruction, Module
 __all__ = ["Call", "callers", "calling", "reachable"]
 
 Call = tuple[Computation, Instruction]
-"""A calling instruction and the computation that it stands in."""
+"""A calling instruction, after the computation that contains it."""
 
 
 def calling(computation: Computation) -> list[Instruction]:
@@ -27,7 +24,7 @@ def calling(computation: Computation) -> list[Instruction]:
 
 
 def callers(module: Module) -> dict[Computation, list[Call]]:
-    """For each computation that is called, the calls in textual order.
+    """The calls of each computation that is called, in textual order.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("f { ROOT x = f32[] parameter(0) }  ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")
@@ -43,7 +40,7 @@ def callers(module: Module) -> dict[Computation, list[Call]]:
 
 
 def reachable(starts: Iterable[Computation], known: Container[Computation] = ()) -> set[Computation]:
-    """These computations and all that they call, directly or through others; what is `known` is left out, with all that it calls.
+    """`starts` and all computations that they call, directly or indirectly, except those in `known` and what only these call.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("f { ROOT x = f32[] parameter(0) }  ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")

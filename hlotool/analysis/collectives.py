@@ -1,7 +1,4 @@
-"""Which devices a collective groups, and how many take part together: XLA's group modes.
-
-Facts of one instruction and its module's header; nothing here judges them.
-"""
+"""The groups of devices in which a collective takes place, their size, and XLA's group modes, which say what the ids in groups mean."""
 
 from __future__ import annotations
 
@@ -32,21 +29,21 @@ _WRITTEN = {
     "cross_replica_and_partition": CROSS_BOTH,
     "flattened_id": FLATTENED,
 }
-"""What the attribute `mode` says, which stands in for what the others would mean."""
+"""Group modes by the value of the attribute `mode`, which overrides what follows from other attributes."""
 
 
 def is_grouped(op: OpDef) -> bool:
-    """Whether an opcode is a collective of groups of devices."""
+    """Whether an opcode is a collective with groups of devices."""
     return COLLECTIVE in op.traits and "replica_groups" in op.attributes
 
 
 def permutes(op: OpDef) -> bool:
-    """Whether an opcode is a collective in which single devices send to single devices."""
+    """Whether an opcode is a collective in which each device sends to at most one other."""
     return COLLECTIVE in op.traits and "source_target_pairs" in op.attributes
 
 
 def reduces(op: OpDef) -> bool:
-    """Whether an opcode is a collective that combines what the devices give.
+    """Whether an opcode is a collective that combines the operands of several devices.
 
     >>> from hlotool.opdefs.table import OPS
     >>> [name for name in OPS if reduces(OPS[name])]
@@ -56,13 +53,13 @@ def reduces(op: OpDef) -> bool:
 
 
 def groups_of(x: Instruction) -> ReplicaGroups:
-    """The written groups, `{}` where there are none."""
+    """The groups as written; `{}` if there are none."""
     groups = x.attributes.get("replica_groups")
     return groups if isinstance(groups, ReplicaGroups) else NO_GROUPS
 
 
 def group_mode(x: Instruction) -> str:
-    """What the ids of its groups number: replicas, partitions, replicas of all partitions together, or devices.
+    """What the ids in the groups stand for: replicas, partitions, replicas of all partitions together, or devices.
 
     >>> from hlotool.text.parse.parser import parse
     >>> group_mode(parse("ENTRY e { p = f32[4] parameter(0) ROOT r = f32[4] all-to-all(p), channel_id=1, dimensions={0} }").entry.root)
@@ -80,13 +77,13 @@ def group_mode(x: Instruction) -> str:
 
 
 def ids_of_mode(mode: str, module: Module) -> int:
-    """How many ids there are in a mode, as far as the header says: it leaves counts that nobody set at 1."""
+    """The number of ids in a mode, according to the header, in which counts are 1 unless they are set."""
     counts = {CROSS_PARTITION: module.num_partitions, FLATTENED: module.replica_count * module.num_partitions}
     return int(counts.get(mode, module.replica_count))
 
 
 def group_size(x: Instruction, module: Module) -> int:
-    """How many devices exchange data with each other; 1 also where the header does not say."""
+    """The number of devices that exchange data with each other; 1 if neither the groups nor the header tell it."""
     mode, groups = group_mode(x), groups_of(x)
     first = groups.device_count // groups.group_count if groups.tile is not None or groups.mesh is not None else 0
     if groups.lists:

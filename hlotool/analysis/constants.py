@@ -1,6 +1,6 @@
-"""How constants are spelled, as far as a rule needs to know: one number, or one number in every place.
+"""The text of constants: single numbers, and arrays whose elements are all written alike.
 
-What value an instruction has, constant or not, is known by `analysis.simplify`.
+`analysis.simplify` computes values.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _WORDS = {"true": 1, "false": 0}
 
 
 def number_of(text: str) -> float | int | None:
-    """The value of one element's spelling; integers stay exact, and what is no number gives None.
+    """The number that an element's text stands for, exact for integers; None if it is not a number.
 
     >>> number_of("3"), number_of("-inf"), number_of("true"), number_of("{...}")
     (3, -inf, 1, None)
@@ -32,7 +32,7 @@ def number_of(text: str) -> float | int | None:
 
 
 def uniform_spelling(literal: Literal) -> str | None:
-    """The spelling that all elements of an array literal share, None where they differ or are not known.
+    """The text that all elements of an array literal have in common; None if they differ or are unknown.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> uniform_spelling(Literal(array_shape("s32", (2,)), "{7, 7}")), uniform_spelling(Literal(array_shape("s32", (2,)), "{7, 8}"))
@@ -43,7 +43,7 @@ def uniform_spelling(literal: Literal) -> str | None:
     if literal.data is not None:
         return _uniform_data(literal)
     if literal.shape.dimensions and not literal.text.startswith("{"):
-        # A bare number is filled up with zeros.
+        # XLA completes a number without braces with zeros.
         return None
     if ELEMENT_TYPES[literal.shape.element_type].kind == "complex":
         return None

@@ -1,6 +1,6 @@
-"""Which instructions do more than compute a value, so that nobody may drop, repeat or share them.
+"""Which instructions do more than compute a value, so that they must not be removed, duplicated or merged.
 
-As XLA's HasSideEffect, with what begins, continues and ends asynchronous work; nothing here judges.
+As XLA's HasSideEffect, and in addition the start, the updates and the done of asynchronous operations.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["computations_with_effects", "has_effect", "has_own_effect"]
 
 
 def computations_with_effects(module: Module) -> set[Computation]:
-    """The computations in which something with an effect stands, directly or in what they call.
+    """The computations that contain an instruction with an effect, or call a computation that does.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { t = token[] after-all() ROOT i = (f32[], token[]) infeed(t) }")
@@ -21,22 +21,22 @@ def computations_with_effects(module: Module) -> set[Computation]:
     True
     """
     with_effects: set[Computation] = set()
-    # Few opcodes can have an effect at all, and these loops run over every instruction of a module.
+    # Only few opcodes can have an effect, and these loops visit every instruction of a module.
     may_have: dict[OpDef, bool] = {}
     # Computations are defined before they are called, so one pass in textual order is enough.
     for computation in module.computations:
         for x in computation.instructions:
-            doubtful = may_have.get(x.op)
-            if doubtful is None:
-                doubtful = may_have[x.op] = EFFECT in x.op.traits or x.op.effect_if is not None or x.op.is_asynchronous
-            if (doubtful or x.op.calls) and has_effect(x, with_effects):
+            possible = may_have.get(x.op)
+            if possible is None:
+                possible = may_have[x.op] = EFFECT in x.op.traits or x.op.effect_if is not None or x.op.is_asynchronous
+            if (possible or x.op.calls) and has_effect(x, with_effects):
                 with_effects.add(computation)
                 break
     return with_effects
 
 
 def has_own_effect(x: Instruction) -> bool:
-    """Whether the instruction itself has an effect: XLA's HasSideEffectNoRecurse, which knows nothing of asynchronous work.
+    """Whether the instruction itself has an effect, as in XLA's HasSideEffectNoRecurse, which does not count asynchronous operations.
 
     >>> from hlotool.text.parse.parser import parse
     >>> [has_own_effect(x) for x in parse("ENTRY e { t = token[] after-all() ROOT i = (f32[], token[]) infeed(t) }").entry.instructions]

@@ -1,8 +1,8 @@
-"""How much memory a schedule needs at once, and what for: XLA's buffer liveness, computed from the text.
+"""The memory that a schedule needs at its peak, and what for: XLA's buffer liveness, computed from the text.
 
-A buffer is one array that some instruction defines; it lives from there to its last use, both included, as in XLA's own reports. Compilers
-share more than is assumed here (an elementwise result may replace an operand that dies), and pad where a heap is fragmented. Nothing is
-judged; in a module without schedule the textual order is a guess.
+A buffer is one array that an instruction defines. It is live from there to its last use, both included, as in XLA's own reports. Compilers
+share more buffers than is assumed here (an elementwise result may replace an operand that is not used again), and lose memory to
+fragmentation. Without a schedule, the textual order is used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["LiveBuffer", "PeakMemory", "peak_memory"]
 
 
 class LiveBuffer(Record):
-    """A buffer at the peak, by the instruction that defines it; `temporary` is what the computations that it calls need meanwhile."""
+    """A buffer that is live at the peak. If it is `temporary`, it stands for the buffers of the computations that `instruction` calls."""
 
     instruction: Instruction
     bytes: int
@@ -30,9 +30,9 @@ class LiveBuffer(Record):
 
 
 class PeakMemory(Record):
-    """The place in the entry computation where most is live, and what is live there, the largest first.
+    """The instruction of the entry computation at which most bytes are live, and the buffers that are live there, largest first.
 
-    `saved` are the bytes of results that overwrite parameters, as the header's `input_output_alias` allows.
+    `saved` is the number of bytes of results that overwrite parameters, as the header's `input_output_alias` allows.
     """
 
     bytes: int
@@ -42,7 +42,7 @@ class PeakMemory(Record):
 
 
 class _Buffer:
-    """One array in memory while the schedule is gone through; parameters of called computations and results belong to the caller."""
+    """The buffer of one array. Parameters of called computations, and their results, belong to the caller."""
 
     __slots__ = ("bytes", "first", "instruction", "last", "parameter_leaf")
 
@@ -54,18 +54,18 @@ class _Buffer:
 
 
 _Value = tuple[_Buffer, ...]
-"""The buffers of a result, leaf by leaf."""
+"""The buffers of a result, one for each leaf."""
 
 
 class _Summary(Record):
-    """What a caller needs to know: the temporary bytes, and for each leaf of the result the parameter's leaf that it is, or -1."""
+    """What a caller needs to know: the bytes of temporary buffers, and for each leaf of the result, which leaf of the parameters it is, or -1."""
 
     temporary: int
     result: tuple[int, ...]
 
 
 def peak_memory(module: Module, memory_space: int = 0) -> PeakMemory:
-    """The most memory that the entry computation has in use at once, in one memory space.
+    """The most memory, in one memory space, that the entry computation uses at one time.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "HloModule m, is_scheduled=true ENTRY e { p = f32[8] parameter(0) a = f32[8] abs(p) ROOT b = f32[2] slice(a), slice={[0:2]} }"
@@ -83,7 +83,7 @@ def peak_memory(module: Module, memory_space: int = 0) -> PeakMemory:
 
 
 def _run_by(entry: Computation) -> set[Computation]:
-    """The computations that the entry runs instruction by instruction, with buffers for each."""
+    """The computations that run instruction by instruction, with buffers of their own, when the entry computation runs."""
     reached, pending = set[Computation](), [entry]
     while pending:
         for x in pending.pop().instructions:
@@ -95,7 +95,7 @@ def _run_by(entry: Computation) -> set[Computation]:
 
 
 class _Sizes:
-    """Sizes of leaves and places of elements, found out once for each shape; the module keeps its shapes alive."""
+    """The sizes of leaves and the positions of tuple elements, cached by the identity of shapes, which the module keeps alive."""
 
     def __init__(self, memory_space: int) -> None:
         self.memory_space = memory_space
@@ -103,7 +103,7 @@ class _Sizes:
         self._starts: dict[int, list[int]] = {}
 
     def leaves(self, shape: Shape) -> list[int]:
-        """Bytes of each leaf, 0 for those in other memory spaces."""
+        """The bytes of each leaf; 0 for leaves in other memory spaces."""
         sizes = self._bytes.get(id(shape))
         if sizes is None:
             sizes = self._bytes[id(shape)] = [self._leaf(leaf) for leaf in shape.leaves()]
@@ -114,7 +114,7 @@ class _Sizes:
         return array_bytes(leaf) if space == self.memory_space else 0
 
     def element(self, shape: Shape, index: int) -> slice:
-        """Where the leaves of an element lie among those of its tuple."""
+        """The positions of the leaves of an element among those of its tuple."""
         starts = self._starts.get(id(shape))
         if starts is None:
             starts = self._starts[id(shape)] = [0, *accumulate(len(self.leaves(element)) for element in shape.elements)]
@@ -122,7 +122,7 @@ class _Sizes:
 
 
 class _LivenessWalk:
-    """Goes through one computation in order, and knows the buffers of every result."""
+    """Walks through one computation in order and tracks the buffers of each result."""
 
     def __init__(self, computation: Computation, sizes: _Sizes, summaries: dict[Computation, _Summary], *, is_entry: bool) -> None:
         self.computation = computation
@@ -133,9 +133,9 @@ class _LivenessWalk:
         self.end = len(computation.instructions) - 1
         self.values: dict[Instruction, _Value] = {}
         self.buffers: list[_Buffer] = []
-        # By place: bytes that called computations need while the instruction runs.
+        # For each position, the bytes that called computations use while the instruction runs.
         self.temporary: dict[int, int] = {}
-        # Asked for the arguments of a program, which live to its end unless they are donated.
+        # The last use of each buffer. Arguments of the program live on after theirs, unless they are donated.
         self.last_use: dict[_Buffer, int] = {}
         self._number_parameters()
         for place, x in enumerate(computation.instructions):
@@ -151,10 +151,10 @@ class _LivenessWalk:
             count += len(self.sizes.leaves(parameter.shape))
 
     def _of(self, x: Instruction) -> _Value:
-        # Empty for what stands later than its use, as it may in modules that a program is changing.
+        # Empty if x comes after its user, which is possible while a program changes the module.
         return self.values.get(x, ())
 
-    def _made(self, x: Instruction, shape: Shape, place: int) -> _Value:
+    def _new_buffers(self, x: Instruction, shape: Shape, place: int) -> _Value:
         """New buffers for a result, or a part of one."""
         value = tuple(_Buffer(x, size, place) for size in self.sizes.leaves(shape))
         self.buffers += value
@@ -173,19 +173,19 @@ class _LivenessWalk:
         if VIEW in traits:
             return self._of(x.operands[0])
         if x.op.gives is not None:
-            return self._given(x, place, x.op.gives)
+            return self._done(x, place, x.op.gives)
         if RUNS_COMPUTATIONS in traits:
             self.temporary[place] = max((self.summaries[c].temporary for c in x.called), default=0)
         if x.op.operands_at is not None:
             return self._start(x, place, x.op.operands_at)
         rule = _RULES.get(opcode)
-        return rule(self, x, place) if rule is not None else self._made_or_overwritten(x, place)
+        return rule(self, x, place) if rule is not None else self._new_or_overwritten(x, place)
 
     def _parameter(self, x: Instruction) -> _Value:
         first = self.first_leaf[x]
         value = tuple(_Buffer(x, size, 0, first + k) for k, size in enumerate(self.sizes.leaves(x.shape)))
         if self.is_entry:
-            # The caller of a program may use its arguments again.
+            # The caller of the program may use its arguments again.
             for buffer in value:
                 buffer.last = self.end
             self.buffers += value
@@ -194,39 +194,39 @@ class _LivenessWalk:
     def _use(self, x: Instruction, place: int) -> None:
         read = list(x.operands)
         if x.op.done_of is not None:
-            # What a start reads is read until its end.
+            # The operands of a start are read until its done.
             read += [source for operand in x.operands for source in operand.operands]
         for operand in read:
             for buffer in self._of(operand):
                 buffer.last = max(buffer.last, place)
                 self.last_use[buffer] = place
 
-    def _given(self, x: Instruction, place: int, element: int) -> _Value:
-        """What a done gives: an element of what was in flight, and tokens."""
-        flying = x.operands[0]
-        value = self._of(flying)[self.sizes.element(flying.shape, element)]
+    def _done(self, x: Instruction, place: int, element: int) -> _Value:
+        """The result of a done: an element of what is in flight, followed by tokens."""
+        in_flight = x.operands[0]
+        value = self._of(in_flight)[self.sizes.element(in_flight.shape, element)]
         missing = len(self.sizes.leaves(x.shape)) - len(value)
         return (*value, *(_Buffer(x, 0, place) for _ in range(missing)))
 
     def _start(self, x: Instruction, place: int, kept: int) -> _Value:
-        """What is in flight: the operands where they are, and new buffers for the rest."""
+        """The value in flight: the buffers of the operands, and new ones for everything else."""
         buffers = list[_Buffer]()
         operand_buffers = tuple(buffer for operand in x.operands for buffer in self._of(operand))
         for k, element in enumerate(x.shape.elements):
-            # Of a transfer, the operands include a token.
+            # The operands of a transfer include a token, which is not in this element.
             count = len(self.sizes.leaves(element))
-            buffers += operand_buffers[:count] if k == kept else self._made(x, element, place)
+            buffers += operand_buffers[:count] if k == kept else self._new_buffers(x, element, place)
         return tuple(buffers)
 
     def loop(self, x: Instruction, place: int) -> _Value:
-        """The state is one set of buffers: before, while and after the loop runs."""
+        """The loop state, which has the same buffers before, during and after the loop."""
         return self._of(x.operands[0])
 
     def call(self, x: Instruction, place: int) -> _Value:
-        """What the called computation gives: new buffers, or those of operands that it passes on."""
+        """The result of the called computation: new buffers, or those of operands that it returns."""
         operand_buffers = tuple(buffer for operand in x.operands for buffer in self._of(operand))
         summary = self.summaries[x.called[0]]
-        results = self._made(x, x.shape, place)
+        results = self._new_buffers(x, x.shape, place)
         if len(summary.result) != len(results):
             return results
         return tuple(
@@ -234,20 +234,20 @@ class _LivenessWalk:
             for new, leaf in zip(results, summary.result, strict=True)
         )
 
-    def _made_or_overwritten(self, x: Instruction, place: int) -> _Value:
-        results = list(self._made(x, x.shape, place))
+    def _new_or_overwritten(self, x: Instruction, place: int) -> _Value:
+        results = list(self._new_buffers(x, x.shape, place))
         for leaf, operand, operand_leaf in self._overwritten(x):
             if leaf < len(results) and operand_leaf < len(self._of(operand)):
                 results[leaf] = self._replaced(results[leaf], self._of(operand)[operand_leaf])
         return tuple(results)
 
     def _replaced(self, new: _Buffer, old: _Buffer) -> _Buffer:
-        """The old buffer in place of a new one, which then takes no memory."""
+        """Replaces a new buffer by an old one, so that it takes no memory."""
         new.bytes = 0
         return old
 
     def _overwritten(self, x: Instruction) -> list[tuple[int, Instruction, int]]:
-        """Leaves of the result that are written over operands: by leaf, operand and its leaf."""
+        """The leaves of the result that overwrite operands: the leaf, the operand, and the operand's leaf."""
         pairs = []
         for pair in x.attributes.get("output_to_operand_aliasing", ()):
             if 0 <= pair.number < len(x.operands):
@@ -265,17 +265,17 @@ class _LivenessWalk:
         return place
 
     def _dies(self, operand: Instruction) -> bool:
-        """Whether nobody else uses an operand that this program may overwrite."""
+        """Whether x is the only user of an operand whose memory this program may overwrite."""
         return len(self.users.get(operand, ())) == 1 and not (self.is_entry and operand.op.name == "parameter")
 
     def summary(self) -> _Summary:
         result = self._of(self.computation.root)
-        mine = {id(buffer) for buffer in result}
-        curve = self._curve([buffer for buffer in self.buffers if id(buffer) not in mine])
+        result_ids = {id(buffer) for buffer in result}
+        curve = self._curve([buffer for buffer in self.buffers if id(buffer) not in result_ids])
         return _Summary(max(curve, default=0), tuple(buffer.parameter_leaf for buffer in result))
 
     def _curve(self, buffers: list[_Buffer]) -> list[int]:
-        """Live bytes at each place."""
+        """The number of live bytes at each position."""
         changes = [0] * (self.end + 2)
         for buffer in buffers:
             changes[buffer.first] += buffer.bytes
@@ -294,7 +294,7 @@ class _LivenessWalk:
         return PeakMemory(top, at, tuple(sorted(live, key=lambda b: -b.bytes)), saved)
 
     def _share_with_parameters(self, module: Module) -> int:
-        """Lets donated parameters live until results take their place, and says how many bytes these need not find elsewhere."""
+        """Ends the lives of donated parameters where results take their place, and returns the number of bytes saved."""
         root, parameters, saved = self.computation.root, self.computation.parameters, 0
         result = self._of(root)
         for pair in module.attributes.get("input_output_alias", ()):
@@ -307,7 +307,7 @@ class _LivenessWalk:
             parameter, output = source[place], result[leaf]
             parameter.last = self.last_use.get(parameter, 0)
             if parameter.last <= output.first and parameter.bytes:
-                # The result may take its place in the very instruction that reads it last.
+                # The result may overwrite the parameter in the instruction that reads it last.
                 saved += output.bytes
                 parameter.last = max(min(parameter.last, output.first - 1), 0)
         return saved
@@ -320,7 +320,7 @@ _RULES: dict[str, Callable[[_LivenessWalk, Instruction, int], _Value]] = {
 
 
 def _updated(x: Instruction) -> list[tuple[int, int]]:
-    """Leaves of a result that are an operand with changes: by leaf and number of the operand."""
+    """The leaves of a result that are an operand with changes: the leaf, and the number of the operand."""
     if OVERWRITES in x.op.traits:
         return [(k, k) for k in range(len(x.shape.elements) if x.shape.is_tuple else 1)]
     if x.op.name != "fusion":

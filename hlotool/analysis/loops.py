@@ -1,7 +1,4 @@
-"""What a while loop carries around unchanged, and how often it runs where constants say so.
-
-Reads graphs and steps a counter; judges nothing.
-"""
+"""While loops: the elements of the state that the body returns unchanged, and the number of iterations if constants determine it."""
 
 from __future__ import annotations
 
@@ -16,12 +13,12 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 __all__ = ["carried_elements", "trip_count"]
 
 _DIRECTIONS: dict[str, Callable[[float, float], bool]] = {"EQ": eq, "NE": ne, "LT": lt, "LE": le, "GT": gt, "GE": ge}
-# Rules ask for loops of zero or one turn only.
-_MOST_TURNS = 2
+# Rules distinguish only loops of no, one and more iterations.
+_MOST_ITERATIONS = 2
 
 
 def carried_elements(body: Computation) -> dict[int, Instruction]:
-    """The elements of a loop's state that its body passes on unchanged: for each index the get-tuple-element that is passed on.
+    """The elements of a loop's state that its body returns unchanged: the get-tuple-element of each, by index.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "b { t = (s32[], f32[]) parameter(0) i = s32[] get-tuple-element(t), index=0 u = f32[] get-tuple-element(t), index=1 "
@@ -40,7 +37,7 @@ def carried_elements(body: Computation) -> dict[int, Instruction]:
 
 
 def trip_count(loop: Instruction) -> int | None:
-    """How often a while runs: 0, 1, or 2 for more; None where constants do not say it.
+    """The number of iterations of a while: 0, 1, or 2 for more; None if constants do not determine it.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "c { x = f32[] parameter(0) ROOT f = pred[] constant(false) } b { x = f32[] parameter(0) ROOT y = f32[] negate(x) } "
@@ -51,7 +48,7 @@ def trip_count(loop: Instruction) -> int | None:
     known = constant_value(test)
     if known is not None:
         return None if known else 0
-    # The total order tells zeros and NaNs apart.
+    # The total order distinguishes zeros of both signs, and NaNs.
     if test.op.name != "compare" or test.attributes.get("type") == "TOTALORDER":
         return None
     counter, holds = without_conversions(test.operands[0]), _DIRECTIONS[test.attributes["direction"]]
@@ -63,19 +60,19 @@ def trip_count(loop: Instruction) -> int | None:
         return None if value is None else 0
     if step is None:
         return None
-    turns = 0
-    while turns < _MOST_TURNS and holds(value, limit):
-        # Integers wrap; a sum of floats that must be rounded is not followed.
+    iterations = 0
+    while iterations < _MOST_ITERATIONS and holds(value, limit):
+        # Integers wrap around. A sum of floats that has to be rounded gives None.
         following = converted(value + step, ELEMENT_TYPES[counter.shape.element_type])
         if following is None:
             return None
         value = following
-        turns += 1
-    return turns
+        iterations += 1
+    return iterations
 
 
 def _element_of_parameter(x: Instruction) -> int | None:
-    """Which element of a computation's only parameter a value is, -1 for the parameter itself."""
+    """The element of a computation's only parameter that x is; -1 for the parameter itself."""
     if x.op.name == "parameter":
         return -1
     return x.attributes["index"] if x.op.name == "get-tuple-element" and x.operands[0].op.name == "parameter" else None
@@ -93,7 +90,7 @@ def _start(state: Instruction, index: int) -> Number | None:
 
 
 def _step(body: Computation, index: int) -> Number | None:
-    """What the body adds to an element of the state."""
+    """The number that the body adds to an element of the state."""
     x = _element(body.root, index)
     if x is None or x.op.name not in ("add", "subtract"):
         return None

@@ -1,6 +1,6 @@
-"""What a schedule lets run at the same time: the spans between starts and what waits for them.
+"""Which operations a schedule has in flight at the same time: the spans from starts to dones.
 
-The order of a computation's instructions is its schedule when the module is scheduled, else a guess; nothing here judges it.
+The schedule is the textual order, also in modules that are not marked as scheduled.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["Span", "spans"]
 
 
 class Span(Record):
-    """An operation in flight: `first` and `last` are the places of `start` and `done` in the schedule."""
+    """An operation in flight: `first` and `last` are the positions of `start` and `done` in the schedule."""
 
     start: Instruction
     done: Instruction
@@ -23,7 +23,7 @@ class Span(Record):
 
 
 def spans(computation: Computation, users: Mapping[Instruction, Sequence[Instruction]]) -> list[Span]:
-    """The operations that begin and end in one computation, by their beginning.
+    """The operations that begin and end in the same computation, in the order in which they begin.
 
     >>> from hlotool.analysis.users import users
     >>> from hlotool.text.parse.parser import parse
@@ -44,9 +44,9 @@ def spans(computation: Computation, users: Mapping[Instruction, Sequence[Instruc
 
 
 def _end(start: Instruction, users: Mapping[Instruction, Sequence[Instruction]]) -> Instruction | None:
-    """What waits for a start, after any updates."""
+    """The done that ends a start, possibly after updates."""
     x = start
-    # Updates follow each other like the instructions do, but a module that a program built may go in circles.
+    # In a module built by a program, updates may form a cycle.
     seen: set[Instruction] = set()
     while x not in seen:
         seen.add(x)

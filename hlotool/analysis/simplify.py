@@ -1,8 +1,8 @@
-"""What is known of values without running anything: constants, elements that change nothing, instructions that give what others gave.
+"""What is known of values without running anything: constants, identities of arithmetic, and instructions whose value another one has.
 
-The one home of algebra, for lints, fixes and whoever rewrites. Answers are exact: a value is the same bit for bit, -0.0, infinities,
-subnormal numbers and overflow included. A NaN counts as a NaN, whatever its payload, since no operation promises to keep it. Nothing is
-rewritten here, and nothing is looked through that exists to keep values apart (barriers, dependencies, domains).
+Lints, fixes and rewriters share this algebra. Answers are exact: values are equal bit for bit, including -0.0, infinities, subnormal
+numbers and overflow. Only the payloads of NaNs are not compared, since no operation guarantees them. Barriers, dependencies and domains,
+which exist to keep values apart, are not looked through.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
     "without_conversions",
 ]
 
-# Rules ask for every user of a constant, and nobody spreads a number over a longer way or writes it out as often.
+# Bounds the search, because rules ask for every user of a constant. Longer chains of conversions and broadcasts do not occur in practice.
 _MOST_STEPS = 16
 _LONGEST = 10_000
 
@@ -48,7 +48,7 @@ _LONGEST = 10_000
 
 
 def is_same_number(a: Number, b: Number) -> bool:
-    """Whether two numbers are the same value: 0.0 and -0.0 are two, all NaNs are one.
+    """Whether two numbers are the same value: 0.0 and -0.0 differ, and all NaNs are equal.
 
     >>> is_same_number(1, 1.0), is_same_number(0.0, -0.0), is_same_number(float("nan"), float("nan"))
     (True, False, True)
@@ -59,7 +59,7 @@ def is_same_number(a: Number, b: Number) -> bool:
 
 
 def holds_all(wide: ElementType, narrow: ElementType) -> bool:
-    """Whether every value of one type is a value of the other, so that a conversion loses nothing.
+    """Whether every value of the type `narrow` is a value of `wide`, so that the conversion is lossless.
 
     >>> [holds_all(ELEMENT_TYPES[a], ELEMENT_TYPES[b]) for a, b in (("f32", "bf16"), ("s16", "u8"), ("f32", "s16"), ("f32", "s32"))]
     [True, True, True, False]
@@ -79,7 +79,7 @@ def holds_all(wide: ElementType, narrow: ElementType) -> bool:
 
 
 def converted(value: Number, row: ElementType) -> Number | None:
-    """The number that a convert to a type makes of a number; None where that needs rounding, saturation or a complex number.
+    """The number after a convert to a type; None if it would be rounded or saturated, or if the type is complex.
 
     >>> converted(300, ELEMENT_TYPES["u8"]), converted(3.0, ELEMENT_TYPES["s32"]), converted(3.5, ELEMENT_TYPES["s32"])
     (44, 3, None)
@@ -90,7 +90,7 @@ def converted(value: Number, row: ElementType) -> Number | None:
         return int(value != 0)
     if row.is_integral:
         return _as_integer(value, row)
-    # Of complex numbers there is no such code, a ValueError as well.
+    # A complex type has no type code either, which is also a ValueError.
     try:
         rounded = float(value)
         nearest = decode_floats(row.name, encode_floats(row.name, [rounded]))[0]
@@ -103,7 +103,7 @@ def converted(value: Number, row: ElementType) -> Number | None:
 def _as_integer(value: Number, row: ElementType) -> int | None:
     if isinstance(value, int):
         return (value - row.minimum) % (1 << row.bits) + row.minimum
-    # Floats that are no integers of the type are rounded or saturate.
+    # A float that is not an integer of the type is rounded or saturates.
     return int(value) if value.is_integer() and row.minimum <= value <= row.maximum else None
 
 
@@ -111,10 +111,10 @@ def _as_integer(value: Number, row: ElementType) -> int | None:
 
 
 def constant_value(x: Instruction) -> Number | None:
-    """The number that every element of the result is, where that follows from one constant: an int for integers and pred, else a float.
+    """The number that all elements of the result are, if that follows from one constant: an int for integers and pred, else a float.
 
-    Followed are instructions that rearrange elements, and conversions that neither round nor saturate; a bitcast to another element type
-    is neither. The number is the one that the element type holds, not the one that was written.
+    Instructions that rearrange elements are followed, and so are conversions that neither round nor saturate, but not bitcasts to another
+    element type. The number is the one that the element type holds, which may differ from the one in the text.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { z = f32[] constant(0.1) b = f32[4] broadcast(z), dimensions={} ROOT t = f32[2,2] reshape(b) }")
@@ -138,7 +138,7 @@ def constant_value(x: Instruction) -> Number | None:
 
 
 def _converted_to(x: Instruction) -> ElementType | None:
-    """The type of the result of a convert of an array."""
+    """The element type of the result, if x is a convert of an array."""
     if x.op.name != "convert" or not x.shape.is_array or not x.operands[0].shape.is_array:
         return None
     return ELEMENT_TYPES[x.shape.element_type]
@@ -151,7 +151,7 @@ def _spreads(x: Instruction) -> bool:
     source, result = x.operands[0].shape, x.shape
     if source.element_type != result.element_type:
         return False
-    # A bitcast may count padding among the elements of its result.
+    # If the sizes differ, the result of a bitcast may contain padding.
     return x.op.name != "bitcast" or prod(source.dimensions) == prod(result.dimensions)
 
 
@@ -169,7 +169,7 @@ def _literal_value(literal: Literal) -> Number | None:
 
 @lru_cache(maxsize=1024)
 def _number(element_type: str, spelled: str) -> Number | None:
-    """The value of a spelled element in its type, rounded as a parse rounds it."""
+    """The value of an element in its type, rounded as the parser does."""
     return _from_bytes(ELEMENT_TYPES[element_type], decode(Literal(array_shape(element_type), spelled)))
 
 
@@ -185,7 +185,7 @@ def _from_bytes(row: ElementType, data: bytes) -> Number | None:
 
 
 def algebraic_op(op: OpDef, row: ElementType) -> OpDef:
-    """The opcode whose algebra holds for a type: on pred, addition is a logical or.
+    """The opcode whose algebra applies to an element type: on pred, addition is a logical or.
 
     >>> [algebraic_op(OPS["add"], ELEMENT_TYPES[name]).name for name in ("s32", "pred")]
     ['add', 'or']
@@ -194,7 +194,7 @@ def algebraic_op(op: OpDef, row: ElementType) -> OpDef:
 
 
 def identity_of(op: OpDef, row: ElementType) -> Number | None:
-    """The second operand that changes nothing, of a commutative opcode either operand; None where there is none.
+    """The second operand that leaves the first one unchanged, for a commutative opcode also the other way round; None if there is none.
 
     >>> [identity_of(OPS["add"], ELEMENT_TYPES[name]) for name in ("s32", "f32")], identity_of(OPS["subtract"], ELEMENT_TYPES["f32"])
     ([0, -0.0], 0.0)
@@ -203,7 +203,7 @@ def identity_of(op: OpDef, row: ElementType) -> Number | None:
 
 
 def absorbing_of(op: OpDef, row: ElementType) -> Number | None:
-    """The first operand that is the result whatever the second one is, of a commutative opcode either operand; None where there is none.
+    """The first operand that is always the result, for a commutative opcode also the second operand; None if there is none.
 
     >>> [absorbing_of(OPS["multiply"], ELEMENT_TYPES[name]) for name in ("s32", "f32")]
     [0, None]
@@ -212,7 +212,7 @@ def absorbing_of(op: OpDef, row: ElementType) -> Number | None:
 
 
 def value_of_itself(op: OpDef, row: ElementType) -> Number | None:
-    """The result for two equal operands where it is always the same number, as of integers that are subtracted; None elsewhere.
+    """The result for two equal operands if it is always the same number, such as 0 for a difference of integers; else None.
 
     >>> [value_of_itself(OPS["subtract"], ELEMENT_TYPES[name]) for name in ("s32", "f32")]
     [0, None]
@@ -221,7 +221,7 @@ def value_of_itself(op: OpDef, row: ElementType) -> Number | None:
 
 
 def is_idempotent(op: OpDef, row: ElementType) -> bool:
-    """Whether f(f(x)) is f(x), or g(x, x) is x, for the elements of a type.
+    """Whether f(f(x)) = f(x), or g(x, x) = x, for all elements of a type.
 
     >>> [is_idempotent(OPS[name], ELEMENT_TYPES["pred"]) for name in ("add", "maximum", "xor")], is_idempotent(OPS["add"], ELEMENT_TYPES["s8"])
     ([True, True, False], False)
@@ -230,7 +230,7 @@ def is_idempotent(op: OpDef, row: ElementType) -> bool:
 
 
 def is_associative(op: OpDef) -> bool:
-    """Whether the operation gives the same however repeated applications are grouped, rounding apart."""
+    """Whether the order of repeated applications makes no difference, except for rounding."""
     return ASSOCIATIVE in op.traits
 
 
@@ -238,10 +238,10 @@ def is_associative(op: OpDef) -> bool:
 
 
 def same_value(x: Instruction) -> Instruction | None:
-    """An existing instruction that has the value and the shape of this one, layout included; None where none is known.
+    """Another instruction that has the value and the shape of x, including the layout; None if none is known.
 
-    It is the operand of an operation that changes nothing, or what stands further up where two operations cancel out. Shardings, metadata
-    and the like are not looked at: who replaces one by the other decides what becomes of them.
+    It is an operand that x leaves unchanged, or an instruction further up if two operations cancel out. Shardings and metadata are not
+    compared: a rewriter that replaces x has to decide what happens to them.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { p = f32[] parameter(0) z = f32[] constant(%s) ROOT r = f32[] subtract(p, z) }"
@@ -265,7 +265,7 @@ def _by_algebra(x: Instruction) -> Instruction | None:
 def _of_one(x: Instruction, before: Instruction, row: ElementType) -> Instruction | None:
     if before.op is not x.op or before.shape != x.shape:
         return None
-    # Numbers without a sign cannot be negated.
+    # Numbers of unsigned types cannot be negated.
     signed = row.float_format is None or row.float_format.signed
     if INVOLUTION in x.op.traits and signed:
         return before.operands[0]
@@ -300,7 +300,7 @@ def _if_in_order(x: Instruction) -> Instruction | None:
 
 
 def _padded(x: Instruction) -> Instruction | None:
-    # Since the sizes are the same, nothing is added or taken away at the end either.
+    # Since the sizes are equal, nothing is added or cut off at the end either.
     return x.operands[0] if all(not (part.low or part.interior) for part in x.attributes["padding"]) else None
 
 
@@ -315,7 +315,7 @@ def _joined(x: Instruction) -> Instruction | None:
 
 
 def _updated(x: Instruction) -> Instruction | None:
-    # An update that is as large as the array replaces all of it, since its place is clamped.
+    # An update of the same size as the array replaces all of it, because its start is clamped.
     return x.operands[1]
 
 
@@ -333,14 +333,14 @@ def _element(x: Instruction) -> Instruction | None:
 
 
 def _regrouped(x: Instruction) -> Instruction | None:
-    """The tuple all of whose elements are taken out and put together again."""
+    """The tuple whose elements are all taken out and put together again."""
     groups = {part.operands[0] for part in x.operands if part.op.name == "get-tuple-element"}
     taken = all(part.op.name == "get-tuple-element" and part.attributes["index"] == k for k, part in enumerate(x.operands))
     return groups.pop() if taken and len(groups) == 1 else None
 
 
 _RULES: dict[str, Callable[[Instruction], Instruction | None]] = {
-    # Between equal shapes these do nothing.
+    # These do nothing between equal shapes.
     "copy": _operand,
     "reshape": _operand,
     "bitcast": _operand,
@@ -359,14 +359,14 @@ _RULES: dict[str, Callable[[Instruction], Instruction | None]] = {
     "get-tuple-element": _element,
     "tuple": _regrouped,
 }
-"""By opcode, what an instruction gives back unless its shape is another one; for all others the algebra says it."""
+"""The result of an opcode if it has the shape of the operand; other opcodes follow from the algebra."""
 
 
 # ---- functions of two scalars ----------------------------------------------------------------------------------------
 
 
 def without_conversions(x: Instruction) -> Instruction:
-    """The instruction whose value arrives, through conversions that lose nothing and instructions that rearrange elements.
+    """Follows lossless conversions and instructions that rearrange elements to the instruction whose value x has.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { p = s8[] parameter(0) a = s32[] convert(p) ROOT b = s8[] convert(a) }"
@@ -383,9 +383,9 @@ def _types(*instructions: Instruction) -> list[ElementType]:
 
 
 def binary_root(computation: Computation) -> Instruction | None:
-    """The one operation that combines both parameters into the result, conversions apart; None where there is no such thing.
+    """The operation that combines the two parameters of a computation into its result, apart from conversions; None if there is none.
 
-    Floats may be converted to other floats, which only rounds; integers to a wider type, in which they are combined, and back.
+    Floats may be converted to other float types, which only rounds, and integers to a wider type and back.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] subtract(a, b) } ENTRY e { ROOT p = f32[] parameter(0) }")
@@ -402,12 +402,12 @@ def binary_root(computation: Computation) -> Instruction | None:
 
 
 def _keeps_meaning(result: Instruction, root: Instruction, parameters: list[Instruction]) -> bool:
-    """Whether the operation on converted numbers is, rounding apart, that on the numbers themselves."""
+    """Whether the operation on converted numbers equals, up to rounding, the operation on the numbers themselves."""
     outer, inner = _types(result, *parameters), _types(*root.operands)
     if all(row.kind in ("float", "complex") for row in (*outer, *inner)):
         return True
     if result.shape.element_type == "pred":
-        # A comparison of numbers that mean the same.
+        # A comparison of numbers that were converted without loss.
         return all(holds_all(wide, narrow) for wide, narrow in zip(inner, outer[1:], strict=True))
     kept = any(row.name == outer[0].name for row in outer[1:]) and all(holds_all(outer[0], row) for row in outer[1:])
     return kept and all(holds_all(wide, narrow) for wide, narrow in zip(inner, outer[1:], strict=True))

@@ -1,7 +1,4 @@
-"""How many elements and bytes a shape holds, tiles and padding apart or included.
-
-Counts only; limits are the rules' business.
-"""
+"""The number of elements and bytes of a shape, with or without the padding of tiles."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ __all__ = ["bytes_of", "elements_of", "padded_bytes_of"]
 
 
 def elements_of(shape: Shape) -> int:
-    """Elements of an array, of a tuple's arrays together; dimensions of unknown size count nothing.
+    """The number of elements of an array, or of all arrays in a tuple; arrays with dimensions of unknown size count as empty.
 
     >>> from hlotool.shapes.shape import array_shape, tuple_shape
     >>> elements_of(tuple_shape([array_shape("f32", (2, 3)), array_shape("s32")]))
@@ -25,7 +22,7 @@ def elements_of(shape: Shape) -> int:
 
 
 def bytes_of(shape: Shape) -> int:
-    """Bytes of the data, without padding; elements under eight bits take what their type says.
+    """The bytes of the data without padding; elements of less than eight bits count with the bits of their type.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> bytes_of(array_shape("f32", (2, 3)))
@@ -40,7 +37,7 @@ def _bits(leaf: Shape) -> int:
 
 
 def padded_bytes_of(leaf: Shape) -> int:
-    """Bytes of an array whose most minor dimensions are padded to whole tiles.
+    """The bytes of an array whose most minor dimensions are padded to whole tiles.
 
     >>> from hlotool.shapes.layout import Layout
     >>> from hlotool.shapes.shape import array_shape

@@ -1,7 +1,4 @@
-"""Sends and receives between devices: who sends to whom, and the order in which a schedule runs them.
-
-The pairs stand in a frontend attribute, as text; nothing here judges them.
-"""
+"""Sends and receives between devices: their source-target pairs, which are text in a frontend attribute."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from hlotool.ir.model import Instruction
 __all__ = ["PAIRS_ATTRIBUTE", "Pairs", "cycle_of", "is_between_devices", "pairs_of", "repeated"]
 
 PAIRS_ATTRIBUTE = "_xla_send_recv_source_target_pairs"
-"""The frontend attribute in which compilers keep the pairs of a collective-permute that they took apart."""
+"""The frontend attribute that holds the pairs of a collective-permute after compilers have split it into a send and a recv."""
 
 _PIPELINED = "_xla_send_recv_pipeline"
 _PAIR = re.compile(r"\{\s*([0-9]+)\s*,\s*([0-9]+)\s*\}")
@@ -22,7 +19,7 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 def pairs_of(x: Instruction) -> Pairs:
-    """Source and target of every transfer that the instruction takes part in; () where it does not say.
+    """The source and the target of every transfer that the instruction is part of; empty if the attribute is missing.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = 't = token[] after-all() ROOT r = (f32[], u32[], token[]) recv(t), frontend_attributes={_xla_send_recv_source_target_pairs={{0,1}}}'
@@ -34,12 +31,12 @@ def pairs_of(x: Instruction) -> Pairs:
 
 
 def is_between_devices(x: Instruction) -> bool:
-    """Whether a send or recv goes from device to device and is finished where it stands, not by the next turn of a loop."""
+    """Whether a send or recv is between devices and not pipelined, so that it ends in the same iteration of a loop."""
     return not x.attributes.get("is_host_transfer", False) and _PIPELINED not in (x.attributes.get("frontend_attributes") or {})
 
 
 def repeated(pairs: Sequence[tuple[int, int]]) -> str | None:
-    """Names a device that sends or receives twice.
+    """A text that names a device that sends or receives twice; None if there is none.
 
     >>> repeated([(0, 1), (2, 1)])
     'device 1 receives twice'
@@ -54,7 +51,7 @@ def repeated(pairs: Sequence[tuple[int, int]]) -> str | None:
 
 
 def cycle_of(pairs: Sequence[tuple[int, int]]) -> list[int]:
-    """The devices of a cycle, the first one again at the end; empty when there is none. A device may send once only.
+    """The devices of a cycle, ending with the first one again; empty if there is none. No device may be a source twice.
 
     >>> cycle_of([(0, 1), (1, 2), (2, 0)]), cycle_of([(0, 1), (1, 2)])
     ([0, 1, 2, 0], [])

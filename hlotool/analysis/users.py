@@ -1,7 +1,4 @@
-"""Who uses whom: the instructions of a computation that take another one as operand.
-
-Control predecessors are no operands and not counted.
-"""
+"""The users of instructions. Control successors are not users."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ __all__ = ["users"]
 
 
 def users(computation: Computation) -> dict[Instruction, list[Instruction]]:
-    """For each instruction that is used, its users in textual order, each once.
+    """The users of each instruction that has any: in textual order, without repetitions.
 
     >>> from hlotool.text.parse.parser import parse
     >>> entry = parse("ENTRY e { p = f32[] parameter(0) ROOT c = f32[] add(p, p) }").entry

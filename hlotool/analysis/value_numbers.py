@@ -1,6 +1,6 @@
-"""Which instructions compute the same, and which computations: value numbers, by hashing.
+"""Value numbering: which instructions, and which computations, compute the same value.
 
-Says nothing about whether one of the two could go; effects are `analysis.effects`.
+Equal instructions can only be merged if they have no effects (`analysis.effects`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Frozen = Callable[[AttributeSet], Any]
 
 
 class ComputationClasses:
-    """Computations by what they compute: equal up to names and metadata means the same class.
+    """Groups computations by what they compute: those of a class are equal except for names and metadata.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("f { ROOT x = f32[] parameter(0) } g { ROOT y = f32[] parameter(0) } ENTRY e { ROOT p = f32[4] parameter(0) }")
@@ -30,7 +30,7 @@ class ComputationClasses:
         self.first: dict[Computation, Computation] = {}
         self._frozen: dict[int, Any] = {}
         known: dict[Any, Computation] = {}
-        # Callees come first, so that calls of equal computations compare equal.
+        # Callees come first, so that calls of equal computations are equal.
         for computation in module.computations:
             numbers = value_numbers(computation, self.frozen, parameters_by_number=True)
             key = (computation.execution_thread, numbers[computation.root], tuple(self._keys(computation, numbers)))
@@ -40,9 +40,9 @@ class ComputationClasses:
         return [_key(x, numbers, self.frozen, parameters_by_number=True) for x in computation.instructions]
 
     def frozen(self, attributes: AttributeSet) -> Any:
-        """Attributes as a value that can be a key; called computations are replaced by the first of their class.
+        """Attributes as a hashable value in which each called computation is replaced by the first of its class.
 
-        Control predecessors are left out, since they are compared by their numbers.
+        Control predecessors are omitted, since they are compared by their numbers.
         """
         # By identity, since the module keeps its attribute sets alive.
         frozen = self._frozen.get(id(attributes))
@@ -60,7 +60,7 @@ class ComputationClasses:
 
 
 def value_numbers(computation: Computation, frozen: Frozen, *, parameters_by_number: bool = False) -> dict[Instruction, int]:
-    """A number for each instruction; equal numbers mean equal opcode, shape, attributes, configuration, immediate and operands, these by number.
+    """A number for each instruction. Instructions with equal numbers have the same opcode, shape, attributes, configuration, literal and operands.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) b = f32[] abs(p) ROOT s = f32[] add(a, b) }")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import ShellComplete, get_completion_class
 
+from hlotool.cli.command import HloCommand
 from hlotool.cli.main import COMMANDS
 from hlotool.cli.output import flush_out, write_out
 
@@ -24,7 +25,7 @@ Use it in this session only:
 """
 
 
-@click.command("completion", help=_HELP, short_help="Print the completion script for a shell.")
+@click.command("completion", cls=HloCommand, help=_HELP, short_help="Print the completion script for a shell.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     kind = get_completion_class(shell)

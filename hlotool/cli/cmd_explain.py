@@ -9,6 +9,8 @@ from importlib import import_module
 
 import click
 
+from hlotool.cli.command import HloCommand
+from hlotool.cli.completions import complete_subjects
 from hlotool.cli.inputs import Outcome
 from hlotool.cli.output import write_out
 
@@ -26,8 +28,8 @@ Examples:
 """
 
 
-@click.command("explain", help=_HELP, short_help="Explain rules and opcodes.")
-@click.argument("subjects", nargs=-1, required=True, metavar="SUBJECT...")
+@click.command("explain", cls=HloCommand, help=_HELP, short_help="Explain rules and opcodes.")
+@click.argument("subjects", nargs=-1, required=True, metavar="SUBJECT...", shell_complete=complete_subjects)
 @click.option("--format", "output_format", type=click.Choice(["text", "markdown", "json"]), default="text", help="Output format; default: text.")
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 def command(subjects: tuple[str, ...], output_format: str, as_json: bool) -> None:

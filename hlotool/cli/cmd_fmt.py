@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 import hlotool
+from hlotool.cli.command import HloCommand
 from hlotool.cli.inputs import Outcome, chosen_files
 from hlotool.cli.options import click_option, color_option, file_choice_options, files_argument
 from hlotool.cli.output import bug_message, complain, write_out
@@ -194,7 +195,7 @@ def _files(number: int) -> str:
     return f"{number} file{'' if number == 1 else 's'}"
 
 
-@click.command("fmt", help=_HELP, short_help="Format HLO texts in place.")
+@click.command("fmt", cls=HloCommand, help=_HELP, short_help="Format HLO texts in place.")
 @files_argument
 @click.option("--check", is_flag=True, help="Write nothing; list files that are not formatted, and exit with code 1 if there are any.")
 @click.option("--diff", is_flag=True, help="Write nothing; show the changes as a diff, and exit with code 1 if there are any.")

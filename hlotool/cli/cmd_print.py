@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 import hlotool
+from hlotool.cli.command import HloCommand
 from hlotool.cli.inputs import Outcome, files_or_stdin
 from hlotool.cli.options import click_option, color_option, decorate, files_argument, stdin_filename_option
 from hlotool.cli.output import write_out
@@ -74,7 +75,7 @@ def _options(preset: str, changes: dict[str, Any]) -> hlotool.PrintOptions:
     return replace(options, **changes)
 
 
-@click.command("print", help=_HELP, short_help="Print modules as XLA prints them.")
+@click.command("print", cls=HloCommand, help=_HELP, short_help="Print modules as XLA prints them.")
 @files_argument
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, if all files can be printed.")
 @click.option("--preset", type=click.Choice(list(PRESETS)), default="default", help="Values of all flags that are not set; default: default.")

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from hlotool.cli.command import HloCommand
+from hlotool.cli.completions import complete_parameters
 from hlotool.cli.inputs import Outcome, files_or_stdin
 from hlotool.cli.options import color_option, stdin_filename_option
 from hlotool.workspace.reading import read_input
@@ -101,11 +103,14 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
     return pairs
 
 
-@click.command("run", help=_HELP, short_help="Run a module and show its results.")
+@click.command("run", cls=HloCommand, help=_HELP, short_help="Run a module and show its results.")
 @click.argument("file", required=False, metavar="[FILE|-]", type=click.Path())
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of random values; default: 0.")
 @click.option("--inputs", metavar="FILE", type=click.Path(), help="Arguments from an .npz file.")
-@click.option("--input", "arguments", multiple=True, callback=_split, metavar="NAME=VALUE", help="Argument for one parameter; may be repeated.")
+@click.option(
+    "--input", "arguments", multiple=True, callback=_split, metavar="NAME=VALUE", shell_complete=complete_parameters,
+    help="Argument for one parameter; may be repeated.",
+)  # fmt: skip
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the results to an .npz file.")
 @click.option("--compare", metavar="FILE", type=click.Path(), help="Compare the results with those in an .npz file.")
 @click.option("--against", metavar="FILE", type=click.Path(), help="Compare the results with those of another module on the same arguments.")

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from hlotool.cli.alike import collapsed
+from hlotool.cli.command import HloCommand
+from hlotool.cli.completions import complete_subjects
 from hlotool.cli.inputs import Outcome, chosen_files
 from hlotool.cli.options import color_option, file_choice_options, files_argument, stdin_filename_option
 from hlotool.cli.output import bug_message, complain, flush_out, write_out
@@ -28,6 +30,7 @@ from hlotool.workspace.reading import STDIN
 from hlotool.workspace.writing import replace_file
 
 if TYPE_CHECKING:
+    from hlotool.workspace.baseline import Baseline
     from hlotool.workspace.rules import Checks, RuleChoice
 
 __all__ = ["command"]
@@ -90,6 +93,8 @@ class Options(NamedTuple):
     unsafe_fixes: bool
     diff: bool
     add_ignore: bool
+    baseline: str | None
+    write_baseline: bool
     jobs: int
     color: str
     quiet: int
@@ -105,18 +110,22 @@ class VerifyReport:
     def __init__(self, outcome: Outcome, options: Options) -> None:
         self.outcome = outcome
         self.options = options
-        self.files = 0
+        self.files: list[str] = []
         self.files_with_findings = 0
         self.severities: Counter[str] = Counter()
         self.left_out = 0
         self.shown = 0
         self.first: list[FileFinding] = []
+        self.baseline: Baseline | None = None
+        if options.baseline is not None and not options.write_baseline:
+            self.baseline = import_module("hlotool.workspace.baseline").read_baseline(options.baseline)
 
     def findings(self, results: Iterable[Checked]) -> Iterator[FileFinding]:
         """The findings to show, file by file."""
         limit = self.options.max_findings
-        for result in results:
-            self._take(result)
+        for checked in results:
+            result = checked if self.baseline is None else self.baseline.without_known(checked)
+            self.take(result)
             findings = result.findings
             if self.options.output_format == "text" and not self.options.show_all and not self.options.statistics:
                 findings = list(collapsed(findings))
@@ -126,7 +135,8 @@ class VerifyReport:
             self.first += islice(result.findings, max(0, _MAX_ROWS - len(self.first)))
             yield from islice(findings, room)
 
-    def _take(self, result: Checked) -> None:
+    def take(self, result: Checked) -> None:
+        """Counts the findings of a file, and reports its failure."""
         if result.traceback is not None:
             self.outcome.unreadable += 1
             self.outcome.at_least(3)
@@ -137,7 +147,7 @@ class VerifyReport:
         if result.failure is not None:
             self.outcome.failed(result.failure, result.exit_code)
             return
-        self.files += 1
+        self.files.append(result.name)
         severities = Counter(finding.diagnostic.severity for finding in result.findings)
         self.severities += severities
         self.files_with_findings += bool(result.findings)
@@ -147,12 +157,16 @@ class VerifyReport:
 
     def summary(self) -> str:
         """For example: 3 files checked, 2 errors in 1 file."""
-        parts = [f"{_count_of(self.files, 'file')} checked"]
+        parts = [f"{_count_of(len(self.files), 'file')} checked"]
         if self.severities:
             kinds = ", ".join(_count_of(self.severities[s], s) for s in _SEVERITIES if self.severities[s])
             parts.append(f"{kinds} in {_count_of(self.files_with_findings, 'file')}")
         elif self.files:
             parts.append("no findings")
+        if self.baseline is not None and self.baseline.hidden:
+            parts.append(f"{self.baseline.hidden} in the baseline")
+        if self.baseline is not None and self.baseline.gone:
+            parts.append(f"{self.baseline.gone} of the baseline no longer found (--write-baseline)")
         if self.left_out:
             parts.append(f"{self.left_out} more not shown (--max-findings)")
         if self.outcome.unreadable:
@@ -203,6 +217,23 @@ def _summarize_for_github(report: VerifyReport) -> None:
         complain(f"cannot write '{path}': {error.strerror}")
 
 
+def _write_baseline(results: Iterable[Checked], report: VerifyReport) -> None:
+    """Writes all findings to the baseline file; if a file cannot be read, the old baseline stays."""
+    options, outcome = report.options, report.outcome
+    writer = import_module("hlotool.workspace.baseline").BaselineWriter(str(options.baseline))
+    for result in results:
+        report.take(result)
+        writer.take(result.findings)
+    # Known findings are no reason to fail, but a file that cannot be read is.
+    outcome.exit_code = outcome.exit_code if outcome.unreadable else 0
+    if outcome.unreadable:
+        complain(f"'{writer.path}' is not written, since {_count_of(outcome.unreadable, 'file')} failed")
+        return
+    writer.write()
+    if not options.quiet:
+        complain(f"{_count_of(writer.known.total(), 'finding')} in {_count_of(len(report.files), 'file')} written to '{writer.path}'")
+
+
 def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: Options, outcome: Outcome, stdin_filename: str) -> None:
     report = VerifyReport(outcome, options)
     # Standard output has the rewritten text of standard input, so findings go to standard error.
@@ -225,9 +256,16 @@ def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: O
         if options.diff:
             for _ in advancing():
                 pass
+        elif options.write_baseline:
+            _write_baseline(advancing(), report)
+            return
         else:
             stream = sys.stdout if to_stdout and options.output is None else None
-            _write(_pieces(report.findings(advancing()), options, style_for(options.color, stream)), options, to_stdout=to_stdout)
+            _write(
+                _pieces(report.findings(advancing()), options, style_for(options.color, stream)._replace(files=report.files)),
+                options,
+                to_stdout=to_stdout,
+            )
     _summarize_for_github(report)
     if options.quiet or options.diff:
         return
@@ -237,7 +275,7 @@ def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: O
         complain(report.summary())
 
 
-@click.command("verify", help=_HELP, short_help="Report what is wrong with HLO texts.")
+@click.command("verify", cls=HloCommand, help=_HELP, short_help="Report what is wrong with HLO texts.")
 @files_argument
 @click.option(
     "--output-format", type=click.Choice(list(FORMATS)), default="text", metavar="FORMAT", help=f"Output format: {', '.join(FORMATS)}; default: text."
@@ -258,8 +296,10 @@ def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: O
 @click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that may change results; requires --fix or --diff.")
 @click.option("--diff", is_flag=True, help="Write nothing; show the changes of --fix or --add-ignore as a diff.")
 @click.option("--add-ignore", is_flag=True, help="Add comments to files that suppress all findings.")
+@click.option("--baseline", metavar="FILE", type=click.Path(), help="Hide the findings that FILE lists; only new ones are reported.")
+@click.option("--write-baseline", is_flag=True, help="Write all findings to the --baseline FILE instead of showing them.")
 @click.option("--list-rules", is_flag=True, help="List all rules, and which of them are selected.")
-@click.option("--explain", metavar="CODE", help="Explain a rule.")
+@click.option("--explain", metavar="CODE", shell_complete=complete_subjects, help="Explain a rule.")
 @click.option("--show-settings", is_flag=True, help="Show the settings and selected rules for each FILE, and the settings file.")
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Number of processes; 0, the default, chooses by the size of the files."
@@ -286,6 +326,10 @@ def command(
     else:
         if options.unsafe_fixes and not (options.fix or options.diff):
             raise click.UsageError("--unsafe-fixes requires --fix or --diff")
+        if options.write_baseline and (options.baseline is None or options.rewrites):
+            raise click.UsageError(
+                "--write-baseline requires --baseline FILE" if options.baseline is None else "--write-baseline writes no other files"
+            )
         names = chosen_files(choice, files, outcome)
         work = [(name, rules.checks_for(stdin_filename if name == STDIN else name, choice.settings_of(name))) for name in names]
         _verify(names, work, options, outcome, stdin_filename)

@@ -9,9 +9,11 @@ import json
 import textwrap
 from collections.abc import Iterator
 
-from hlotool.codes import CODE_NAMES
+from hlotool.cli.output import visible
+from hlotool.codes import CODE_NAMES, severity_of
+from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.verifier import explanations
-from hlotool.verifier.explanations import OpExplanation, RuleExplanation, explain_rule
+from hlotool.verifier.explanations import OpExplanation, RuleExplanation, explain_rule, has_fix
 from hlotool.verifier.selection import Selection
 
 __all__ = ["explain", "list_rules", "op_markdown", "rule_markdown"]
@@ -38,22 +40,39 @@ def _rule_lines(rule: RuleExplanation) -> Iterator[str]:
     yield f"{rule.severity}, {'reported by default' if rule.is_default else f'reported with --extend-select {rule.code}'}; {rule.family}"
     yield ""
     yield from _wrapped(rule.summary)
-    for heading, text in (("Checks", rule.checks), ("Why", rule.why), ("Bad", rule.bad), ("Good", rule.good)):
+    for heading, text in (("Checks", rule.checks), ("Why", rule.why)):
         if text:
             yield ""
             yield f"{heading}:"
             yield from _wrapped(text, "  ")
+    for heading, text in ((f"Bad{_with(rule)}", rule.bad), ("Good", rule.good)):
+        if text:
+            yield ""
+            yield f"{heading}:"
+            yield from (f"    {visible(line)}".rstrip() for line in text.splitlines())
     if rule.fix:
         yield ""
         yield f"Fix: {rule.fix} ({'--fix' if rule.fix_is_safe else '--fix --unsafe-fixes'})"
     yield ""
-    yield f"To suppress: // hlotool: ignore[{rule.code}] reason"
+    yield "Configure:"
+    longest = max(len(setting) for setting, _ in rule.configure)
+    for setting, effect in rule.configure:
+        lines = _wrapped(effect, " " * (longest + 4))
+        yield f"  {setting:<{longest}}  {lines[0].strip()}"
+        yield from lines[1:]
+
+
+def _with(rule: RuleExplanation) -> str:
+    return f" (with {rule.needs})" if rule.needs else ""
 
 
 def _op_lines(op: OpExplanation) -> Iterator[str]:
     yield op.opcode
     yield ""
     yield from _wrapped(op.summary)
+    if op.details:
+        yield ""
+        yield from _wrapped(op.details)
     if op.example:
         yield ""
         yield from (f"    {line}" for line in op.example.splitlines())
@@ -62,8 +81,11 @@ def _op_lines(op: OpExplanation) -> Iterator[str]:
     if op.attributes:
         yield "Attributes:"
         longest = max(len(name) for name, _, _ in op.attributes)
-        for name, kind, default in op.attributes:
-            yield f"  {name:<{longest}}  {kind}, {_need(default)}"
+        for name, values, default in op.attributes:
+            lines = _wrapped(f"{_need(default)}; {values}", " " * (longest + 4))
+            yield f"  {name:<{longest}}  {lines[0].strip()}"
+            yield from lines[1:]
+    yield from _wrapped(f"Attributes of every instruction: {', '.join(COMMON_ATTRIBUTES)}")
     yield f"Result shape: {'inferred from operands and attributes' if op.infers else 'must be written'}"
 
 
@@ -81,27 +103,33 @@ def _need(default: str | None) -> str:
 # ---- Markdown ---------------------------------------------------------------------------------------------------------
 
 
-def rule_markdown(rule: RuleExplanation, examples: str = "") -> str:
-    """A section about a rule, with a heading; `examples` are appended to it."""
+def rule_markdown(rule: RuleExplanation, note: str = "") -> str:
+    """A section about a rule, with a heading; `note` is appended to it."""
     state = "reported by default" if rule.is_default else "reported on demand"
     lines = [f"## {rule.code} {rule.name}", "", f"*{rule.severity}, {state}*", "", _plain(rule.summary)]
-    for heading, text in (("Checks", rule.checks), ("Why", rule.why), ("Bad", rule.bad), ("Good", rule.good)):
+    for heading, text in (("Checks", rule.checks), ("Why", rule.why)):
         if text:
-            lines += ["", f"**{heading}:** {text}"]
+            lines += ["", f"**{heading}:** {_plain(text)}"]
+    for heading, text in ((f"Bad{_with(rule)}", rule.bad), ("Good", rule.good)):
+        if text:
+            lines += ["", f"**{heading}:**", "", "```hlo", text.rstrip("\n"), "```"]
     if rule.fix:
         lines += ["", f"**Fix:** {rule.fix} (`{'--fix' if rule.fix_is_safe else '--fix --unsafe-fixes'}`)"]
-    return "\n".join(lines) + "\n" + examples
+    lines += ["", "**Configure:**", "", *(f"- `{setting}`: {_plain(effect)}" for setting, effect in rule.configure)]
+    return "\n".join(lines) + "\n" + note
 
 
 def op_markdown(op: OpExplanation) -> str:
     """A section about an opcode, with a heading."""
     lines = [f"## {op.opcode}", "", _plain(op.summary)]
+    if op.details:
+        lines += ["", _plain(op.details)]
     if op.example:
         lines += ["", "```hlo", *op.example.splitlines(), "```"]
     lines += ["", f"Operands: {_operands(op)}. The result shape {'is inferred' if op.infers else 'must be written'}."]
     if op.attributes:
         lines += ["", "| attribute | value | |", "|---|---|---|"]
-        lines += [f"| `{name}` | {kind} | {_need(default)} |" for name, kind, default in op.attributes]
+        lines += [f"| `{name}` | {_plain(values)} | {_need(default)} |" for name, values, default in op.attributes]
     return "\n".join(lines) + "\n"
 
 
@@ -116,12 +144,12 @@ def _plain(text: str) -> str:
 
 def list_rules(selection: Selection, as_json: bool) -> str:
     """All rules, one line each, marked if they are selected or have a fix."""
-    rules = [explain_rule(code) for code in CODE_NAMES]
     if as_json:
-        return json.dumps([{**rule._asdict(), "is_selected": selection.has(rule.code)} for rule in rules], indent=1) + "\n"
-    longest = max(len(rule.name) for rule in rules)
+        rules = [{**explain_rule(code)._asdict(), "is_selected": selection.has(code)} for code in CODE_NAMES]
+        return json.dumps(rules, indent=1) + "\n"
+    longest = max(map(len, CODE_NAMES.values()))
     rows = []
-    for rule in rules:
-        mark, fix = "+" if selection.has(rule.code) else "-", "  [fix]" if rule.fix else ""
-        rows.append(f"{mark} {rule.code} {rule.name:<{longest}}  {rule.severity:<7}{fix}".rstrip())
+    for code, name in CODE_NAMES.items():
+        mark, fix = "+" if selection.has(code) else "-", "  [fix]" if has_fix(code) else ""
+        rows.append(f"{mark} {code} {name:<{longest}}  {severity_of(code):<7}{fix}".rstrip())
     return "\n".join(rows) + "\n+ selected, - not selected, [fix] has a fix\n"

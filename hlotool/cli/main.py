@@ -7,6 +7,7 @@ needs.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -35,6 +36,24 @@ Environment:
   NO_COLOR       if set, use no colors unless --color is always
   HLOTOOL_DEBUG  if set, show tracebacks of internal errors
 """
+
+_OTHER_NAMES = {
+    "format": "fmt",
+    "lint": "verify",
+    "check": "verify",
+    "validate": "verify",
+    "eval": "run",
+    "evaluate": "run",
+    "exec": "run",
+    "interpret": "run",
+    "parse": "print",
+    "show": "print",
+    "cat": "print",
+    "rule": "explain",
+    "doc": "explain",
+    "docs": "explain",
+}
+"""Names that commands have in other tools."""
 
 
 class CommandError(click.ClickException):
@@ -71,10 +90,13 @@ class Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            suggestion = nearest(args[0], self.list_commands(ctx))
+            word = args[0]
+            suggestion = _OTHER_NAMES.get(word) or nearest(word, self.list_commands(ctx))
+            if os.path.exists(word):  # noqa: PTH110  # Path.exists raises on some names
+                suggestion = f"hlotool verify {word}"
             if suggestion is None:
                 raise
-            raise click.UsageError(f"No such command '{args[0]}'. Did you mean '{suggestion}'?", ctx) from error
+            raise click.UsageError(f"No such command '{word}'. Did you mean '{suggestion}'?", ctx) from error
 
 
 COMMANDS = click.version_option(hlotool.__version__, prog_name="hlotool", message="%(prog)s %(version)s")(

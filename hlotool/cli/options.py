@@ -62,14 +62,22 @@ def click_option(name: str, option: Option) -> Decorator:
         return click.option(f"--{flag}", type=click.Choice(["auto", "true", "false"]), callback=_auto, **details)
     if option.kind == "choice":
         return click.option(f"--{flag}", type=click.Choice(option.choices), **details)
+    if option.kind == "list":
+        return list_option(name, option, "PATTERN", _unset)
     if option.kind == "size":
         return click.option(f"--{flag}", type=_Size(), metavar="SIZE", **details)
     return click.option(f"--{flag}", type=click.IntRange(option.least, option.most), metavar="N", **details)
 
 
-def list_option(name: str, option: Option, metavar: str, callback: Any = None) -> Decorator:
-    """An option that may be repeated."""
-    return click.option(f"--{name.replace('_', '-')}", multiple=True, metavar=metavar, callback=callback, help=option.description)
+def list_option(name: str, option: Option, metavar: str, callback: Any = None, complete: Any = None) -> Decorator:
+    """An option that may be repeated; `complete` gives a shell the values to offer."""
+    flag = f"--{name.replace('_', '-')}"
+    return click.option(flag, multiple=True, metavar=metavar, callback=callback, shell_complete=complete, help=option.description)
+
+
+def _unset(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> Sequence[str] | None:
+    """The values of an option that may be repeated, or None if it is not used, so that settings can provide them."""
+    return values or None
 
 
 def _auto(ctx: click.Context, param: click.Parameter, word: str | None) -> bool | str | None:

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import NamedTuple, TextIO
 
@@ -29,10 +29,11 @@ _WIDTH_WITHOUT_TERMINAL = 120
 
 
 class Style(NamedTuple):
-    """The width and color of text for people."""
+    """The width and color of text for people; `files` are the names of the files that were checked, complete when all findings are."""
 
     width: int = _WIDTH_WITHOUT_TERMINAL
     color: bool = False
+    files: Sequence[str] = ()
 
 
 def wants_color(choice: str, stream: TextIO | None) -> bool:

@@ -13,16 +13,32 @@ from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import hlotool
+from hlotool.cli.explain import explain
 from hlotool.cli.output import visible
 from hlotool.cli.render import Style
 from hlotool.cli.render_records import fingerprint
 from hlotool.codes import CODE_NAMES, severity_of, summary_of
 from hlotool.errors import Diagnostic, Edit
+from hlotool.verifier.explanations import RuleExplanation, explain_rule
 from hlotool.workspace.findings import FileFinding
 
 __all__ = ["junit", "markdown", "sarif"]
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_OPERATIONS = "https://openxla.org/xla/operation_semantics"
+_DUMPS = "https://openxla.org/xla/hlo_dumps"
+# The pages of XLA's documentation about the subjects of the families of rules.
+_PAGES = {
+    "S": _DUMPS,
+    "T": _OPERATIONS,
+    "L": "https://openxla.org/xla/shapes",
+    "C": _OPERATIONS,
+    "A": "https://openxla.org/xla/async_ops",
+    "P": _OPERATIONS,
+    "M": "https://openxla.org/xla/aliasing",
+    "R": _DUMPS,
+    "W": _OPERATIONS,
+}
 
 
 def sarif(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
@@ -34,6 +50,9 @@ def sarif(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
             "id": code,
             "name": CODE_NAMES.get(code, code),
             "shortDescription": {"text": summary_of(code)},
+            "fullDescription": {"text": _full_description(explain_rule(code))},
+            "helpUri": _PAGES[code[0]],
+            "help": {"text": explain(code, "text"), "markdown": explain(code, "markdown")},
             "defaultConfiguration": {"level": _level(severity_of(code))},
         }
         for code in codes
@@ -48,6 +67,10 @@ def sarif(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     driver = {"name": "hlotool", "version": hlotool.__version__, "rules": rules}
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     yield json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
+
+
+def _full_description(rule: RuleExplanation) -> str:
+    return " ".join(part[:1].upper() + part[1:].rstrip(".") + "." for part in (rule.summary, rule.why) if part)
 
 
 def _level(severity: str) -> str:
@@ -81,20 +104,33 @@ def _replacement(edit: Edit) -> dict[str, Any]:
 
 
 def junit(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
-    """A test suite for each file with findings, a failed test for each finding."""
+    """A test suite for each file: a failed test for each finding, skipped tests for information, or a test that passes."""
     files: dict[str, list[Diagnostic]] = {}
     for finding in findings:
         files.setdefault(finding.diagnostic.filename, []).append(finding.diagnostic)
-    total = sum(map(len, files.values()))
-    suites = Element("testsuites", name="hlotool", tests=str(total), failures=str(total), errors="0")
+    # The list of files is complete when all findings are read. The order is that of the command line.
+    files = {name: files.get(name, []) for name in dict.fromkeys([*style.files, *files])}
+    suites = Element("testsuites", name="hlotool")
+    totals: Counter[str] = Counter()
     for name, diagnostics in files.items():
-        count = str(len(diagnostics))
-        suite = SubElement(suites, "testsuite", name=_xml(name), tests=count, failures=count, errors="0", skipped="0")
+        suite = SubElement(suites, "testsuite", name=_xml(name))
+        counts = Counter(tests=max(1, len(diagnostics)), skipped=sum(d.severity == "info" for d in diagnostics), errors=0)
+        counts["failures"] = len(diagnostics) - counts["skipped"]
+        totals.update(counts)
+        for attribute in ("tests", "failures", "errors", "skipped"):
+            suite.set(attribute, str(counts[attribute]))
+        if not diagnostics:
+            SubElement(suite, "testcase", name="no findings", classname=_xml(name))
         for d in diagnostics:
             case = SubElement(suite, "testcase", name=_xml(f"{d.code} {d.name} at {d.line}:{d.column}"), classname=_xml(name))
+            if d.severity == "info":
+                SubElement(case, "skipped", message=_xml(d.message))
+                continue
             failure = SubElement(case, "failure", type=d.severity, message=_xml(d.message))
             lines = [str(d), *(f"note: {note}" for note in d.notes), *([f"hint: {d.hint}"] if d.hint else [])]
             failure.text = "\n".join(map(_xml, lines))
+    for attribute in ("tests", "failures", "errors", "skipped"):
+        suites.set(attribute, str(totals[attribute]))
     indent(suites)
     yield '<?xml version="1.0" encoding="utf-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hlotool.cli.completions import complete_codes
 from hlotool.cli.options import click_option, decorate, list_option
 from hlotool.errors import HlotoolError
 from hlotool.workspace.keys import MODES, RULE_OPTIONS, key_of
@@ -35,7 +36,7 @@ def rule_options(function: Callable[..., Any]) -> Callable[..., Any]:
             raise click.UsageError(str(error)) from None
         return function(**values, rules=rules)
 
-    codes = [list_option(name, RULE_OPTIONS[name], "CODES", _split) for name in ("select", "extend_select", "ignore")]
+    codes = [list_option(name, RULE_OPTIONS[name], "CODES", _split, complete_codes) for name in ("select", "extend_select", "ignore")]
     modes = [click_option(name, option) for name, option in MODES.items()]
     return decorate(with_rules, [*codes, click_option("preset", RULE_OPTIONS["preset"]), *modes])
 

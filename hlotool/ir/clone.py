@@ -35,7 +35,7 @@ def clone_computation(computation: Computation, name: str | None = None) -> Comp
 
     >>> from hlotool.text.parse.parser import parse
     >>> clone_computation(parse("ENTRY e { ROOT p = f32[2] parameter(0) }").entry, "e.clone")
-    <computation e.clone with 1 instructions>
+    <computation e.clone with 1 instruction>
     """
     copies = _Copies({computation: _empty_copy(computation, name or computation.name)})
     copies.fill()

@@ -17,6 +17,7 @@ from hlotool.ir.clone import clone_computation, clone_instruction, clone_module,
 from hlotool.ir.node import Node
 from hlotool.ir.notes import Assignments, SourceNotes
 from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.inference import count
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.metadata import (
@@ -115,7 +116,7 @@ class Instruction(InstructionFields):
         >>> from hlotool.text.parse.parser import parse
         >>> module = parse("f { ROOT x = f32[] parameter(0) }  ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")
         >>> module.entry.root.called
-        (<computation f with 1 instructions>,)
+        (<computation f with 1 instruction>,)
         """
         names = self.op.calls
         if not names:
@@ -225,7 +226,7 @@ class Computation(Node):
         return ProgramShape(tuple(p.shape for p in self.parameters), self.root.shape)
 
     def __repr__(self) -> str:
-        return f"<computation {self.name} with {len(self.instructions)} instructions>"
+        return f"<computation {self.name} with {count(len(self.instructions), 'instruction')}>"
 
 
 def as_op_argument(value: Any, program_shape: Callable[[Computation], ProgramShape]) -> Any:
@@ -290,7 +291,7 @@ class Module:
 
         >>> from hlotool.text.parse.parser import parse
         >>> parse("ENTRY e { ROOT p = f32[2] parameter(0) }").computation("e")
-        <computation e with 1 instructions>
+        <computation e with 1 instruction>
         """
         for computation in self.computations:
             if computation.name == name:
@@ -309,4 +310,10 @@ class Module:
         return text
 
     def __repr__(self) -> str:
-        return f"<module {self.name} with {len(self.computations)} computations>"
+        """The name and the number of computations.
+
+        >>> from hlotool.text.parse.parser import parse
+        >>> parse("HloModule m\\nENTRY e { ROOT p = f32[2] parameter(0) }")
+        <module m with 1 computation>
+        """
+        return f"<module {self.name} with {count(len(self.computations), 'computation')}>"

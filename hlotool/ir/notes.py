@@ -107,7 +107,7 @@ class SourceNotes(Generic[ComputationType, InstructionType]):
         notes._last_assignment = self._last_assignment
         for computation, span in self.spans.items():
             instructions = list(map(node, span.instructions))
-            if node(computation) is not None and None not in instructions:
+            if None not in instructions:
                 notes.spans[node(computation)] = PrintedSpan(span.start, span.end, node(span.root), list(map(node, span.parameters)), instructions)
         for original, op, text in self._spellings.values():
             copy = attributes(original)

@@ -1,4 +1,4 @@
-"""What an opcode is: its operands, attributes, inferred shape and documentation, one function each.
+"""The definitions of opcodes: one function for each, with its operands, attributes, inferred shape and documentation.
 
-Sees shapes and values, never an instruction; `opdefs.table` is the complete table.
+Definitions see shapes and attribute values, but no instructions. `opdefs.table` imports all of them.
 """

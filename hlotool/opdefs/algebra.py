@@ -1,7 +1,8 @@
-"""Algebra of opcodes with two operands: which elements change nothing, and which decide alone, by element type.
+"""The algebra of opcodes with two operands: identity, absorbing and similar elements, for each element type.
 
-Exact: an identity gives back every value of the type, -0.0, infinities and NaN included, bit for bit (but which NaN a NaN is). What holds
-of the reals only, as that x + 0 is x, is not said here: -0.0 + 0.0 is 0.0. Complex numbers have no such elements, since inf * 0 is NaN.
+It is exact: an identity preserves every value of the type, including -0.0 and infinities, bit for bit; only NaNs may be replaced by other
+NaNs. Laws of the real numbers that floats violate are left out: x + 0 is not always x, since -0.0 + 0.0 is 0.0. Complex numbers
+have no such elements, since inf * 0 is NaN.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from hlotool.shapes.dtype import ElementType
 __all__ = ["NO_ALGEBRA", "Algebra", "Element", "Number", "greatest", "least", "ones", "value", "zero"]
 
 Number = int | float
-"""The value of an element: an integer for integral types and pred (1 for true), a float for floats, where -0.0 and 0.0 are two values."""
+"""The value of an element: an integer for integral types and pred (1 for true), a float for floats, where -0.0 and 0.0 are different values."""
 
 Element = Callable[[ElementType], Number | None]
-"""An element of each type; None for types that have no such element."""
+"""A special element as a function of the element type; None for types that do not have it."""
 
 
 def _none(row: ElementType) -> Number | None:
@@ -26,11 +27,11 @@ def _none(row: ElementType) -> Number | None:
 
 
 class Algebra(Record):
-    """What an opcode of two operands does with certain elements.
+    """The special elements of an opcode with two operands.
 
-    `identity` as second operand gives back the first one; `absorbing` as first operand is the result whatever the second one is. Where the
-    opcode is COMMUTATIVE, either may be the other operand. `of_itself` is the result for two equal operands. `on_pred` is the opcode that
-    computes the same of pred, and whose algebra holds there.
+    If the second operand is `identity`, the result is the first operand. If the first operand is `absorbing`, it is the result. If the opcode is
+    COMMUTATIVE, both also hold with the operands swapped. `of_itself` is the result for two equal operands. `on_pred` is the opcode that
+    is the same operation on pred, and whose algebra applies there.
     """
 
     identity: Element = _none
@@ -43,7 +44,7 @@ NO_ALGEBRA = Algebra()
 
 
 def value(of_integers: int | None, of_floats: float | None) -> Element:
-    """The same number in all integral types and pred, another one in all floats; None where there is none.
+    """One number for all integral types and pred, another one for all floats; None for types without the element.
 
     >>> from hlotool.shapes.dtype import ELEMENT_TYPES
     >>> element = value(0, -0.0)
@@ -60,18 +61,18 @@ def value(of_integers: int | None, of_floats: float | None) -> Element:
 
 
 zero = value(0, None)
-"""Zero of integers and pred; of floats there are two, so rules about them name one."""
+"""Zero, for integers and pred. Floats have two zeros, so rules about floats name one of them."""
 
 
 def ones(row: ElementType) -> Number | None:
-    """The integer, or pred, with all bits set."""
+    """The value of an integral type or of pred whose bits are all one."""
     if row.kind == "pred":
         return 1
     return (-1 if row.kind == "signed" else row.maximum) if row.is_integral else None
 
 
 def least(row: ElementType) -> Number | None:
-    """The number that no other is smaller than: -inf where the type has infinities.
+    """The smallest number of a type, which is -inf for floats; None for pred, complex types, and floats without infinities.
 
     >>> from hlotool.shapes.dtype import ELEMENT_TYPES
     >>> [least(ELEMENT_TYPES[name]) for name in ("s8", "u8", "bf16", "f8e4m3fn", "pred")]
@@ -83,7 +84,7 @@ def least(row: ElementType) -> Number | None:
 
 
 def greatest(row: ElementType) -> Number | None:
-    """The number that no other is larger than: inf where the type has infinities."""
+    """The largest number of a type, which is inf for floats; None for pred, complex types, and floats without infinities."""
     if row.float_format is not None:
         return inf if row.float_format.nonfinite == "ieee" else None
     return row.maximum if row.is_integral else None

@@ -1,8 +1,8 @@
-"""The op decorator: a function's signature is the declaration of an opcode.
+"""The `op` decorator, for which the signature of a function is the declaration of an opcode.
 
-Positional parameters are operands (`*operands` takes any number), keyword-only parameters are attributes in XLA's print order;
-their annotations name a codec of `opdefs.codecs`, their defaults make them optional. The body is XLA's lenient inference; what the
-verifier demands beyond it stands beside the function and is given to the decorator as `verify`.
+Positional parameters are operands (`*operands` accepts any number of them). Keyword-only parameters are attributes, in XLA's print order:
+the annotation names a codec of `opdefs.codecs`, and a default makes the attribute optional. The body of the function is XLA's lenient shape
+inference. What the verifier requires in addition is in another function, which the decorator takes as `verify`.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ ParsedCheck = Callable[[Shape | None, tuple[Shape, ...], dict[str, Any]], Shape 
 Verify = Callable[[Shape, tuple[Shape, ...], dict[str, Any], VerifyModes], Shape | None]
 
 REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
-"""Default of an attribute that must be written."""
+"""The default of an attribute that must be written."""
 
 
 def require(holds: object, code: str, at: str, message: str, hint: str | None = None) -> None:
-    """Raises Violation unless `holds`; `at` names an attribute, "operand 1", "operands", "shape" or "opcode"."""
+    """Raises Violation unless `holds`; `at` is the name of an attribute, "operand 1", "operands", "shape" or "opcode"."""
     if not holds:
         raise Violation(code, at, message, hint)
 
 
 CONTINUED = "ContinuedComputation"
-"""Kind of the attribute of an async-update or async-done that refers to the computation of its start."""
+"""The kind of the attribute by which an async-update or async-done refers to the computation of its start."""
 
 CALLED_KINDS = frozenset({"Computation", "Computations", CONTINUED})
-"""Kinds of attribute whose values are called computations."""
+"""The kinds of attributes whose values are called computations."""
 
-# XLA stores a while's body before its condition, against the order of printing.
+# XLA stores a while's body before its condition, although it prints the condition first.
 _STORED_FIRST = "body"
 
 
 class AttributeSpec(Record):
-    """One attribute of one opcode: `kind` names its codec; `always` prints it even when it equals the default."""
+    """An attribute of an opcode: `kind` is the name of its codec. With `always`, it is printed even if it equals the default."""
 
     name: str
     kind: str
@@ -66,26 +66,26 @@ class AttributeSpec(Record):
 
 
 class OpDef:
-    """The definition of one opcode, as read from its function.
+    """The definition of an opcode, derived from its function.
 
-    `name` defaults to the function's with dashes, `doc` to its docstring; `shape_ignored` says that XLA recomputes the result shape whatever
-    is written.
-    `infer(*operand_shapes, **attributes)` gives the result shape that XLA's parser infers when none is written, or raises
-    Violation; called computations are passed as ProgramShape. `infers` is False where XLA's parser demands a written shape.
-    `operand_defaults` gives attributes whose default follows from the operand shapes; XLA does not print a value equal to it.
-    `derived` gives attributes that XLA computes from the result shape, whatever is written.
-    `check_parsed(result or None, operand_shapes, attributes)` refuses what XLA's parser refuses even with a written shape; it may
-    return the shape that XLA puts in place of the written one.
-    `verify(result, operand_shapes, attributes, modes)` refuses what the verifier refuses and inference lets pass; `attributes` has the
-    defaults of those that are not written. It returns the shape that the result must have where that is not the inferred one.
-    `result_code` is the rule that another result breaks.
-    `traits` are those of `opdefs.traits`, with all that follow from them; `algebra` says which elements change nothing.
-    `effect_if` names the attribute that says whether the instruction has an effect, where not every one has.
-    `start_of` is the opcode that does at once what this one begins; `done_of` the one whose end this one waits for, `update_of` the one that
-    it continues. `done` and `start` are these two relations read from the other side.
-    `gives` is the element of the operand's shape that a done gives, and `operands_at` the element of a start's shape that its operands are.
-    `calls` names the attributes that hold called computations, in the order in which XLA stores these.
-    `kernel` computes its values: None until the interpreter, which alone fills and reads it, is imported.
+    `name` defaults to the name of the function with dashes, and `doc` to its docstring. With `shape_ignored`, XLA recomputes the result shape
+    whatever is written.
+    `infer(*operand_shapes, **attributes)` returns the result shape that XLA's parser infers if none is written, or raises Violation; called
+    computations are passed as ProgramShapes. `infers` is False if XLA's parser requires a written shape.
+    `operand_defaults` computes the defaults of attributes that depend on the operand shapes; XLA does not print values equal to them.
+    `derived` computes attributes that XLA derives from the result shape, whatever is written.
+    `check_parsed(result or None, operand_shapes, attributes)` raises Violation for what XLA's parser refuses even if the shape is written. It
+    may return the shape by which XLA replaces the written one.
+    `verify(result, operand_shapes, attributes, modes)` raises Violation for what inference accepts but the verifier refuses; `attributes`
+    includes defaults. It returns the required result shape if that is not the inferred one.
+    `result_code` is the code to report if the result has another shape.
+    `traits` are those of `opdefs.traits`, including implied ones. `algebra` has the identity and other special elements.
+    `effect_if` is the name of the attribute that says whether an instruction has an effect, for opcodes that do not always have one.
+    `start_of` is the synchronous opcode of which this one is the start; `done_of` is the opcode of the start that this one waits for, and
+    `update_of` that of the operation that it continues. `done` and `start` are the inverses of the first two.
+    `gives` is the index of the element of its operand that a done returns, and `operands_at` the index of the operands in a start's result.
+    `calls` has the names of the attributes with called computations, in the order in which XLA stores them.
+    `kernel` computes values; it is None until the interpreter, which sets it, is imported.
     """
 
     __slots__ = (
@@ -165,7 +165,7 @@ class OpDef:
 
     @property
     def done(self) -> str | None:
-        """The opcode that waits for what this one begins; None where it begins nothing.
+        """The opcode that waits for what this one begins; None if it does not begin anything.
 
         >>> from hlotool.opdefs.table import OPS
         >>> OPS["send"].done, OPS["all-reduce-start"].done, OPS["add"].done
@@ -175,7 +175,7 @@ class OpDef:
 
     @property
     def start(self) -> str | None:
-        """The opcode of its own that begins what this one does at once; None where there is only `async-start`.
+        """The start opcode of this synchronous one; None if it can only be started by `async-start`.
 
         >>> from hlotool.opdefs.table import OPS
         >>> OPS["all-reduce"].start, OPS["all-to-all"].start
@@ -185,7 +185,7 @@ class OpDef:
 
     @property
     def is_asynchronous(self) -> bool:
-        """Whether it begins, continues or ends work that goes on beside other instructions.
+        """Whether it begins, continues or ends an asynchronous operation.
 
         >>> from hlotool.opdefs.table import OPS
         >>> [name for name in ("copy", "copy-start", "copy-done", "async-update", "recv") if OPS[name].is_asynchronous]
@@ -195,7 +195,7 @@ class OpDef:
 
     @property
     def is_pure(self) -> bool:
-        """Whether it does nothing but compute a value that its operands and attributes determine; what it calls may do more.
+        """Whether it only computes a value that its operands and attributes determine. The computations that it calls may do more.
 
         >>> from hlotool.opdefs.table import OPS
         >>> [name for name in ("add", "rng", "all-reduce", "custom-call", "while") if OPS[name].is_pure]
@@ -219,12 +219,12 @@ _STARTS: dict[str, str] = {}
 
 
 OPS: dict[str, OpDef] = {}
-"""Every opcode by its name in text."""
+"""All opcodes by name."""
 
 
 def _decorator(define: Callable[Concatenate[Callable[..., Any], Slots], OpDef]) -> Callable[Slots, Callable[[Function], Function]]:
     def op(*names: Slots.args, **slots: Slots.kwargs) -> Callable[[Function], Function]:
-        """Enters the decorated function into OPS; takes what `OpDef` takes besides it.
+        """Registers the decorated function in OPS. The other arguments are those of `OpDef`.
 
         >>> from hlotool.opdefs.table import OPS
         >>> OPS["transpose"].operands, OPS["transpose"].required
@@ -252,7 +252,7 @@ op = _decorator(OpDef)
 
 
 def _read_signature(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool, dict[str, AttributeSpec]]:
-    """Reads code and annotations directly: inspect.signature costs 84 us a function, which every start would pay 133 times."""
+    """Reads code and annotations directly: inspect.signature takes 84 us, which every start would spend on each of 133 functions."""
     code = function.__code__
     names, positional, keyword = code.co_varnames, code.co_argcount, code.co_kwonlyargcount
     defaults: dict[str, Any] = function.__kwdefaults__ or {}
@@ -266,7 +266,7 @@ def _read_signature(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool
 
 
 def unknown_op(name: str) -> OpDef:
-    """A definition for an opcode that is not in the table: any operands, attributes kept as they are written, the shape written too."""
+    """A definition for an opcode that is not in the table: any operands, attributes as they are written, and a written shape."""
 
     def infer(*operands: Shape) -> Shape:
         raise Violation("S037", "shape", f"the result shape of the unknown opcode '{name}' cannot be inferred", "write it")

@@ -1,6 +1,6 @@
-"""Opcodes in which devices take part together: gathers, reductions and exchanges between them, and device ids.
+"""Collectives, in which several devices gather, reduce or exchange data, and opcodes that return device ids.
 
-Their result shapes depend on group sizes, which XLA's parser does not use: all but the ids must be written.
+XLA's parser ignores group sizes, on which result shapes depend, so that it requires written shapes of collectives.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hlotool.opdefs.constraints import difference
 from hlotool.opdefs.inference import (
     bounds,
     count,
-    made_array,
+    new_array,
     require_array,
     require_dimension,
     require_kind,
@@ -65,7 +65,7 @@ __all__ = [
 
 
 def _results(result: Shape, operands: tuple[Shape, ...], opcode: str) -> tuple[Shape, ...]:
-    """The part of the result that belongs to each operand: the whole for one operand, else the elements of a tuple."""
+    """The part of the result for each operand: all of it for one operand, otherwise the elements of a tuple."""
     for k, operand in enumerate(operands):
         require_array(operand, f"operand {k}", opcode)
     if len(operands) == 1:
@@ -93,11 +93,11 @@ def _like_operands(opcode: str) -> Verify:
 
 def _rescaled(operand: Shape, dimension: int, size: int) -> Shape:
     sizes = [(size if k == dimension else bound, dynamic) for k, (bound, dynamic) in enumerate(bounds(operand))]
-    return made_array(operand.element_type, sizes, "collective")
+    return new_array(operand.element_type, sizes, "collective")
 
 
 def _gathered(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], opcode: str) -> Shape:
-    """Each operand grows along one dimension, all by the same factor."""
+    """The result of an all-gather: one dimension of each operand is multiplied by the same factor."""
     parts, dimension, factors = [], attributes["dimensions"][0], set()
     for operand, part in zip(operands, _results(result, operands, opcode), strict=True):
         require_array(part, "shape", opcode)
@@ -119,7 +119,7 @@ def _gathered(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, 
 
 def _verify_all_gather(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     require(operands, "S013", "operands", "'all-gather' takes at least one operand")
-    # Of gathers XLA's parser does not ask this, only its verifier.
+    # XLA's parser does not check this for all-gathers, only its verifier does.
     _global_ids_need_channel(result, operands, attributes)
     return _gathered(result, operands, attributes, "all-gather")
 
@@ -138,7 +138,7 @@ def all_gather(
     dimensions: FirstDim,
     use_global_device_ids: Bool = False,
 ) -> Shape:
-    """Concatenates the operands of a group's members along one dimension, in the order in which the group lists them.
+    """Concatenates the operands of the members of a group along one dimension, in the order of the group.
 
     r = f32[8] all-gather(f32[4] x), replica_groups={{0,1}}, dimensions={0}
     """
@@ -170,7 +170,7 @@ def all_gather_start(
     dimensions: FirstDim,
     use_global_device_ids: Bool = False,
 ) -> Shape:
-    """Begins an all-gather; the result pairs the operands with the eventual results.
+    """Begins an all-gather; returns the operands and the future results.
 
     s = (f32[4], f32[8]) all-gather-start(f32[4] x), replica_groups={{0,1}}, dimensions={0}
     """
@@ -178,13 +178,13 @@ def all_gather_start(
 
 
 def _global_ids_need_channel(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    # A written mode stands in for the one that XLA would derive from channel_id, so then nothing is refused.
+    # A written mode replaces the one that XLA derives from channel_id, so everything is accepted.
     if attributes.get("use_global_device_ids") and attributes.get("channel_id") is None and attributes.get("mode") is None:
         raise Violation("P007", "use_global_device_ids", "use_global_device_ids=true needs a channel_id")
 
 
 def _reduced_alike(opcode: str) -> Verify:
-    """The constraint of an all-reduce: operands' shapes, and a computation that combines two scalars of each operand's type."""
+    """The constraint of all-reduces: results have the operands' shapes, and the computation combines two scalars of each operand's type."""
     same_shapes = _like_operands(opcode)
 
     def verify(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
@@ -195,7 +195,7 @@ def _reduced_alike(opcode: str) -> Verify:
 
 
 def _check_reducer(operands: tuple[Shape, ...], to_apply: ProgramShape) -> None:
-    """A function of two values for each operand, or of two scalars for all of them; backends only look at its root."""
+    """The computation takes two values for each operand, or two scalars for all operands; backends only use its root."""
     parameters = len(to_apply.parameters)
     require(parameters in (2, 2 * len(operands)), "C030", "to_apply", f"the computation needs 2 parameters, got {parameters}")
 
@@ -216,7 +216,7 @@ def all_reduce(
     to_apply: Computation,
     mode: CollectiveMode | None = None,
 ) -> Shape:
-    """Gives every member of a group the combination of all members' operands.
+    """Combines the operands of all members of a group, and returns the result to each of them.
 
     r = f32[4] all-reduce(f32[4] x), replica_groups={{0,1}}, to_apply=add
     """
@@ -239,7 +239,7 @@ def all_reduce_start(
     to_apply: Computation,
     mode: CollectiveMode | None = None,
 ) -> Shape:
-    """Begins an all-reduce; the result has the shape of the finished one.
+    """Begins an all-reduce; the result has the shape of the final result.
 
     s = f32[4] all-reduce-start(f32[4] x), replica_groups={{0,1}}, to_apply=add
     """
@@ -247,7 +247,7 @@ def all_reduce_start(
 
 
 def _verify_reduce_scatter(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    """Each operand is cut along one dimension into as many parts as a group has members."""
+    """Each operand is split along one dimension into as many parts as the group has members."""
     require(operands, "S013", "operands", "'reduce-scatter' takes at least one operand")
     parts, dimension = [], attributes["dimensions"][0]
     for operand, part in zip(operands, _results(result, operands, "reduce-scatter"), strict=True):
@@ -280,7 +280,7 @@ def reduce_scatter(
     to_apply: Computation,
     mode: CollectiveMode | None = None,
 ) -> Shape:
-    """Combines the operands of a group's members and gives each member its part along one dimension.
+    """Combines the operands of the members of a group, and returns to each member its part along one dimension.
 
     r = f32[4] reduce-scatter(f32[8] x), replica_groups={{0,1}}, dimensions={0}, to_apply=add
     """
@@ -288,7 +288,7 @@ def reduce_scatter(
 
 
 def _verify_all_to_all(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    """With a dimension the result is like the operand; without one there is a part for each operand, all of one shape."""
+    """With a dimension, the result has the operand's shape; otherwise it has a part for each operand, all of the same shape."""
     require(operands, "S013", "operands", "'all-to-all' takes at least one operand")
     if attributes["dimensions"] is not None:
         require(len(operands) == 1, "S013", "operands", f"'all-to-all' with dimensions takes 1 operand, got {len(operands)}")
@@ -296,7 +296,7 @@ def _verify_all_to_all(result: Shape, operands: tuple[Shape, ...], attributes: d
         require_dimension(attributes["dimensions"][0], operands[0].rank, "P009", "dimensions", "all-to-all")
         return operands[0]
     for k, operand in enumerate(operands):
-        # XLA compares layouts here under all modes.
+        # XLA compares layouts here in all modes.
         _, first, other = difference(operands[0], operand)
         require(
             operands[0] == operand, "P012", f"call of operand {k}", f"operands of 'all-to-all' must all have the same shape, got {first} and {other}"
@@ -317,9 +317,9 @@ def all_to_all(
     constrain_layout: Bool = False,
     dimensions: SingleDim | None = None,
 ) -> Shape:
-    """Sends the k-th part to the group's k-th member and collects what the members send in turn.
+    """Sends part k to member k of the group, and returns the parts received from all members.
 
-    With `dimensions` the one operand is split along that dimension; without it there is an operand for each member.
+    With `dimensions`, the operand is split along that dimension; otherwise there is an operand for each member.
 
         r = f32[8] all-to-all(f32[8] x), replica_groups={{0,1}}, dimensions={0}
     """
@@ -330,7 +330,7 @@ _RAGGED_OPERANDS = ("the input", "the output", "input offsets", "send sizes", "o
 
 
 def _verify_ragged(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    """The result is the second operand, overwritten in parts; the others say which."""
+    """The result is the second operand with some parts overwritten, as the other operands specify."""
     arity = len(_RAGGED_OPERANDS)
     require(len(operands) == arity, "P017", "operands", f"'ragged-all-to-all' takes {arity} operands, got {len(operands)}")
     first = operands[2]
@@ -350,7 +350,7 @@ def ragged_all_to_all(
     replica_groups: Always[ReplicaGroups] = (),
     dimensions: IgnoredDims | None = None,
 ) -> Shape:
-    """An exchange of slices whose offsets and sizes are operands too; XLA reads `dimensions` and forgets it.
+    """Exchanges slices whose offsets and sizes are operands, too; XLA reads `dimensions` and ignores it.
 
     r = f32[8] ragged-all-to-all(f32[8] x, f32[8] out, s32[2] a, s32[2] b, s32[2] c, s32[2] d), replica_groups={{0,1}}
     """
@@ -358,11 +358,11 @@ def ragged_all_to_all(
 
 
 def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    # The last operand of the dynamic form is the root's number.
+    # The last operand of the dynamic form is the number of the sender.
     data = operands[:-1] if attributes["has_dynamic_root"] else operands
     require(data, "S013", "operands", "'collective-broadcast' takes at least one operand")
     require_array(data[0], "operand 0", "collective-broadcast")
-    # XLA looks at the first operand only, and refuses a tuple.
+    # XLA checks the first operand only, and refuses a tuple.
     require(len(data) == 1, "S013", "operands", f"'collective-broadcast' takes 1 operand, got {len(data)}")
     return data[0]
 
@@ -374,7 +374,7 @@ def collective_broadcast(
     replica_groups: Always[ReplicaGroups] = (),
     has_dynamic_root: Bool = False,
 ) -> Shape:
-    """Gives every member of a group the operand of the group's first member, or of the one that the last operand names.
+    """Sends the operand of one member of a group to all members: of the first one, or of the one that the last operand names.
 
     r = f32[4] collective-broadcast(f32[4] x), replica_groups={{0,1}}
     """
@@ -387,7 +387,7 @@ def _permute_rule(result: Shape | None, operands: tuple[Shape, ...], attributes:
 
 
 def _check_offsets(buffer: Shape, offsets: Shape, at: str) -> None:
-    """Where a slice of a buffer starts is a tuple with an offset for each dimension; several slices have a tuple of such tuples."""
+    """The start of a slice is a tuple with an offset for each dimension; the starts of several slices are a tuple of such tuples."""
     require(offsets.is_tuple, "P016", at, f"offsets must be a tuple, got {offsets.text_without_layout}")
     nested = any(element.is_tuple for element in offsets.elements)
     for slice_offsets in offsets.elements if nested else (offsets,):
@@ -404,7 +404,7 @@ def _verify_permute(result: Shape, operands: tuple[Shape, ...], attributes: dict
     grouped = len(operands) == 1 or sliced or result.is_tuple
     require(grouped, "P016", "operands", f"in-place 'collective-permute' takes 4 operands and slice_sizes, got {count(len(operands), 'operand')}")
     for k in (0, 1) if sliced else ():
-        # A tuple of arrays has a list of offsets for each.
+        # There is a list of offsets for each array in a tuple.
         buffers, offsets = operands[k], operands[k + 2]
         matches = operands[0].is_tuple == buffers.is_tuple and len(operands[0].elements) == len(buffers.elements)
         require(matches, "P016", f"operand {k}", "input and output must both be arrays, or tuples with the same number of arrays")
@@ -413,7 +413,7 @@ def _verify_permute(result: Shape, operands: tuple[Shape, ...], attributes: dict
         pairs = zip(buffers.elements, offsets.elements, strict=True) if buffers.is_tuple else ((buffers, offsets),)
         for buffer, offset in pairs:
             _check_offsets(buffer, offset, f"operand {k + 2}")
-    # The form in place gives operand 1, into which the slices are copied.
+    # The form with slices returns operand 1, into which they are copied.
     return operands[1] if sliced else _as_result(operands)
 
 
@@ -425,9 +425,9 @@ def _verify_permute(result: Shape, operands: tuple[Shape, ...], attributes: dict
     traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT),
 )
 def collective_permute(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
-    """Sends the operand from each source to its target; a device that is nobody's target gets zeros.
+    """Sends the operand from each source to its target; devices that are not the target of any other receive zeros.
 
-    The form with slice_sizes copies slices of operand 0 into operand 1, at the offsets that operands 2 and 3 hold.
+    The form with slice_sizes copies slices of operand 0 into operand 1, at the offsets in operands 2 and 3.
 
         r = f32[4] collective-permute(f32[4] x), source_target_pairs={{0,1},{1,0}}
     """
@@ -440,7 +440,7 @@ def _verify_permute_start(result: Shape, operands: tuple[Shape, ...], attributes
         fits, "A017", "instruction", f"'collective-permute-start' gives (operand, result, contexts...), but {result.text_without_layout} is written"
     )
     moved = _verify_permute(result.elements[1], operands, attributes, modes)
-    # In place both elements are buffers that exist already.
+    # In the form with slices, both elements are existing buffers.
     source = operands[0] if attributes["slice_sizes"] else _as_result(operands)
     return tuple_shape((source, moved, *result.elements[2:]))
 
@@ -455,7 +455,7 @@ def _verify_permute_start(result: Shape, operands: tuple[Shape, ...], attributes
     operands_at=0,
 )
 def collective_permute_start(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
-    """Begins a collective-permute; the result holds operand, eventual result and contexts.
+    """Begins a collective-permute; returns the operand, the future result and contexts.
 
     s = (f32[4], f32[4], u32[], u32[]) collective-permute-start(f32[4] x), source_target_pairs={{0,1},{1,0}}
     """
@@ -486,7 +486,7 @@ def _done(opcode: str) -> Callable[[Shape], Shape]:
 
 
 def _is_id(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    # XLA aborts on any other type.
+    # XLA aborts on all other types.
     if result is not None and (result.element_type != "u32" or result.dimensions):
         raise Violation("T086", "shape", f"device ids are u32[], got {result.text_without_layout}")
 
@@ -512,12 +512,12 @@ def _whole(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any
 
 
 def _second(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    # What follows something else than a start is reported by the rule of pairs.
+    # A done that does not follow a start is reported by the rules about pairs.
     return operands[0].elements[1] if operands[0].is_tuple and len(operands[0].elements) > 1 else None
 
 
 class _DoneRow(Record):
-    """A done of a collective: what it waits for, which shape it must give, and how it gets its value out of what is in flight."""
+    """The done of a collective: its start, the shape that it must return, and the part of the value in flight that it returns."""
 
     done_of: str
     verify: Verify

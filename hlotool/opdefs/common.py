@@ -1,4 +1,4 @@
-"""Attributes that every instruction may have, in the order in which XLA prints them."""
+"""Attributes that every instruction may have, in XLA's print order."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ COMMON_ATTRIBUTES: dict[str, AttributeSpec] = {
         AttributeSpec("backend_config", "BackendConfig", None),
     )
 }
-"""By text name."""
+"""Attributes by name."""

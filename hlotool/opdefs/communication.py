@@ -1,7 +1,4 @@
-"""Opcodes that talk to hosts, other modules or memories, or only order other instructions.
-
-The queues, channels and memory spaces after them are the interpreter's; here are only shapes.
-"""
+"""Opcodes that communicate with hosts, other devices or other memories, or only order other instructions."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import Any
 from hlotool.errors import Violation
 from hlotool.opdefs.base import Verify, op, require
 from hlotool.opdefs.constraints import difference, same_order, same_shape
-from hlotool.opdefs.inference import made_tuple, written_shape_needed
+from hlotool.opdefs.inference import new_tuple, written_shape_needed
 from hlotool.opdefs.kinds import Always, Bool, Domain, Int, ShapeValue, Text
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import (
@@ -49,7 +46,7 @@ __all__ = [
 
 
 def _tokens_at(*places: int) -> Verify:
-    """The constraint that these operands are tokens; None stands for all."""
+    """The constraint that the operands at `places`, or all operands if there are no places, are tokens."""
 
     def verify(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
         for k, operand in enumerate(operands):
@@ -61,7 +58,7 @@ def _tokens_at(*places: int) -> Verify:
 
 @op(shape_ignored=True, verify=_tokens_at(), traits=(STRUCTURAL, FREE))
 def after_all(*operands: Shape) -> Shape:
-    """A token that comes after all its operands.
+    """Returns a token that is ready after all operands.
 
     t = token[] after-all(token[] a, token[] b)
     """
@@ -70,7 +67,7 @@ def after_all(*operands: Shape) -> Shape:
 
 @op(shape_ignored=True, verify=_tokens_at(1), traits=(MIXED_PRECISION, FREE, VIEW, IDENTITY, ORDER_KEPT))
 def add_dependency(operand: Shape, token: Shape) -> Shape:
-    """The operand itself, not before the token.
+    """Returns the operand, but not before the token is ready.
 
     r = f32[4] add-dependency(f32[4] x, token[] t)
     """
@@ -78,12 +75,12 @@ def add_dependency(operand: Shape, token: Shape) -> Shape:
 
 
 def _in_flight(buffer: Shape, at: str, opcode: str) -> Shape:
-    return made_tuple((buffer, array_shape("u32"), TOKEN), at, opcode)
+    return new_tuple((buffer, array_shape("u32"), TOKEN), at, opcode)
 
 
 @op(infers=False, shape_ignored=True, result_code="A020", traits=(MIXED_PRECISION, EFFECT, TRANSFER), operands_at=0)
 def send(operand: Shape, token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
-    """Begins to send the operand over a channel; the result holds the buffer, a context and a token.
+    """Begins to send the operand through a channel; returns the operand, a context and a token.
 
     s = (f32[4], u32[], token[]) send(f32[4] x, token[] t), channel_id=1
     """
@@ -92,7 +89,7 @@ def send(operand: Shape, token: Shape, *, channel_id: Int | None = None, is_host
 
 @op(infers=False, shape_ignored=True, traits=(EFFECT, COMMUNICATES), done_of="send")
 def send_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
-    """Waits for a send.
+    """Waits for the end of a send.
 
     t = token[] send-done((f32[4], u32[], token[]) s), channel_id=1
     """
@@ -100,7 +97,7 @@ def send_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer
 
 
 def _recv_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> Shape | None:
-    """XLA takes element 0 of the written shape and builds the rest itself."""
+    """As in XLA, element 0 of the written shape is used, and the rest is derived."""
     if result is None:
         return None
     if not (result.is_tuple and result.elements):
@@ -115,7 +112,7 @@ def _verify_recv(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
 
 @op(infers=False, check_parsed=_recv_rule, verify=_verify_recv, result_code="A021", traits=(EFFECT, NONDETERMINISTIC, TRANSFER))
 def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
-    """Begins to receive from a channel; the result holds the buffer, a context and a token.
+    """Begins to receive from a channel; returns the data, a context and a token.
 
     s = (f32[4], u32[], token[]) recv(token[] t), channel_id=1
     """
@@ -124,22 +121,22 @@ def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool 
 
 @op(infers=False, shape_ignored=True, result_code="A021", traits=(EFFECT, NONDETERMINISTIC, COMMUNICATES), done_of="recv", gives=0)
 def recv_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
-    """Waits for a recv and gives what was received.
+    """Waits for the end of a recv and returns the data received.
 
     r = (f32[4], token[]) recv-done((f32[4], u32[], token[]) s), channel_id=1
     """
     if not (operand.is_tuple and operand.elements):
         raise Violation("A037", "operand 0", f"operand must be (data, u32[], token[]), got {operand.text_without_layout}")
-    return made_tuple((operand.elements[0], TOKEN), "operand 0", "recv-done")
+    return new_tuple((operand.elements[0], TOKEN), "operand 0", "recv-done")
 
 
 def _infeed_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> Shape | None:
-    """XLA takes element 0 of the written shape and adds the token itself."""
+    """As in XLA, element 0 of the written shape is used, and the token is added."""
     if result is None:
         return None
     if not (result.is_tuple and result.elements):
         raise Violation("T079", "shape", "'infeed' gives (data, token[])")
-    return made_tuple((result.elements[0], TOKEN), "shape", "infeed")
+    return new_tuple((result.elements[0], TOKEN), "shape", "infeed")
 
 
 @op(infers=False, check_parsed=_infeed_rule, verify=_tokens_at(0), result_code="T079", traits=(EFFECT, NONDETERMINISTIC, HOST_QUEUE))
@@ -169,7 +166,7 @@ def _verify_outfeed(result: Shape, operands: tuple[Shape, ...], attributes: dict
     operand_defaults={"outfeed_shape": lambda operands: operands[0]},
 )
 def outfeed(operand: Shape, token: Shape, *, outfeed_shape: Always[ShapeValue | None] = None, outfeed_config: Text = "") -> Shape:
-    """Puts the operand into the queue that the host empties; outfeed_shape is the operand's shape unless written.
+    """Appends the operand to the queue that the host reads; outfeed_shape is the operand's shape by default.
 
     t = token[] outfeed(f32[4] x, token[] t), outfeed_shape=f32[4]
     """
@@ -177,7 +174,7 @@ def outfeed(operand: Shape, token: Shape, *, outfeed_shape: Always[ShapeValue | 
 
 
 def _verify_copy_start(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    """Destination, source and a context; the destination may lie elsewhere in memory."""
+    """The result is the destination, the source and a context; only the destination may be in another memory space."""
     for k, element in enumerate(result.elements[:2]):
         if compatible(element, operands[0]) and not same_order(element, operands[0], modes):
             which = ("destination", "source")[k]
@@ -188,7 +185,7 @@ def _verify_copy_start(result: Shape, operands: tuple[Shape, ...], attributes: d
 
 @op(infers=False, verify=_verify_copy_start, result_code="A018", traits=(MIXED_PRECISION,), start_of="copy", operands_at=1)
 def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = None) -> Shape:
-    """Begins to copy the operand, usually to another memory space; the result holds destination, source and a context.
+    """Begins to copy the operand, usually to another memory space; returns the destination, the source and a context.
 
     s = (f32[4]{0:S(1)}, f32[4]{0}, u32[]) copy-start(f32[4] x)
     """
@@ -196,13 +193,13 @@ def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = Non
 
 
 def _verify_copy_done(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    # What follows something else than a copy-start is reported by the rule of pairs.
+    # A done that does not follow a copy-start is reported by the rules about pairs.
     if not operands[0].elements:
         return None
     destination, *rest = operands[0].elements
     if modes.layout_sensitive and rest and destination.layout is not None and rest[0].layout is not None:
         there, here = destination.layout, rest[0].layout
-        # Another order is the start's fault.
+        # Another dimension order is reported at the start.
         same = there.minor_to_major != here.minor_to_major or there == replace(
             here, memory_space=there.memory_space, split_configs=there.split_configs
         )
@@ -213,7 +210,7 @@ def _verify_copy_done(result: Shape, operands: tuple[Shape, ...], attributes: di
             f"the destination is {destination.text}, but the source is {rest[0].text}",
             "an asynchronous copy moves bytes as they are",
         )
-    # Nothing happens here, so even the memory space is that of the start.
+    # A done moves nothing, so even the memory space must be that of the start.
     differs = result != destination if modes.layout_sensitive else not same_shape(result, destination, modes)
     if compatible(result, destination) and differs:
         raise Violation("L026", "shape[layout]", f"the destination is {destination.text}, but {result.text} is written")
@@ -222,7 +219,7 @@ def _verify_copy_done(result: Shape, operands: tuple[Shape, ...], attributes: di
 
 @op(infers=False, verify=_verify_copy_done, result_code="A019", traits=(MIXED_PRECISION,), done_of="copy-start", gives=0)
 def copy_done(operand: Shape) -> Shape:
-    """Waits for a copy and gives the destination.
+    """Waits for the end of a copy and returns the destination.
 
     r = f32[4]{0:S(1)} copy-done((f32[4]{0:S(1)}, f32[4]{0}, u32[]) s)
     """
@@ -235,7 +232,7 @@ def _like_operand(result: Shape, operands: tuple[Shape, ...], attributes: dict[s
 
 @op(infers=False, verify=_like_operand, result_code="T081", traits=(MIXED_PRECISION, LAYOUT_KEPT, FREE, VIEW, IDENTITY, FORWARDS, HOLDS_BUFFERS))
 def opt_barrier(operand: Shape) -> Shape:
-    """The operand itself, across which compilers may not move anything.
+    """Returns the operand; compilers must not move instructions across it.
 
     r = (f32[4], s32[]) opt-barrier((f32[4], s32[]) x)
     """
@@ -244,7 +241,7 @@ def opt_barrier(operand: Shape) -> Shape:
 
 @op("domain", result_code="T081", traits=(MIXED_PRECISION, FREE, VIEW, IDENTITY))
 def domain(operand: Shape, *, domain: Domain) -> Shape:
-    """The operand itself, at the border between two shardings.
+    """Returns the operand, at the border between two shardings.
 
     r = f32[4] domain(f32[4] x), domain={kind="sharding", entry={maximal device=0}, exit={maximal device=1}}
     """

@@ -1,6 +1,6 @@
-"""What the verifier demands of every op, and helpers that the constraints of several families share.
+"""What the verifier requires of every op, and helpers for the constraints of several families.
 
-The constraints of one opcode stand beside its definition; nothing here infers a shape.
+The constraints of a single opcode are next to its definition.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from hlotool.shapes.shape import Shape, compatible
 __all__ = ["check_precision", "check_result", "difference", "require_same_element_type", "same_order", "same_shape"]
 
 Path = tuple[Any, int] | None
-"""Place in a tuple, as the path of the tuple and the index there: shared, since written out they would take quadratic room in deep tuples."""
+"""An index in a tuple, after the path to the tuple. Paths are linked lists: as flat tuples they would take quadratic memory in deep tuples."""
 
-# A longer path, or one of a shape of which nobody reads the end, is cut.
+# Longer paths are shortened in messages.
 _SHOWN_PATH = 12
 _MOST_OPERANDS_SHOWN = 2
 
@@ -30,9 +30,9 @@ _TYPE_KEPT = frozenset({LAYOUT_KEPT, PRECISION_KEPT})
 
 
 def same_shape(first: Shape, second: Shape, modes: VerifyModes) -> bool:
-    """Whether two shapes count as equal where a computation takes over a value: layouts and dynamic marks matter only if modes say so.
+    """Whether two shapes are the same for a value that is passed to a computation: layouts and dynamic dimensions count only in some modes.
 
-    Memory spaces never do: compilers for TPUs assign them to operands without telling the bodies of fusions.
+    Memory spaces never count, since compilers for TPUs assign them to the operands of fusions, but not to parameters of the bodies.
     """
     if not modes.layout_sensitive:
         return compatible(first, second)
@@ -45,7 +45,7 @@ def _without_memory_space(shape: Shape) -> Shape:
 
 
 def same_order(first: Shape, second: Shape, modes: VerifyModes) -> bool:
-    """Whether two shapes may share memory: compatible, and with their dimensions in the same order if modes look at layouts."""
+    """Whether two shapes may share memory: they are compatible and, if modes are layout-sensitive, have their dimensions in the same order."""
     if not compatible(first, second):
         return False
     return not modes.layout_sensitive or all(
@@ -54,7 +54,7 @@ def same_order(first: Shape, second: Shape, modes: VerifyModes) -> bool:
 
 
 def _leaf_pairs(first: Shape, second: Shape) -> Iterator[tuple[Path, Shape, Shape]]:
-    """Parts that stand at the same place, down to where the structure differs; with an explicit stack, since tuples nest deep."""
+    """The pairs of parts at the same index, down to where the structures differ. Uses an explicit stack, since tuples may nest deep."""
     stack: list[tuple[Path, Shape, Shape]] = [(None, first, second)]
     while stack:
         path, a, b = stack.pop()
@@ -69,7 +69,7 @@ def _leaf_pairs(first: Shape, second: Shape) -> Iterator[tuple[Path, Shape, Shap
 
 
 def _path_text(path: Path) -> str:
-    """For example {1,0}; the beginning of a long path is left out."""
+    """The path as text, such as `{1,0}`; the beginning of a long path is omitted."""
     indices: list[str] = []
     while path is not None and len(indices) < _SHOWN_PATH:
         indices.append(str(path[1]))
@@ -78,7 +78,7 @@ def _path_text(path: Path) -> str:
 
 
 def difference(expected: Shape, actual: Shape) -> tuple[str, str, str]:
-    """The first part in which two shapes differ: where, what is expected, what is there; with layouts if these alone differ.
+    """The first part in which two shapes differ: where it is, and both shapes; with layouts if only these differ.
 
     >>> from hlotool.shapes.shape import array_shape, tuple_shape
     >>> difference(tuple_shape([array_shape("f32")]), tuple_shape([array_shape("s32")]))
@@ -105,22 +105,22 @@ def _agrees(op: OpDef, expected: Shape, result: Shape, modes: VerifyModes) -> bo
 
 
 def _layout_place(expected: Shape, result: Shape) -> str:
-    """Where the first layout stands in which two shapes differ that are alike otherwise."""
+    """The place of the first layout that differs, in shapes that are equal otherwise."""
     path = next((path for path, a, b in _leaf_pairs(expected, result) if a != b), None)
     indices: list[str] = []
     while path is not None and len(indices) < _SHOWN_PATH:
         indices.append(f"[{path[1]}]")
         path = path[0]
-    # Of a place that lies very deep, the whole shape has to do.
+    # Places that are nested very deep are not named; the message is about the whole shape.
     return "shape" + "".join(reversed(indices)) + "[layout]" if path is None else "shape"
 
 
-# The rules whose place is the whole left side; the others are about the shape.
+# Rules whose findings are placed at the whole left side; all others are placed at the shape.
 _BLAMED_WITH_NAME = frozenset({"A006", "A016", "A019", "C003", "C011", "C014", "T009", "T024", "T095"})
 
 
 def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: Shape, modes: VerifyModes) -> None:
-    """Refuses a written result shape that is not the expected one."""
+    """Raises Violation if the written result shape is not the expected one."""
     if ACCUMULATED in op.traits:
         expected = _accumulated(expected, result, operands, op.name)
     if expected is result:
@@ -141,7 +141,7 @@ def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: 
 
 
 def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
-    """Refuses a result that is not dynamic where the operands make it so, or the other way round; XLA does not look at this."""
+    """Raises Violation if the result and the operands do not agree on which dimensions are dynamic, which XLA does not check."""
     for path, a, b in _leaf_pairs(expected, result):
         if a.dynamic == b.dynamic:
             continue
@@ -153,7 +153,7 @@ def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
 
 
 def check_precision(op: OpDef, operands: Sequence[Shape], modes: VerifyModes) -> None:
-    """Refuses floating-point operands of different types, except for ops that pass values on or accumulate in their own type."""
+    """Raises Violation for floats of different types, unless the op only passes values on or accumulates in a type of its own."""
     if modes.allow_mixed_precision or len(operands) < 2 or MIXED_PRECISION in op.traits:
         return
     seen = ""
@@ -167,7 +167,7 @@ def check_precision(op: OpDef, operands: Sequence[Shape], modes: VerifyModes) ->
 
 
 def require_same_element_type(result: Shape, operand: Shape, opcode: str, modes: VerifyModes, code: str = "T020") -> None:
-    """Refuses a result of another element type, where the op only moves elements."""
+    """Raises Violation if the result of an op that only moves elements has another element type."""
     operand_type, written = operand.element_type, result.element_type
     agree = same_type_up_to_precision(operand_type, written) if modes.allow_mixed_precision else operand_type == written
     hint = "add a convert" if kind_of(operand_type) == "float" == kind_of(written) else "convert changes values, bitcast-convert reinterprets bits"
@@ -175,7 +175,7 @@ def require_same_element_type(result: Shape, operand: Shape, opcode: str, modes:
 
 
 def _accumulated(inferred: Shape, result: Shape, operands: Sequence[Shape], opcode: str) -> Shape:
-    """The inferred shape with the result's element type, in which products may be accumulated; integers must not become narrower."""
+    """The inferred shape with the element type of the result, which may be wider for accumulation; integers must not become narrower."""
     inferred_type, written = inferred.element_type, result.element_type
     if inferred_type == written or not result.is_array:
         return inferred

@@ -1,7 +1,4 @@
-"""Dot products over chosen dimensions: dot, ragged-dot and scaled-dot.
-
-Knows dimension numbers only; blocking, accumulation and precision are the interpreter's and the backends' business.
-"""
+"""Dot products over given dimensions: dot, ragged-dot and scaled-dot."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from hlotool.opdefs.inference import (
     bounds,
     count,
     higher_precision,
-    made_array,
+    new_array,
     require_arrays,
     require_dimension,
     require_distinct_dimensions,
@@ -30,7 +27,7 @@ __all__ = ["DotDimensions", "dot", "ragged_dot", "scaled_dot"]
 
 
 class DotDimensions(Record):
-    """The dimension numbers that all dots share."""
+    """The dimension numbers that all kinds of dots have."""
 
     lhs_batch: Dims
     lhs_contracting: Dims
@@ -38,7 +35,7 @@ class DotDimensions(Record):
     rhs_contracting: Dims
 
     def check(self, lhs: Shape, rhs: Shape, opcode: str) -> None:
-        """Refuses dimensions that are out of range, repeated, unpaired or of different size."""
+        """Raises Violation for dimensions that are out of range, repeated, not paired, or of different sizes."""
         for side, shape, contracting, batch in (
             ("lhs", lhs, self.lhs_contracting, self.lhs_batch),
             ("rhs", rhs, self.rhs_contracting, self.rhs_batch),
@@ -48,7 +45,7 @@ class DotDimensions(Record):
         _check_pairs(lhs, rhs, "batch", "T048", self.lhs_batch, self.rhs_batch)
 
     def result(self, lhs: Shape, rhs: Shape, group: Dims = ()) -> list[Bound]:
-        """Dimensions of the result: batch dimensions, then the free ones of lhs and of rhs without `group`."""
+        """The dimensions of the result: batch dimensions, free dimensions of lhs, and free dimensions of rhs except `group`."""
         lhs_bounds, rhs_bounds = bounds(lhs), bounds(rhs)
         lhs_free = _others(lhs.rank, {*self.lhs_contracting, *self.lhs_batch})
         rhs_free = _others(rhs.rank, {*self.rhs_contracting, *self.rhs_batch, *group})
@@ -85,7 +82,7 @@ def _check_pairs(lhs: Shape, rhs: Shape, role: str, code: str, lhs_dims: Dims, r
 def _dot_result(opcode: str, lhs: Shape, rhs: Shape, numbers: DotDimensions) -> Shape:
     require_arrays((lhs, rhs), opcode)
     numbers.check(lhs, rhs, opcode)
-    return made_array(higher_precision(lhs.element_type, rhs.element_type, opcode), numbers.result(lhs, rhs), opcode)
+    return new_array(higher_precision(lhs.element_type, rhs.element_type, opcode), numbers.result(lhs, rhs), opcode)
 
 
 @op(result_code="T049", traits=(MIXED_PRECISION, ACCUMULATED, FOLDABLE, EXPENSIVE))
@@ -100,7 +97,7 @@ def dot(
     operand_precision: OperandPrecision = (),
     algorithm: PrecisionAlgorithm | None = None,
 ) -> Shape:
-    """Sums products over the paired contracting dimensions, once for each index of the paired batch dimensions.
+    """Sums products over the contracting dimensions, for each index of the batch dimensions and of the remaining ones.
 
     r = f32[2,4] dot(f32[2,3] a, f32[3,4] b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
     """
@@ -121,10 +118,10 @@ def ragged_dot(
     rhs_group_dims: Dims = (),
     operand_precision: OperandPrecision = (),
 ) -> Shape:
-    """A dot for each group, where one dimension of lhs is cut into groups of the given sizes.
+    """Computes a dot for each group, where one dimension of lhs is split into groups of the given sizes.
 
-    The ragged dimension may be free (each group has its slice of rhs), contracting (the result gains a leading group
-    dimension) or batch.
+    The ragged dimension may be free (each group has its slice of rhs), contracting (the result has a leading group dimension), or a batch
+    dimension.
 
         r = f32[11,7] ragged-dot(f32[11,5] a, f32[3,5,7] b, s32[3] g), lhs_contracting_dims={1}, rhs_contracting_dims={1},
             lhs_ragged_dims={0}, rhs_group_dims={0}
@@ -156,11 +153,11 @@ def ragged_dot(
     dimensions = numbers.result(lhs, rhs, rhs_group_dims)
     if ragged not in lhs_batch_dims and ragged in lhs_contracting_dims:
         dimensions.insert(0, bounds(group_sizes)[-1])
-    return made_array(higher_precision(lhs.element_type, rhs.element_type, "ragged-dot"), dimensions, "ragged-dot")
+    return new_array(higher_precision(lhs.element_type, rhs.element_type, "ragged-dot"), dimensions, "ragged-dot")
 
 
 def _check_group_sizes(lhs: Shape, group_sizes: Shape, numbers: DotDimensions, ragged: int) -> None:
-    """Group sizes are a vector, or have before it the lhs dimensions that are outer to the ragged one."""
+    """Group sizes are a vector, preceded by the dimensions of lhs that are outside of the ragged one, if they are not the same for all."""
     require(group_sizes.rank > 0, "T087", "operand 2", "group sizes must not be a scalar")
     if group_sizes.rank == 1:
         return
@@ -185,7 +182,7 @@ def _before(dimensions: Sequence[int], ragged: int) -> Sequence[int]:
 
 
 def _verify_scaled_dot(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    """Each scale covers a block of its operand; a scalar scale stands for none."""
+    """Each scale belongs to a block of its operand; a scalar scale means that there is none."""
     require_arrays(operands, "scaled-dot")
     numbers = DotDimensions(*[attributes[f"{side}_{role}_dims"] for side in ("lhs", "rhs") for role in ("batch", "contracting")])
     require(operands[2].rank or operands[3].rank, "T088", "operands", "lhs_scale and rhs_scale cannot both be scalars")
@@ -217,10 +214,10 @@ def scaled_dot(
     operand_precision: OperandPrecision = (),
     algorithm: PrecisionAlgorithm | None = None,
 ) -> Shape:
-    """A dot of operands whose blocks are multiplied by scales first; each scale covers a block of equal length.
+    """Computes a dot of operands whose blocks are multiplied by scales first; the blocks of an operand have equal sizes.
 
     r = bf16[4,8] scaled-dot(f8e4m3fn[4,64] a, f8e4m3fn[8,64] b, f8e8m0fnu[4,2] s, f8e8m0fnu[8,2] t),
         lhs_contracting_dims={1}, rhs_contracting_dims={1}
     """
-    # XLA infers from operands 0 and 2, as if the scale of lhs were rhs: an omitted shape is right only by accident.
+    # XLA infers from operands 0 and 2, as if the scale of lhs were rhs, so the inferred shape is correct only by accident.
     return _dot_result("scaled-dot", lhs, lhs_scale, DotDimensions(lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims))

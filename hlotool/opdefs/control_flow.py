@@ -1,6 +1,6 @@
-"""Opcodes that run computations: call, while, conditional, fusion, custom-call and the async family.
+"""Opcodes that call computations: call, while, conditional, fusion, custom-call and the async family.
 
-Sees called computations only as parameter and result shapes; whether an operand is an async op is for the instruction level to check.
+Definitions see no instructions, so rules of the verifier check that the operand of an async-done is an async-start.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ def _verify_call(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
 
 
 def _require_arguments(operands: tuple[Shape, ...], called: ProgramShape, code: str, modes: VerifyModes) -> None:
-    """Refuses operands that are not what the parameters of the called computation are."""
+    """Raises Violation for operands that do not have the shapes of the parameters of the called computation."""
     for k, (operand, parameter) in enumerate(zip(operands, called.parameters, strict=False)):
-        # Messages about tuples are made only when they are needed: loops carry thousands of arrays.
+        # Messages about tuples are built only when they are needed, since loops carry thousands of arrays.
         if not same_shape(operand, parameter, modes):
             _refuse_argument(operand, parameter, code, k, f"parameter {k}")
 
@@ -83,7 +83,7 @@ def _refuse_argument(operand: Shape, parameter: Shape, code: str, k: int, name: 
 
 
 def _check_composite(frontend_attributes: dict[str, str]) -> None:
-    """A composite says in its frontend attributes which operation it is."""
+    """Raises Violation unless the frontend attributes of a composite call name its operation; attributes and version are optional."""
     values = {key: value.strip('"') for key, value in frontend_attributes.items()}
     require(values.get("composite.name"), "C034", "is_composite", "frontend attribute composite.name is missing or empty")
     if "composite.attributes" in values:
@@ -95,7 +95,7 @@ def _check_composite(frontend_attributes: dict[str, str]) -> None:
 
 @op(verify=_verify_call, result_code="C003", traits=(MIXED_PRECISION, LAYOUT_KEPT, CONTROL_FLOW, ANY_SIGNATURE, SAME_THREAD_ON_REQUEST))
 def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) -> Shape:
-    """Runs a computation on the operands; a composite call names an operation whose meaning the computation spells out.
+    """Calls a computation with the operands. A composite call stands for a named operation that the computation implements.
 
     r = f32[4] call(f32[4] x), to_apply=f
     """
@@ -117,7 +117,7 @@ def _verify_while(result: Shape, operands: tuple[Shape, ...], attributes: dict[s
 
 @op(verify=_verify_while, result_code="C006", traits=(MIXED_PRECISION, LAYOUT_KEPT, CONTROL_FLOW, SAME_THREAD))
 def while_(init: Shape, *, condition: Computation, body: Computation) -> Shape:
-    """Replaces the loop state by the body's result for as long as the condition holds.
+    """Runs the body on the loop state, repeatedly while the condition holds.
 
     r = (s32[], f32[4]) while((s32[], f32[4]) init), condition=c, body=b
     """
@@ -157,7 +157,7 @@ def _conditional_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
 
 
 def _check_branches(branches: int, operands: int) -> None:
-    """There is a branch, and an operand for each besides the selector."""
+    """There is at least one branch, and an operand for each branch after the selector."""
     require(branches, "C009", "branch_computations", "'conditional' needs at least 1 branch")
     needed = "1 branch needs" if branches == 1 else f"{branches} branches need"
     require(operands == branches + 1, "C009", "operands", f"{needed} {branches + 1} operands, got {operands}")
@@ -169,7 +169,7 @@ def _verify_conditional(result: Shape, operands: tuple[Shape, ...], attributes: 
         if not same_shape(branch.parameters[0], operand, modes):
             _refuse_argument(operand, branch.parameters[0], "C010", k + 1, f"the parameter of branch {k}")
     for k, branch in enumerate(branches[1:], 1) if modes.layout_sensitive else ():
-        # The result of branch 0 is what inference gives.
+        # Inference returns the result of branch 0.
         if compatible(branch.result, result) and branch.result != result:
             where, returned, written = difference(branch.result, result)
             message = f"{where}the result of branch {k} has the layout of {returned}, but {written} is written"
@@ -184,9 +184,9 @@ def conditional(
     false_computation: Computation | None = None,
     branch_computations: Computations = (),
 ) -> Shape:
-    """Runs the one branch that the selector picks, on that branch's own operand.
+    """Runs one of several branches, chosen by a selector, with the operand for this branch.
 
-    A pred selector picks between two named computations; an s32 one indexes a list, and the last branch takes every index outside.
+    A pred selector chooses between two named computations. An s32 selector is an index into a list; out of range, it chooses the last branch.
 
         r = f32[] conditional(s32[] i, f32[] x, f32[4] y), branch_computations={f, g}
     """
@@ -212,7 +212,7 @@ def conditional(
 
 
 def _dynamic_where_any(results: list[Shape]) -> Shape:
-    """The first shape, with every dimension marked dynamic that is so in any of the matching shapes."""
+    """The first shape, where each dimension is dynamic if it is so in any of the shapes."""
     leaves = (_dynamic_where_any_leaf(same) for same in zip(*(result.leaves() for result in results), strict=True))
     return _with_leaves(results[0], leaves)
 
@@ -224,10 +224,10 @@ def _dynamic_where_any_leaf(leaves: tuple[Shape, ...]) -> Shape:
 
 
 def _with_leaves(shape: Shape, leaves: Iterator[Shape]) -> Shape:
-    """A shape of the same nesting with other leaves, taken in order."""
+    """A shape of the same nesting with other leaves, in order."""
     if not shape.is_tuple:
         return next(leaves)
-    # An explicit stack: shapes may nest deeper than Python's recursion limit.
+    # An explicit stack, since shapes may nest deeper than Python recurses.
     frames: list[tuple[Iterator[Shape], list[Shape]]] = [(iter(shape.elements), [])]
     while True:
         pending, done = frames[-1]
@@ -262,9 +262,9 @@ def _check_aliases(
     *,
     converts: bool = False,
 ) -> None:
-    """An output that shares memory with an operand has the operand's shape; `codes` are for places that do not exist and for shapes.
+    """Raises Violation if an aliased output does not have the operand's shape; `codes` are those for missing indices and for shapes.
 
-    With `converts` an array may become a buffer, or the other way round.
+    With `converts`, an array may be aliased with a buffer.
     """
     for number, pair in enumerate(pairs):
         at = f"output_to_operand_aliasing[{number}][parentheses]"
@@ -297,7 +297,7 @@ def _side(output: Shape | None) -> str:
     traits=(MIXED_PRECISION, LAYOUT_KEPT, RETURNS, FORWARDS, HOLDS_BUFFERS, ANY_SIGNATURE, SAME_THREAD, EXPENSIVE),
 )
 def fusion(*operands: Shape, kind: FusionKind, output_to_operand_aliasing: OutputAliases = (), calls: Computation) -> Shape:
-    """Runs a computation that a compiler has chosen to emit as one kernel.
+    """Runs a computation that a compiler will emit as one kernel.
 
     r = f32[4] fusion(f32[4] x, f32[4] y), kind=kLoop, calls=fused
     """
@@ -352,9 +352,9 @@ def custom_call(
     called_computations: Computations = (),
     to_apply: Computation | None = None,
 ) -> Shape:
-    """Calls a function outside HLO by its name.
+    """Calls a function outside of HLO by name.
 
-    `to_apply` is another spelling of one called computation and wins over `called_computations`; layout constraints make XLA drop both.
+    `to_apply` is another spelling of a single called computation and overrides `called_computations`. With layout constraints, XLA drops both.
 
         r = f32[4] custom-call(f32[4] x), custom_call_target="f"
     """
@@ -372,7 +372,7 @@ def _async_start_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
 
 
 def _verify_async_start(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
-    """The first element holds the operands, which are the first parameters; the second what the computation will give, or the first parts of it."""
+    """Checks that element 0 has the operands, the first parameters of the computation, and element 1 the result, or the first parts of it."""
     called: ProgramShape = attributes["calls"]
     bound, promised = result.elements[:2]
     fits = len(bound.elements) == len(operands) <= len(called.parameters)
@@ -394,7 +394,7 @@ def _verify_async_start(result: Shape, operands: tuple[Shape, ...], attributes: 
 
 
 def _is_beginning(part: Shape, whole: Shape, modes: VerifyModes) -> bool:
-    """Whether a shape is another one, or a tuple of its first elements."""
+    """Whether a shape equals another one, or is a tuple of its first elements."""
     if not (part.is_tuple and whole.is_tuple):
         return (part.is_tuple and not part.elements) or same_shape(part, whole, modes)
     return len(part.elements) <= len(whole.elements) and all(same_shape(a, b, modes) for a, b in zip(part.elements, whole.elements, strict=False))
@@ -408,7 +408,7 @@ def _is_beginning(part: Shape, whole: Shape, modes: VerifyModes) -> bool:
     operands_at=0,
 )
 def async_start(*operands: Shape, async_execution_thread: Text = "main", output_to_operand_aliasing: OutputAliases = (), calls: Computation) -> Shape:
-    """Begins to run a computation on another thread; the result holds operands, eventual result and contexts.
+    """Starts a computation on another thread; returns the operands, the future result and contexts.
 
     s = ((f32[4]), f32[4], u32[]) async-start(f32[4] x), calls=f
     """
@@ -422,7 +422,7 @@ def _async_update_rule(result: Shape | None, operands: tuple[Shape, ...], attrib
 
 @op(infers=False, check_parsed=_async_update_rule, traits=(VIEW, FORWARDS, HOLDS_BUFFERS), update_of="async-start")
 def async_update(previous: Shape, *, async_execution_thread: Text | None = None, calls: ContinuedComputation | None = None) -> Shape:
-    """Marks progress of an asynchronous operation; the attributes only repeat what the async-start says.
+    """Continues an asynchronous operation; the attributes only repeat those of the async-start.
 
     u = ((f32[4]), f32[4], u32[]) async-update(((f32[4]), f32[4], u32[]) s)
     """
@@ -442,7 +442,7 @@ def _verify_async_done(result: Shape, operands: tuple[Shape, ...], attributes: d
     gives=1,
 )
 def async_done(previous: Shape, *, async_execution_thread: Text | None = None, calls: ContinuedComputation | None = None) -> Shape:
-    """Waits for an asynchronous operation and gives its result; the attributes only repeat what the async-start says.
+    """Waits for an asynchronous operation and returns its result; the attributes only repeat those of the async-start.
 
     r = f32[4] async-done(((f32[4]), f32[4], u32[]) s)
     """

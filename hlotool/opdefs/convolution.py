@@ -1,7 +1,4 @@
-"""The convolution opcode.
-
-Infers result shapes from dimension labels and windows; computes no values.
-"""
+"""The opcode convolution: its result shape follows from dimension labels and windows."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from hlotool.opdefs.inference import (
     bounds,
     count,
     higher_precision,
-    made_array,
+    new_array,
     require_arrays,
     window_result,
 )
@@ -44,15 +41,15 @@ def convolution(
     algorithm: PrecisionAlgorithm | None = None,
     sparsity_config: SparsityConfig | None = None,
 ) -> Shape:
-    """Slides the kernel `rhs` over the spatial dimensions of `lhs` and sums products over window and input features.
+    """Slides the kernel rhs over the spatial dimensions of lhs, and sums products over the window and the input features.
 
-    A tuple in place of the kernel holds a sparse one and its metadata. Operands after it belong to the newer builds and do not change the
-    result.
+    A tuple in place of the kernel consists of a sparse kernel and its metadata. Newer versions of XLA write operands after the kernel, which
+    do not change the result.
 
         r = f32[1,6,6,8] convolution(f32[1,8,8,3] x, f32[3,3,3,8] k), window={size=3x3}, dim_labels=b01f_01io->b01f
     """
     if rhs.is_tuple:
-        # A sparse kernel with its metadata, at which XLA does not look.
+        # A sparse kernel with its metadata, which XLA does not check.
         message = f"operand 1 of 'convolution' must be an array, or a tuple of it and its metadata, got {rhs.text_without_layout}"
         require(len(rhs.elements) == 2, "T099", "call of operand 1", message)
         rhs = rhs.elements[0]
@@ -75,7 +72,7 @@ def convolution(
     spatial = zip(dim_labels.output_spatial, dim_labels.input_spatial, dim_labels.kernel_spatial, positions, strict=True)
     for output, source, kernel, size in spatial:
         dimensions[output] = size, lhs_bounds[source][1] or rhs_bounds[kernel][1]
-    return made_array(higher_precision(lhs.element_type, rhs.element_type, "convolution"), dimensions, "convolution")
+    return new_array(higher_precision(lhs.element_type, rhs.element_type, "convolution"), dimensions, "convolution")
 
 
 def _check_labels(lhs: Shape, rhs: Shape, labels: DimLabels, window: Window) -> None:
@@ -110,7 +107,7 @@ def _check_features(
         require(len(kept) == 2 and kept[0] == 1, "T051", "sparsity_config", "only 1xN sparsity of the kernel is supported")
         require(kernel_features != UNBOUNDED, "T051", "operand 1", "a sparse kernel needs a bounded input feature dimension")
         kernel_features *= kept[1]
-    # XLA compares the sizes themselves here: an unbounded feature dimension fits only another one, and only ungrouped.
+    # XLA compares unbounded feature dimensions by value, so that one fits only another one, and only without groups.
     fits = kernel_features == features if UNBOUNDED in (features, kernel_features) else kernel_features * feature_groups == features
     fits = fits and (features != UNBOUNDED or feature_groups == 1)
     require(fits, "T051", "operands", f"the kernel expects {kernel_features * feature_groups} features, but lhs has {features}")

@@ -1,6 +1,6 @@
-"""Custom calls whose targets XLA itself knows: their operands, results and aliases.
+"""The custom-call targets that XLA itself knows: their operands, results and aliases.
 
-Other targets are the backends' business; the opcode is defined in `opdefs.control_flow`.
+The opcode is defined in `opdefs.control_flow`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _ALIASES = "output_to_operand_aliasing={{}: (0, {})}"
 
 
 def holds_buffers(shape: Shape) -> bool:
-    """Whether there is a buffer in the shape; cheaper than asking where."""
+    """Whether the shape contains a buffer; faster than finding its path."""
     return any(leaf.element_type == "buffer" for leaf in shape.leaves())
 
 
 def buffer_paths(shape: Shape) -> Iterator[Path]:
-    """Where in a shape buffers are; with an explicit stack, since tuples nest deep.
+    """The paths of the buffers in a shape. Uses an explicit stack, since tuples may nest deep.
 
     >>> from hlotool.shapes.shape import array_shape, buffer_shape, tuple_shape
     >>> list(buffer_paths(tuple_shape([array_shape("f32"), buffer_shape(array_shape("f32"))])))
@@ -42,7 +42,7 @@ def buffer_paths(shape: Shape) -> Iterator[Path]:
 
 
 def check_buffers(result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:
-    """A buffer that goes in comes out, once: whoever takes it writes it."""
+    """Raises Violation unless each buffer operand is aliased with exactly one buffer of the result, since calls write to buffers in place."""
     for k, operand in enumerate(operands):
         if not holds_buffers(operand):
             continue
@@ -59,7 +59,7 @@ def _check_seed(result: Shape, operands: tuple[Shape, ...], pairs: Sequence[Alia
 
 
 def _converts(target: str, source: str, product: str) -> TargetCheck:
-    """The check of a call that turns an array into a buffer of the same memory or back; None stands for no operand."""
+    """The check of a call that converts an array to a buffer in the same memory, or back; None means that there is no operand."""
 
     def check(result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:
         arity = 1 if source else 0
@@ -86,13 +86,13 @@ _TARGETS: dict[str, TargetCheck] = {
 
 
 BUFFER_CONVERTERS = frozenset({"Pin", "Unpin"})
-"""The targets whose result is the operand's memory as a value of the other kind."""
+"""The targets whose result is the memory of the operand, as an array instead of a buffer or the other way round."""
 LAYOUT_KEEPERS = frozenset({"LayoutConstraint"})
-"""The targets that cannot arrange an array anew."""
+"""The targets whose result must have the layout of the operand."""
 
 
 def check_target(target: str, result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:
-    """Checks the call if its target is known."""
+    """Checks the operands, result and aliases of a call whose target is known."""
     check = _TARGETS.get(target)
     if check is not None:
         check(result, operands, pairs)

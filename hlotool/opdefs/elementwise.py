@@ -1,7 +1,4 @@
-"""Elementwise opcodes: arithmetic, logic, comparison, selection and conversion of one element at a time.
-
-Says what each computes and which result shape XLA's parser infers; computes no values itself.
-"""
+"""Elementwise opcodes: arithmetic, logic, comparison, selection and conversion."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from hlotool.opdefs.inference import (
     higher_precision,
     is_scalar,
     kind_of,
-    made_array,
+    new_array,
     require_array,
     require_arrays,
     require_kind,
@@ -52,16 +49,16 @@ _NUMERIC = ("signed", "unsigned", "float", "complex")
 _ANY = ("pred", "signed", "unsigned", "float", "complex")
 
 _CODES = {_FLOAT: "T005", _FLOAT_OR_COMPLEX: "T005", _INTEGRAL: "T006", _LOGICAL: "T007", _SIGNED: "T008", _NUMERIC: "T008", _ANY: "T002"}
-"""The rule that an operand of another kind breaks."""
+"""The code for operands of another kind."""
 
 
 # One operand
 
 
 class UnaryRow(Record):
-    """An opcode whose result has its operand's shape: `kinds` are those of the element types that inference accepts.
+    """An opcode whose result has the shape of its operand. `kinds` are the kinds of element types that inference accepts.
 
-    `accuracy` says that it takes result_accuracy; `to_component` that complex operands give real results.
+    With `accuracy`, it has the attribute result_accuracy. With `to_component`, the results for complex operands are real.
     """
 
     name: str
@@ -74,7 +71,11 @@ class UnaryRow(Record):
 
 UNARY: tuple[UnaryRow, ...] = (
     UnaryRow(
-        "abs", _SIGNED, "Absolute value; the magnitude of a complex number. The least integer stays itself.", to_component=True, traits=(IDEMPOTENT,)
+        "abs",
+        _SIGNED,
+        "Absolute value; the magnitude of a complex number. The smallest integer is unchanged.",
+        to_component=True,
+        traits=(IDEMPOTENT,),
     ),
     UnaryRow("acos", _FLOAT_OR_COMPLEX, "Inverse cosine.", accuracy=True),
     UnaryRow("acosh", _FLOAT_OR_COMPLEX, "Inverse hyperbolic cosine.", accuracy=True),
@@ -82,24 +83,24 @@ UNARY: tuple[UnaryRow, ...] = (
     UnaryRow("asinh", _FLOAT_OR_COMPLEX, "Inverse hyperbolic sine.", accuracy=True),
     UnaryRow("atanh", _FLOAT_OR_COMPLEX, "Inverse hyperbolic tangent.", accuracy=True),
     UnaryRow("cbrt", _FLOAT, "Real cube root, also of negative numbers.", accuracy=True),
-    UnaryRow("ceil", _FLOAT, "Least integral value that is not smaller than the operand.", traits=(IDEMPOTENT,)),
+    UnaryRow("ceil", _FLOAT, "Smallest integer that is not less than the operand.", traits=(IDEMPOTENT,)),
     UnaryRow("cosh", _FLOAT_OR_COMPLEX, "Hyperbolic cosine.", accuracy=True),
     UnaryRow("cosine", _FLOAT_OR_COMPLEX, "Cosine of an angle in radians.", accuracy=True),
     UnaryRow("count-leading-zeros", _INTEGRAL, "Number of zero bits above the highest one bit, in the width of the type."),
     UnaryRow("erf", _FLOAT, "Gauss error function.", accuracy=True),
     UnaryRow("exponential", _FLOAT_OR_COMPLEX, "e to the power of the operand.", accuracy=True),
-    UnaryRow("exponential-minus-one", _FLOAT_OR_COMPLEX, "e to the power of the operand, minus 1, exact near 0.", accuracy=True),
-    UnaryRow("floor", _FLOAT, "Greatest integral value that is not larger than the operand.", traits=(IDEMPOTENT,)),
+    UnaryRow("exponential-minus-one", _FLOAT_OR_COMPLEX, "e to the power of the operand, minus 1, accurate for small operands.", accuracy=True),
+    UnaryRow("floor", _FLOAT, "Largest integer that is not greater than the operand.", traits=(IDEMPOTENT,)),
     UnaryRow("imag", _FLOAT_OR_COMPLEX, "Imaginary part; 0 for real numbers.", to_component=True),
     UnaryRow("log", _FLOAT_OR_COMPLEX, "Natural logarithm.", accuracy=True),
-    UnaryRow("log-plus-one", _FLOAT_OR_COMPLEX, "Natural logarithm of the operand plus 1, exact near 0.", accuracy=True),
+    UnaryRow("log-plus-one", _FLOAT_OR_COMPLEX, "Natural logarithm of the operand plus 1, accurate for small operands.", accuracy=True),
     UnaryRow("logistic", _FLOAT_OR_COMPLEX, "Sigmoid: 1 / (1 + exp(-x)).", accuracy=True),
-    UnaryRow("negate", _NUMERIC, "The operand with its sign changed; integers wrap.", traits=(INVOLUTION,)),
-    UnaryRow("not", _LOGICAL, "Complement: logical for pred, of every bit for integers.", traits=(INVOLUTION,)),
+    UnaryRow("negate", _NUMERIC, "The operand with the opposite sign; integers wrap around.", traits=(INVOLUTION,)),
+    UnaryRow("not", _LOGICAL, "Complement: logical for pred, bitwise for integers.", traits=(INVOLUTION,)),
     UnaryRow("popcnt", _INTEGRAL, "Number of one bits."),
     UnaryRow("real", _FLOAT_OR_COMPLEX, "Real part; the operand itself for real numbers.", to_component=True),
-    UnaryRow("round-nearest-afz", _FLOAT, "Nearest integral value, ties away from zero.", traits=(IDEMPOTENT,)),
-    UnaryRow("round-nearest-even", _FLOAT, "Nearest integral value, ties to even.", traits=(IDEMPOTENT,)),
+    UnaryRow("round-nearest-afz", _FLOAT, "Nearest integer, ties away from zero.", traits=(IDEMPOTENT,)),
+    UnaryRow("round-nearest-even", _FLOAT, "Nearest integer, ties to even.", traits=(IDEMPOTENT,)),
     UnaryRow("rsqrt", _FLOAT_OR_COMPLEX, "1 divided by the square root.", accuracy=True),
     UnaryRow("sign", _SIGNED, "-1, 0 or 1; x / |x| for complex numbers. Keeps NaN and the sign of zero.", traits=(IDEMPOTENT,)),
     UnaryRow("sine", _FLOAT_OR_COMPLEX, "Sine of an angle in radians.", accuracy=True),
@@ -108,7 +109,7 @@ UNARY: tuple[UnaryRow, ...] = (
     UnaryRow("tan", _FLOAT_OR_COMPLEX, "Tangent of an angle in radians.", accuracy=True),
     UnaryRow("tanh", _FLOAT_OR_COMPLEX, "Hyperbolic tangent.", accuracy=True),
 )
-"""One row for each opcode whose definition differs from the others' by this row only."""
+"""The opcodes with one operand that are defined by a row alone."""
 
 
 def _unary_shape(row: UnaryRow, operand: Shape) -> Shape:
@@ -145,7 +146,7 @@ for _unary in UNARY:
 
 @op(result_code="T009", traits=(ELEMENTWISE,))
 def is_finite(operand: Shape) -> Shape:
-    """Whether each number is neither infinite nor NaN.
+    """Whether each element is a finite number: neither infinite nor NaN.
 
     r = pred[4] is-finite(x)
     """
@@ -158,9 +159,9 @@ def is_finite(operand: Shape) -> Shape:
 
 
 class BinaryRow(Record):
-    """An opcode of two operands of the same shape, which is also the result's.
+    """An opcode whose two operands and result have the same shape.
 
-    `kinds` as in UnaryRow; `strict_kinds` are those of them that the verifier accepts, if not all.
+    `kinds` are as in UnaryRow; `strict_kinds` are those that the verifier accepts, if not all of them.
     """
 
     name: str
@@ -179,7 +180,7 @@ def _zero_of_integers(row: ElementType) -> Number | None:
 
 
 def _greatest_integer(row: ElementType) -> Number | None:
-    """What no maximum exceeds; of floats there is nothing, since the maximum of inf and NaN is NaN."""
+    """The largest integer, or true. Floats have no such value, since the maximum of inf and NaN is NaN."""
     return greatest(row) if row.kind != "float" else None
 
 
@@ -189,22 +190,26 @@ def _least_integer(row: ElementType) -> Number | None:
 
 BINARY: tuple[BinaryRow, ...] = (
     BinaryRow(
-        "add", _ANY, "Sum; integers wrap, pred is a logical or.", traits=(COMMUTATIVE, ASSOCIATIVE), algebra=Algebra(value(0, -0.0), on_pred="or")
+        "add",
+        _ANY,
+        "Sum; integers wrap around, and for pred it is a logical or.",
+        traits=(COMMUTATIVE, ASSOCIATIVE),
+        algebra=Algebra(value(0, -0.0), on_pred="or"),
     ),
-    BinaryRow("and", _LOGICAL, "Conjunction: logical for pred, of every bit for integers.", traits=_CHOICE, algebra=Algebra(ones, zero)),
-    BinaryRow("atan2", _FLOAT_OR_COMPLEX, "Angle of the point with lhs as its y and rhs as its x coordinate."),
-    BinaryRow("divide", _NUMERIC, "Quotient; integers truncate toward zero.", algebra=Algebra(value(1, 1.0))),
+    BinaryRow("and", _LOGICAL, "Conjunction: logical for pred, bitwise for integers.", traits=_CHOICE, algebra=Algebra(ones, zero)),
+    BinaryRow("atan2", _FLOAT_OR_COMPLEX, "Angle of the point with y coordinate lhs and x coordinate rhs."),
+    BinaryRow("divide", _NUMERIC, "Quotient, for integers truncated toward zero.", algebra=Algebra(value(1, 1.0))),
     BinaryRow(
         "maximum",
         _ANY,
-        "The larger of both; NaN if either is NaN.",
+        "The larger of the two operands; NaN if either is NaN.",
         traits=(*_CHOICE, MOVES),
         algebra=Algebra(least, _greatest_integer, on_pred="or"),
     ),
     BinaryRow(
         "minimum",
         _ANY,
-        "The smaller of both; NaN if either is NaN.",
+        "The smaller of the two operands; NaN if either is NaN.",
         traits=(*_CHOICE, MOVES),
         algebra=Algebra(greatest, _least_integer, on_pred="and"),
     ),
@@ -212,17 +217,17 @@ BINARY: tuple[BinaryRow, ...] = (
     BinaryRow(
         "multiply",
         _ANY,
-        "Product; integers wrap, pred is a logical and.",
+        "Product; integers wrap around, and for pred it is a logical and.",
         traits=(COMMUTATIVE, ASSOCIATIVE),
         algebra=Algebra(value(1, 1.0), zero, on_pred="and"),
     ),
-    BinaryRow("or", _LOGICAL, "Disjunction: logical for pred, of every bit for integers.", traits=_CHOICE, algebra=Algebra(zero, ones)),
+    BinaryRow("or", _LOGICAL, "Disjunction: logical for pred, bitwise for integers.", traits=_CHOICE, algebra=Algebra(zero, ones)),
     BinaryRow("power", _NUMERIC, "lhs to the power of rhs.", algebra=Algebra(value(1, 1.0))),
-    BinaryRow("remainder", _NUMERIC, "Remainder of the truncated division; has the sign of lhs.", algebra=Algebra(absorbing=zero)),
+    BinaryRow("remainder", _NUMERIC, "Remainder of the truncating division, with the sign of lhs.", algebra=Algebra(absorbing=zero)),
     BinaryRow(
         "shift-left",
         _NUMERIC,
-        "lhs shifted left by rhs bits; 0 when rhs is not smaller than the width.",
+        "lhs shifted left by rhs bits; 0 if rhs is at least the width of the type.",
         strict_kinds=_INTEGRAL,
         algebra=Algebra(zero, zero),
     ),
@@ -236,18 +241,18 @@ BINARY: tuple[BinaryRow, ...] = (
     BinaryRow(
         "shift-right-logical", _NUMERIC, "lhs shifted right by rhs bits, filled with zeros.", strict_kinds=_INTEGRAL, algebra=Algebra(zero, zero)
     ),
-    BinaryRow("subtract", _NUMERIC, "Difference; integers wrap.", algebra=Algebra(value(0, 0.0), of_itself=zero)),
+    BinaryRow("subtract", _NUMERIC, "Difference; integers wrap around.", algebra=Algebra(value(0, 0.0), of_itself=zero)),
     BinaryRow(
         "xor",
         _LOGICAL,
-        "Exclusive or: logical for pred, of every bit for integers.",
+        "Exclusive or: logical for pred, bitwise for integers.",
         traits=(COMMUTATIVE, ASSOCIATIVE),
         algebra=Algebra(zero, of_itself=zero),
     ),
 )
-"""One row for each opcode whose definition differs from the others' by this row only.
+"""The opcodes with two operands that are defined by a row alone.
 
-The kinds are those of XLA's inference, which lets shifts of floats and maxima of complex numbers pass.
+The kinds are those that XLA's inference accepts, which include floats for shifts and complex numbers for maxima.
 """
 
 
@@ -255,10 +260,10 @@ _NO_BROADCAST = "HLO never broadcasts implicitly; add a broadcast"
 
 
 def _merged_bound(a: Bound, b: Bound, opcode: str, texts: str) -> Bound:
-    """Size and mark of one result dimension when one operand may be repeated along it."""
+    """One dimension of the result, if sizes of 1 may be repeated."""
     if a[0] == b[0] != 1:
         return a[0], a[1] or b[1]
-    # A size of 1 gives way, mark and all, even to an unbounded one; an unbounded size gives way to every other.
+    # A size of 1, dynamic or not, is replaced by any other size, and an unbounded size by any bounded one except 1.
     if a[0] == 1 or (a[0] == UNBOUNDED and b[0] != 1):
         return b
     if b[0] == 1 or b[0] == UNBOUNDED:
@@ -267,7 +272,7 @@ def _merged_bound(a: Bound, b: Bound, opcode: str, texts: str) -> Bound:
 
 
 def _binary_shape(opcode: str, lhs: Shape, rhs: Shape) -> Shape:
-    """The shape of an elementwise result: operands of the same size, sizes of 1 repeated, or one operand a scalar."""
+    """The shape of an elementwise result for operands of equal sizes, with sizes of 1, or of which one is a scalar."""
     texts = f"{lhs.text_without_layout} and {rhs.text_without_layout}"
     agree = same_type_up_to_precision(lhs.element_type, rhs.element_type)
     require(agree, "T002", "operands", f"operands of '{opcode}' have different element types: {texts}")
@@ -275,12 +280,12 @@ def _binary_shape(opcode: str, lhs: Shape, rhs: Shape) -> Shape:
     if lhs.rank != rhs.rank:
         smaller, larger = (lhs, rhs) if lhs.rank < rhs.rank else (rhs, lhs)
         require(not smaller.dimensions, "T001", "operands", f"operands of '{opcode}' have different ranks: {texts}")
-        return made_array(element_type, bounds(larger), opcode)
+        return new_array(element_type, bounds(larger), opcode)
     if lhs.dimensions == rhs.dimensions and UNBOUNDED not in lhs.dimensions:
-        # Only here the layout of the first operand survives.
+        # Only in this case the layout of the first operand is kept.
         marks = tuple(a or b for (_, a), (_, b) in zip(bounds(lhs), bounds(rhs), strict=True))
         return with_bounds(change_element_type(lhs, element_type), list(zip(lhs.dimensions, marks, strict=True)))
-    return made_array(element_type, [_merged_bound(a, b, opcode, texts) for a, b in zip(bounds(lhs), bounds(rhs), strict=True)], opcode)
+    return new_array(element_type, [_merged_bound(a, b, opcode, texts) for a, b in zip(bounds(lhs), bounds(rhs), strict=True)], opcode)
 
 
 def _require_operands(opcode: str, lhs: Shape, rhs: Shape, kinds: tuple[str, ...]) -> None:
@@ -289,7 +294,7 @@ def _require_operands(opcode: str, lhs: Shape, rhs: Shape, kinds: tuple[str, ...
 
 
 def _same_sizes(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
-    """Inference repeats scalars and sizes of 1, as XLA's builder once did; a module must broadcast them itself."""
+    """Raises Violation for operands of different sizes. Inference accepts scalars and sizes of 1 for compatibility with old builders of HLO."""
     lhs, rhs = operands
     if dimensions_agree(lhs.dimensions, rhs.dimensions):
         return
@@ -318,7 +323,7 @@ for _binary in BINARY:
 
 @op(verify=_same_sizes, traits=(ELEMENTWISE,))
 def complex_(lhs: Shape, rhs: Shape) -> Shape:
-    """Complex numbers from their real parts (lhs) and imaginary parts (rhs).
+    """Complex numbers with real parts from lhs and imaginary parts from rhs.
 
     r = c64[4] complex(x, y)
     """
@@ -330,9 +335,7 @@ def complex_(lhs: Shape, rhs: Shape) -> Shape:
 
 
 def default_comparison_type(operand: Shape) -> str | None:
-    """The `type` of a compare that does not write it; XLA does not print it when it is this one.
-
-    None for what cannot be compared.
+    """The default of `type` for a compare of such operands, which XLA does not print; None for operands that cannot be compared.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> default_comparison_type(array_shape("u8"))
@@ -344,13 +347,13 @@ def default_comparison_type(operand: Shape) -> str | None:
 
 
 def _check_compare(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    # XLA looks up the default type by the first operand even when `type` is written, and aborts when it is no array.
+    # XLA uses the default type of the first operand even if `type` is written, and aborts if the operand is not an array.
     if operands:
         array_operand(operands[0], "operand 0", "compare")
 
 
 _COMPARISON_TYPES = {"FLOAT": ("FLOAT", "TOTALORDER")}
-"""What `type` may be where the default is not the only choice."""
+"""The allowed values of `type` for defaults that are not the only one."""
 
 
 def _verify_compare(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -370,7 +373,7 @@ def _verify_compare(result: Shape, operands: tuple[Shape, ...], attributes: dict
     traits=(ELEMENTWISE,),
 )
 def compare(lhs: Shape, rhs: Shape, *, direction: ComparisonDirection, type: ComparisonType | None = None) -> Shape:
-    """Comparison of each pair of elements; TOTALORDER also orders NaNs and signed zeros.
+    """Compares each pair of elements; TOTALORDER also orders NaNs and signed zeros.
 
     r = pred[4] compare(x, y), direction=LT
     """
@@ -394,7 +397,7 @@ def _verify_stochastic_convert(result: Shape, operands: tuple[Shape, ...], attri
 
 @op(infers=False, verify=_verify_stochastic_convert, traits=(ELEMENTWISE,))
 def stochastic_convert(operand: Shape, random: Shape) -> Shape:
-    """Conversion of floats to a narrower type, rounding up or down as the random bits decide.
+    """Converts floats to a narrower type, rounding up or down at random as given by random bits.
 
     r = s8[4] stochastic-convert(x, bits)
     """
@@ -413,7 +416,7 @@ def _select_bound(pred: Bound, on_true: Bound, on_false: Bound) -> Bound:
 
 @op(traits=(ELEMENTWISE, MOVES))
 def select(pred: Shape, on_true: Shape, on_false: Shape) -> Shape:
-    """The element of on_true where pred is true, of on_false where it is false; a scalar pred chooses for all.
+    """Selects the element of on_true if pred is true, and the element of on_false otherwise; a scalar pred selects for all elements.
 
     r = f32[4] select(p, x, y)
     """
@@ -436,7 +439,7 @@ def select(pred: Shape, on_true: Shape, on_false: Shape) -> Shape:
 
 @op(traits=(ELEMENTWISE, MOVES))
 def clamp(minimum: Shape, operand: Shape, maximum: Shape) -> Shape:
-    """The operand limited to the range from minimum to maximum, which may be scalars.
+    """Limits the operand to the range from minimum to maximum, which may be scalars.
 
     r = f32[4] clamp(lo, x, hi)
     """
@@ -464,7 +467,7 @@ def _verify_convert(result: Shape, operands: tuple[Shape, ...], attributes: dict
 
 @op(infers=False, verify=_verify_convert, result_code="T100", traits=(ELEMENTWISE, CONVERTS))
 def convert(operand: Shape) -> Shape:
-    """Conversion of each value to the result's element type.
+    """Converts each value to the element type of the result.
 
     r = s32[4] convert(x)
     """
@@ -488,12 +491,12 @@ def _verify_bitcast_convert(result: Shape, operands: tuple[Shape, ...], attribut
         fits = bool(sizes) and sizes[-1][0] in (ratio, UNBOUNDED)
         require(fits, "T043", "shape", f"{operand.text_without_layout} needs a last dimension of size {ratio} to be reinterpreted as {new}")
         sizes.pop()
-    return made_array(new, sizes, "bitcast-convert")
+    return new_array(new, sizes, "bitcast-convert")
 
 
 @op(infers=False, verify=_verify_bitcast_convert, result_code="T043", traits=(ELEMENTWISE,))
 def bitcast_convert(operand: Shape) -> Shape:
-    """The bits of the operand read as elements of another type; a wider type swallows the last dimension, a narrower one adds it.
+    """Reads the bits of the operand as elements of another type. A wider type removes the last dimension, and a narrower type adds one.
 
     r = u32[4] bitcast-convert(x)
     """
@@ -510,7 +513,7 @@ def _verify_reduce_precision(result: Shape, operands: tuple[Shape, ...], attribu
 
 @op(infers=False, verify=_verify_reduce_precision, traits=(MIXED_PRECISION, ELEMENTWISE, CONVERTS))
 def reduce_precision(operand: Shape, *, exponent_bits: Int32, mantissa_bits: Int32) -> Shape:
-    """Floats rounded to what a format with so many exponent and mantissa bits can hold, in their own type.
+    """Rounds floats to the numbers that a format with the given numbers of exponent and mantissa bits can represent, without changing the type.
 
     r = f32[4] reduce-precision(x), exponent_bits=5, mantissa_bits=10
     """

@@ -1,7 +1,4 @@
-"""Opcodes that read or write elements at places computed while running: gather, scatter, dynamic slices, sort and top-k.
-
-Says what each does and which result shape XLA's parser infers; reads and writes nothing itself.
-"""
+"""Opcodes that read or write at indices computed at run time, or reorder by values: gather, scatter, dynamic slices, sort and topk."""
 
 from __future__ import annotations
 
@@ -20,8 +17,8 @@ from hlotool.opdefs.inference import (
     has_dimensions,
     is_scalar,
     kind_of,
-    made_array,
-    made_tuple,
+    new_array,
+    new_tuple,
     require_array,
     require_arrays,
     require_ascending_dimensions,
@@ -57,7 +54,7 @@ _INTEGRAL = ("signed", "unsigned")
 
 
 def _index_bounds(opcode: str, at: str, indices: Shape, index_vector_dim: int) -> list[Bound]:
-    """Dimensions of the indices, with one of size 1 appended when index_vector_dim is just after the last."""
+    """The dimensions of the indices, with one of size 1 appended if index_vector_dim is just after the last one."""
     code = "T064" if opcode == "gather" else "T067"
     require_kind(indices, at, opcode, _INTEGRAL, code)
     rank = indices.rank
@@ -69,14 +66,14 @@ def _index_bounds(opcode: str, at: str, indices: Shape, index_vector_dim: int) -
 
 def _check_index_map(opcode: str, name: str, index_map: Dims, rank: int, vector: Bound) -> None:
     code = "T064" if opcode == "gather" else "T067"
-    # Gather refuses an unbounded vector, scatter takes it.
+    # Gather refuses an unbounded index vector, scatter accepts it.
     fits = vector[0] == len(index_map) or (vector[0] == UNBOUNDED and opcode == "scatter")
     require(fits, code, name, f"{name} of '{opcode}' has {len(index_map)} entries, but an index vector has {vector[0]}")
     require_distinct_dimensions(index_map, rank, code, name, opcode)
 
 
 def _check_batching(opcode: str, names: tuple[str, str], dims: tuple[Dims, Dims], operand: Shape, indices: Sequence[Bound]) -> None:
-    """Batching dimensions pair up by count only: XLA's inference compares neither their sizes nor the lists with the other dimension lists."""
+    """Checks that batching dimensions pair up. XLA's inference compares only their number, not their sizes or the other dimension lists."""
     code = "T062" if opcode == "gather" else "T065"
     of_operand, of_indices = dims
     require_ascending_dimensions(of_operand, operand.rank, code, names[0], opcode)
@@ -107,7 +104,7 @@ def gather(
     slice_sizes: SliceSizes,
     indices_are_sorted: Bool = False,
 ) -> Shape:
-    """Slices of the operand, all of one size, that start where the index vectors say; starts are moved so that slices fit.
+    """Gathers slices of the same size from the operand. Index vectors give their starts, which are clamped so that slices are in bounds.
 
     r = f32[2,3] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}
     """
@@ -126,14 +123,14 @@ def gather(
     require(fits, "T063", "slice_sizes", message, "each operand dimension needs a slice size, and is an offset, a collapsed or a batching dimension")
     _check_slice_sizes(operand, slice_sizes, sorted(dropped))
     sizes = zip(slice_sizes, bounds(operand), strict=True)
-    # A slice that takes a whole dimension keeps its dynamic size.
+    # A slice of a whole dynamic dimension is dynamic.
     window = [(size, dynamic and size == bound) for k, (size, (bound, dynamic)) in enumerate(sizes) if k not in dropped]
     batch = [bound for k, bound in enumerate(indices) if k != index_vector_dim]
-    return made_array(operand.element_type, _interleaved(rank, offset_dims, window, batch), "gather")
+    return new_array(operand.element_type, _interleaved(rank, offset_dims, window, batch), "gather")
 
 
 def _interleaved(rank: int, window_dims: Dims, window: Sequence[Bound], batch: Sequence[Bound]) -> list[Bound]:
-    """Window dimensions at their places, the others in order around them."""
+    """The dimensions of the result: window dimensions at their places, and the others, in order, at all other places."""
     windows, batches = iter(window), iter(batch)
     return [next(windows) if k in window_dims else next(batches) for k in range(rank)]
 
@@ -145,9 +142,9 @@ def _check_scatter(result: Shape | None, operands: tuple[Shape, ...], attributes
 
 def _check_updates(at: str, update: Shape, limits: Sequence[int], indices: Sequence[Bound], window_dims: Dims, index_vector_dim: int) -> None:
     """The window dimensions of the updates fit the operand's, the others are those of the indices."""
-    # There are more limits than window dimensions when a dimension is both inserted and batching.
+    # There are more limits than window dimensions if a dimension is both inserted and batching.
     for dimension, limit in zip(window_dims, limits, strict=False):
-        # XLA compares unbounded sizes as the least integer, so they fit anything and nothing fits them.
+        # XLA represents an unbounded size as the smallest integer, so it fits every limit, and no other size fits it.
         size = update.dimensions[dimension]
         fits = size == UNBOUNDED or (limit != UNBOUNDED and size <= limit)
         require(fits, "T066", at, f"updates of 'scatter' have size {size} in window dimension {dimension}, but the operand has {limit}")
@@ -179,7 +176,7 @@ def scatter(
     unique_indices: Bool = False,
     to_apply: Computation,
 ) -> Shape:
-    """The operands with updates combined into them by to_apply where the index vectors say; updates that do not fit are skipped.
+    """Combines updates with the operands by to_apply, at the indices given by index vectors; updates that are out of bounds are skipped.
 
     r = f32[5,4] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0},
         index_vector_dim=1, to_apply=add
@@ -205,14 +202,14 @@ def scatter(
         _check_updates(at, update, limits, indices, update_window_dims, index_vector_dim)
     inits = [array_shape(x.element_type) for x in inputs]
     require_reducer(to_apply, "to_apply", "scatter", inits, [x.element_type for x in updates], _SCATTER_RULES)
-    return inputs[0] if count == 1 else made_tuple(inputs, "operands", "scatter")
+    return inputs[0] if count == 1 else new_tuple(inputs, "operands", "scatter")
 
 
 # Slices at computed places
 
 
 def _check_start_indices(opcode: str, operands: tuple[Shape, ...], fixed: int) -> None:
-    """After the first `fixed` operands: a scalar for each dimension of the first, or one vector (its length is not checked)."""
+    """Checks the operands after the first `fixed` ones: a scalar for each dimension of operand 0, or a vector, whose length is not checked."""
     indices = len(operands) - fixed
     require(indices >= 0, "T028", "operands", f"'{opcode}' takes at least {counted(fixed, 'operand')}, got {len(operands)}")
     if indices == 1:
@@ -229,7 +226,7 @@ def _check_dynamic_slice(result: Shape | None, operands: tuple[Shape, ...], attr
 
 
 def _check_index_types(opcode: str, operands: tuple[Shape, ...], fixed: int) -> None:
-    """Start indices are integral scalars of one type, or one integral vector with an element for each dimension."""
+    """Start indices are integral scalars of the same type, or one integral vector with an element for each dimension."""
     starts = operands[fixed:]
     for k, start in enumerate(starts, fixed):
         at = f"operand {k}"
@@ -261,12 +258,12 @@ def _verify_dynamic_slice(result: Shape, operands: tuple[Shape, ...], attributes
         require(size <= bound or bound == UNBOUNDED, "T030", at, f"slice size {size} exceeds dimension {k} of size {bound}")
         dimensions.append((size, dynamic and size == bound))
     check_sliced_memory(result, operand, modes)
-    return made_array(operand.element_type, dimensions, "dynamic-slice")
+    return new_array(operand.element_type, dimensions, "dynamic-slice")
 
 
 @op(infers=False, check_parsed=_check_dynamic_slice, verify=_verify_dynamic_slice, traits=(STRIDED, ORDER_KEPT))
 def dynamic_slice(*operands: Shape, dynamic_slice_sizes: Dims) -> Shape:
-    """A slice of the first operand that starts where the other operands say, moved so that it fits.
+    """Returns a slice of the first operand. The other operands are its start indices, which are clamped so that it is in bounds.
 
     r = f32[2] dynamic-slice(x, i), dynamic_slice_sizes={2}
     """
@@ -298,7 +295,7 @@ def _verify_update_slice(result: Shape, operands: tuple[Shape, ...], attributes:
     traits=(PRECISION_KEPT, OVERWRITES, ORDER_KEPT, HOLDS_BUFFERS),
 )
 def dynamic_update_slice(*operands: Shape) -> Shape:
-    """The first operand with the second written over it where the other operands say, moved so that it fits.
+    """Overwrites a slice of the first operand by the second. The other operands are its start indices, which are clamped so that it is in bounds.
 
     r = f32[4] dynamic-update-slice(x, u, i)
     """
@@ -330,7 +327,7 @@ def _verify_sort(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
 
 @op(verify=_verify_sort, traits=(MIXED_PRECISION, MOVES, EXPENSIVE, ORDER_KEPT))
 def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_apply: Computation) -> Shape:
-    """The operands, all reordered alike along one dimension so that to_apply, a comparison, holds between neighbors.
+    """Sorts the operands along one dimension, all in the same order, so that to_apply, a comparison, holds for neighbors.
 
     r = f32[4] sort(x), dimensions={0}, to_apply=less
     """
@@ -344,12 +341,12 @@ def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_ap
             f"operand {k}",
             f"operands of 'sort' must have the same dimensions, got {list(first)} and {list(sizes)}",
         )
-    return made_tuple(operands, "operands", "sort")
+    return new_tuple(operands, "operands", "sort")
 
 
 @op(traits=(MIXED_PRECISION, ORDER_KEPT))
 def topk(operand: Shape, *, k: Int, largest: Always[Bool] = True, is_stable: Bool = True) -> Shape:
-    """The k largest (or smallest) elements along the last dimension, in order, and their indices.
+    """Returns the k largest (or smallest) elements along the last dimension, in order, and their indices.
 
     r = (f32[2], s32[2]) topk(x), k=2, largest=true
     """
@@ -360,4 +357,4 @@ def topk(operand: Shape, *, k: Int, largest: Always[Bool] = True, is_stable: Boo
     if sizes:
         require(k >= 0, "T075", "k", f"k of 'topk' cannot be negative, got {k}")
         sizes[-1] = (k, False)
-    return tuple_shape((made_array(operand.element_type, sizes, "topk"), made_array("s32", sizes, "topk")))
+    return tuple_shape((new_array(operand.element_type, sizes, "topk"), new_array("s32", sizes, "topk")))

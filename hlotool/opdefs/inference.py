@@ -1,6 +1,6 @@
-"""What the op definitions share: checks of operands and dimension lists, element types, sizes, new shapes, reducers and windows.
+"""Shared parts of op definitions: checks of operands and dimension lists, element types, sizes, new shapes, reducers and windows.
 
-Follows what XLA's parser infers when the result shape is left out, which is more lenient than its verifier; nothing here defines an opcode.
+They infer what XLA's parser infers if the result shape is not written, which is more lenient than XLA's verifier.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ __all__ = [
     "higher_precision",
     "is_scalar",
     "kind_of",
-    "made_array",
-    "made_tuple",
+    "new_array",
+    "new_tuple",
     "require_array",
     "require_arrays",
     "require_ascending_dimensions",
@@ -58,7 +58,7 @@ __all__ = [
 ]
 
 Bound = tuple[int, bool]
-"""Size of a dimension and whether it is dynamic; the size is UNBOUNDED for `?`."""
+"""The size of a dimension, UNBOUNDED for `?`, and whether it is dynamic."""
 
 _INT64_MAX = (1 << 63) - 1
 _MOST_ELEMENTS = 8
@@ -67,12 +67,12 @@ _COMPONENTS = {"c64": "f32", "c128": "f64"}
 
 
 def written_shape_needed(opcode: str) -> NoReturn:
-    """Refuses to infer: the result shape of these opcodes is information that the operands do not hold."""
+    """Raises the Violation of opcodes whose result shape does not follow from their operands."""
     raise Violation("S037", "shape", f"cannot infer the result shape of '{opcode}'", f"write it: r = f32[...] {opcode}(...)")
 
 
 def count(number: int, noun: str) -> str:
-    """The number with its noun, in the plural unless the number is 1.
+    """The number with its noun, which is in the plural unless the number is 1.
 
     >>> count(1, "operand"), count(2, "operand")
     ('1 operand', '2 operands')
@@ -81,7 +81,7 @@ def count(number: int, noun: str) -> str:
 
 
 def brief(shape: Shape) -> str:
-    """The shape without layouts, or how many elements a tuple has that would fill the screen.
+    """The shape without layouts; for a long or nested tuple only its number of elements.
 
     >>> brief(tuple_shape([tuple_shape([])] * 3))
     'a tuple of 3 elements'
@@ -95,23 +95,23 @@ def brief(shape: Shape) -> str:
 
 
 def bare(shape: Shape) -> Shape:
-    """The array inside a buffer: where XLA asks for dimensions without asking for an array, it looks through `b(...)`."""
+    """The array in a buffer, else the shape itself. XLA looks through `b(...)` if it needs dimensions but does not check for an array."""
     return shape.elements[0] if shape.element_type == "buffer" else shape
 
 
 def has_dimensions(shape: Shape) -> bool:
-    """An array or a buffer; XLA aborts where it needs the dimensions of anything else."""
+    """Whether the shape is an array or a buffer; XLA aborts if it needs the dimensions of anything else."""
     return bare(shape).is_array
 
 
 def is_scalar(shape: Shape) -> bool:
-    """An array of rank 0, possibly in a buffer."""
+    """Whether the shape is an array of rank 0, possibly in a buffer."""
     return has_dimensions(shape) and not bare(shape).dimensions
 
 
 def require_array(shape: Shape, at: str, opcode: str) -> None:
-    """Refuses tuples, tokens, opaque values and buffers."""
-    # Here and below, messages are made only when they are needed: the verifier asks for every operand of every instruction.
+    """Raises Violation for tuples, tokens, opaque values and buffers."""
+    # Here and below, messages are built only when they are needed: the verifier checks every operand of every instruction.
     if not shape.is_array:
         raise Violation(
             "T099", f"call of {at}" if at.startswith("operand ") else at, f"{at} of '{opcode}' must be an array, got {shape.text_without_layout}"
@@ -119,13 +119,13 @@ def require_array(shape: Shape, at: str, opcode: str) -> None:
 
 
 def require_arrays(operands: Iterable[Shape], opcode: str) -> None:
-    """require_array for operand 0, operand 1 and so on."""
+    """Calls `require_array` for operand 0, operand 1 and so on."""
     for k, operand in enumerate(operands):
         require_array(operand, f"operand {k}", opcode)
 
 
 def array_operand(shape: Shape, at: str, opcode: str) -> Shape:
-    """The array itself or, unlike require_array, the array in a buffer; refuses everything else."""
+    """The array or, unlike `require_array`, the array in a buffer; raises Violation for everything else."""
     array = bare(shape)
     require_array(array, at, opcode)
     return array
@@ -135,7 +135,7 @@ def array_operand(shape: Shape, at: str, opcode: str) -> Shape:
 
 
 def kind_of(element_type: str) -> str:
-    """The kind of an element type ("pred", "signed", "unsigned", "float", "complex"), or the name of what is no array.
+    """The kind of an element type ("pred", "signed", "unsigned", "float", "complex"), or the name itself for shapes other than arrays.
 
     >>> kind_of("bf16"), kind_of("tuple")
     ('float', 'tuple')
@@ -145,29 +145,29 @@ def kind_of(element_type: str) -> str:
 
 
 def require_kind(shape: Shape, at: str, opcode: str, kinds: Sequence[str], code: str) -> None:
-    """Refuses an array whose element type is of none of `kinds`."""
+    """Raises Violation unless the element type is of one of `kinds`."""
     if kind_of(shape.element_type) not in kinds:
         what = at.removeprefix("definition of ")
         raise Violation(code, at, f"{what} of '{opcode}' must be {' or '.join(kinds)}, got {shape.text_without_layout}")
 
 
 def component_type(element_type: str) -> str:
-    """The type of the real part; other types stand for themselves."""
+    """The type of the real part of a complex type; other types are returned unchanged."""
     return _COMPONENTS.get(element_type, element_type)
 
 
 def same_type_up_to_precision(first: str, second: str) -> bool:
-    """Equal element types, or two floating-point types of any width."""
+    """Whether two element types are equal, or both are floating-point types."""
     return first == second or (kind_of(first) == "float" == kind_of(second))
 
 
 def _precision(element_type: str) -> tuple[bool, int, int, int, bool]:
-    """What decides which of two types is the higher one, most important part first: range, then significand, then width."""
+    """The sort key of element types by precision: range, then significand, then width."""
     row = ELEMENT_TYPES[element_type]
     form = ELEMENT_TYPES[component_type(element_type)].float_format
     exponent = significand = -1
     if form is not None:
-        # Formats without infinity use the all-ones exponent for numbers; e8m0 has no infinity either, but spends that exponent on its NaN.
+        # Formats without infinities use the all-ones exponent for numbers, except e8m0, which uses it for its NaN.
         reserved = 2 if form.nonfinite in ("ieee", "e8m0") else 1
         exponent = (1 << form.exponent_bits) - reserved - form.bias + 1
         significand = form.mantissa_bits + 1
@@ -176,9 +176,9 @@ def _precision(element_type: str) -> tuple[bool, int, int, int, bool]:
 
 
 def higher_precision(first: str, second: str, opcode: str) -> str:
-    """The type of a result whose operands differ in type: wider range wins, then significand, width and sign.
+    """The result type for operands of different types: the one with the wider range, then significand, then width, then a sign.
 
-    Some pairs have no winner (f8e5m2 and f8e5m2fnuz, pred and u1); XLA aborts there.
+    For some pairs (f8e5m2 and f8e5m2fnuz, pred and u1) there is none, and XLA aborts.
 
     >>> higher_precision("f16", "bf16", "dot"), higher_precision("s8", "u8", "dot"), higher_precision("f64", "c64", "dot")
     ('bf16', 's8', 'c64')
@@ -191,7 +191,7 @@ def higher_precision(first: str, second: str, opcode: str) -> str:
 
 
 def change_element_type(shape: Shape, element_type: str) -> Shape:
-    """The same array of another type; an `E(n)` of the layout survives only on types that XLA packs."""
+    """The same array with another element type; the layout keeps an `E(n)` only if XLA packs the type."""
     layout = shape.layout
     if layout is not None and layout.element_size_in_bits and ELEMENT_TYPES[element_type].bits not in (1, 2, 4):
         layout = replace(layout, element_size_in_bits=0)
@@ -202,7 +202,7 @@ def change_element_type(shape: Shape, element_type: str) -> Shape:
 
 
 def bounds(shape: Shape) -> list[Bound]:
-    """Size and dynamic mark of each dimension.
+    """The size of each dimension, and whether it is dynamic.
 
     >>> bounds(array_shape("f32", (2, 3), (False, True)))
     [(2, False), (3, True)]
@@ -211,19 +211,19 @@ def bounds(shape: Shape) -> list[Bound]:
 
 
 def sizes_agree(first: int, second: int) -> bool:
-    """Whether two sizes may be the same at run time: an unbounded one fits every other."""
+    """Whether two sizes can be equal at run time: an unbounded size agrees with any other."""
     return first in (second, UNBOUNDED) or second == UNBOUNDED
 
 
 def dimensions_agree(first: Sequence[int], second: Sequence[int]) -> bool:
-    """The same number of sizes, which agree one by one."""
+    """Whether two lists have the same length and their sizes agree."""
     return len(first) == len(second) and all(map(sizes_agree, first, second))
 
 
 def arrays_compatible_up_to_precision(first: Shape, second: Shape) -> bool:
-    """Two arrays or two buffers of arrays, of agreeing sizes and of the same type up to precision.
+    """Whether both are arrays, or both buffers of arrays, of agreeing sizes and of the same type up to precision.
 
-    shapes.shape.compatible, which also takes other shapes, differs in that it tells floating-point types apart.
+    Unlike `shapes.shape.compatible`, which accepts other shapes too, it does not distinguish floating-point types.
     """
     if first.element_type == "buffer" == second.element_type:
         first, second = bare(first), bare(second)
@@ -232,14 +232,14 @@ def arrays_compatible_up_to_precision(first: Shape, second: Shape) -> bool:
 
 
 def require_dimension(dimension: int, rank: int, code: str, at: str, opcode: str) -> None:
-    """Refuses the number of a dimension that an array of this rank does not have."""
+    """Raises Violation if an array of this rank has no such dimension."""
     if not 0 <= dimension < rank:
         name = at.removesuffix(" value")
         raise Violation(code, at, f"{name} of '{opcode}' names dimension {dimension}, which is out of range for rank {rank}")
 
 
 def require_distinct_dimensions(dimensions: Sequence[int], rank: int, code: str, at: str, opcode: str) -> None:
-    """Refuses a list that names a dimension out of range, or one twice."""
+    """Raises Violation if a dimension in the list is out of range or listed twice."""
     for dimension in dimensions:
         require_dimension(dimension, rank, code, at, opcode)
     if len(set(dimensions)) != len(dimensions):
@@ -248,7 +248,7 @@ def require_distinct_dimensions(dimensions: Sequence[int], rank: int, code: str,
 
 
 def require_ascending_dimensions(dimensions: Sequence[int], rank: int, code: str, at: str, opcode: str) -> None:
-    """Refuses a list of dimensions that is not sorted, too."""
+    """Raises Violation if the dimensions are out of range or not in ascending order."""
     require_distinct_dimensions(dimensions, rank, code, at, opcode)
     require(all(a < b for a, b in pairwise(dimensions)), code, at, f"{at} of '{opcode}' must be sorted, got {list(dimensions)}")
 
@@ -256,8 +256,8 @@ def require_ascending_dimensions(dimensions: Sequence[int], rank: int, code: str
 # New shapes
 
 
-def made_array(element_type: str, dimensions: Iterable[Bound], opcode: str) -> Shape:
-    """A new array with the default layout, refused when XLA cannot represent it."""
+def new_array(element_type: str, dimensions: Iterable[Bound], opcode: str) -> Shape:
+    """A new array with the default layout; raises Violation if XLA cannot represent it."""
     sizes: list[int] = []
     marks: list[bool] = []
     for size, dynamic in dimensions:
@@ -270,14 +270,14 @@ def made_array(element_type: str, dimensions: Iterable[Bound], opcode: str) -> S
 
 
 def with_bounds(shape: Shape, dimensions: Sequence[Bound]) -> Shape:
-    """The same element type and layout with other sizes; unlike made_array it checks nothing, as XLA does when it edits a shape."""
+    """The same element type and layout with other sizes. Unlike `new_array`, it checks nothing, like XLA when it edits a shape."""
     return array_shape(shape.element_type, tuple(size for size, _ in dimensions), tuple(mark for _, mark in dimensions), shape.layout)
 
 
-def made_tuple(elements: Sequence[Shape], at: str, opcode: str) -> Shape:
-    """A tuple of any shapes, of which XLA examines each array when it makes a tuple during inference.
+def new_tuple(elements: Sequence[Shape], at: str, opcode: str) -> Shape:
+    """A tuple of any shapes. Raises Violation for invalid arrays in it, which XLA checks when inference creates a tuple.
 
-    Arrays outside tuples, and those in tuples made by the tuple opcode, are never examined.
+    XLA never checks arrays outside of tuples, or those in tuples that the opcode tuple creates.
     """
     for element in elements:
         for leaf in element.leaves():
@@ -287,14 +287,14 @@ def made_tuple(elements: Sequence[Shape], at: str, opcode: str) -> Shape:
 
 
 def require_valid_array(array: Shape, at: str, opcode: str) -> None:
-    """Refuses sizes and layouts that make no sense, which the text format itself refuses in tuples only."""
+    """Raises Violation for invalid sizes and layouts, which the text format itself refuses only in tuples."""
     _require_countable(array.element_type, array.dimensions, at, opcode)
     valid = array.layout is None or is_valid_layout(array.layout, array.dimensions)
     require(valid, "L003", at, f"the layout of {array.text} in '{opcode}' is not valid")
 
 
 def _require_countable(element_type: str, sizes: Iterable[int], at: str, opcode: str) -> None:
-    """Refuses sizes whose running product in bytes leaves 64 bits, even if a later size is 0."""
+    """Raises Violation if the running product of sizes, in bytes, does not fit in 64 bits, even if a later size is 0."""
     extent = max(1, ELEMENT_TYPES[element_type].bits // 8)
     for size in sizes:
         extent *= 1 if size == UNBOUNDED else size
@@ -306,7 +306,7 @@ def _require_countable(element_type: str, sizes: Iterable[int], at: str, opcode:
 
 
 class ReducerRules(Record):
-    """The codes that a reducer of the wrong form breaks, and what its init values are: operands from `first_init` on, or the reduced arrays."""
+    """The codes for each fault of a reducer. Its init values are the operands from `first_init` on, or, if None, the reduced arrays."""
 
     parameters: str
     result: str
@@ -318,9 +318,9 @@ class ReducerRules(Record):
 def require_reducer(
     computation: ProgramShape, attribute: str, opcode: str, inits: Sequence[Shape], elements: Sequence[str], rules: ReducerRules
 ) -> None:
-    """Refuses a computation that does not fold `elements` (element types, one for each input) into accumulators that start as `inits`.
+    """Raises Violation if a computation cannot reduce `elements` (an element type for each input), starting from `inits`.
 
-    It takes the accumulators, then the elements, all scalars, and gives the accumulators: bare when there is one, or as a tuple.
+    A reducer takes the accumulators and then the elements, all of them scalars, and returns the accumulators: a scalar, or a tuple of scalars.
     """
     inputs = len(inits)
     result, parameters = computation.result, computation.parameters
@@ -336,13 +336,13 @@ def require_reducer(
         text = accumulator.text_without_layout
         first, second = parameters[k], parameters[inputs + k]
         if not compatible(accumulator, first):
-            # The result is to blame if the parameter is what goes in.
+            # If the parameter fits the init value, the result is at fault.
             fits = arrays_compatible_up_to_precision(first, init)
             message = f"{which} returns {text}, but the accumulator is {first.text_without_layout}"
             require(not fits, rules.result, attribute, message)
             raise Violation(rules.types, attribute, f"parameter {k} of {which} is {first.text_without_layout}, but the accumulator is {text}")
         if not arrays_compatible_up_to_precision(accumulator, init):
-            # A scalar of the elements' type is right to start with, so that the computation is wrong.
+            # If the init value is a scalar of the elements' type, the computation is at fault.
             fits = is_scalar(init) and bare(init).element_type == element
             message = f"parameter {k} of {which} is {first.text_without_layout}, but the accumulator is {init.text_without_layout}"
             require(not fits, rules.types, attribute, message)
@@ -358,7 +358,7 @@ def require_reducer(
 
 
 def window_result(sizes: Sequence[int], window: Sequence[WindowDimension]) -> list[int]:
-    """Number of window positions along each dimension of an array with the given sizes.
+    """The number of window positions in each dimension of an array with the given sizes.
 
     >>> window_result([7], [WindowDimension(3, stride=2, padding_low=1, padding_high=1)])
     [4]

@@ -1,6 +1,6 @@
-"""Names of the kinds of attribute value: what an op's signature annotates its attributes with.
+"""The kinds of attribute values, with which the signatures of ops are annotated.
 
-Each name is the key of one codec in `opdefs.codecs` and stands for the Python type of the value.
+Each name is the key of a codec in `opdefs.codecs`, and an alias of the Python type of the values.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Number = float
 Text = str
 Dims = tuple[int, ...]
 SingleDim = tuple[int, ...]
-"""A list of which XLA's parser demands exactly one entry."""
+"""A list that must have exactly one entry."""
 FirstDim = tuple[int, ...]
-"""A list of which XLA keeps the first entry."""
+"""A list of which XLA keeps only the first entry."""
 IgnoredDims = tuple[int, ...]
-"""A list that XLA reads and forgets."""
+"""A list that XLA reads and ignores."""
 Pairs = tuple[tuple[int, ...], ...]
 SliceSizes = tuple[int, ...]
 """`slice_sizes` of gather: one size for each dimension."""
@@ -62,9 +62,9 @@ Padding = tuple[PaddingDimension, ...]
 DimLabels = ConvolutionDimensions
 SliceRanges = tuple[SliceRange, ...]
 Computation = ProgramShape
-"""A called computation; the definition sees its parameter and result shapes only."""
+"""A called computation, of which definitions see only the shapes of parameters and result."""
 ContinuedComputation = ProgramShape
-"""The computation of the asynchronous operation that an instruction continues; it need not be written, and is never printed."""
+"""The computation of the asynchronous operation that an instruction continues. It may be omitted, and is never printed."""
 Computations = tuple[ProgramShape, ...]
 ShapeValue = Shape
 Shapes = tuple[Shape, ...]
@@ -74,3 +74,43 @@ SparsityConfig = SparsityConfigValue
 TypedLiteral = object
 OutputAliases = tuple[AliasPair, ...]
 Domain = DomainMetadata
+
+DESCRIPTIONS: dict[str, str] = {
+    "Int": "integer",
+    "Int32": "integer of 32 bits",
+    "Bool": "true or false",
+    "Number": "number",
+    "Text": 'string: "..."',
+    "Dims": "list of integers: {0,1}",
+    "SingleDim": "list of one integer: {0}",
+    "FirstDim": "list of one integer: {0}",
+    "IgnoredDims": "list of one integer, which is ignored: {0}",
+    "Pairs": "list of pairs of devices: {{0,1},{1,0}}",
+    "SliceSizes": "list of integers: {1,4}",
+    "SliceSizeLists": "list of lists of integers: {{1,4},{1,4}}",
+    "Replication": "list of true and false: {true,false}",
+    "OperandPrecision": "list of default, high or highest: {highest,default}",
+    "Window": "window: {size=3x3 stride=2x2 pad=1_1x1_1 lhs_dilate=1x1 rhs_dilate=1x1 rhs_reversal=0x0}",
+    "Padding": "low_high or low_high_interior for each dimension: 0_0x1_1_2",
+    "DimLabels": "labels of lhs_rhs->result dimensions: b01f_01io->b01f",
+    "SliceRanges": "[start:limit:stride] for each dimension: {[0:4], [2:8:2]}",
+    "Computation": "name of a computation",
+    "ContinuedComputation": "name of the computation of the start; may be left out",
+    "Computations": "list of names of computations: {f, g}",
+    "ShapeValue": "shape: f32[4,8]{1,0}",
+    "Shapes": "list of shapes with layouts: {f32[4]{0}, s32[]}",
+    "ReplicaGroups": "groups of devices: {{0,1},{2,3}}, [2,2]<=[4], or {} for all in one",
+    "ResultAccuracy": "accuracy: {tolerance={atol=0,rtol=0,ulps=2}} or {mode=highest}",
+    "SparsityConfig": "sparsity of the operands",
+    "TypedLiteral": "literal with its shape: s32[2] {1, 2}",
+    "OutputAliases": "pairs of output index and (operand, index): {{0}: (1, {})}",
+    "Domain": 'domain: {kind="sharding", entry={replicated}, exit={maximal device=0}}',
+    "Sharding": "sharding: {replicated} or {devices=[2,1]0,1}",
+    "FrontendAttributes": 'names with strings or JSON: {key="value"}',
+    "Names": "list of names of instructions: {a, b}",
+    "Statistics": "numbers for visualization: {visualizing_index=0,name=1.5}",
+    "Origin": 'names of the original instruction: {"add.3"}',
+    "Metadata": 'where the instruction comes from: {op_name="f" source_file="f.py" source_line=1}',
+    "BackendConfig": 'string or JSON for the backend: {"window_config":{}}',
+}
+"""What the values of a kind are, in the words of HLO, with an example; `opdefs.codecs.enums` has the words of the other kinds."""

@@ -1,6 +1,6 @@
-"""What the verifier demands of layouts and memory spaces of operands and result, of every op and of those that move data.
+"""What the verifier requires of the layouts and memory spaces of operands and results, especially of ops that move data.
 
-Layouts that make no sense by themselves are the rules' of `verify`; nothing here infers a shape.
+Layouts that are invalid by themselves are reported by rules in `verifier.rules`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ __all__ = [
 ]
 
 FAST_MEMORY = 1
-"""Memory space of small fast memory near the compute units."""
+"""The memory space of small, fast memory near the compute units."""
 HOST_MEMORY = 5
-"""Memory space of the host's memory."""
+"""The memory space of the host."""
 
 
 def _space(shape: Shape) -> int:
@@ -42,19 +42,19 @@ def _ordered(layout: Layout) -> str:
 
 
 def _lasting(layout: Layout, same_type: bool) -> Layout:
-    """A layout without what every op may change: tiles, memory space, room for sizes; with another element type its size, too."""
+    """The layout without what any op may change: tiles, memory space and the prefix for sizes; for another element type, also without its size."""
     size = layout.element_size_in_bits if same_type else 0
     return replace(layout, tiles=(), memory_space=0, dynamic_shape_metadata_prefix_bytes=0, element_size_in_bits=size)
 
 
 def check_kept_layout(op: OpDef, result: Shape, operands: Sequence[Shape], modes: VerifyModes) -> None:
-    """Refuses an op that computes where it can only read and write what lies alike: in one memory, and in one order if modes ask for it."""
+    """Raises Violation if the op cannot change layouts or move data to or from the host, but its result differs from an operand in these."""
     if ORDER_KEPT in op.traits:
         require_kept_layout(result, operands, modes, is_elementwise=ELEMENTWISE in op.traits)
 
 
 def require_kept_layout(result: Shape, operands: Sequence[Shape], modes: VerifyModes, *, is_elementwise: bool = False) -> None:
-    """Refuses a result that does not lie as the operands of its rank do."""
+    """Raises Violation if the result has another layout than the operands of its rank, or if an elementwise op moves data to or from the host."""
     layout = result.layout
     if layout is None:
         return
@@ -75,7 +75,7 @@ def require_kept_layout(result: Shape, operands: Sequence[Shape], modes: VerifyM
 
 
 def check_bitcast_memory(result: Shape, operand: Shape, modes: VerifyModes) -> None:
-    """A bitcast reads the bytes that are there, where they are."""
+    """Raises Violation if a bitcast moves data to or from the host, or changes the number of bytes."""
     if not (modes.layout_sensitive and result.is_array and operand.is_array):
         return
     spaces = _space(operand), _space(result)
@@ -83,10 +83,10 @@ def check_bitcast_memory(result: Shape, operand: Shape, modes: VerifyModes) -> N
         message = f"the operand is in {_memory(spaces[0])}, but the result is in {_memory(spaces[1])}"
         raise Violation("L010", "shape[layout]", message, "use copy-start/copy-done or copy")
     if any(shape.dynamic or UNBOUNDED in shape.dimensions for shape in (result, operand)):
-        # How many bytes hold the actual sizes is the target's affair.
+        # The number of bytes for the actual sizes depends on the target.
         return
     sizes = data_size(operand), data_size(result)
-    # Whether padding counts differs between targets: without the mode it may, and XLA's tests hold bitcasts between tiled and flat arrays for valid.
+    # Whether padding counts depends on the target. Without the mode it may, since XLA's tests accept bitcasts between tiled and flat arrays.
     if sizes[0] != sizes[1] and (modes.bitcast_may_differ_in_size or stored_size(operand) != stored_size(result)):
         raise Violation("L009", "shape", f"the operand has {sizes[0]} bytes, but the result has {sizes[1]}")
 
@@ -96,7 +96,7 @@ def _memory(space: int) -> str:
 
 
 def check_copied_memory(result: Shape, operand: Shape, modes: VerifyModes) -> None:
-    """A copy between host and device memory moves bytes and does nothing else."""
+    """Raises Violation if a copy between host and device changes more than the memory space."""
     if not (result.is_array and operand.is_array):
         return
     spaces = _space(operand), _space(result)
@@ -114,7 +114,7 @@ def check_copied_memory(result: Shape, operand: Shape, modes: VerifyModes) -> No
 
 
 def check_sliced_memory(result: Shape, operand: Shape, modes: VerifyModes) -> None:
-    """A dynamic-slice may fetch from the host, not store there."""
+    """Raises Violation if a dynamic-slice moves data to the host; it may only move data from there."""
     spaces = _space(operand), _space(result)
     _check_fast_memory("dynamic-slice", spaces, modes)
     if modes.layouts_kept and spaces[1] == HOST_MEMORY != spaces[0]:
@@ -122,7 +122,7 @@ def check_sliced_memory(result: Shape, operand: Shape, modes: VerifyModes) -> No
 
 
 def check_updated_memory(result: Shape, operand: Shape, modes: VerifyModes) -> None:
-    """A dynamic-update-slice of a buffer on the host stays there."""
+    """Raises Violation if a dynamic-update-slice of a buffer on the host does not stay there."""
     spaces = _space(operand), _space(result)
     _check_fast_memory("dynamic-update-slice", spaces, modes)
     if modes.layouts_kept and spaces[0] == HOST_MEMORY != spaces[1]:

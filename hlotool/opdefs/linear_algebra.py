@@ -1,7 +1,4 @@
-"""Opcodes on matrices and signals: cholesky, triangular-solve and fft.
-
-Infers result shapes only; the numerical algorithms live with the interpreter.
-"""
+"""Opcodes on matrices and signals: cholesky, triangular-solve and fft."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ __all__ = ["cholesky", "fft", "triangular_solve"]
 
 @op(traits=(ORDER_KEPT, EXPENSIVE))
 def cholesky(a: Shape, *, lower: Bool = False) -> Shape:
-    """Factors each Hermitian positive-definite matrix into a triangular one times its adjoint; reads only the named triangle.
+    """Factors Hermitian positive-definite matrices into a triangular matrix times its adjoint; reads only the triangle named by `lower`.
 
     r = f32[4,4] cholesky(f32[4,4] a), lower=true
     """
@@ -52,7 +49,7 @@ def triangular_solve(
     unit_diagonal: Bool = False,
     transpose_a: TransposeOption = "TRANSPOSE_INVALID",
 ) -> Shape:
-    """Solves op(a) x = b (left_side) or x op(a) = b for x, with triangular a; reads only the named triangle.
+    """Solves op(a) x = b (left_side) or x op(a) = b for x, where a is triangular; reads only the triangle named by `lower`.
 
     r = f32[4,2] triangular-solve(f32[4,4] a, f32[4,2] b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE
     """
@@ -74,7 +71,7 @@ def triangular_solve(
 
 
 def _verify_fft(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
-    """XLA does not compare the lengths of a complex transform, and backends fail on others."""
+    """XLA does not compare the lengths of complex transforms, but backends fail if they do not fit."""
     lengths = attributes["fft_length"]
     inner = bare(operands[0]).dimensions[-len(lengths) :]
     fits = attributes["fft_type"] not in ("FFT", "IFFT") or dimensions_agree(inner, lengths)
@@ -83,9 +80,9 @@ def _verify_fft(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
 
 @op(verify=_verify_fft, traits=(ORDER_KEPT, EXPENSIVE))
 def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
-    """Discrete Fourier transform over the innermost dimensions, as many as fft_length has entries (one to three).
+    """Computes the discrete Fourier transform over the last dimensions, one to three, which have the lengths `fft_length`.
 
-    RFFT takes real data to half a spectrum, IRFFT takes half a spectrum to real data.
+    RFFT transforms real data to half of a spectrum, and IRFFT half of a spectrum to real data.
 
         r = c64[5] fft(f32[8] x), fft_type=RFFT, fft_length={8}
     """
@@ -111,7 +108,7 @@ def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
         size = half if length != 0 else last
         result_type = "c64" if element_type == "f32" else "c128"
     else:
-        # Unlike RFFT, IRFFT compares the outer lengths as they are: an unbounded dimension never matches.
+        # Unlike RFFT, IRFFT compares the outer lengths by value, so an unbounded dimension never fits.
         outer_sizes = array.dimensions[array.rank - rank : -1]
         matches = UNBOUNDED not in outer_sizes and outer_sizes == fft_length[:-1]
         matches = matches and (last == length == 0 or last in (UNBOUNDED, half))
@@ -119,10 +116,10 @@ def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
     require(matches, "T055", "fft_length", f"fft_length {list(fft_length)} needs innermost dimensions {list(needed)}, got {list(array.dimensions)}")
     keeps_unbounded = last == UNBOUNDED and fft_type == "RFFT" and length == 0
     require(size >= 0 or keeps_unbounded, "T055", "fft_length", f"fft_length {length} gives a negative size")
-    # The layout stays except for the element size, which follows the type.
+    # The layout is kept, except for the element size, which depends on the type.
     return with_bounds(change_element_type(array, result_type), [*outer, (size, dynamic and (last != UNBOUNDED or keeps_unbounded))])
 
 
 def _half_spectrum(length: int) -> int:
-    """Entries of the non-redundant half; the division truncates toward zero, as it does in C++."""
+    """The number of entries in the non-redundant half; the division truncates toward zero as in C++."""
     return (length // 2 if length >= 0 else -(-length // 2)) + 1

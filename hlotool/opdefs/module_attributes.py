@@ -1,4 +1,4 @@
-"""Attributes of a module's header, in the order in which XLA prints them."""
+"""Attributes of a module's header, in XLA's print order."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ MODULE_ATTRIBUTES: dict[str, AttributeSpec] = {
         AttributeSpec("debug_attributes", "DebugAttributes", ()),
     )
 }
-"""By text name; every one is optional and printed when it differs from its default (entry_computation_layout always)."""
+"""Attributes by name. All are optional, and printed if they differ from their defaults; entry_computation_layout is always printed."""

@@ -1,7 +1,4 @@
-"""Batch normalization: training, inference and gradient.
-
-Infers result shapes only.
-"""
+"""Batch normalization: training, inference and gradient."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from hlotool.opdefs.inference import (
     bare,
     bounds,
     dimensions_agree,
-    made_array,
+    new_array,
     require_array,
     require_dimension,
     require_kind,
@@ -32,9 +29,9 @@ def _check_operand(opcode: str, operand: Shape, feature_index: int) -> None:
 
 
 def _check_vector(name: str, at: str, vector: Shape, operand: Shape, feature_index: int, *, exact_rank: bool = True) -> None:
-    """Refuses a per-feature vector of another type, rank or size.
+    """Raises Violation for a per-feature vector of another type, rank or size.
 
-    XLA does not look at the rank of inference's mean and variance, which `exact_rank` expresses.
+    XLA does not check the rank of mean and variance in inference: `exact_rank` is False for these.
     """
     array = bare(vector)
     fits = vector.is_array if exact_rank else array.is_array
@@ -49,14 +46,14 @@ def _check_vector(name: str, at: str, vector: Shape, operand: Shape, feature_ind
 
 
 def _with_statistics(operand: Shape, feature_index: int, opcode: str) -> Shape:
-    """The operand's shape followed by two vectors with an element for each feature."""
-    feature = made_array(operand.element_type, [bounds(operand)[feature_index]], opcode)
+    """The shape of the operand, followed by two vectors with an element for each feature."""
+    feature = new_array(operand.element_type, [bounds(operand)[feature_index]], opcode)
     return tuple_shape((operand, feature, feature))
 
 
 @op()
 def batch_norm_training(operand: Shape, scale: Shape, offset: Shape, *, epsilon: Number, feature_index: Int) -> Shape:
-    """Normalizes over all dimensions but the feature one; gives the normalized array, the mean and the variance.
+    """Normalizes over all dimensions except the feature dimension; returns the normalized array, the mean and the variance.
 
     r = (f32[8,3], f32[3], f32[3]) batch-norm-training(f32[8,3] x, f32[3] s, f32[3] o), epsilon=0.001, feature_index=1
     """
@@ -68,7 +65,7 @@ def batch_norm_training(operand: Shape, scale: Shape, offset: Shape, *, epsilon:
 
 @op()
 def batch_norm_inference(operand: Shape, scale: Shape, offset: Shape, mean: Shape, variance: Shape, *, epsilon: Number, feature_index: Int) -> Shape:
-    """Normalizes with a given mean and variance for each feature.
+    """Normalizes with the given mean and variance of each feature.
 
     r = f32[8,3] batch-norm-inference(f32[8,3] x, f32[3] s, f32[3] o, f32[3] m, f32[3] v), epsilon=0.001, feature_index=1
     """
@@ -82,7 +79,7 @@ def batch_norm_inference(operand: Shape, scale: Shape, offset: Shape, mean: Shap
 
 @op()
 def batch_norm_grad(operand: Shape, scale: Shape, mean: Shape, variance: Shape, grad_output: Shape, *, epsilon: Number, feature_index: Int) -> Shape:
-    """Gradients of batch-norm-training with respect to operand, scale and offset.
+    """Computes the gradients of batch-norm-training with respect to operand, scale and offset.
 
     r = (f32[8,3], f32[3], f32[3]) batch-norm-grad(f32[8,3] x, f32[3] s, f32[3] m, f32[3] v, f32[8,3] dy),
         epsilon=0.001, feature_index=1

@@ -1,7 +1,4 @@
-"""Opcodes that make random numbers.
-
-Says what each draws and from what state; draws nothing itself.
-"""
+"""Opcodes that generate random numbers."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ def _verify_rng(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
 
 @op(infers=False, verify=_verify_rng, traits=(EFFECT, NONDETERMINISTIC))
 def rng(*operands: Shape, distribution: RandomDistribution) -> Shape:
-    """Random numbers: rng_uniform between two bounds, or rng_normal with a mean and a standard deviation; which ones is unspecified.
+    """Generates random numbers: rng_uniform between two bounds, or rng_normal with a mean and a standard deviation. The generator is unspecified.
 
     r = f32[4] rng(lo, hi), distribution=rng_uniform
     """
@@ -45,7 +42,7 @@ def rng(*operands: Shape, distribution: RandomDistribution) -> Shape:
 
 
 def _verify_rng_bit_generator(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
-    # XLA also takes the bits alone.
+    # XLA also accepts a result without the state.
     if not result.is_tuple:
         return
     require(len(result.elements) == 2, "T060", "shape", f"'rng-bit-generator' gives (state, bits), but {result.text_without_layout} is written")
@@ -55,7 +52,7 @@ def _verify_rng_bit_generator(result: Shape, operands: tuple[Shape, ...], attrib
 
 @op(infers=False, verify=_verify_rng_bit_generator, traits=(RANDOM_STATE,))
 def rng_bit_generator(state: Shape, *, algorithm: RandomAlgorithm) -> Shape:
-    """Random bits computed from a state by a named algorithm; gives the next state and the bits.
+    """Generates random bits from a state by the given algorithm; returns the next state and the bits.
 
     r = (u64[2], u32[4]) rng-bit-generator(s), algorithm=rng_three_fry
     """
@@ -68,7 +65,7 @@ def _state(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any
 
 @op(infers=False, verify=_state, result_code="T061", traits=(EFFECT, NONDETERMINISTIC, RANDOM_STATE))
 def rng_get_and_update_state(*, delta: Int) -> Shape:
-    """The device's 128-bit random state, to which delta is added afterwards.
+    """Returns the device's 128-bit random state, and then adds delta to it.
 
     r = u64[2] rng-get-and-update-state(), delta=4
     """

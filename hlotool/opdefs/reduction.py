@@ -1,7 +1,4 @@
-"""Opcodes that apply a scalar function over an array: reduce, reduce-window, select-and-scatter, map and scan.
-
-Sees called computations only as parameter and result shapes.
-"""
+"""Opcodes that apply a scalar function to an array: reduce, reduce-window, select-and-scatter, map and scan."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ from hlotool.opdefs.inference import (
     dimensions_agree,
     has_dimensions,
     is_scalar,
-    made_array,
+    new_array,
     require_array,
     require_arrays,
     require_dimension,
@@ -44,7 +41,7 @@ def _reducer_rules(first_init: int) -> ReducerRules:
 
 
 def _types_of_reducer(operands: tuple[Shape, ...], computation: ProgramShape, code: str, modes: VerifyModes) -> None:
-    """Refuses parameters of other floating-point types than the operands at their places, which inference lets pass."""
+    """Raises Violation for parameters of another floating-point type than their operands, which inference accepts."""
     if modes.allow_mixed_precision:
         return
     for k, (operand, parameter) in enumerate(zip(operands, computation.parameters, strict=False)):
@@ -63,9 +60,9 @@ def _verify_reduce(result: Shape, operands: tuple[Shape, ...], attributes: dict[
 
 @op(check_parsed=_even_operands, verify=_verify_reduce, result_code="T093", traits=(ROUNDED, REDUCTION, FOLDABLE, EXPENSIVE))
 def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
-    """Combines the elements along the named dimensions with a function, starting from an init value for each input.
+    """Combines the elements along the given dimensions by a function, starting from an init value for each input.
 
-    The operands are n inputs and then n scalars; more than one input gives a tuple.
+    The operands are n inputs followed by n scalars; the result for more than one input is a tuple.
 
         r = f32[3] reduce(f32[2,3] x, f32[] zero), dimensions={0}, to_apply=add
     """
@@ -80,8 +77,8 @@ def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
     require_reducer(to_apply, "to_apply", "reduce", operands[len(inputs) :], [shape.element_type for shape in inputs], _reducer_rules(len(inputs)))
     kept = [bound for k, bound in enumerate(bounds(first)) if k not in dimensions]
     if not to_apply.result.is_tuple:
-        return made_array(to_apply.result.element_type, kept, "reduce")
-    return tuple_shape(made_array(bare(accumulator).element_type, kept, "reduce") for accumulator in to_apply.result.elements)
+        return new_array(to_apply.result.element_type, kept, "reduce")
+    return tuple_shape(new_array(bare(accumulator).element_type, kept, "reduce") for accumulator in to_apply.result.elements)
 
 
 def _verify_reduce_window(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
@@ -106,12 +103,12 @@ def _verify_reduce_window(result: Shape, operands: tuple[Shape, ...], attributes
     traits=(SHAPE_GUESSED, MIXED_PRECISION, REDUCTION, ORDER_KEPT, EXPENSIVE),
 )
 def reduce_window(*operands: Shape, window: Window = (), to_apply: Computation) -> Shape:
-    """Combines the elements inside each position of a window; padding and holes contribute nothing.
+    """Combines the elements in each position of a window by a function; padding and holes are skipped.
 
     r = f32[4] reduce-window(f32[8] x, f32[] zero), window={size=2 stride=2}, to_apply=add
     """
     require(operands, "S013", "operands", "'reduce-window' takes at least 2 operands, got 0")
-    # XLA infers from operands 0 and 1 also where there are several inputs: a variadic reduce-window needs its shape written.
+    # XLA infers from operands 0 and 1 even if there are several inputs, so a variadic reduce-window needs a written shape.
     operand, init = operands[:2]
     array = array_operand(operand, "operand 0", "reduce-window")
     require_reducer(to_apply, "to_apply", "reduce-window", (init,), (array.element_type,), _reducer_rules(1))
@@ -120,9 +117,9 @@ def reduce_window(*operands: Shape, window: Window = (), to_apply: Computation) 
 
 
 def _windowed(element_type: str, operand: Shape, window: Window, opcode: str) -> Shape:
-    """An array with an element for each position of the window, dynamic where the operand is."""
+    """An array with an element for each window position, dynamic in the dimensions in which the operand is."""
     sizes = window_result(operand.dimensions, window)
-    return made_array(element_type, [(size, dynamic) for size, (_, dynamic) in zip(sizes, bounds(operand), strict=True)], opcode)
+    return new_array(element_type, [(size, dynamic) for size, (_, dynamic) in zip(sizes, bounds(operand), strict=True)], opcode)
 
 
 _SCATTER_RULES = ReducerRules("C024", "C024", "C024", "T094", 2)
@@ -130,7 +127,7 @@ _SCATTER_RULES = ReducerRules("C024", "C024", "C024", "T094", 2)
 
 @op(traits=(ORDER_KEPT, EXPENSIVE))
 def select_and_scatter(operand: Shape, source: Shape, init_value: Shape, *, window: Window = (), select: Computation, scatter: Computation) -> Shape:
-    """Adds each source value, with `scatter`, at the place in its window of the operand that `select` prefers.
+    """Selects an element in each window of the operand by `select`, and combines the source value of the window with it by `scatter`.
 
     r = f32[4] select-and-scatter(f32[4] x, f32[2] s, f32[] zero), window={size=2 stride=2}, select=ge, scatter=add
     """
@@ -161,12 +158,12 @@ def _map_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dic
         if "dimensions" not in attributes:
             raise Violation("S014", "opcode", "'map' needs attribute 'dimensions' if its result shape is left out")
     elif not has_dimensions(result):
-        # XLA replaces `dimensions` by those of the written shape, and aborts where that has none.
+        # XLA replaces `dimensions` by those of the written shape, and aborts if it has none.
         raise Violation("T003", "shape", f"'map' gives an array, not {result.text_without_layout}")
 
 
 def _verify_map(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    # Whatever is written, XLA takes all dimensions; nothing written is as good as all.
+    # XLA uses all dimensions, whatever is written; an empty list is accepted as well.
     rank = max((bare(operand).rank for operand in operands), default=0)
     dimensions = attributes["dimensions"] or tuple(range(rank))
     inferred = map_(*operands, dimensions=dimensions, to_apply=attributes["to_apply"])
@@ -182,7 +179,7 @@ def _verify_map(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
     derived={"dimensions": lambda result: tuple(range(result.rank))},
 )
 def map_(*operands: Shape, dimensions: Always[Dims] = (), to_apply: Computation) -> Shape:
-    """Applies a scalar function at every index, to one element of each operand.
+    """Applies a scalar function to the elements of the operands at each index.
 
     r = f32[4] map(f32[4] x, f32[4] y), dimensions={0}, to_apply=add
     """
@@ -213,7 +210,7 @@ def map_(*operands: Shape, dimensions: Always[Dims] = (), to_apply: Computation)
         fits = is_scalar(parameter) and same_type_up_to_precision(bare(parameter).element_type, array.element_type)
         message = f"parameter {k} of the computation is {parameter.text_without_layout}, but the elements of operand {k} are {array.element_type}"
         require(fits, "C029", "to_apply", message)
-    return made_array(bare(result).element_type, bounds(common), "map")
+    return new_array(bare(result).element_type, bounds(common), "map")
 
 
 def _scan_carries(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
@@ -242,7 +239,7 @@ def _verify_scan(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
         require(fits, "C040", "to_apply", f"parameter {k} of the computation is {parameter.text_without_layout}, but operand {k} gives {part}")
     if inputs:
         return scan(*operands, dimensions=(dimension,), num_carries=num_carries, to_apply=to_apply)
-    # Without inputs only the written result says how many steps there are.
+    # Without inputs, the number of steps follows from the written result.
     return _scanned(result.elements[0] if result.elements else result, "shape", dimension, num_carries, to_apply.result)
 
 
@@ -255,9 +252,9 @@ def scan(
     is_associative: Always[Bool] = False,
     to_apply: Computation,
 ) -> Shape:
-    """Walks the inputs along one dimension, feeding each slice and the carried values to a function that gives outputs and new carries.
+    """Iterates along one dimension: a function takes slices of the inputs and carried values, and returns outputs and new carried values.
 
-    The operands are inputs and then `num_carries` initial carries; the result has the stacked outputs and the final carries.
+    The operands are the inputs followed by `num_carries` initial values; the result has the stacked outputs and the final carried values.
 
         r = (f32[4], f32[]) scan(f32[4] x, f32[] zero), dimensions={0}, num_carries=1, is_associative=false, to_apply=f
     """
@@ -266,7 +263,7 @@ def scan(
 
 
 def _scanned(along: Shape, at: str, dimension: int, num_carries: int, body: Shape) -> Shape:
-    """The result of a scan as long as `along`, an input or an output: what the body gives, its outputs stacked."""
+    """The result of a scan with as many steps as `along`, an input or an output, has: the results of the body, its outputs stacked."""
     array = array_operand(along, at, "scan")
     outputs = len(body.elements) - num_carries if body.is_tuple else num_carries == 0
     if outputs <= 0:
@@ -280,17 +277,17 @@ def _scanned(along: Shape, at: str, dimension: int, num_carries: int, body: Shap
 
 
 def _stacked(element: Shape, dimension: int, steps: int) -> Shape:
-    """The shape of `steps` elements side by side along a new dimension.
+    """The shape of `steps` elements stacked along a new dimension.
 
-    The new dimension lies just outside the one that it displaces; tiles, memory space and dynamic marks do not survive.
-    XLA loses the mark of an unbounded dimension too and prints a size of -2^63 that it cannot read: refused here.
+    In memory, the new dimension is just outside of the one that it displaces. Tiles, memory space and dynamic marks are not kept. XLA also
+    loses the mark of an unbounded dimension, and prints a size of -2^63 that it cannot read, which is refused here.
     """
     require(has_dimensions(element), "T104", "to_apply", f"outputs of 'scan' must be arrays, got {element.text_without_layout}")
     array = bare(element)
     require(UNBOUNDED not in array.dimensions, "T083", "to_apply", f"output {array.text_without_layout} must not be unbounded")
     require(dimension <= array.rank, "T104", "dimensions", f"dimension {dimension} is out of range for output {array.text_without_layout}")
     sizes = [*array.dimensions[:dimension], steps, *array.dimensions[dimension:]]
-    stacked = made_array(array.element_type, [(size, False) for size in sizes], "scan")
+    stacked = new_array(array.element_type, [(size, False) for size in sizes], "scan")
     if array.layout is None or element is not array:
         return stacked
     valid = is_valid_layout(array.layout, array.dimensions)

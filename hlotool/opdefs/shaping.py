@@ -1,7 +1,4 @@
-"""Opcodes that make an array of another shape from given elements: broadcast, reshape, transpose, slice, pad, concatenate and their kin.
-
-Says what each does and which result shape XLA's parser infers; moves no elements itself.
-"""
+"""Opcodes that rearrange or repeat elements, or create an array: broadcast, reshape, transpose, slice, pad, concatenate, iota and others."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ from hlotool.opdefs.inference import (
     higher_precision,
     is_scalar,
     kind_of,
-    made_array,
+    new_array,
     require_array,
     require_dimension,
     require_distinct_dimensions,
@@ -75,7 +72,7 @@ def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: di
 
 
 def _meant_dimensions(sizes: tuple[int, ...], result: tuple[int, ...]) -> str | None:
-    """A hint, where the operand's sizes stand in the result in order and in one place only."""
+    """A hint, if the sizes of the operand occur in the result in order and in only one way."""
     places = [result.index(size) for size in sizes if result.count(size) == 1]
     ordered = len(places) == len(sizes) and places == sorted(set(places))
     return f"did you mean dimensions={{{','.join(map(str, places))}}}?" if ordered else None
@@ -83,28 +80,28 @@ def _meant_dimensions(sizes: tuple[int, ...], result: tuple[int, ...]) -> str | 
 
 @op(check_parsed=_check_broadcast, verify=_verify_broadcast, traits=(SHAPE_GUESSED, STRIDED))
 def broadcast(operand: Shape, *, dimensions: Always[Dims] = ()) -> Shape:
-    """The operand repeated along new dimensions; dimension k of the operand becomes dimension dimensions[k] of the result.
+    """Repeats the operand along new dimensions; dimension k of the operand becomes dimension dimensions[k] of the result.
 
     r = f32[2,3] broadcast(x), dimensions={1}
     """
     require_array(operand, "operand 0", "broadcast")
     require(UNBOUNDED not in operand.dimensions, "T083", "operand 0", "operand 0 of 'broadcast' must not have unbounded dimensions")
-    # Without a result shape XLA reads `dimensions` as the sizes of new leading dimensions.
+    # Without a written shape, XLA takes `dimensions` for the sizes of new leading dimensions.
     negative = any(size < 0 for size in dimensions)
     require(not negative, "T017", "dimensions", "without a result shape, dimensions of 'broadcast' are sizes, which cannot be negative")
-    return made_array(operand.element_type, [*((size, False) for size in dimensions), *bounds(operand)], "broadcast")
+    return new_array(operand.element_type, [*((size, False) for size in dimensions), *bounds(operand)], "broadcast")
 
 
 # Reshapes
 
 
 def _static_product(dimensions: Iterable[int]) -> int:
-    """The number of elements, unbounded dimensions left out; modulo 2^64 like XLA's own count."""
+    """The number of elements without unbounded dimensions, modulo 2^64 as in XLA."""
     return prod(size for size in dimensions if size != UNBOUNDED) % (1 << 64)
 
 
 def _require_same_count(opcode: str, result: Shape, operand: Shape) -> None:
-    """Refuses a reshape, of which both sides must be arrays, that gains or loses elements."""
+    """Raises Violation unless operand and result of a reshape are arrays with the same number of elements."""
     sizes = array_operand(operand, "operand 0", opcode).dimensions, array_operand(result, "shape", opcode).dimensions
     counts = _static_product(sizes[1]), _static_product(sizes[0])
     message = f"'{opcode}' cannot turn {counts[1]} elements ({operand.text_without_layout}) into {counts[0]} ({result.text_without_layout})"
@@ -114,7 +111,7 @@ def _require_same_count(opcode: str, result: Shape, operand: Shape) -> None:
 def _check_reshape(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     if result is None or not operands:
         return
-    # XLA counts nothing when it sees `?` anywhere, even in a tuple; it aborts on every other operand that is no array.
+    # XLA checks nothing if there is a `?` anywhere, even in a tuple; it aborts on all other operands that are not arrays.
     if any(UNBOUNDED in bare(leaf).dimensions for leaf in operands[0].leaves()):
         return
     _require_same_count("reshape", result, operands[0])
@@ -128,7 +125,7 @@ def _verify_reshape(result: Shape, operands: tuple[Shape, ...], attributes: dict
 
 @op(infers=False, check_parsed=_check_reshape, verify=_verify_reshape, traits=(REARRANGES,))
 def reshape(operand: Shape, *, inferred_dimension: Int = -1) -> Shape:
-    """The same elements in row-major order with other dimensions.
+    """Arranges the elements, which stay in row-major order, in other dimensions.
 
     r = f32[6] reshape(x)
     """
@@ -153,7 +150,7 @@ def _verify_dynamic_reshape(result: Shape, operands: tuple[Shape, ...], attribut
 
 @op(infers=False, check_parsed=_check_dynamic_reshape, verify=_verify_dynamic_reshape, traits=(REARRANGES,))
 def dynamic_reshape(*operands: Shape) -> Shape:
-    """The elements of the first operand with dimensions whose actual sizes the other operands give, one scalar for each.
+    """Arranges the elements of the first operand in dimensions whose actual sizes are the other operands, one scalar for each.
 
     r = f32[<=6] dynamic-reshape(x, n)
     """
@@ -166,7 +163,7 @@ def _verify_bitcast(result: Shape, operands: tuple[Shape, ...], attributes: dict
 
 @op(infers=False, verify=_verify_bitcast, traits=(LAYOUT_KEPT, FREE, VIEW, REARRANGES))
 def bitcast(operand: Shape) -> Shape:
-    """The operand's memory read as an array of another shape, layout or element type; no bytes move.
+    """Reads the memory of the operand as an array of another shape, layout or element type, without moving bytes.
 
     r = f32[6]{0} bitcast(x)
     """
@@ -177,7 +174,7 @@ def bitcast(operand: Shape) -> Shape:
 
 
 def _keeps_element_type(opcode: str) -> Verify:
-    """The constraint of an op that moves elements and says nothing else that inference does not."""
+    """The constraint of ops that move elements, for which inference checks everything but the element type."""
 
     def verify(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
         if result.is_array:
@@ -188,7 +185,7 @@ def _keeps_element_type(opcode: str) -> Verify:
 
 @op(verify=_keeps_element_type("transpose"), result_code="T024", traits=(STRIDED, FOLDABLE))
 def transpose(operand: Shape, *, dimensions: Dims) -> Shape:
-    """The dimensions in another order: dimension k of the result is dimension dimensions[k] of the operand.
+    """Permutes the dimensions: dimension k of the result is dimension dimensions[k] of the operand.
 
     r = f32[3,2] transpose(x), dimensions={1,0}
     """
@@ -203,14 +200,14 @@ def transpose(operand: Shape, *, dimensions: Dims) -> Shape:
     order = operand.layout.minor_to_major
     known = all(0 <= dimension < rank for dimension in order)
     require(known, "L003", "operand 0", f"the layout of operand 0 of 'transpose' names dimensions that the operand does not have: {operand}")
-    # The result lies in memory as the operand does; split configurations keep their dimension, as in XLA.
+    # The result is in the same order in memory as the operand. As in XLA, split configurations stay with their dimension numbers.
     place = {dimension: k for k, dimension in enumerate(dimensions)}
     return shape.with_layout(replace(operand.layout, minor_to_major=tuple(place[dimension] for dimension in order)))
 
 
 @op(verify=_keeps_element_type("reverse"), traits=(STRIDED, FOLDABLE, ORDER_KEPT))
 def reverse(operand: Shape, *, dimensions: Dims) -> Shape:
-    """The elements in opposite order along the given dimensions.
+    """Reverses the order of the elements along the given dimensions.
 
     r = f32[2,3] reverse(x), dimensions={1}
     """
@@ -220,7 +217,7 @@ def reverse(operand: Shape, *, dimensions: Dims) -> Shape:
 
 
 def _check_copy(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    # An opaque element of a tuple passes, as does an opaque operand; XLA aborts on an opaque result.
+    # An opaque operand is accepted, also in a tuple; XLA aborts on an opaque result.
     copied = result if result is not None or not operands else operands[0]
     require(copied is None or copied.element_type != "opaque", "T099", "shape", "'copy' cannot copy an opaque value")
 
@@ -231,7 +228,7 @@ def _verify_copy(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
 
 @op(check_parsed=_check_copy, verify=_verify_copy, result_code="T081", traits=(ROUNDED, IDENTITY))
 def copy(operand: Shape) -> Shape:
-    """The operand, in memory of its own and possibly in another layout.
+    """Copies the operand to other memory, possibly with another layout.
 
     r = f32[2,3]{0,1} copy(x)
     """
@@ -257,12 +254,12 @@ def _verify_slice(result: Shape, operands: tuple[Shape, ...], attributes: dict[s
         require(part.start <= part.limit, "T026", at, f"start {part.start} of dimension {k} is after limit {part.limit}")
         require(part.stride > 0, "T027", at, f"stride of dimension {k} must be positive, got {part.stride}")
         dimensions.append((-(-(part.limit - part.start) // part.stride), dynamic))
-    return made_array(operand.element_type, dimensions, "slice")
+    return new_array(operand.element_type, dimensions, "slice")
 
 
 @op(infers=False, verify=_verify_slice, traits=(STRIDED, FOLDABLE, ORDER_KEPT))
 def slice_(operand: Shape, *, slice: SliceRanges) -> Shape:
-    """In each dimension the elements from start to before limit, every stride-th.
+    """Takes, in each dimension, every stride-th element from start on and before limit.
 
     r = f32[2] slice(x), slice={[1:5:2]}
     """
@@ -270,13 +267,13 @@ def slice_(operand: Shape, *, slice: SliceRanges) -> Shape:
 
 
 def _in_int64(value: int) -> int:
-    """What a sum is in XLA's 64-bit arithmetic, which wraps."""
+    """The value wrapped to XLA's 64-bit arithmetic."""
     return (value - _INT64_MIN) % (1 << 64) + _INT64_MIN
 
 
 @op(verify=_keeps_element_type("pad"), traits=(MOVES, FOLDABLE, ORDER_KEPT))
 def pad(operand: Shape, padding_value: Shape, *, padding: Padding) -> Shape:
-    """The operand with the padding value around it and between its elements; negative amounts cut elements off.
+    """Adds the padding value around the operand and between its elements; negative padding removes elements.
 
     r = f32[7] pad(x, zero), padding=1_2
     """
@@ -305,7 +302,7 @@ def pad(operand: Shape, padding_value: Shape, *, padding: Padding) -> Shape:
         padded_size = _in_int64(size + amount.low + amount.high + between)
         require(padded_size >= 0, "T039", "padding value", f"negative padding leaves a dimension of size {padded_size}")
         padded.append((padded_size, dynamic))
-    return made_array(higher_precision(operand.element_type, value_type, "pad"), padded, "pad")
+    return new_array(higher_precision(operand.element_type, value_type, "pad"), padded, "pad")
 
 
 def _joined_bound(parts: Sequence[Bound]) -> Bound:
@@ -316,7 +313,7 @@ def _joined_bound(parts: Sequence[Bound]) -> Bound:
 
 
 def _common_bound(dimension: int, parts: Sequence[Bound]) -> Bound:
-    """Another dimension of concatenated arrays, which they have in common."""
+    """A dimension in which concatenated arrays must agree."""
     known = [part for part in parts if part[0] != UNBOUNDED]
     if not known:
         return UNBOUNDED, True
@@ -327,7 +324,7 @@ def _common_bound(dimension: int, parts: Sequence[Bound]) -> Bound:
 
 @op(traits=(MOVES, FOLDABLE, ORDER_KEPT))
 def concatenate(*operands: Shape, dimensions: SingleDim) -> Shape:
-    """The operands one after the other along one dimension.
+    """Joins the operands along one dimension.
 
     r = f32[6] concatenate(x, y), dimensions={0}
     """
@@ -341,9 +338,9 @@ def concatenate(*operands: Shape, dimensions: SingleDim) -> Shape:
     require_dimension(dimension, first.rank, "T035", "dimensions", "concatenate")
     columns = zip(*map(bounds, operands), strict=True)
     joined = [_joined_bound(parts) if k == dimension else _common_bound(k, parts) for k, parts in enumerate(columns)]
-    # XLA compares each operand with the first and keeps only the last outcome.
+    # XLA compares each operand with the first, and uses only the last of these results.
     element_types = [higher_precision(first.element_type, operand.element_type, "concatenate") for operand in operands]
-    return made_array(element_types[-1], joined, "concatenate")
+    return new_array(element_types[-1], joined, "concatenate")
 
 
 # Numbers and sizes
@@ -358,7 +355,7 @@ def _verify_iota(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
 
 @op(infers=False, verify=_verify_iota, traits=(CHEAP,))
 def iota(*, iota_dimension: Int) -> Shape:
-    """Each element is its own index along one dimension.
+    """Fills an array with the index of each element along one dimension.
 
     r = s32[2,3] iota(), iota_dimension=1
     """
@@ -375,7 +372,7 @@ def _require_sized(opcode: str, operand: Shape, dimension: int) -> Shape:
 
 @op(result_code="T072")
 def get_dimension_size(operand: Shape, *, dimensions: FirstDim) -> Shape:
-    """The actual size of one dimension.
+    """Returns the actual size of one dimension.
 
     r = s32[] get-dimension-size(x), dimensions={0}
     """
@@ -385,7 +382,7 @@ def get_dimension_size(operand: Shape, *, dimensions: FirstDim) -> Shape:
 
 @op(result_code="T073", traits=(ORDER_KEPT,))
 def set_dimension_size(operand: Shape, size: Shape, *, dimensions: FirstDim) -> Shape:
-    """The operand with the actual size of one dimension set; its bound stays.
+    """Sets the actual size of one dimension; its bound is unchanged.
 
     r = f32[<=4] set-dimension-size(x, n), dimensions={0}
     """

@@ -1,6 +1,6 @@
 """Opcodes that name or group values: parameter, constant, tuple and get-tuple-element.
 
-A parameter's number and a constant's literal stand in the operand parentheses and are not declared here.
+The number of a parameter and the literal of a constant are in the operand parentheses, so they are not attributes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _one_flag_for_each_leaf(result: Shape | None, operands: tuple[Shape, ...], a
 
 @op(infers=False, check_parsed=_one_flag_for_each_leaf, traits=(STRUCTURAL, FREE, HOLDS_BUFFERS))
 def parameter(*, parameter_replication: Replication | None = None) -> Shape:
-    """An input of the computation, by number.
+    """A parameter of the computation, by number.
 
     x = f32[4] parameter(0)
     """
@@ -39,7 +39,7 @@ def parameter(*, parameter_replication: Replication | None = None) -> Shape:
 
 @op(infers=False, traits=(STRUCTURAL, FREE))
 def constant() -> Shape:
-    """A value that the text spells out.
+    """A constant value.
 
     c = f32[2] constant({1, 2})
     """
@@ -59,14 +59,14 @@ def _tuple_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: d
 
 @op("tuple", check_parsed=_tuple_rule, result_code="T071", traits=(MIXED_PRECISION, LAYOUT_KEPT, STRUCTURAL, FREE, FORWARDS, HOLDS_BUFFERS))
 def tuple_(*operands: Shape) -> Shape:
-    """Groups values into one.
+    """Groups values into a tuple.
 
     r = (f32[4], s32[]) tuple(f32[4] x, s32[] i)
     """
     return tuple_shape(operands)
 
 
-# Looking for the meant element in long tuples, once for each of their users, would take quadratic time.
+# A longer tuple is not searched for the element that was meant: once for each of its users, this would take quadratic time.
 _MOST_GUESSED = 64
 
 
@@ -81,7 +81,7 @@ def _verify_element(result: Shape, operands: tuple[Shape, ...], attributes: dict
 
 @op(verify=_verify_element, result_code="T070", traits=(MIXED_PRECISION, LAYOUT_KEPT, STRUCTURAL, FREE, FORWARDS, HOLDS_BUFFERS))
 def get_tuple_element(operand: Shape, *, index: Int) -> Shape:
-    """One element of a tuple.
+    """Returns one element of a tuple.
 
     r = s32[] get-tuple-element((f32[4], s32[]) x), index=1
     """

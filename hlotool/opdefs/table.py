@@ -1,4 +1,4 @@
-"""The complete table of opcodes and codecs: importing this module defines them all, in the order of this list."""
+"""The complete tables of opcodes and codecs. Importing this module defines all of them, in the order of its imports."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def _by_name(op: OpDef) -> tuple[Callable[[str], OpDef], tuple[str]]:
     return definition_of, (op.name,)
 
 
-# A pickle holds the name: the process that reads it has the definition, and finds kernels and rules by its identity.
+# Pickles contain only the name, so that definitions stay unique in a process: kernels and rules compare them by identity.
 copyreg.pickle(OpDef, _by_name)
 
 
 def definition_of(name: str) -> OpDef:
-    """The definition of an opcode, that of an unknown one where the table has none.
+    """The definition of an opcode; for unknown opcodes that of `unknown_op`.
 
     >>> definition_of("zork")
     <op zork>

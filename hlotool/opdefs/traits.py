@@ -1,7 +1,7 @@
-"""Traits: what holds of an opcode as such, said once, where the opcode is defined.
+"""Traits of opcodes, which their definitions list.
 
-Everything that asks about opcodes in general (rules, analyses, the interpreter) asks for a trait, so a new opcode is right everywhere
-as soon as its definition names its traits. Relations between two opcodes and algebra are slots of `opdefs.base.OpDef`.
+Rules, analyses and the interpreter ask for traits instead of opcodes, so that a new opcode needs no changes there. Relations between
+two opcodes and algebra are slots of `opdefs.base.OpDef`.
 """
 
 from __future__ import annotations
@@ -55,113 +55,113 @@ __all__ = [
     "with_implied",
 ]
 
-# ---- what the verifier demands of the result ------------------------------------------------------------------------
+# ---- what the verifier requires of the result -----------------------------------------------------------------------
 
 MIXED_PRECISION = "mixed-precision"
-"""Operands may be floats of different types even where the verifier allows no mixed precision elsewhere."""
+"""Operands may be floats of different types, even if the verifier does not allow mixed precision elsewhere."""
 LAYOUT_KEPT = "layout-kept"
-"""The result's layout is the inferred one, since nothing is computed that could arrange it anew."""
+"""The result has the inferred layout, because nothing is computed that could change it."""
 ORDER_KEPT = "order-kept"
-"""The result's layout is that of the operands of its rank: XLA's layout assignment puts copies around it rather than change one."""
+"""The result has the layout of the operands of its rank: XLA's layout assignment inserts copies instead of changing it."""
 PRECISION_KEPT = "precision-kept"
-"""The result's element type is the inferred one even where the verifier allows mixed precision."""
+"""The result has the inferred element type, even if the verifier allows mixed precision."""
 ROUNDED = "rounded"
-"""The result may be bf16 where f32 is inferred, as compilers for TPUs write sums that they round at once."""
+"""The result may be bf16 where f32 is inferred, since compilers for TPUs round such sums at once."""
 ACCUMULATED = "accumulated"
 """The result may have another element type than the operands, in which products are accumulated."""
 SHAPE_GUESSED = "shape-guessed"
-"""What the parser infers where the shape is omitted is not what the verifier demands of a written one."""
+"""The shape that the parser infers if none is written differs from the one that the verifier requires."""
 HOLDS_BUFFERS = "holds-buffers"
-"""Operands and result may be buffers, `b(...)`, or hold some."""
+"""Operands and result may be or contain buffers, `b(...)`."""
 
-# ---- what an instruction does beyond computing its value --------------------------------------------------------------
+# ---- effects ----------------------------------------------------------------------------------------------------------
 
 EFFECT = "effect"
-"""Does more than compute a value, whatever its attributes are: XLA's HasSideEffect. What has an effect only where an attribute says so names
-that attribute in `OpDef.effect_if`; what begins or ends asynchronous work is known by `OpDef.is_asynchronous`."""
+"""Does more than compute a value, whatever its attributes are, as in XLA's HasSideEffect. An opcode that has an effect only if an attribute
+says so names the attribute in `OpDef.effect_if`; asynchronous operations are found by `OpDef.is_asynchronous`."""
 NONDETERMINISTIC = "nondeterministic"
-"""Gives another value each time it runs, even with the same operands."""
+"""Returns a different value each time it runs, even for the same operands."""
 COMMUNICATES = "communicates"
 """Waits for other devices or for the host."""
 COLLECTIVE = "collective"
-"""All devices of a group exchange data; begins doing so, if the opcode is a start."""
+"""All devices of a group exchange data, or, for a start, begin to."""
 TRANSFER = "transfer"
-"""Begins to move data through a channel, from one device to another or between a device and its host."""
+"""Begins to move data through a channel, between devices or between a device and the host."""
 HOST_QUEUE = "host-queue"
-"""Takes from or puts into a queue between the host and the device."""
+"""Takes values from, or puts them into, a queue between host and device."""
 
-# ---- what an instruction costs --------------------------------------------------------------------------------------
+# ---- costs ------------------------------------------------------------------------------------------------------------
 
 FREE = "free"
-"""No device spends time on it."""
+"""Takes no time on any device."""
 CHEAP = "cheap"
-"""Computing it again costs less than keeping its value."""
+"""Takes less time to compute again than to keep in memory."""
 EXPENSIVE = "expensive"
-"""Costs so much that it pays to compute it once only, as outside a loop."""
+"""Takes so much time that it should be computed only once, for example outside of a loop."""
 FOLDABLE = "foldable"
-"""A compiler computes it ahead of time where its operands are constants, since the result is not much larger than they are."""
+"""Compilers compute it ahead of time if its operands are constants, since the result is not much larger than they are."""
 
-# ---- where the result and its values come from -----------------------------------------------------------------------
+# ---- relations between operands and result --------------------------------------------------------------------------
 
 STRUCTURAL = "structural"
-"""Names, groups or takes apart values, and computes nothing."""
+"""Names, groups or takes apart values without computing anything."""
 VIEW = "view"
-"""The result is operand 0's memory, perhaps under another shape."""
+"""The result is the memory of operand 0, possibly with another shape."""
 STRIDED = "strided"
-"""The elements of the result lie in operand 0's memory at regular distances: a view with strides can stand for it."""
+"""The elements of the result are at regular distances in the memory of operand 0, so the result can be a view with strides."""
 OVERWRITES = "overwrites"
-"""The results are as many first operands with some elements changed, and may be written over them."""
+"""The results are the first operands, as many as there are results, with some elements changed, and may overwrite them."""
 IDENTITY = "identity"
-"""The result is operand 0, bit for bit; only its place in memory, its layout or the order of instructions may be another one."""
+"""The result is bit for bit operand 0; only its memory, its layout or the order of instructions may differ."""
 REARRANGES = "rearranges"
-"""Every element of the result is an element of operand 0, unless the element type changes."""
+"""Each element of the result is an element of operand 0, unless the element type changes."""
 MOVES = "moves"
-"""Every element of the result is an element of some operand, of this device or of another, chosen, moved or repeated."""
+"""Each element of the result is an element of an operand, of this device or another: selected, moved or repeated."""
 CONVERTS = "converts"
-"""Every element of the result is the nearest value to operand 0's in another type or format."""
+"""Each element of the result is the value nearest to an element of operand 0 in another type or format."""
 FORWARDS = "forwards"
-"""Gives values that other instructions computed: its operands or what the computations that it runs give."""
+"""Returns values that other instructions have computed: its operands, or the results of computations that it runs."""
 RETURNS = "returns"
-"""The operands become parameters of what it calls, and the result is what the called computation gives."""
+"""The operands become parameters of the called computation, whose result is the result."""
 RANDOM_STATE = "random-state"
-"""Takes or gives the state of a random number generator, 64-bit integers on purpose."""
+"""Takes or returns the state of a random number generator, which consists of 64-bit integers by design."""
 DEVICE_ID = "device-id"
-"""Gives another value on each device."""
+"""Returns a different value on each device."""
 
 # ---- called computations ---------------------------------------------------------------------------------------------
 
 CONTROL_FLOW = "control-flow"
-"""The computations that it calls are steps of the program, not parts of one operation."""
+"""The called computations are steps of the program, not parts of one operation."""
 RUNS_COMPUTATIONS = "runs-computations"
-"""Runs what it calls instruction by instruction, with buffers for each: control flow, and what starts it on another thread."""
+"""Runs the called computations instruction by instruction, with buffers for each: control flow, and the starts of other threads."""
 ANY_SIGNATURE = "any-signature"
-"""What it calls has a parameter for each operand; the opcode does not say how many or of which shapes."""
+"""The called computation has a parameter for each operand; the opcode does not determine their number or shapes."""
 SAME_THREAD = "same-thread"
-"""What it calls runs on its own thread."""
+"""The called computation runs on the caller's thread."""
 SAME_THREAD_ON_REQUEST = "same-thread-on-request"
-"""What it calls runs on its own thread under the mode `nested_thread_names`."""
+"""The called computation must run on the caller's thread under the mode `nested_thread_names`."""
 REDUCTION = "reduction"
-"""Combines many elements into one by a function that it calls, from an initial value."""
+"""Combines many elements into one by a called function, starting from an initial value."""
 
 # ---- collectives -----------------------------------------------------------------------------------------------------
 
 UNIFORM_GROUPS = "uniform-groups"
 """All groups of devices have the same number of members."""
 COMBINABLE = "combinable"
-"""One instruction can do the work of several, with the operands of all of them."""
+"""One instruction with all operands can replace several instructions."""
 
 # ---- algebra ---------------------------------------------------------------------------------------------------------
 
 ELEMENTWISE = "elementwise"
-"""Computes each element of an array from the elements at the same place, and is computed alike at every place."""
+"""Computes each element of an array from the elements at the same index, in the same way for each index."""
 COMMUTATIVE = "commutative"
-"""The two operands may change places: the same value, whichever NaN where both are NaN."""
+"""The two operands can be swapped: the value is the same, except for which NaN results from two NaNs."""
 ASSOCIATIVE = "associative"
-"""Repeated application gives the same in any grouping, the rounding of floats apart."""
+"""The grouping of repeated applications makes no difference, except for the rounding of floats."""
 IDEMPOTENT = "idempotent"
-"""Applied once more it changes nothing: f(f(x)) is f(x), and g(x, x) is x."""
+"""Another application changes nothing: f(f(x)) = f(x), or g(x, x) = x."""
 INVOLUTION = "involution"
-"""Applied twice it gives back its operand, bit for bit."""
+"""Two applications return the operand, bit for bit."""
 
 _IMPLIED: dict[str, tuple[str, ...]] = {
     ELEMENTWISE: (ORDER_KEPT, FOLDABLE),
@@ -177,7 +177,7 @@ _IMPLIED: dict[str, tuple[str, ...]] = {
 
 
 def with_implied(traits: Iterable[str]) -> frozenset[str]:
-    """Traits with all those that follow from them.
+    """The traits with all traits that they imply.
 
     >>> sorted(with_implied([STRIDED]))
     ['moves', 'rearranges', 'strided']

@@ -89,7 +89,7 @@ class ReplicaGroups(Record):
             per_group = prod(sizes[k] for k in grouped)
         else:
             return self.lists
-        if min(tile.dimensions) <= 0 or tile.size > MAX_DEVICES or tile.size != tile.device_count or per_group <= 0:
+        if min(tile.dimensions) <= 0 or tile.size > MAX_DEVICES or tile.size != tile.device_count:
             raise Violation("P030", "replica_groups", f"{self.text} does not divide {tile.device_count} ids into groups of {per_group}")
         if self.mesh is not None:
             tile = tile.transposed(sorted(set(range(len(sizes))).difference(grouped)) + grouped)
@@ -134,7 +134,7 @@ class ReplicaGroups(Record):
         >>> ReplicaGroups(mesh=Mesh(("a",), (8,)), axes=(AxisRef(0, 1, 2), AxisRef(0, 4, 2))).without_subaxes().text
         "mesh['a_0'=2,'a_1'=2,'a_2'=2] {'a_0','a_2'}"
         """
-        if self.mesh is None or all(ref.is_whole for ref in self.axes):
+        if self.mesh is None:
             return self
         split, grouped = self._split_axes()
         names = [name if len(sizes) == 1 else f"{name}_{k}" for name, sizes in zip(self.mesh.names, split, strict=True) for k in range(len(sizes))]

@@ -1,4 +1,4 @@
-"""Strings of the text format: C escapes and raw dictionaries.
+"""Strings of the text format: C escapes, raw dictionaries, and the whitespace and comments around them.
 
 Values are str; bytes that are not UTF-8 are represented by surrogate escapes.
 """
@@ -7,7 +7,25 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["escape", "is_raw_dict", "quote", "raw_dict_end", "unescape", "unquote"]
+__all__ = [
+    "BLOCK_COMMENT",
+    "COMMENT",
+    "LINE_COMMENT",
+    "TRIVIA",
+    "escape",
+    "is_raw_dict",
+    "printed_string",
+    "quote",
+    "raw_dict_end",
+    "unescape",
+    "unquote",
+]
+
+LINE_COMMENT = r"//[^\r\n]*+"
+BLOCK_COMMENT = r"/\*(?:[^*]++|\*(?!/))*+\*/"
+COMMENT = rf"(?:{LINE_COMMENT}|{BLOCK_COMMENT})"
+TRIVIA = rf"(?:[ \t\r\n]++|{LINE_COMMENT}|{BLOCK_COMMENT})*+"
+"""Any amount of whitespace and comments, including none; always matches."""
 
 _ESCAPE = re.compile(rb"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]+)|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
 _SIMPLE = dict(
@@ -19,6 +37,7 @@ _SIMPLE = dict(
 )
 _SPECIAL = re.compile(r"[^ !#-&(-\[\]-~]")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "'": "\\'", "\\": "\\\\"}
+_TRIVIA = re.compile(TRIVIA)
 _RAW = re.compile(r'[{}]|"(?:[^"\\]++|\\.)*+"|"', re.DOTALL)
 
 
@@ -97,3 +116,17 @@ def raw_dict_end(text: str, start: int) -> int:
 def is_raw_dict(value: str) -> bool:
     """Whether the value as a whole is a raw dictionary, which XLA prints without quotes."""
     return value.startswith("{") and raw_dict_end(value, 0) == len(value)
+
+
+def printed_string(value: str) -> str:
+    """A string as XLA's printer writes it: raw if its only token is a dictionary, even between whitespace or comments; else quoted.
+
+    A raw dictionary is read back without what is around it.
+
+    >>> [printed_string(value) for value in ('{"a":1}\\n', "{}{}")]
+    ['{"a":1}\\n', '"{}{}"']
+    """
+    match = _TRIVIA.match(value)
+    start = match.end() if match is not None else 0
+    end = raw_dict_end(value, start) if value.startswith("{", start) else -1
+    return value if end >= 0 and _TRIVIA.fullmatch(value, end) else quote(value)

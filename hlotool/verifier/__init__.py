@@ -1,6 +1,6 @@
-"""The verifier: what is wrong with a module that parses. The public function is `hlotool.verify`."""
+"""The verifier of modules that parse; `hlotool.verify` is its public function."""
 
 from hlotool.verifier.registry import load_rules
 
-# With the package and not at the first call: whoever imports it will verify, and all calls shall take the same time.
+# On import instead of in the first call, since whoever imports the package will verify, and all calls should take the same time.
 load_rules()

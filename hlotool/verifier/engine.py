@@ -1,6 +1,6 @@
-"""Runs all rules over a module: inference and constraints of every instruction, then the rules of the folder `rules`.
+"""Runs all rules over a module: inference and the constraints of every instruction, then the rules in the folder `rules`.
 
-It knows no opcode and no rule; what it finds, `verifier.report` turns into diagnostics.
+The engine has no cases for opcodes or rules. `verifier.report` converts its findings to diagnostics.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from hlotool.opdefs.constraints import check_precision, check_result
 from hlotool.opdefs.layouts import check_kept_layout
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import SHAPE_GUESSED
+from hlotool.options import options_of
 from hlotool.record import replace
 from hlotool.shapes.shape import Shape
 from hlotool.verifier.facts import Facts, is_optimized
@@ -31,16 +32,16 @@ _DEFAULT_MODES = VerifyModes()
 _UNJUDGED: Any = object()
 
 _OF_SHAPES = frozenset({"L003", "T083", "T084"})
-"""Rules about a shape by itself, which inference checks again where it makes a new one of an operand's."""
+"""Rules about a shape by itself, which inference also checks when it derives a new shape from an operand's."""
 
 
 def verify(
     module: Module, modes: VerifyModes = _DEFAULT_MODES, *, select: Sequence[str] | None = None, ignore: Sequence[str] | None = None
 ) -> list[Diagnostic]:
-    """Everything that is wrong with a module, by place: what a tolerant parse found, then what the rules find.
+    """Returns everything that is wrong with a module: errors of a tolerant parse, followed by the findings of rules in textual order.
 
-    `select` and `ignore` take codes and beginnings of codes; without `select` the errors and a few warnings are reported, ["ALL"] gives
-    every rule. Errors of the parse are always reported. Suppressions in the text (`verifier.suppressions`) hide what they name.
+    `select` and `ignore` are codes and prefixes of codes. Without `select`, errors and a few warnings are reported; ["ALL"] selects every
+    rule. Parse errors are always reported. Suppressions in the text (`verifier.suppressions`) hide findings.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) }")
@@ -51,7 +52,7 @@ def verify(
 
 
 def check(module: Module, modes: VerifyModes, selection: Selection) -> list[Diagnostic]:
-    """As `verify`, with a selection that is made already.
+    """As `verify`, with a selection that has been made already.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) } // hlotool: ignore[T003] later")
@@ -66,12 +67,20 @@ def check(module: Module, modes: VerifyModes, selection: Selection) -> list[Diag
     is_whole = not any(d.severity == "error" for d in diagnostics)
     with no_garbage_collection():
         diagnostics += _diagnostics(module, modes, selection, is_whole=is_whole)
-    diagnostics = apply_suppressions(module, diagnostics, selection, is_whole=is_whole)
+    is_sound = not any(severity_of(d.code) == "error" for d in diagnostics)
+    diagnostics = apply_suppressions(module, diagnostics, selection, lambda: _silent_codes(modes, is_sound=is_sound))
     return sorted(diagnostics, key=lambda d: (d.line, d.column, d.code))
 
 
+def _silent_codes(modes: VerifyModes, *, is_sound: bool) -> frozenset[str]:
+    """The codes that are not reported, whatever the module: those that a mode turns off, and lints if the module has errors."""
+    off = {code for name, option in options_of(VerifyModes).items() for code in option.silent(getattr(modes, name))}
+    lints = () if is_sound else (code for rule in MODULE_RULES if rule.stage == LINT for code in rule.codes)
+    return frozenset({*off, *lints})
+
+
 def _diagnostics(module: Module, modes: VerifyModes, selection: Selection, *, is_whole: bool) -> list[Diagnostic]:
-    """What the rules find; the facts die here, before the garbage collector would look at them."""
+    """The diagnostics of all rules. Facts do not outlive this call, so the garbage collector need not visit them."""
     facts = Facts(module, modes)
     reporter = Reporter(facts)
     return [reporter.diagnostic(finding) for finding in _findings(facts, selection, is_whole=is_whole) if selection.has(finding.code)]
@@ -83,7 +92,7 @@ def _findings(facts: Facts, selection: Selection, *, is_whole: bool) -> Iterator
         is_sound = is_sound and _is_warning(finding)
         yield finding
     if not is_whole:
-        # In a module with holes, what is missing may be what a rule would look for.
+        # A rule could report the absence of something that is only missing because the text did not parse.
         return
     for rule in sorted(MODULE_RULES, key=lambda rule: rule.stage == LINT):
         if selection.codes.isdisjoint(rule.codes) or (rule.stage == LINT and not is_sound):
@@ -98,7 +107,7 @@ def _is_warning(finding: Finding) -> bool:
 
 
 class _InstructionRules:
-    """Judges each instruction by its op's definition; instructions that are equal but for their names are judged once."""
+    """Checks each instruction against its op's definition; instructions that are equal except for their names are checked once."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
@@ -107,49 +116,49 @@ class _InstructionRules:
         self._plans: dict[OpDef, _OpPlan] = {}
 
     def findings(self) -> Iterator[Finding]:
-        # Identities tell shapes and attributes apart, since the module keeps them alive; hashing them would cost more than judging.
+        # Keys are identities of shapes and attributes, which the module keeps alive; hashing them would take longer than the checks.
         verdicts: dict[tuple[int, ...], Violation | None] = {}
         get, judge, hidden = verdicts.get, self._judge, self.facts.module.hidden
-        # What faulty instructions should have declared, where that is known.
-        meant: dict[Instruction, Shape] = {}
+        # The shapes that faulty instructions should have declared, if these are known.
+        corrected: dict[Instruction, Shape] = {}
         for computation in self.facts.module.computations:
             for x in computation.instructions:
                 key = (id(x.op), id(x.attributes), id(x.shape), *[id(operand.shape) for operand in x.operands])
                 verdict = get(key, _UNJUDGED)
                 if verdict is _UNJUDGED:
                     verdict = verdicts[key] = judge(x)
-                if verdict is None or self._is_consequence(x, meant):
+                if verdict is None or self._is_consequence(x, corrected):
                     continue
-                shape = self._meant(x)
+                shape = self._corrected(x)
                 if shape is not None:
-                    meant[x] = shape
-                # What stands for async sugar has its parameters from the start, which is judged itself.
+                    corrected[x] = shape
+                # The hidden computation of a start such as `negate-start` has its parameters from the start, which is checked itself.
                 if x is computation.root or computation not in hidden:
                     yield Finding(verdict.code, computation, x, verdict.at, verdict.message, verdict.hint)
 
-    def _meant(self, x: Instruction) -> Shape | None:
-        """The shape that follows from the operands of an instruction, None where nothing does."""
+    def _corrected(self, x: Instruction) -> Shape | None:
+        """The shape that follows from the operands of an instruction, or None."""
         try:
             expected = self._expected(x.op, x.shape, tuple([operand.shape for operand in x.operands]), x.attributes)
         except Violation:
             return None
-        # Inference knows no layouts.
+        # Inference ignores layouts.
         alike = expected is not None and expected.is_array and x.shape.is_array and expected.rank == x.shape.rank
         return expected.with_layout(x.shape.layout) if expected is not None and alike else expected
 
-    def _is_consequence(self, x: Instruction, meant: dict[Instruction, Shape]) -> bool:
-        """Whether an instruction would be right, had the operands that are at fault themselves declared the right shapes."""
-        if meant.keys().isdisjoint(x.operands):
+    def _is_consequence(self, x: Instruction, corrected: dict[Instruction, Shape]) -> bool:
+        """Whether the instruction would be correct if its faulty operands had declared the correct shapes."""
+        if corrected.keys().isdisjoint(x.operands):
             return False
-        operands = tuple([meant.get(operand, operand.shape) for operand in x.operands])
+        operands = tuple([corrected.get(operand, operand.shape) for operand in x.operands])
         return self._judge_shape(x.shape) is None and self._judge_op(x.op, x.shape, operands, x.attributes) is None
 
     def _judge(self, x: Instruction) -> Violation | None:
-        """The first rule that the instruction breaks; the next one is checked with the shape that this one declares."""
+        """The first rule that the instruction breaks. Later instructions are checked with the shape that this one declares."""
         operands = tuple([operand.shape for operand in x.operands])
         fault = self._judge_shape(x.shape)
         if fault is not None:
-            # What came in with an operand was reported there.
+            # The same fault in an operand's shape is reported there.
             faults = [self._judge_shape(shape) for shape in operands]
             if all(other is None or other.code != fault.code for other in faults):
                 return fault
@@ -185,7 +194,7 @@ class _InstructionRules:
         return None
 
     def _expected(self, op: OpDef, result: Shape, operands: tuple[Shape, ...], written: AttributeSet) -> Shape | None:
-        """The shape that inference and constraints of the op give, if any."""
+        """The result shape according to inference and the constraints of the op, if they determine one."""
         attributes: dict[str, Any] = written
         if op.calls:
             attributes = {name: as_op_argument(value, self.facts.program_shape) for name, value in written.items()}
@@ -195,7 +204,7 @@ class _InstructionRules:
         expected = None
         if plan.infer is not None:
             names = plan.names
-            # Attributes that every instruction may have are no parameters of inference.
+            # Attributes that every instruction may have are not parameters of inference.
             arguments = attributes if attributes.keys() <= names else {name: value for name, value in attributes.items() if name in names}
             expected = plan.infer(*operands, **arguments)
         if plan.verify is not None:
@@ -204,7 +213,7 @@ class _InstructionRules:
 
 
 class _OpPlan:
-    """What the engine asks an op for each time, found out once."""
+    """What the engine needs to know about an op, computed once."""
 
     __slots__ = ("defaults", "infer", "names", "verify")
 

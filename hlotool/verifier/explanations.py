@@ -1,36 +1,66 @@
-"""What is known about rules and opcodes, gathered from where it is said: tables of codes, docstrings of rules, definitions of ops.
+"""What is known about rules and opcodes, gathered from tables of codes, docstrings of rules, op definitions, and the folder `examples`.
 
-It writes no text for a terminal or a page; `cli.explain` does.
+`cli.explain` renders it for terminals and pages.
+
+A file `examples/CODE.hlo` begins with the reason for the rule, in a comment that ends with an empty line. A module that breaks the rule
+follows, with the code in a comment at the place of the finding, and after `// -----` a module that does not. In the comment there may be lines
+`// modes: NAME=VALUE ...` with the modes in which the rule applies, `// file: NAME` if the name of the file matters, `// legacy:` if the bad
+module is read with `--legacy`, and `// run: OPTIONS` if the problem is only found by `hlotool run`. Three rules are about modules that no text
+can describe; they have a reason, but no example.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from inspect import cleandoc
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from hlotool.codes import CODE_NAMES, FAMILIES, is_default, severity_of, summary_of
-from hlotool.errors import HlotoolError, nearest
+from hlotool.errors import HlotoolError, ParseError, nearest
 from hlotool.opdefs.base import REQUIRED, OpDef
+from hlotool.opdefs.codecs.enums import ENUMS
+from hlotool.opdefs.kinds import DESCRIPTIONS
+from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.table import OPS
+from hlotool.options import options_of
+from hlotool.text.parse.parser import parse_all
 from hlotool.verifier.fixing import fix_rules
 from hlotool.verifier.registry import MODULE_RULES, SHAPE_RULES
 from hlotool.verifier.suppressions import unused_suppression
 
-__all__ = ["OpExplanation", "RuleExplanation", "UnknownSubjectError", "explain", "explain_op", "explain_rule"]
+__all__ = [
+    "Example",
+    "OpExplanation",
+    "RuleExplanation",
+    "UnknownSubjectError",
+    "describe_kind",
+    "example_of",
+    "explain",
+    "explain_op",
+    "explain_rule",
+    "has_fix",
+]
 
-_HEADINGS = ("Checks", "Why", "Bad", "Good")
+_EXAMPLES = Path(__file__).parent / "examples"
+_SEPARATOR = "// -----\n"
+_DIRECTIVE = re.compile(r"(modes|file|legacy|run):(.*)")
 
 
 class UnknownSubjectError(HlotoolError):
-    """Something is to be explained that is neither a rule nor an opcode."""
+    """The subject to explain is neither a rule nor an opcode."""
 
     exit_code = 2
 
 
 class RuleExplanation(NamedTuple):
-    """All that is known about a rule; `checks`, `why`, `bad` and `good` where its file says so."""
+    """All that is known about a rule.
+
+    `checks` is set for rules that have a file. `bad` and `good` are texts of modules; `needs` are the options with which `hlotool verify`, or
+    `hlotool run` for codes of the family R, reports the bad one. `configure` has pairs of a setting and its effect.
+    """
 
     code: str
     name: str
@@ -40,17 +70,20 @@ class RuleExplanation(NamedTuple):
     summary: str
     fix: str | None
     fix_is_safe: bool
-    checks: str | None = None
-    why: str | None = None
-    bad: str | None = None
-    good: str | None = None
+    checks: str | None
+    why: str
+    bad: str
+    good: str
+    needs: str
+    configure: tuple[tuple[str, str], ...]
 
 
 class OpExplanation(NamedTuple):
-    """All that is known about an opcode; `attributes` are names with the kinds of their values and their defaults, None when required."""
+    """All that is known about an opcode; `attributes` are names with descriptions of their values and their defaults, None when required."""
 
     opcode: str
     summary: str
+    details: str
     example: str
     operands: tuple[str, ...]
     is_variadic: bool
@@ -59,14 +92,14 @@ class OpExplanation(NamedTuple):
 
 
 def explain(subject: str) -> RuleExplanation | OpExplanation:
-    """The explanation of a code, a rule's name or an opcode. Raises UnknownSubjectError, which names what was probably meant.
+    """The explanation of a code, a rule's name or an opcode. Raises UnknownSubjectError, which suggests a similar name.
 
     >>> explain("result-shape").code, explain("transpose").operands
     ('T003', ('operand',))
     """
     word = subject.strip()
     code = word.upper() if word.upper() in CODE_NAMES else next((code for code, name in CODE_NAMES.items() if name == word), None)
-    # A few rules are called like an opcode; who asks for a rule can give its code.
+    # A few rules have the names of opcodes; their codes are unambiguous.
     if word in OPS:
         return explain_op(OPS[word])
     if code is not None:
@@ -78,8 +111,9 @@ def explain(subject: str) -> RuleExplanation | OpExplanation:
 def explain_rule(code: str) -> RuleExplanation:
     """The explanation of one code."""
     rule = fix_rules().get(code)
-    title, is_safe = (rule.title, rule.is_safe) if rule is not None else ("Remove the suppression", True) if code == "W050" else (None, False)
-    sections = _sections(_docs().get(code, ""))
+    # The fix of W050 is part of its diagnostic.
+    title, is_safe = (rule.title, rule.is_safe) if rule is not None else ("Remove the suppression", True) if has_fix(code) else (None, False)
+    example = example_of(code)
     return RuleExplanation(
         code,
         CODE_NAMES[code],
@@ -89,15 +123,108 @@ def explain_rule(code: str) -> RuleExplanation:
         summary_of(code),
         title,
         is_safe,
-        *(sections.get(heading) for heading in _HEADINGS),
+        _checks_of(_docs().get(code, "")),
+        example.why,
+        example.bad,
+        example.good,
+        example.needs,
+        tuple(_configuration(code)),
     )
+
+
+def has_fix(code: str) -> bool:
+    """Whether there is a fix for findings of this code."""
+    return code == "W050" or code in fix_rules()
+
+
+class Example(NamedTuple):
+    """The contents of a file in `examples`; the modes and the options of `run` are as they are written."""
+
+    why: str
+    bad: str
+    good: str
+    modes: tuple[tuple[str, str], ...]
+    file: str
+    is_legacy: bool
+    run: str
+
+    @property
+    def needs(self) -> str:
+        """The options with which the bad module is reported."""
+        legacy = ["--legacy"] if self.is_legacy else []
+        return self.run or " ".join(legacy + [f"--{name.replace('_', '-')}{_value_after(name, value)}" for name, value in self.modes])
+
+
+def _value_after(name: str, value: str) -> str:
+    return "" if not value and options_of(VerifyModes)[name].kind == "flag" else f" {value or 'true'}"
+
+
+@lru_cache(maxsize=64)
+def example_of(code: str) -> Example:
+    """The example for a code.
+
+    >>> example_of("L012").why, example_of("L012").needs
+    ('After layout assignment a compiler emits no code for a reshape.', '--layout-sensitive true --reshape-is-bitcast')
+    """
+    header, _, texts = (_EXAMPLES / f"{code}.hlo").read_text(encoding="utf-8").partition("\n\n")
+    bad, _, good = texts.partition(_SEPARATOR)
+    lines = [line.removeprefix("//").strip() for line in header.splitlines()]
+    directives = {match[1]: match[2].strip() for line in lines if (match := _DIRECTIVE.fullmatch(line))}
+    why = " ".join(line for line in lines if not _DIRECTIVE.fullmatch(line))
+    modes = tuple((name, value) for name, _, value in (word.partition("=") for word in directives.get("modes", "").split()))
+    return Example(why, bad, good, modes, directives.get("file", "module.hlo"), "legacy" in directives, directives.get("run", ""))
+
+
+def _is_parse_error(code: str) -> bool:
+    """Whether the parser refuses a text for this reason, which no option changes."""
+    try:
+        parse_all(example_of(code).bad, legacy=example_of(code).is_legacy)
+    except ParseError as error:
+        return any(d.code == code for d in error.diagnostics)
+    return False
+
+
+def _configuration(code: str) -> Iterator[tuple[str, str]]:
+    """Settings that concern a rule, with what they do."""
+    severity = severity_of(code)
+    if code[0] == "R":
+        yield "hlotool run", "reports it; its options set limits and checks"
+        return
+    if _is_parse_error(code):
+        yield "always reported", "it keeps the text from being read"
+        return
+    if is_default(code):
+        yield f"--ignore {code}", f'or `ignore = ["{code}"]` in [lint]: do not report it'
+    else:
+        yield f"--extend-select {code}", f'or `extend-select = ["{code}"]` in [lint]: report it'
+    yield f"// hlotool: ignore[{code}]", "in a comment: do not report it for this instruction"
+    other = "warning" if severity == "error" else "error"
+    yield f'{code} = "{other}"', f"in [lint.severity]: report it as {'a warning' if other == 'warning' else 'an error'}"
+    for name, option in options_of(VerifyModes).items():
+        if code in (*option.enables, *option.disables, *option.concerns):
+            yield f"--{name.replace('_', '-')}", option.description[:1].lower() + option.description[1:].rstrip(".")
 
 
 def explain_op(op: OpDef) -> OpExplanation:
     """The explanation of one opcode."""
-    summary, _, example = cleandoc(op.doc).partition("\n\n")
-    attributes = tuple((spec.name, spec.kind, None if spec.default is REQUIRED else _spelled(spec.default)) for spec in op.attributes.values())
-    return OpExplanation(op.name, " ".join(summary.split()), cleandoc("\n" + example), op.operands, op.variadic, attributes, op.infers)
+    *texts, example = cleandoc(op.doc).split("\n\n")
+    summary, details = (" ".join(text.split()) for text in (texts[0], " ".join(texts[1:])))
+    attributes = tuple(
+        (spec.name, describe_kind(spec.kind), None if spec.default is REQUIRED else _spelled(spec.default)) for spec in op.attributes.values()
+    )
+    return OpExplanation(op.name, summary, details, cleandoc("\n" + example), op.operands, op.variadic, attributes, op.infers)
+
+
+def describe_kind(kind: str) -> str:
+    """What the values of a kind are.
+
+    >>> describe_kind("Dims"), describe_kind("FftType")
+    ('list of integers: {0,1}', 'FFT, IFFT, RFFT or IRFFT')
+    """
+    if kind in DESCRIPTIONS:
+        return DESCRIPTIONS[kind]
+    *words, last = ENUMS[kind].words
+    return f"{', '.join(words)} or {last}"
 
 
 def _spelled(default: Any) -> str:
@@ -119,14 +246,7 @@ def _checks() -> Iterator[tuple[tuple[str, ...], Callable[..., Any]]]:
     yield from ((rule.codes, rule.check) for rule in MODULE_RULES)
 
 
-def _sections(doc: str) -> dict[str, str]:
-    """What stands under the headings of a rule's docstring; further lines of a section are joined to its first."""
-    sections: dict[str, list[str]] = {}
-    heading = ""
-    for line in cleandoc(doc).splitlines():
-        word, colon, rest = line.partition(":")
-        if colon and word in _HEADINGS:
-            heading, line = word, rest
-        if heading:
-            sections.setdefault(heading, []).append(line.strip())
-    return {heading: " ".join(filter(None, lines)) for heading, lines in sections.items()}
+def _checks_of(doc: str) -> str | None:
+    """What stands under the heading `Checks` of a rule's docstring."""
+    _, heading, text = cleandoc(doc).partition("\nChecks:")
+    return " ".join(text.split()) if heading else None

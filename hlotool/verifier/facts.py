@@ -1,7 +1,4 @@
-"""What rules ask about a module, each answer computed when it is first wanted and kept for the run.
-
-Judges nothing.
-"""
+"""Facts about a module that several rules need, computed when they are first used and cached for one verification."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ __all__ = ["Facts", "is_optimized"]
 
 
 def is_optimized(module: Module, modes: VerifyModes) -> bool:
-    """Whether a module comes from after optimization: as the mode `stage` says, else if it is scheduled.
+    """Whether a module comes from after optimization: according to the mode `stage`, or by default if it is scheduled.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { ROOT p = s32[] parameter(0) }")
@@ -34,7 +31,7 @@ def is_optimized(module: Module, modes: VerifyModes) -> bool:
 
 
 class Facts:
-    """Answers about one module under one set of modes."""
+    """The facts about one module, under one set of modes."""
 
     def __init__(self, module: Module, modes: VerifyModes) -> None:
         self.module = module
@@ -43,7 +40,7 @@ class Facts:
         self._users: dict[Computation, dict[Instruction, list[Instruction]]] = {}
 
     def program_shape(self, computation: Computation) -> ProgramShape:
-        """Parameter and result shapes of a computation."""
+        """The shapes of a computation's parameters and of its result."""
         shape = self._program_shapes.get(computation)
         if shape is None:
             shape = self._program_shapes[computation] = computation.program_shape
@@ -63,7 +60,7 @@ class Facts:
 
     @cached_property
     def reachable(self) -> set[Computation]:
-        """The computations that the entry computation runs."""
+        """The computations that the entry computation calls, directly or indirectly, and itself."""
         return reachable([self.module.entry])
 
     @cached_property
@@ -76,12 +73,12 @@ class Facts:
 
     @cached_property
     def classes(self) -> ComputationClasses:
-        """Which computations compute the same."""
+        """The computations grouped by what they compute."""
         return ComputationClasses(self.module)
 
     @cached_property
     def bodies(self) -> set[Computation]:
-        """The computations that fusions, reductions and the like apply: parts of one operation, not steps of the program."""
+        """The computations that fusions, reductions and similar instructions apply: parts of one operation instead of steps of the program."""
         return {called for called, calls in self.callers.items() if any(CONTROL_FLOW not in x.op.traits for _, x in calls)}
 
     @cached_property
@@ -98,19 +95,19 @@ class Facts:
 
     @cached_property
     def distinct_shapes(self) -> list[Shape]:
-        """The result shapes of all instructions, each once."""
+        """The distinct result shapes of all instructions."""
         return list({id(x.shape): x.shape for computation in self.module.computations for x in computation.instructions}.values())
 
     def instructions_of(self, *opcodes: str) -> Sequence[Call]:
-        """The instructions of these opcodes with their computations, opcode by opcode in textual order."""
+        """The instructions with these opcodes, and their computations: opcode by opcode, each in textual order."""
         return [pair for opcode in opcodes for pair in self._by_opcode.get(opcode, ())]
 
     def instructions_with(self, trait: str) -> Sequence[Call]:
-        """The instructions whose opcodes have a trait, with their computations, in textual order."""
+        """The instructions whose opcodes have a trait, and their computations, in textual order."""
         return self.instructions_where(lambda op: trait in op.traits)
 
     def instructions_where(self, holds: Callable[[OpDef], object]) -> Sequence[Call]:
-        """The instructions of the opcodes of which something holds, with their computations, in textual order."""
+        """The instructions whose opcodes satisfy a predicate, and their computations, in textual order."""
         ops = {op for op in self._by_op if holds(op)}
         if len(ops) < 2:
             return [call for op in ops for call in self._by_op[op]]

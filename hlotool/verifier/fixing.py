@@ -1,6 +1,6 @@
-"""Fixes: edits that end findings, and applying them with a proof that they did.
+"""Fixes: edits that resolve findings. They are applied only if checking the text again shows that they do.
 
-What to edit is said by the rule itself (`Diagnostic.fix`) or by a function in the folder `fixes`; no file is written here.
+The edits come from the rule itself (`Diagnostic.fix`) or from a function in the folder `fixes`. Files are written in `workspace`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from hlotool.verifier import fixes
 
 __all__ = ["Faulty", "FixRule", "FixedText", "apply_edits", "fix_rules", "fix_text", "fixer", "with_fixes"]
 
-# A fix may bring out what the next one ends: a dead instruction's operands.
-_MAX_ITERATIONS = 50
+# Each attempt reads the whole text, so a kind of fix that has failed so often since the last success is not tried again.
+_MAX_FAILURES = 20
 
 
 class Faulty(NamedTuple):
-    """A finding with what a fix has to look at."""
+    """A finding with the module and the source, which fixes need."""
 
     diagnostic: Diagnostic
     module: Module
@@ -35,7 +35,7 @@ class Faulty(NamedTuple):
     @property
     def offset(self) -> int:
         """Where the finding is in the source."""
-        return self.source.line_start(self.diagnostic.line) + self.diagnostic.column - 1
+        return self.source.offset(self.diagnostic.line, self.diagnostic.column)
 
     @property
     def computation(self) -> Computation | None:
@@ -52,7 +52,7 @@ Check = Callable[[Module], Sequence[Diagnostic]]
 
 
 class FixRule(NamedTuple):
-    """How findings of a code are ended; `make` gives no edits where it cannot help. Its docstring is the fix's title."""
+    """The fix for findings of a code. `make` returns its edits, none if it does not apply, and its docstring is the title."""
 
     make: FixMaker
     is_safe: bool
@@ -66,7 +66,7 @@ _RULES: dict[str, FixRule] = {}
 
 
 def fixer(code: str, *, safe: bool = True) -> Callable[[FixMaker], FixMaker]:
-    """Enters a function that makes the edits for findings of a code."""
+    """Registers a function that makes the edits for findings of a code."""
 
     def wrap(make: FixMaker) -> FixMaker:
         _RULES[code] = FixRule(make, safe)
@@ -77,7 +77,7 @@ def fixer(code: str, *, safe: bool = True) -> Callable[[FixMaker], FixMaker]:
 
 @lru_cache(maxsize=1)
 def fix_rules() -> dict[str, FixRule]:
-    """The fixes of the folder, by code.
+    """The fixes of the folder `fixes`, by code.
 
     >>> fix_rules()["S007"].title
     'Make the last instruction the root'
@@ -88,7 +88,7 @@ def fix_rules() -> dict[str, FixRule]:
 
 
 def with_fixes(module: Module, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics of a module, with a fix where there is one."""
+    """The diagnostics of a module, each with its fix if there is one."""
     return [d if d.fix is not None else _with_fix(module, d) for d in diagnostics]
 
 
@@ -96,7 +96,7 @@ def _with_fix(module: Module, d: Diagnostic) -> Diagnostic:
     rule = fix_rules().get(d.code)
     if rule is None or module.source is None:
         return d
-    edits = tuple(rule.make(Faulty(d, module, module.source)))
+    edits = module.source.original_edits(rule.make(Faulty(d, module, module.source)))
     return replace(d, fix=Fix(edits, rule.title, rule.is_safe)) if edits else d
 
 
@@ -114,17 +114,17 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 
 class FixedText(NamedTuple):
-    """A text after fixing, with how many findings of each code were ended."""
+    """A text after fixing, and the number of findings of each code that were resolved."""
 
     text: str
     fixed: Counter[str]
 
 
 def fix_text(text: str, filename: str, check: Check, *, codes: Container[str] | None = None, unsafe: bool = False) -> FixedText:
-    """Applies the fixes of what `check` finds, module by module; with `codes`, of these only.
+    """Applies the fixes for the findings of `check`, module by module; only for those in `codes`, if given.
 
-    A fix is kept only if the result parses wherever it did before, its finding is gone, no error has come instead, and entry and roots are
-    what they were; in doubt the text stays as it is.
+    A fix is kept only if the text still parses as far as it did before, the finding is gone, there are no new errors, and the entry and the
+    roots of computations are the same. Otherwise the text is left unchanged.
     """
     whole = decoded(text)
     out, fixed = [], Counter[str]()
@@ -139,7 +139,7 @@ def fix_text(text: str, filename: str, check: Check, *, codes: Container[str] | 
 
 
 class _Findings(NamedTuple):
-    """What is wrong with a text, how many errors keep it from being read, and else the entry and the root of each computation."""
+    """The findings in a text, the number of errors that keep it from parsing, and if there are none, its entry and the root of each computation."""
 
     diagnostics: list[Diagnostic]
     unread: int
@@ -154,25 +154,35 @@ class _Findings(NamedTuple):
 def _fix_part(source: Source, check: Check, codes: Container[str] | None, *, unsafe: bool) -> tuple[str, Counter[str]]:
     fixed: Counter[str] = Counter()
     refused: set[tuple[Edit, ...]] = set()
-    for _ in range(_MAX_ITERATIONS):
+    failures: Counter[str] = Counter()
+    # Texts that there were already: fixes that undo each other would never end.
+    seen = {source.text}
+    # A fix may bring out what the next one ends.
+    while True:
         before = _findings(source, check)
-        chosen = [d for d in before.diagnostics if codes is None or d.code in codes]
-        fixable = [d for d in chosen if d.fix is not None and (d.fix.is_safe or unsafe) and d.fix.edits not in refused]
-        chosen = _apart(fixable)
-        if not chosen:
-            break
-        after = _proved(source, before, chosen, check)
-        if after is None and len(chosen) > 1:
-            # One of them is to blame: what helps alone is taken, and the others another time.
-            chosen = next(([d] for d in chosen if _proved(source, before, [d], check) is not None), [])
-            after = _proved(source, before, chosen, check) if chosen else None
-        if after is None:
-            refused.update(d.fix.edits for d in fixable if d.fix is not None)
-            continue
-        fixed += Counter(d.code for d in chosen)
+        fixable = [d for d in before.diagnostics if (codes is None or d.code in codes) and d.fix is not None and (d.fix.is_safe or unsafe)]
+        while chosen := _disjoint([d for d in fixable if d.fix is not None and d.fix.edits not in refused and failures[d.code] < _MAX_FAILURES]):
+            group, after = _proved_group(source, before, chosen, check)
+            if after is not None and after not in seen:
+                break
+            refused.update(d.fix.edits for d in group if d.fix is not None)
+            failures += Counter(d.code for d in group)
+        else:
+            return source.text, fixed
+        seen.add(after)
+        fixed += Counter(d.code for d in group)
         source = Source(after, source.filename, source.first_line)
+        # Offsets have changed, and what was refused may be possible now.
         refused.clear()
-    return source.text, fixed
+        failures.clear()
+
+
+def _proved_group(source: Source, before: _Findings, chosen: list[Diagnostic], check: Check) -> tuple[list[Diagnostic], str | None]:
+    """Findings from the beginning of `chosen` whose fixes work together, and the text with them; or the first alone and None, if it is to blame."""
+    group = chosen
+    while (after := _proved(source, before, group, check)) is None and len(group) > 1:
+        group = group[: len(group) // 2]
+    return group, after
 
 
 def _findings(source: Source, check: Check) -> _Findings:
@@ -186,33 +196,33 @@ def _findings(source: Source, check: Check) -> _Findings:
     return _Findings(diagnostics, unread, module.entry.name, {c.name: c.root.name for c in module.computations})
 
 
-def _apart(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Those whose edits do not touch each other."""
+def _disjoint(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """The diagnostics whose edits neither overlap nor touch each other."""
     chosen: list[Diagnostic] = []
-    taken: list[Edit] = []
+    accepted: list[Edit] = []
     for d in diagnostics:
         edits = d.fix.edits if d.fix is not None else ()
-        if all(_is_apart(edit, taken) for edit in edits):
+        if all(_is_disjoint(edit, accepted) for edit in edits):
             chosen.append(d)
             for edit in edits:
-                insort(taken, edit)
+                insort(accepted, edit)
     return chosen
 
 
-def _is_apart(edit: Edit, taken: list[Edit]) -> bool:
-    k = bisect_left(taken, edit)
-    return (k == 0 or taken[k - 1].end < edit.start) and (k == len(taken) or edit.end < taken[k].start)
+def _is_disjoint(edit: Edit, accepted: list[Edit]) -> bool:
+    k = bisect_left(accepted, edit)
+    return (k == 0 or accepted[k - 1].end < edit.start) and (k == len(accepted) or edit.end < accepted[k].start)
 
 
 def _proved(source: Source, before: _Findings, chosen: Sequence[Diagnostic], check: Check) -> str | None:
-    """The text with these fixes, None unless they do what they promise."""
+    """The text with these fixes, or None if they do not resolve their findings without damage."""
     text = apply_edits(source.text, [edit for d in chosen if d.fix is not None for edit in d.fix.edits])
     after = _findings(Source(text, source.filename, source.first_line), check)
     codes, codes_after = before.codes, after.codes
     ended = Counter(d.code for d in chosen)
     if after.unread > before.unread or any(codes_after[code] > codes[code] - count for code, count in ended.items() if not _may_return(code)):
         return None
-    # What could not be read could not be judged either: only then errors of rules may come out.
+    # Rules could not check what did not parse, so they may find errors once it does.
     errors = {d.code for d in after.diagnostics if d.severity == "error"}
     if not before.unread and (any(codes_after[code] > codes[code] for code in errors) or not _gives_the_same(before, after)):
         return None
@@ -220,10 +230,10 @@ def _proved(source: Source, before: _Findings, chosen: Sequence[Diagnostic], che
 
 
 def _gives_the_same(before: _Findings, after: _Findings) -> bool:
-    """Whether the entry is the one it was, and each computation that is left still ends with its root."""
+    """Whether the entry is the same, and each remaining computation still has its root."""
     return before.entry == after.entry and all(before.roots.get(name, root) == root for name, root in after.roots.items())
 
 
 def _may_return(code: str) -> bool:
-    """Whether ending one finding may bring out another of the same code: what only a dead instruction used is dead as well."""
+    """Whether resolving a finding may lead to another of the same code: what only dead code used becomes dead itself."""
     return code in ("W001", "W003")

@@ -1,6 +1,6 @@
-"""Adds suppressions to a text for all that is found in it, with a proof that the module stays the same and the findings go.
+"""Adds suppressions to a text for all findings in it. They are added only if the module stays the same and the findings are hidden.
 
-What a suppression means is said in `verifier.suppressions`.
+`verifier.suppressions` describes suppressions.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _UNUSED = "W050"
 
 
 def add_ignores(text: str, filename: str, check: Check) -> FixedText:
-    """The text with a mark at each line where `check` finds something, and how many findings of each code these hide.
+    """The text with a suppression at each line on which `check` has a finding, and the number of findings of each code that these hide.
 
-    Modules that do not parse stay as they are: what keeps a text from being read cannot be suppressed.
+    Modules that do not parse are left unchanged, since parse errors cannot be suppressed.
 
     >>> from hlotool.verifier.engine import verify
     >>> add_ignores("ENTRY e {\\n  ROOT p = f32[?] parameter(0)\\n}", "m.hlo", verify).text.splitlines()[1]
@@ -55,7 +55,7 @@ def _with_marks(source: Source, check: Check) -> tuple[str, Counter[str]]:
 
 
 def _edits(source: Source, module: Module, diagnostics: Iterable[Diagnostic]) -> Iterator[Edit]:
-    """A mark after each line with findings, or further codes for the mark that is there."""
+    """The edits that add a suppression to each line with findings, or further codes to an existing one."""
     codes: dict[int, list[str]] = {}
     for d in diagnostics:
         if d.code not in codes.setdefault(d.line, []):

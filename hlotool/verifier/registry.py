@@ -1,6 +1,6 @@
-"""The rules beyond op definitions: what a rule is, and finding them all in the folder `rules`.
+"""The registry of rules that are not part of an op definition, in the folder `rules`.
 
-A rule file has one function under `shape_rule` or `module_rule`; its docstring has the headings *Checks*, *Why*, *Bad* and *Good*.
+A rule file has a function decorated by `shape_rule` or `module_rule`, whose docstring has the headings *Checks*, *Why*, *Bad* and *Good*.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = ["LINT", "MODULE_RULES", "SHAPE_RULES", "Finding", "ModuleRule", "Shap
 
 
 class Finding(Record):
-    """What a module rule yields: `at` is a place in the instruction (`text.source.places`).
+    """A violation that a module rule yields; `at` is a place in the instruction (`text.source.places`).
 
-    Without instruction it is an offset into the source, or, without computation too, a place in the module's header.
+    Without an instruction, `at` is an offset into the source; without a computation as well, it may also be a place in the module's header.
 
     `severity` is that of the code unless a mode changes it.
     """
@@ -39,23 +39,23 @@ class Finding(Record):
 
 
 LINT = "lint"
-"""The stage of rules about modules without errors."""
+"""The stage of rules that are only checked in modules without errors."""
 
 ShapeCheck = Callable[[Shape, VerifyModes], None]
 ModuleCheck = Callable[[Facts], Iterable[Finding]]
 
 
 class ShapeRule(Record):
-    """A rule about every result shape: called once for each distinct one, it raises Violation."""
+    """A rule about result shapes, called once for each distinct shape; it raises Violation."""
 
     codes: tuple[str, ...]
     check: ShapeCheck
 
 
 class ModuleRule(Record):
-    """A rule that looks at instructions together; those of the stage "lint" come last, and only where there is no error.
+    """A rule about several instructions. Rules of the stage "lint" run last, and only if there are no errors.
 
-    So a lint may rely on what the other rules have checked: shapes that fit, attributes in range, signatures that match their calls.
+    So lints can rely on what other rules check: shapes that fit, attributes in range, and signatures that match their calls.
     """
 
     codes: tuple[str, ...]
@@ -68,7 +68,7 @@ MODULE_RULES: list[ModuleRule] = []
 
 
 def shape_rule(*codes: str) -> Callable[[ShapeCheck], ShapeCheck]:
-    """Enters a function that judges one shape."""
+    """Registers a function that checks a shape."""
 
     def wrap(check: ShapeCheck) -> ShapeCheck:
         SHAPE_RULES.append(ShapeRule(codes, check))
@@ -78,7 +78,7 @@ def shape_rule(*codes: str) -> Callable[[ShapeCheck], ShapeCheck]:
 
 
 def module_rule(*codes: str, stage: str) -> Callable[[ModuleCheck], ModuleCheck]:
-    """Enters a function that yields what it finds in a module."""
+    """Registers a function that yields its findings in a module."""
 
     def wrap(check: ModuleCheck) -> ModuleCheck:
         MODULE_RULES.append(ModuleRule(codes, stage, check))
@@ -89,6 +89,6 @@ def module_rule(*codes: str, stage: str) -> Callable[[ModuleCheck], ModuleCheck]
 
 @lru_cache(maxsize=1)
 def load_rules() -> None:
-    """Imports every file of the folder, which enters its rule."""
+    """Imports every file of the folder, which registers its rules."""
     for name in sorted(entry.name for entry in iter_modules(rules.__path__)):
         import_module(f"{rules.__name__}.{name}")

@@ -1,7 +1,4 @@
-"""Findings to diagnostics: exact places, where operands are defined, and where in a program the instruction comes from.
-
-It decides nothing about what is wrong.
-"""
+"""Converts findings to diagnostics: with exact places, the definitions of operands, and the origin of the instruction in a program."""
 
 from __future__ import annotations
 
@@ -28,20 +25,20 @@ __all__ = ["Reporter"]
 
 _WHOLE = Place("instruction")
 _NAME = Place("name")
-# More notes than these say less.
+# More notes than these do not help.
 _MOST_DEFINITIONS = 3
 _LONGEST_MESSAGE = 1000
 
 
 class Reporter:
-    """Makes the diagnostics of one module."""
+    """Creates the diagnostics of one module."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.source = facts.module.source or Source("")
 
     def diagnostic(self, finding: Finding) -> Diagnostic:
-        """The finding with its place and notes."""
+        """The diagnostic for a finding, with its place and notes."""
         finding = self._as_written(finding)
         x, computation = finding.instruction, finding.computation
         header = self.facts.module.attribute_starts.get(_word(finding.at)) if x is None and computation is None else None
@@ -79,10 +76,9 @@ class Reporter:
         )
 
     def _as_written(self, finding: Finding) -> Finding:
-        """A finding about async sugar such as `negate-start`, at the instruction that stands in the text and in its words.
+        """The finding at the instruction that is in the text, and with its opcode, if it is about a short form such as `negate-start`.
 
-        In the computation that the sugar stands for, the operands are those of the start, the attributes are the same, and the result is
-        element 1 of what is in flight.
+        In the hidden computation of a short form, operands and attributes are those of the start, and the result is element 1 of the start's result.
         """
         x, inside, hidden = finding.instruction, finding.computation, self.facts.module.hidden
         if inside in hidden and inside is not None and x is not None:
@@ -95,8 +91,9 @@ class Reporter:
 
     def _span(self, x: Instruction, computation: Computation | None, place: Place) -> tuple[int, int]:
         """Offsets of the part; what is not in the text stands where it comes from."""
-        if place.of == "definition" and place.number is not None and place.number < len(x.operands) and x.operands[place.number].start >= 0:
-            x, place = x.operands[place.number], _NAME
+        if place.of == "definition" and place.number is not None and place.number < len(x.operands):
+            operand = x.operands[place.number]
+            x, place = (operand, _NAME) if self._is_chosen_for(operand, x, computation) else (x, parse_place(f"operand {place.number}"))
         elif place.of == "root":
             called = x.attributes.get(place.word)
             if isinstance(called, Computation) and called.root.start >= 0:
@@ -112,13 +109,21 @@ class Reporter:
             x, place = caller, _WHOLE
         return locate(self.source.text, x.start, x.end, place)
 
+    def _is_chosen_for(self, operand: Instruction, x: Instruction, computation: Computation | None) -> bool:
+        """Whether the shape of an operand is to blame if it does not suit its user `x`, and not the user.
+
+        That is so if it follows from nothing else, and nothing else depends on it.
+        """
+        is_source = not operand.operands and not operand.control_predecessors
+        return is_source and operand.start >= 0 and computation is not None and self.facts.users(computation).get(operand) == [x]
+
     def _header_span(self, start: int, place: Place) -> tuple[int, int]:
-        """Offsets of an attribute of the header that stands at `start`, or of a part of it."""
+        """The offsets of the header's attribute that begins at `start`, or of a part of it."""
         rule = CODECS[MODULE_ATTRIBUTES[place.word].kind].rule
         return locate_in_header(self.source.text, start, rule, place)
 
     def _definitions(self, x: Instruction, place: Place) -> Iterator[str]:
-        """Where what is to blame is defined: operands with their shapes, called computations with theirs."""
+        """Notes that say where operands or called computations at fault are defined, and with which shapes."""
         called = x.attributes.get(place.word)
         if isinstance(called, Computation) and called.start >= 0:
             parameters = ", ".join(brief(p) for p in self.facts.program_shape(called).parameters)
@@ -132,7 +137,7 @@ class Reporter:
                 yield f"'{operand.name}' is defined at {self._at(start)} as {brief(operand.shape)}"
 
     def _origin(self, x: Instruction) -> _Origin:
-        """From its metadata, and where these name a stack frame only, from the module's tables."""
+        """The origin according to the metadata or, if that refers to a stack frame, the module's tables."""
         metadata = x.metadata
         if metadata is None:
             return _NO_ORIGIN
@@ -152,12 +157,12 @@ class Reporter:
 
 
 def _word(at: str | int) -> str:
-    """The attribute that a place names; none for an offset."""
+    """The attribute that a place names; empty for an offset."""
     return parse_place(at).word if isinstance(at, str) else ""
 
 
 def _shortened(message: str) -> str:
-    """A message without its middle, when it is longer than anybody reads."""
+    """The message, without its middle part if it is very long."""
     if len(message) <= _LONGEST_MESSAGE:
         return message
     half = _LONGEST_MESSAGE // 2
@@ -165,7 +170,7 @@ def _shortened(message: str) -> str:
 
 
 class _Origin(NamedTuple):
-    """The line of the program that an instruction was made from, which its author knows better than the instruction's name."""
+    """The origin of an instruction in the source program, which authors know better than the names of instructions."""
 
     op_name: str | None = None
     file: str | None = None

@@ -1,7 +1,4 @@
-"""Which codes are reported: `select`, `extend` and `ignore` of the settings, a preset and the command line, one layer over the other.
-
-Knows codes and prefixes only, no rule.
-"""
+"""The codes to report: `select`, `extend` and `ignore` of settings, a preset and the command line, in layers."""
 
 from __future__ import annotations
 
@@ -17,13 +14,13 @@ _EVERYTHING = "ALL"
 
 
 class SelectionError(HlotoolError):
-    """Something was selected that is no code, no name of one and no beginning of one."""
+    """A selection contains a word that is neither a code, a prefix of codes, nor the name of a rule."""
 
     exit_code = 2
 
 
 class Layer(NamedTuple):
-    """What one source of settings says: `select` replaces what layers below select, `extend` adds to it."""
+    """The selection in one source of settings: `select` replaces the selection of lower layers, `extend` adds to it."""
 
     select: tuple[str, ...] | None = None
     extend: tuple[str, ...] = ()
@@ -31,9 +28,9 @@ class Layer(NamedTuple):
 
 
 class Selection:
-    """The codes that are reported.
+    """The codes to report.
 
-    The longest prefix that fits a code decides; of equally long ones the later layer, and in one layer `ignore`.
+    The longest matching prefix decides; of prefixes of equal length, the one in the higher layer, and in the same layer `ignore`.
 
     >>> chosen = Selection(["T"], ["T08"])
     >>> chosen.has("T003"), chosen.has("T083"), chosen.has("C001")
@@ -47,7 +44,7 @@ class Selection:
 
     @classmethod
     def layered(cls, layers: Iterable[Layer]) -> Selection:
-        """The selection that layers make together, the lowest first. Raises SelectionError."""
+        """The selection that results from several layers, from the lowest to the highest. Raises SelectionError."""
         selection = cls()
         selection.codes = _chosen(list(layers))
         return selection
@@ -57,7 +54,7 @@ class Selection:
 
 
 def codes_of(name: str) -> list[str]:
-    """The codes that a word stands for: a code, a beginning of codes, a rule's name, or ALL. Raises SelectionError.
+    """The codes that a word stands for: a code, a prefix of codes, the name of a rule, or ALL. Raises SelectionError.
 
     >>> codes_of("result-shape"), codes_of("T00")[:2]
     (['T003'], ['T001', 'T002'])

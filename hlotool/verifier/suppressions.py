@@ -1,11 +1,11 @@
-"""Suppressions: marks in comments, and frontend attributes, that say which findings are known and shall not be reported.
+"""Suppressions: comments and frontend attributes that hide known findings.
 
-It finds the marks and applies them; what is found is decided by the rules.
+This module finds and applies them.
 
-| mark | what it hides findings of |
+| suppression | what it hides findings of |
 |---|---|
-| `// hlotool: ignore[T003] reason` | the instruction, or the line, that it stands at |
-| `// hlotool: ignore-next[T003]` | the instruction or line that follows |
+| `// hlotool: ignore[T003] reason` | the line, and the instructions on it |
+| `// hlotool: ignore-next[T003]` | the next line, and the instructions on it |
 | `// hlotool: ignore-file[W016, W001]` | the whole module |
 | `// hlotool: off[W]` ... `// hlotool: on[W]` | everything between; to the end without `on` |
 | `frontend_attributes={hlotool_ignore="T003"}` | the instruction; XLA keeps this one |
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import lru_cache
 
 from hlotool.codes import CODE_NAMES, severity_of
@@ -37,7 +37,7 @@ _CODE = "W050"
 
 
 class Mark:
-    """One suppression: where it stands, what it says, and the text that it covers, as offsets."""
+    """A suppression: its kind, its codes, its position, and the range of offsets that it covers."""
 
     __slots__ = ("comment", "covers", "end", "start", "used", "verb", "words")
 
@@ -51,14 +51,18 @@ class Mark:
         self.used: set[str] = set()
 
     def hides(self, code: str) -> bool:
-        """Whether it names this code; remembers that it was of use."""
+        """Whether it names this code; records that it has been used."""
         hiding = [word for word in self.words if code in _known(word)]
         self.used.update(hiding)
         return bool(hiding)
 
 
-def apply_suppressions(module: Module, diagnostics: list[Diagnostic], selection: Selection, *, is_whole: bool) -> list[Diagnostic]:
-    """What is left of `diagnostics`, and where the module `is_whole` the marks that hide nothing; errors of the parse are never hidden."""
+def apply_suppressions(module: Module, diagnostics: list[Diagnostic], selection: Selection, silent: Callable[[], frozenset[str]]) -> list[Diagnostic]:
+    """What is left of `diagnostics`, and the marks that hide nothing; errors of the parse are never hidden.
+
+    In a module with errors that nothing hides, no mark is judged: the findings that it hides may return when the errors are gone.
+    `silent` gives the codes of rules that did not look at the module, whose marks are not judged either.
+    """
     source = module.source
     if source is None or "hlotool" not in source.text:
         return diagnostics
@@ -68,35 +72,33 @@ def apply_suppressions(module: Module, diagnostics: list[Diagnostic], selection:
     fixed = {id(d) for d in module.diagnostics if d.severity == "error"}
     hiding = _Hiding(source, marks)
     kept = [d for d in diagnostics if id(d) in fixed or not hiding.hides(d)]
-    if is_whole and selection.has(_CODE):
-        kept += [d for d in unused_suppression(source, marks, selection) if not hiding.hides(d)]
+    if selection.has(_CODE):
+        judged = selection.codes - silent() if all(d.severity != "error" for d in kept) else frozenset()
+        kept += [d for d in unused_suppression(source, marks, judged) if not hiding.hides(d)]
     return kept
 
 
-def unused_suppression(source: Source, marks: Iterable[Mark], selection: Selection) -> Iterator[Diagnostic]:
+def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[str]) -> Iterator[Diagnostic]:
     """Each suppression hides something, and says what.
 
     Checks: every code of a mark hides a finding, is the code of a rule, and is written: a mark without codes hides nothing. Codes that are
-    not reported in this run are not judged.
-    Why: a suppression that has outlived its finding hides the next one.
-    Bad: `ROOT n = f32[4] negate(p) // hlotool: ignore[T003]`
-    Good: `ROOT n = f32[4] negate(p)`
+    not reported in this run are not judged, and none are while the module has other errors.
     """
     for mark in marks:
         message, hint = None, None
         idle = [word for word in mark.words if word not in mark.used and word != _CODE]
         unknown = [word for word in idle if not _known(word)]
-        unused = [word for word in idle if word not in unknown and all(map(selection.has, _known(word)))]
+        unused = [word for word in idle if word not in unknown and all(code in judged for code in _known(word))]
         if mark.verb not in _ALL_VERBS:
             meant = nearest(mark.verb, _VERBS)
             message, hint = f"no suppression is called '{mark.verb}'", f"did you mean '{meant}'?" if meant else f"there are {', '.join(_VERBS)}"
         elif not mark.words:
-            message, hint = f"'{mark.verb}' without codes hides nothing", f"say what it hides: {mark.verb}[T003]"
+            message, hint = f"'{mark.verb}' without codes hides nothing", f"name the codes to hide: {mark.verb}[T003]"
         elif unknown:
             meant = nearest(unknown[0], [*CODE_NAMES, *CODE_NAMES.values()])
             message, hint = f"no rule is called '{unknown[0]}'", f"did you mean '{meant}'?" if meant else None
         elif mark.verb == "on" and idle:
-            message, hint = f"nothing is off that 'on[{', '.join(idle)}]' could end", None
+            message, hint = f"'on[{', '.join(idle)}]' does not end any 'off'", None
         elif mark.verb != "on" and unused:
             message, hint = f"suppression of {' and '.join(unused)} is not needed", None
         if message is not None:
@@ -108,12 +110,12 @@ def unused_suppression(source: Source, marks: Iterable[Mark], selection: Selecti
 
 
 def _without(text: str, mark: Mark, unused: list[str]) -> Fix | None:
-    """The mark without what hides nothing; without anything left, its comment goes too, and a line that held no more."""
+    """The suppression without its unused codes. If none is left, the comment is removed as well, and the line if it is empty then."""
     if mark.verb in ("on", "off", ATTRIBUTE):
         return None
     left = [word for word in mark.words if word not in unused]
     if left:
-        return Fix((Edit(text.index("[", mark.start) + 1, mark.end - 1, ", ".join(left)),), "Leave out what hides nothing")
+        return Fix((Edit(text.index("[", mark.start) + 1, mark.end - 1, ", ".join(left)),), "Remove the unused codes")
     start, end = mark.start, mark.comment[1]
     if text.startswith("/*", start) and start != mark.comment[0]:
         return None
@@ -124,7 +126,7 @@ def _without(text: str, mark: Mark, unused: list[str]) -> Fix | None:
 
 
 class _Hiding:
-    """Marks by the lines that they cover, since there may be as many as findings."""
+    """Suppressions by the lines that they cover, since there may be as many as findings."""
 
     def __init__(self, source: Source, marks: Iterable[Mark]) -> None:
         self.source = source
@@ -139,7 +141,7 @@ class _Hiding:
                     self.by_line.setdefault(line, []).append(mark)
 
     def hides(self, d: Diagnostic) -> bool:
-        at = self.source.line_start(d.line) + d.column - 1
+        at = self.source.offset(d.line, d.column)
         # All that cover it: two marks for one finding are both of use.
         marks = (mark for mark in (*self.wide, *self.by_line.get(d.line, ())) if mark.covers[0] <= at < mark.covers[1])
         return bool([mark for mark in marks if mark.hides(d.code)])
@@ -157,7 +159,7 @@ def _known(word: str) -> frozenset[str]:
 
 
 def marks_of(module: Module, source: Source) -> list[Mark]:
-    """Every suppression of a module, with what it covers."""
+    """All suppressions in a module, with the ranges that they cover."""
     marks = list(_comment_marks(source.text)) if "hlotool:" in source.text else []
     lines = _Lines(module, source)
     off: list[Mark] = []
@@ -177,7 +179,7 @@ def marks_of(module: Module, source: Source) -> list[Mark]:
 
 
 def _end(off: list[Mark], on: Mark) -> None:
-    """Ends what is off under the words of `on`."""
+    """Ends the ranges that are off for the codes of `on`."""
     for mark in off:
         if mark.covers[1] > on.start and set(mark.words) & set(on.words):
             on.used.update(mark.words)
@@ -187,7 +189,7 @@ def _end(off: list[Mark], on: Mark) -> None:
 def _comment_marks(text: str) -> Iterator[Mark]:
     for start, end in comment_spans(text):
         for match in _MARK.finditer(text, start, end):
-            # Prose about hlotool is no mark, unless it looks like one.
+            # Other comments that mention hlotool are not suppressions, unless they look like one.
             if match["verb"] in _VERBS or (match["codes"] is not None and match["verb"] != "fmt"):
                 words = tuple(dict.fromkeys(word.strip() for word in (match["codes"] or "").split(",") if word.strip()))
                 yield Mark(match["verb"], words, *match.span(), (start, end))
@@ -206,7 +208,7 @@ def _attribute_marks(module: Module, text: str) -> Iterator[Mark]:
 
 
 class _Lines:
-    """Which text belongs to a line: the line, and all of the instructions that touch it."""
+    """The text that belongs to a line: the line itself and all instructions that are partly on it."""
 
     def __init__(self, module: Module, source: Source) -> None:
         self.module = module
@@ -221,7 +223,7 @@ class _Lines:
         return [x.start for x in self._instructions]
 
     def around(self, at: int) -> tuple[int, int]:
-        """Offsets of what belongs to the line of `at`."""
+        """The offsets of the text that belongs to the line of `at`."""
         text = self.source.text
         low = start = text.rfind("\n", 0, at) + 1
         high = end = text.find("\n", at) + 1 or len(text) + 1

@@ -75,11 +75,19 @@ def test_rdjson_counts_bytes():
 
 def test_junit_is_xml():
     root = ElementTree.fromstring(rendered("junit"))
-    assert root.attrib == {"name": "hlotool", "tests": "4", "failures": "4", "errors": "0"}
+    assert root.attrib == {"name": "hlotool", "tests": "4", "failures": "3", "errors": "0", "skipped": "1"}
     assert [(suite.get("name"), len(suite)) for suite in root] == [("dir/a b.hlo", 2), ("z.hlo", 2)]
+    assert [child.tag for case in root[1] for child in case] == ["failure", "skipped"]
     failure = root[1][0][0]
     assert failure.get("message", "").startswith('100% <b>&"it\'s" | `x`\\n\\x1b[31m\\udcff')
     assert ElementTree.fromstring(rendered("junit", [])).get("tests") == "0"
+
+
+def test_junit_has_files_that_pass(cli, good, bad):
+    root = ElementTree.fromstring(cli("verify", "-q", "--output-format", "junit", good, bad).stdout)
+    assert [(suite.get("name"), suite.get("tests"), suite.get("failures")) for suite in root] == [(str(good), "1", "0"), (str(bad), "1", "1")]
+    (case,) = root[0]
+    assert (case.get("name"), len(case)) == ("no findings", 0)
 
 
 def test_markdown_has_one_row_each():
@@ -100,7 +108,9 @@ SARIF = {
     "": {"version": "2.1.0", "$schema": str, "runs": list},
     "run": {"tool": dict, "columnKind": ("utf16CodeUnits", "unicodeCodePoints"), "results": list},
     "driver": {"name": str, "version": str, "rules": list},
-    "rule": {"id": str, "name": str, "shortDescription": dict, "defaultConfiguration": dict},
+    "rule": {
+        "id": str, "name": str, "shortDescription": dict, "fullDescription": dict, "helpUri": str, "help": dict, "defaultConfiguration": dict,
+    },
     "result": {
         "ruleId": str, "ruleIndex": 0, "level": ("none", "note", "warning", "error"), "message": dict, "locations": list,
         "partialFingerprints": dict, "fixes": list,
@@ -141,6 +151,10 @@ def test_sarif():
     for rule in driver["rules"]:
         conforms("rule", rule)
         ids.append(rule["id"])
+        assert rule["helpUri"].startswith("https://")
+        assert len(rule["fullDescription"]["text"]) > len(rule["shortDescription"]["text"])
+        assert rule["help"]["text"].startswith(f"{rule['id']} {rule['name']}\n")
+        assert rule["help"]["markdown"].startswith(f"## {rule['id']} ")
         assert rule["defaultConfiguration"]["level"] in {"note", "warning", "error"}
     assert ids == sorted(set(ids))
     for result in run["results"]:

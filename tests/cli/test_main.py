@@ -13,6 +13,7 @@ import pytest
 
 import hlotool
 from hlotool.cli import main as cli_main
+from hlotool.cli.command import GROUPS, HloCommand
 from hlotool.cli.output import BROKEN_PIPE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,6 +68,68 @@ def test_completion_script(cli, shell, word):
 def test_completion_answers(process):
     result = process(env={"_HLOTOOL_COMPLETE": "bash_complete", "COMP_WORDS": "hlotool ver", "COMP_CWORD": "1"})
     assert "verify" in result.stdout
+
+
+def completed(process, words: str) -> list[str]:
+    """What a shell offers for the last word."""
+    count = len(words.split(" ")) - 1
+    result = process(env={"_HLOTOOL_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)})
+    return [line.partition(",")[2] for line in result.stdout.splitlines() if line]
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("hlotool explain T00", "T003"),
+        ("hlotool explain dynamic-s", "dynamic-slice"),
+        ("hlotool verify --select result-", "result-shape"),
+        ("hlotool verify --ignore T001,C0", "T001,C012"),
+        ("hlotool verify --explain W0", "W050"),
+        ("hlotool verify --preset after", "after-opt"),
+        ("hlotool verify --output-format sa", "sarif"),
+        ("hlotool run samples/while_loop.hlo --input ", "x="),
+    ],
+)
+def test_completion_of_values(process, words, offered):
+    assert offered in completed(process, words)
+
+
+def test_completion_ignores_what_cannot_be_read(process):
+    assert completed(process, "hlotool run no-such-file.hlo --input x") == []
+    assert completed(process, "hlotool run README.md --input x") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("format", "x.hlo"), "Did you mean 'fmt'?"),
+        (("lint", "x.hlo"), "Did you mean 'verify'?"),
+        (("check", "x.hlo"), "Did you mean 'verify'?"),
+        (("README.md",), "Did you mean 'hlotool verify README.md'?"),
+        (("verify", "--format", "json", "x.hlo"), "Did you mean '--output-format'?"),
+        (("verify", "--selct", "T", "x.hlo"), "'--select'"),
+        (("verify", "--output-format", "jsno", "x.hlo"), "Did you mean 'json'?"),
+        (("verify", "--preset", "gup", "x.hlo"), "Did you mean 'gpu'?"),
+        (("print", "--preset", "shrt", "x.hlo"), "Did you mean 'short'?"),
+    ],
+)
+def test_near_names(process, arguments, hint):
+    result = process(*arguments)
+    assert result.returncode == 2
+    assert hint in result.stderr
+
+
+def test_options_are_in_groups(cli):
+    sections = [line.rstrip(":") for line in cli("verify", "--help").stdout.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert sections == ["Rules", "Modes", "Thresholds", "Known findings", "Fixes", "Formatting", "Limits", "Output", "Files", "Information"]
+    for name in COMMANDS:
+        command = cli_main.COMMANDS.get_command(None, name)
+        assert isinstance(command, HloCommand), f"{name} does not show its options in groups"
+
+
+def test_groups_name_options_that_exist():
+    params = {param.name for name in COMMANDS for param in cli_main.COMMANDS.get_command(None, name).params}
+    assert {name for names in GROUPS.values() for name in names} <= params
 
 
 def test_no_command_shows_help(process):

@@ -1,4 +1,4 @@
-"""Convolutions of floats: the ways that sizes and layouts decide on give what the plain sum gives."""
+"""Convolutions of floats: all ways to compute them agree with the sum over the window's elements."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from random import Random
 
 import numpy as np
 import pytest
+from hypothesis import given, note, settings
+from strategies import RANDOM
 
 from hlotool.interp.dtypes import NUMBERS, Array
 from hlotool.interp.kernels import window_products
@@ -26,23 +28,25 @@ def random_dimension(random: Random) -> tuple[WindowDimension, int, int]:
 
 
 def random_array(random: Random, sizes: tuple[int, ...]) -> Array:
-    """Of any layout."""
+    """Random numbers in any memory order."""
     order = random.sample(range(len(sizes)), len(sizes))
     values = np.random.default_rng(random.getrandbits(32)).standard_normal([sizes[k] for k in order], np.float32)
     return values.transpose(np.argsort(order))
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_all_ways_agree(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    random = Random(seed)
-    monkeypatch.setattr(window_products, "_BUFFER", random.choice((16, 200, 3000, 1 << 18)))
+@settings(max_examples=300)
+@given(RANDOM)
+def test_all_ways_agree(random: Random) -> None:
     dimensions = [random_dimension(random) for _ in range(random.choice((0, 1, 1, 2, 2, 3)))]
     window, bases, sizes = ([d[k] for d in dimensions] for k in range(3))
     groups, batch, features, outputs = (random.choice((1, 1, 2, 3)) for _ in range(4))
     images = random_array(random, (groups, batch, *bases, features))
     kernels = random_array(random, (*(w.size for w in window), groups, features, outputs))
-    found = random_array(random, (groups, batch, *sizes, outputs))
-    wanted = np.empty_like(found)
-    Convolution(images, kernels, found, window).fill()
-    _sum_of_shifted(images, kernels, wanted, window, NUMBERS["f32"])
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+    result = random_array(random, (groups, batch, *sizes, outputs))
+    expected = np.empty_like(result)
+    note(f"{window}, images {images.shape}, kernels {kernels.shape}, result {result.shape}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(window_products, "_BUFFER", random.choice((1 << 18, 3000, 200, 16)))
+        Convolution(images, kernels, result, window).fill()
+    _sum_of_shifted(images, kernels, expected, window, NUMBERS["f32"])
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)

@@ -139,7 +139,7 @@ DIFFERENT = [
     (
         CALLEES + "ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }",
         CALLEES + "ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=g }",
-        ["e: c: attribute to_apply: <computation f with 1 instructions> and <computation g with 1 instructions>"],
+        ["e: c: attribute to_apply: <computation f with 1 instruction> and <computation g with 1 instruction>"],
     ),
     (
         "ENTRY e { p = f32[2,2] parameter(0) ROOT t = f32[2,2] transpose(p), dimensions={0,1} }",

@@ -48,6 +48,18 @@ def _rename_computation(module: Module) -> None:
     module.computation("f").name = "g"
 
 
+def test_notes_are_current_until_a_field_is_assigned() -> None:
+    module, other = hlotool.parse(PROGRAM), hlotool.parse(PROGRAM)
+    assert module.notes.are_current()
+    assert copy.copy(module).notes.are_current()
+    with Rewriter(other) as rewriter:
+        rewriter.insert("sine", [other.entry["p"]], into=other.entry)
+    assert module.notes.are_current()
+    other.entry.root.name = "changed"
+    assert not module.notes.are_current()
+    assert hlotool.parse(PROGRAM).notes.are_current()
+
+
 CHANGES = {
     _rename: "%renamed = f32[3,2]{1,0} transpose(%p)",
     _swap: "(%p), to_apply=%f\n  %a = ",
@@ -125,12 +137,26 @@ def test_notes_about_parts_that_were_taken_out_are_not_copied(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_an_instruction_that_was_taken_out_of_the_list_is_not_copied(way: str) -> None:
+    module = hlotool.parse(PROGRAM)
+    del module.entry.instructions[-2]
+    module.entry.root = module.entry.instructions[-1]
+    module.entry.root.operands = (module.entry["a"], module.entry["b"])
+    copied = WAYS[way](module)
+    if way == "pickle":
+        assert list(copied.notes.spans) == [copied.computation("f")]
+    assert hlotool.to_text(copied) == hlotool.to_text(module)
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_a_computation_that_was_taken_out_of_the_list_is_not_copied(way: str) -> None:
     module = hlotool.parse(hlotool.to_text(hlotool.parse("g { ROOT x = f32[] parameter(0) } ENTRY e { ROOT p = f32[] parameter(0) }")))
     assert len(module.notes.spans) == 2
     del module.computations[0]
     copied = WAYS[way](module)
     assert [c.name for c in copied.computations] == ["e"]
+    if way == "pickle":
+        assert list(copied.notes.spans) == [copied.entry]
     assert hlotool.to_text(copied) == hlotool.to_text(module)
 
 

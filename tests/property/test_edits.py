@@ -10,13 +10,15 @@ from generator import Style, random_module
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutation import (
+    PIECES,
+    Seed,
     disagreement,
     edited,
     instructions_of_text,
-    random_bytes,
     seeds_of_text,
     texts_of_cases,
 )
+from strategies import RANDOM
 
 from hlotool.errors import ParseError
 from hlotool.text.parse.parser import parse, parse_all
@@ -28,14 +30,18 @@ SMALL = [seed for text in texts_of_cases(TESTS) if len(text) < 600 for seed in s
 SMALL += [seed for number in range(20) for seed in seeds_of_text(random_module(number, 1, Style(percent=number % 2 == 0)))]
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_edited_lines(seed: int) -> None:
-    random = Random(seed)
-    for _ in range(80):
-        seed_text = random.choice(LINES if random.random() < 0.7 else SMALL)
-        text = seed_text.prefix + edited(seed_text.line, random) + seed_text.suffix
-        difference = disagreement(text)
-        assert difference is None, f"{difference}\n{text}"
+def seeds(texts: list[Seed]) -> st.SearchStrategy[Seed]:
+    return st.sampled_from(sorted(texts, key=lambda seed: len(seed.prefix + seed.line + seed.suffix)))
+
+
+def edited_text(seed: Seed, random: Random) -> str:
+    return seed.prefix + edited(seed.line, random) + seed.suffix
+
+
+@settings(max_examples=2_400)
+@given(st.builds(edited_text, seeds(LINES) | seeds(SMALL), RANDOM))
+def test_edited_lines(text: str) -> None:
+    assert disagreement(text) is None
 
 
 def check_result(data: str | bytes) -> None:
@@ -49,21 +55,20 @@ def check_result(data: str | bytes) -> None:
         assert diagnostics is None or (diagnostics and all(d.line >= 1 and d.column >= 1 and d.message for d in diagnostics))
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_random_bytes(seed: int) -> None:
-    random = Random(seed)
-    for _ in range(60):
-        check_result(random_bytes(random))
+@settings(max_examples=400)
+@given(st.sampled_from(("", "HloModule m\n", "HloModule m\nENTRY e {\n  x = f32[] ")), st.lists(st.sampled_from(PIECES), max_size=30))
+def test_pieces_in_any_order(start: str, pieces: list[str]) -> None:
+    check_result((start + "".join(pieces)).encode("utf-8", "surrogatepass"))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(max_size=200))
 def test_any_text(text: str) -> None:
     check_result(text)
     check_result(f"HloModule m\nENTRY e {{\n  ROOT x = f32[] {text}\n}}")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=200))
 def test_any_bytes(data: bytes) -> None:
     check_result(data)

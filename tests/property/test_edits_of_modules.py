@@ -9,7 +9,9 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
-from generator import random_module
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import modules
 
 import hlotool
 from hlotool import Rewriter
@@ -20,8 +22,10 @@ from hlotool.shapes.shape import compatible
 
 # The environment variable HLOTOOL_EDITS sets the number of sequences, for longer runs.
 SEQUENCES = int(os.environ.get("HLOTOOL_EDITS", "150"))
-STEPS = 8
+MOST_STEPS = 8
 Step = Callable[[Rewriter, Random], None]
+# A failure lists what was chosen.
+CHOICES = st.randoms(use_true_random=False, note_method_calls=True)
 
 
 def some_instruction(rewriter: Rewriter, random: Random) -> Instruction:
@@ -116,15 +120,15 @@ def check_module(module: Module) -> None:
     assert hlotool.to_text(again) == text
 
 
-@pytest.mark.parametrize("seed", range(SEQUENCES))
-def test_edits_keep_the_module_consistent(seed: int) -> None:
-    random = Random(seed)
+@settings(max_examples=SEQUENCES)
+@given(modules(12), st.lists(st.tuples(st.sampled_from(STEP_KINDS), st.booleans()), min_size=1, max_size=MOST_STEPS), CHOICES)
+def test_edits_keep_the_module_consistent(text: str, steps: list[tuple[Step, bool]], random: Random) -> None:
     # Canonical text, since the printer copies what has not changed from the source.
-    module = hlotool.parse(hlotool.to_text(hlotool.parse(random_module(seed, 12))))
+    module = hlotool.parse(hlotool.to_text(hlotool.parse(text)))
     rewriter = Rewriter(module)
-    for _ in range(STEPS):
-        random.choice(STEP_KINDS)(rewriter, random)
-        if random.random() < 0.5:
+    for step, finishes in steps:
+        step(rewriter, random)
+        if finishes:
             rewriter.finish()
             check_module(module)
     rewriter.check()

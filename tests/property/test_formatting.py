@@ -1,16 +1,19 @@
 """The formatter on mangled texts: it keeps module and comments, restores spaces and order, and a second run changes nothing.
 
 `fuzz.py --formats` runs the same checks for longer, also on the texts of a corpus. The environment variable HLOTOOL_FORMATS multiplies
-the number of seeds here.
+the number of examples here.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from random import Random
 
 import pytest
 from generator import random_module
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from mangling import (
     commented,
     formatting_fault,
@@ -20,32 +23,61 @@ from mangling import (
     tokens_of,
     width_fault,
 )
+from strategies import SEEDS
 
 from hlotool.errors import InternalError
 from hlotool.ir.model import Module
 from hlotool.text.formatting import equivalence, formatter
 from hlotool.text.formatting.formatter import format_text
+from hlotool.text.formatting.style import FormatStyle
 from hlotool.text.parse.line_reader import NoLines
 from hlotool.text.parse.parser import parse
 
 MANY = int(os.environ.get("HLOTOOL_FORMATS", "1"))
-BATCH = 15
 
 
-@pytest.mark.parametrize("batch", range(12 * MANY))
-def test_mangled_texts(batch: int) -> None:
-    for seed in range(batch * BATCH, (batch + 1) * BATCH):
-        case = random_mangled(seed)
-        fault = formatting_fault(case)
-        assert fault is None, f"seed {seed}: {fault}\n{case.text}"
+@settings(max_examples=180 * MANY)
+@given(SEEDS, st.integers(1, 8))
+def test_mangled_texts(seed: int, instructions: int) -> None:
+    case = random_mangled(seed, instructions)
+    fault = formatting_fault(case)
+    assert fault is None, f"{fault}\n{case.text}"
+
+
+@settings(max_examples=20 * MANY)
+@given(SEEDS, st.integers(1, 5))
+def test_fast_path_and_grammar_path_format_alike(seed: int, instructions: int) -> None:
+    case = random_mangled(seed, instructions)
+    text = format_text(case.text, checked=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(formatter, "LineFormatter", lambda session, callback: NoLines())
+        assert format_text(case.text, checked=False) == text
 
 
 @pytest.mark.parametrize("seed", range(20 * MANY))
-def test_fast_path_and_grammar_path_format_alike(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    case = random_mangled(seed, 5)
-    text = format_text(case.text, checked=False)
+def test_lines_between_formatted_lines(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Runs of formatted lines are copied; the grammar path formats every token."""
+    random = Random(seed)
+    newline = random.choice(("\n", "\r\n"))
+    lines = [random.choice(_SPELLINGS)(line) if random.random() < 0.1 else line for line in spelled(seed, 12, shuffle=False).splitlines()]
+    text = newline.join([*lines, ""])
+    style = FormatStyle(width=random.choice((None, 60, 90)))
+    after = format_text(text, style)
     monkeypatch.setattr(formatter, "LineFormatter", lambda session, callback: NoLines())
-    assert format_text(case.text, checked=False) == text
+    assert format_text(text, style) == after
+
+
+_SPELLINGS = (
+    lambda line: f"  {line}",
+    lambda line: line.lstrip(),
+    lambda line: f"{line} ",
+    lambda line: f"{line} // a note",
+    lambda line: f"// before\n{line}",
+    lambda line: f"\n\n{line}",
+    lambda line: line.replace(", ", ","),
+    lambda line: line.replace(" = ", "  = "),
+    lambda line: re.sub(r"/\*index=[0-9]+\*/", "", line),
+)
 
 
 @pytest.mark.parametrize("seed", range(20 * MANY))
@@ -58,9 +90,10 @@ def test_widths(seed: int) -> None:
     assert width_fault(text, width) is None, f"seed {seed}, width {width}"
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_printed_text_is_formatted(seed: int) -> None:
-    text = spelled(seed, 8, shuffle=False)
+@settings(max_examples=40)
+@given(SEEDS, st.integers(1, 8))
+def test_printed_text_is_formatted(seed: int, instructions: int) -> None:
+    text = spelled(seed, instructions, shuffle=False)
     assert format_text(text) == text
 
 

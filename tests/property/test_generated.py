@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-import pytest
 from compare import differences
 from generator import Style, random_module
+from hypothesis import given, settings
+from strategies import modules
 
 from hlotool.errors import Source
 from hlotool.ir.model import Module
@@ -15,7 +16,6 @@ from hlotool.text.parse.parser import parse, parse_source
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
 
-SEEDS = range(120)
 XLA = dataclasses.replace(PrintOptions.xla_default(), print_large_constants=True)
 STYLES = (
     Style(),
@@ -23,32 +23,31 @@ STYLES = (
     Style(operand_shapes=True, comments=True),
     Style(percent=False, operand_shapes=True, newer=True),
 )
+MODULES = modules(15, STYLES)
 
 
-def text_of(seed: int) -> str:
-    return random_module(seed, 15, STYLES[seed % len(STYLES)])
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_print_and_parse_are_inverse(seed: int) -> None:
-    module = parse(text_of(seed))
+@settings(max_examples=120)
+@given(MODULES)
+def test_print_and_parse_are_inverse(generated: str) -> None:
+    module = parse(generated)
     text = to_text(module)
     again = parse(text)
     assert to_text(again) == text
     assert to_text(again, XLA) == to_text(module, XLA)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_both_paths_agree(seed: int) -> None:
-    text = text_of(seed)
+@settings(max_examples=120)
+@given(MODULES)
+def test_both_paths_agree(text: str) -> None:
     fast, slow = parse_source(Source(text)), parse_source(Source(text), fast_path=False)
     assert not differences(fast, slow)
     assert slow.notes.fast_count == 0
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_both_paths_agree_on_canonical_text(seed: int) -> None:
-    text = to_text(parse(text_of(seed)))
+@settings(max_examples=120)
+@given(MODULES)
+def test_both_paths_agree_on_canonical_text(generated: str) -> None:
+    text = to_text(parse(generated))
     fast, slow = parse_source(Source(text)), parse_source(Source(text), fast_path=False)
     assert not differences(fast, slow)
     # The fast path reads all but the forms that only newer builds of XLA parse.
@@ -59,13 +58,15 @@ def instructions(module: Module) -> int:
     return sum(len(computation.instructions) for computation in module.computations)
 
 
-@pytest.mark.parametrize("seed", SEEDS[:40])
-def test_every_preset_prints(seed: int) -> None:
-    module = parse(text_of(seed))
+@settings(max_examples=40)
+@given(MODULES)
+def test_every_preset_prints(text: str) -> None:
+    module = parse(text)
     for options in (PrintOptions.short_parsable(), PrintOptions.canonical(), PrintOptions.fingerprint()):
         assert to_text(module, options).endswith("\n")
 
 
 def test_the_generator_knows_every_opcode() -> None:
-    opcodes = {x.opcode for seed in range(150) for x in parse(text_of(seed)).all_instructions()}
+    texts = [random_module(seed, 15, STYLES[seed % len(STYLES)]) for seed in range(150)]
+    opcodes = {x.opcode for text in texts for x in parse(text).all_instructions()}
     assert opcodes == set(OPS)

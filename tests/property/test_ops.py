@@ -8,8 +8,11 @@ from random import Random
 
 import numpy as np
 import pytest
-from instances import FAMILIES, module_of
+from hypothesis import assume, given, note, settings
+from hypothesis import strategies as st
+from instances import FAMILIES, Instance, module_of
 from random_ops import random_instance
+from strategies import instances
 
 import hlotool
 from hlotool.errors import EvaluationError, ParseError
@@ -39,20 +42,20 @@ ODD_NUMBERS = "-1 0 1 2 3 7 -2 100 1000000 2147483647 -2147483648 92233720368547
 LIMITS = hlotool.RunOptions(timeout_seconds=2, max_memory=1 << 28, max_iterations=100)
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_any_sizes_and_attributes_are_computed_or_refused(seed: int) -> None:
+@settings(max_examples=320)
+@given(instances(), st.lists(st.tuples(st.integers(0, 30), st.sampled_from(ODD_NUMBERS)), min_size=1, max_size=3))
+def test_any_sizes_and_attributes_are_computed_or_refused(x: Instance, numbers: list[tuple[int, str]]) -> None:
     """Runs modules that the verifier would mostly refuse."""
-    random = Random(seed)
-    for _ in range(8):
-        x = random_instance(random)
-        text = module_of([x])
-        for _ in range(random.randint(1, 3)):
-            place = random.choice(list(NUMBER.finditer(text)))
-            text = text[: place.start()] + random.choice(ODD_NUMBERS) + text[place.end() :]
-        with contextlib.suppress(ParseError, EvaluationError):
-            module = hlotool.parse(text)
-            hlotool.verify(module)
-            hlotool.evaluate(module, x.arrays, options=LIMITS)
+    text = module_of([x])
+    for k, number in numbers:
+        places = list(NUMBER.finditer(text))
+        place = places[k % len(places)]
+        text = text[: place.start()] + number + text[place.end() :]
+    note(text)
+    with contextlib.suppress(ParseError, EvaluationError):
+        module = hlotool.parse(text)
+        hlotool.verify(module)
+        hlotool.evaluate(module, x.arrays, options=LIMITS)
 
 
 UNFIT = {
@@ -70,19 +73,17 @@ UNFIT = {
 
 
 @pytest.mark.parametrize("what", UNFIT)
-def test_unfit_arguments_are_refused(what: str) -> None:
-    random = Random(what)
-    for _ in range(30):
-        x = random_instance(random)
-        places = [k for k, array in enumerate(x.arrays) if array.size]
-        if not places:
-            continue
-        arrays: list[object] = list(x.arrays)
-        place = random.choice(places)
-        arrays[place] = UNFIT[what](x.arrays[place])
-        with pytest.raises(EvaluationError) as refused:
-            hlotool.evaluate(hlotool.parse(module_of([x])), arrays)
-        assert [d.code for d in refused.value.diagnostics] == ["R002"]
+@settings(max_examples=30)
+@given(x=instances(), number=st.integers(0, 9))
+def test_unfit_arguments_are_refused(what: str, x: Instance, number: int) -> None:
+    places = [k for k, array in enumerate(x.arrays) if array.size]
+    assume(places)
+    arrays: list[object] = list(x.arrays)
+    place = places[number % len(places)]
+    arrays[place] = UNFIT[what](x.arrays[place])
+    with pytest.raises(EvaluationError) as refused:
+        hlotool.evaluate(hlotool.parse(module_of([x])), arrays)
+    assert [d.code for d in refused.value.diagnostics] == ["R002"]
 
 
 @pytest.mark.parametrize("number", [1e300, -1e300, np.nan, np.longdouble("1e4000"), 1e-320])

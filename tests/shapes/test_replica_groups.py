@@ -83,3 +83,8 @@ def test_what_does_not_divide_devices_into_groups(groups, devices):
 def test_without_subaxes(groups, text):
     assert groups.without_subaxes().text == text
     assert groups.without_subaxes().groups() == groups.groups()
+
+
+def test_letters_after_the_alphabet():
+    names = over(AxisRef(0, 2, 2), mesh=Mesh(("a", *["a_0"] * 53), (4, *[1] * 53))).without_subaxes().mesh.names
+    assert [names[k] for k in (0, 3, 27, 28, 29, 53, 54)] == ["a_0a", "a_0b", "a_0z", "a_0aa", "a_0ab", "a_0az", "a_0ba"]

@@ -409,6 +409,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "-p",
         "no:terminal",
         "--capture=sys",
+        "--hypothesis-profile=without-shrinking",
         "-k",
         "not test_time and not test_guides and not test_mutations",
     ]

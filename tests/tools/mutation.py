@@ -16,10 +16,10 @@ from hlotool.errors import HlotoolError, ParseError, Source
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.text.parse.parser import parse_source
 
-__all__ = ["Seed", "disagreement", "edited", "instructions_of_text", "random_bytes", "seeds_of_module", "seeds_of_text", "texts_of_cases"]
+__all__ = ["PIECES", "Seed", "disagreement", "edited", "instructions_of_text", "random_bytes", "seeds_of_module", "seeds_of_text", "texts_of_cases"]
 
 _CHARACTERS = "{}[](),=:%\"'/* \n\t#.-_0123456789abcdefxyzTSROE<>?~+\\&\r\x0c\x00é"
-_PIECES = (
+PIECES = (
     ", ", " = ", "->", "{}", "()", "[]", "/*", "*/", "//", "...", "ROOT ", "ENTRY ", "%", "nan", "inf", "true", "f32[]", "{0}", "s32[2]{0}", "}\n",
     "\n\n", "metadata={}", "sharding={replicated}", "parameter(0)", "constant(", "<=", "1e5", "0x1", "-", "--", ", x=1", "T(8,128)", "\r\n",
     "/*index=5*/", "HloModule ",
@@ -124,15 +124,15 @@ def _edit_characters(line: str, random: Random) -> str:
 def _edit_tokens(line: str, random: Random) -> str:
     tokens = _TOKEN.findall(line)
     if not tokens:
-        return random.choice(_PIECES)
+        return random.choice(PIECES)
     at = random.randrange(len(tokens))
     kind = random.randrange(5)
     if kind == 0:
         del tokens[at]
     elif kind == 1:
-        tokens.insert(at, random.choice(_PIECES))
+        tokens.insert(at, random.choice(PIECES))
     elif kind == 2:
-        tokens[at] = random.choice(_PIECES)
+        tokens[at] = random.choice(PIECES)
     elif kind == 3:
         tokens.insert(at, tokens[random.randrange(len(tokens))])
     else:
@@ -145,7 +145,7 @@ def random_bytes(random: Random) -> bytes:
     """Bytes of any kind, or pieces of HLO in any order."""
     if random.random() < 0.3:
         return random.randbytes(random.choice((1, 10, 100, 1000)))
-    pieces = random.choices((*_PIECES, *_CHARACTERS, "HloModule m\n", "ENTRY e {\n", "x = ", "add(", "x"), k=random.choice((3, 20, 100)))
+    pieces = random.choices((*PIECES, *_CHARACTERS, "HloModule m\n", "ENTRY e {\n", "x = ", "add(", "x"), k=random.choice((3, 20, 100)))
     return random.choice(("", "HloModule m\n", "HloModule m\nENTRY e {\n  x = f32[] ")).encode() + "".join(pieces).encode("utf-8", "surrogatepass")
 
 

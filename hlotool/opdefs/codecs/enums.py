@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hlotool.errors import Violation, nearest
@@ -13,10 +13,14 @@ __all__ = ["ENUMS", "EnumKind"]
 
 
 class EnumKind(Record):
-    """The words of an enum as they are printed; with `folds_case`, XLA reads them in upper and lower case."""
+    """The words of an enum as they are printed; with `folds_case`, XLA reads them in upper and lower case.
+
+    `synonyms` are words that only other builds of XLA print, each with the word that it is read as.
+    """
 
     words: tuple[str, ...]
     folds_case: bool = False
+    synonyms: Mapping[str, str] = {}
 
 
 _ALGORITHMS = (
@@ -32,7 +36,11 @@ ENUMS: dict[str, EnumKind] = {
     "PrecisionAlgorithm": EnumKind(tuple(_ALGORITHMS.split()), folds_case=True),
     "FftType": EnumKind(("FFT", "IFFT", "RFFT", "IRFFT")),
     "TransposeOption": EnumKind(("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT", "TRANSPOSE_INVALID")),
-    "ApiVersion": EnumKind(("API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI")),
+    # The builds of XLA that PyTorch/XLA and Neuron use print the unset value; XLA itself reads the same call without the attribute.
+    "ApiVersion": EnumKind(
+        ("API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"),
+        synonyms={"API_VERSION_UNSPECIFIED": "API_VERSION_ORIGINAL"},
+    ),
     "PaddingType": EnumKind(("PADDING_INVALID", "PADDING_VALID", "PADDING_SAME")),
     "CustomCallSchedule": EnumKind(("SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST")),
     "ConvolutionKind": EnumKind(("fprop", "wgrad", "dgrad", "unset")),
@@ -45,6 +53,8 @@ def _choose(token: Any, kind: EnumKind) -> str:
     word = token.lower() if kind.folds_case else str(token)
     if word in kind.words:
         return word
+    if word in kind.synonyms:
+        return kind.synonyms[word]
     suggestion = nearest(word, kind.words)
     allowed = ", ".join(kind.words)
     raise Violation("S018", token.start_pos, f"'{token[:60]}' is not one of {allowed}", f"did you mean '{suggestion}'?" if suggestion else None)

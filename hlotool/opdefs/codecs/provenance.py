@@ -9,7 +9,7 @@ from hlotool.errors import Violation
 from hlotool.opdefs.codecs.base import CODECS, WriteStyle, builds, codec
 from hlotool.opdefs.codecs.scalars import float_text, integer, string
 from hlotool.shapes.metadata import FileLocation, Metadata, StackFrame, StackTables
-from hlotool.shapes.strings import is_raw_dict, quote
+from hlotool.shapes.strings import is_raw_dict, printed_string, quote
 from hlotool.shapes.values import DomainMetadata, Origin, OriginLeaf, StatisticsViz
 
 __all__ = ["origin_text"]
@@ -112,7 +112,10 @@ def _write_frontend_attributes(value: dict[str, str], style: WriteStyle) -> str:
 
 
 def _write_raw(value: str, style: WriteStyle) -> str:
-    return value if is_raw_dict(value) else quote(value)
+    if style.exact:
+        # What is around a dictionary is lost where it is written without quotes.
+        return value if is_raw_dict(value) else quote(value)
+    return printed_string(value)
 
 
 @builds("backend_config")

@@ -18,7 +18,8 @@ from hlotool.text.source.trivia import comment_spans
 
 __all__ = ["check_equivalent", "raise_internal_error"]
 
-_CHANGEABLE = str.maketrans("", "", " \t\r\n,")
+# Also line ends, which separate the lines.
+_CHANGEABLE = str.maketrans("", "", " \t\r,")
 
 
 def comment_counts(text: str) -> Counter[str]:
@@ -36,19 +37,27 @@ def comment_counts(text: str) -> Counter[str]:
     return counts
 
 
-def _character_counts(text: str) -> dict[str, int]:
-    """The number of times each character occurs, except characters that the formatter may add or drop."""
+def _same_characters(before: str, after: str) -> bool:
+    """Whether every character occurs equally often in both texts, except those that the formatter may add or drop."""
+    lines, new_lines = _bare_lines(before), _bare_lines(after)
+    # Lines that occur in both texts need no counting.
+    return Counter("".join((lines - new_lines).elements())) == Counter("".join((new_lines - lines).elements()))
+
+
+def _bare_lines(text: str) -> Counter[str]:
     if "/*i" in text:
         text = INDEX_MARK.sub("", text)
-    bare = text.translate(_CHANGEABLE)
-    return {character: bare.count(character) for character in set(bare)}
+    return Counter(text.translate(_CHANGEABLE).split("\n"))
 
 
-def check_equivalent(before: Source, module: Module, after: str, format_again: Callable[[str, FastPath], str]) -> None:
-    """Raises InternalError unless `after` is equivalent to `before`, which was parsed as `module`; `format_again` runs the formatter."""
+def check_equivalent(before: Source, module: Module, path: FastPath, after: str, format_again: Callable[[str, FastPath], str]) -> None:
+    """Raises InternalError unless `after` is equivalent to `before`.
+
+    `module` and `path` are results of parsing `before`; `format_again` runs the formatter.
+    """
     if after == before.text:
         return
-    copy, path = read_source(Source(after, before.filename), strict=False)
+    copy, new_path = read_source(Source(after, before.filename), strict=False, known=path)
     errors = [d for d in copy.diagnostics if d.severity == "error"]
     if errors:
         raise_internal_error(before.filename, f"the formatted text would not parse: {errors[0]}")
@@ -60,10 +69,10 @@ def check_equivalent(before: Source, module: Module, after: str, format_again: C
         changed = next(iter((comments - new_comments) or (new_comments - comments)))
         raise_internal_error(before.filename, f"formatting would change the comments: {changed[:80]}")
     # Parts of a text are missing from its module, such as percent signs and the parameters of signatures.
-    if _character_counts(before.text) != _character_counts(after):
+    if not _same_characters(before.text, after):
         raise_internal_error(before.filename, "formatting would change more than whitespace and commas")
-    assert path is not None
-    if format_again(after, path) != after:
+    assert new_path is not None
+    if format_again(after, new_path) != after:
         raise_internal_error(before.filename, "formatting the result again would change it")
 
 

@@ -83,7 +83,7 @@ def _format_part(source: Source, style: FormatStyle, lines: tuple[int, int] | No
     if checked:
         # The text after the selection is the same but may start at another offset.
         moved = None if selected is None else (selected[0], len(after) - (len(source.text) - selected[1]))
-        check_equivalent(source, module, after, lambda text, path: _formatted(text, path, style, moved))
+        check_equivalent(source, module, path, after, lambda text, path: _formatted(text, path, style, moved))
     return after
 
 

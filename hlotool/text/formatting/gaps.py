@@ -27,6 +27,10 @@ class Gap(NamedTuple):
     parts: list[_GapPart]
     newlines: int
 
+    def _line_counts(self) -> list[int]:
+        """The numbers of line ends before each part and after the last."""
+        return [*(part.newlines for part in self.parts), self.newlines]
+
     @property
     def joins_next(self) -> bool:
         """Whether the next item continues the line of the last part."""
@@ -39,20 +43,23 @@ class Gap(NamedTuple):
         """The formatted gap, up to and including the line end before the next item.
 
         `empty_first` and `empty_last` are the numbers of empty lines before the first part and before the next item. None keeps one
-        empty line if the source has any.
+        empty line if the source has any. If `empty_first` lines are missing before the first part, but the source has an empty line after it,
+        they go there: a comment stays with the item that it follows.
         """
         out: list[str] = []
         on_new_line = at_start
         empty = empty_first
-        for newlines, text, is_verbatim in self.parts:
+        last_empty = max((k for k, newlines in enumerate(self._line_counts()) if newlines > 1), default=-1)
+        for k, (newlines, text, is_verbatim) in enumerate(self.parts):
             if not newlines and not on_new_line:
                 out.append(text if is_verbatim else f" {text}")
                 # Verbatim text includes its own empty lines.
                 empty = None if is_verbatim else empty
             else:
-                out.append("" if on_new_line else _line_ends(newline, newlines, empty))
+                waits = bool(empty) and newlines <= 1 and k < last_empty
+                out.append("" if on_new_line else _line_ends(newline, newlines, None if waits else empty))
                 out.append(text if is_verbatim else indent + text)
-                empty = None
+                empty = empty if waits else None
             on_new_line = False
         if self.joins_next:
             out.append("" if self.parts[-1].is_verbatim else " ")

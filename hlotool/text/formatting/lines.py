@@ -47,7 +47,25 @@ class LineFormatter(RunReader):
         self.values: dict[tuple[str, str], str] = {}
         self.shapes: Memo[str, str] = Memo(self._formatted_shape)
         self.operand_marks = "operands" in session.joiner.marks
+        self.shape_marks = "shapes" in session.joiner.marks
         self._header: tuple[str, int, str | None, int, int] | None = None
+        self.formatted_runs = self._formatted_runs()
+
+    def _formatted_runs(self) -> dict[int, int]:
+        """The runs of lines that the parse has found to be formatted, if all attributes are and these lines may be copied."""
+        runs, writer, text = self.path.formatted_runs, self.writer, self.session.text
+        if not runs or writer.verbatim or writer.newline != self.path.newline:
+            return {}
+        try:
+            for opcode, memo in self.path.attribute_memos.items():
+                formatted = self.heads[opcode][2]
+                if any(formatted[attributes] != attributes for attributes in memo):
+                    return {}
+        except NeedsGrammar:
+            return {}
+        if writer.width is None:
+            return runs
+        return {start: end for start, end in runs.items() if max(map(len, text[start:end].splitlines())) <= writer.width}
 
     # ---- header -------------------------------------------------------------------------------------------------------
 
@@ -135,10 +153,19 @@ class LineFormatter(RunReader):
         ending = "\r" if newline == "\r\n" else ""
         verbatim: VerbatimRanges | None = writer.verbatim or None
         indent = "  " * writer.block.level
+        formatted_runs = self.formatted_runs if writer.block.level == 1 else {}
         # Where the current run of unchanged lines starts; -1 outside of one.
         unchanged_start = -1
         end = line_start = position
         while True:
+            run_end = formatted_runs.get(line_start)
+            if run_end is not None:
+                stop = run_end - len(newline)
+                if unchanged_start < 0:
+                    writer.write_gap(line_start + len(indent), stop)
+                    unchanged_start = line_start
+                end, line_start = stop, run_end
+                continue
             line = match(text, line_start)
             if line is None:
                 after = self._skip(text, line_start)
@@ -207,7 +234,7 @@ class LineFormatter(RunReader):
             bare = self.patterns.index_mark.sub("", references)
             if not self.patterns.operand_names.fullmatch(bare):
                 raise NeedsGrammar
-            return self._with_marks(bare.split(", %"), ", ", "%")
+            return _joined(bare.split(", %"), "%", is_marked=self.operand_marks)
         if opcode == _CONSTANT:
             return self._constant(head, others)
         if opcode == _PARAMETER:
@@ -226,13 +253,7 @@ class LineFormatter(RunReader):
             shape = f"{self._shape(piece[1])} " if piece[1] else ""
             operands.append(f"{shape}{percent}{piece[2]}")
             position = piece.end()
-        return self._with_marks(operands, ", ", "")
-
-    def _with_marks(self, operands: list[str], separator: str, percent: str) -> str:
-        if not self.operand_marks or len(operands) <= MARK_INTERVAL:
-            return (separator + percent).join(operands)
-        groups = [(separator + percent).join(operands[k : k + MARK_INTERVAL]) for k in range(0, len(operands), MARK_INTERVAL)]
-        return groups[0] + "".join(f", /*index={k * MARK_INTERVAL}*/{percent}{group}" for k, group in enumerate(groups[1:], 1))
+        return _joined(operands, "", is_marked=self.operand_marks)
 
     def _constant(self, head: str, text: str) -> str:
         known = self.path.literals.get((head, text))
@@ -254,7 +275,31 @@ class LineFormatter(RunReader):
 
     def _formatted_shape(self, text: str) -> str:
         known = self.path.segments.shapes.get(text)
-        return text if known is not None and text in (known.text, known.text_without_layout) else self._formatted("shape", text)
+        if known is not None and text in (known.text, known.text_without_layout):
+            return text
+        if text.startswith("("):
+            try:
+                return f"({self._shape_list(text[1:-1])})"
+            except NeedsGrammar:
+                pass
+        return self._formatted("shape", text)
+
+    def _shape_list(self, text: str) -> str:
+        """Formats shapes between commas."""
+        shapes, position, match = [], 0, self.patterns.shape_piece.match
+        while position < len(text):
+            piece = match(text, position)
+            if piece is None or (piece.end() == len(text)) != (piece.end(1) == len(text)):
+                raise NeedsGrammar
+            shapes.append(self._shape(piece[1]))
+            position = piece.end()
+        return _joined(shapes, "", is_marked=self.shape_marks)
+
+    def _entry_layout(self, text: str) -> str:
+        match = self.patterns.entry_layout.fullmatch(text)
+        if match is None:
+            raise NeedsGrammar
+        return f"{{({self._shape_list(match[1])})->{self._shape(match[2])}}}"
 
     def _attributes(self, text: str, order: dict[str, int], specs: dict[str, Any]) -> str:
         """Formats an attribute list, `, name=value, name=value`, in the given order."""
@@ -272,8 +317,16 @@ class LineFormatter(RunReader):
         key = (kind, text)
         known = self.values.get(key)
         if known is None:
-            known = self.values[key] = text if self._is_formatted(kind, text) else self._formatted(CODECS[kind].rule, text)
+            known = self.values[key] = text if self._is_formatted(kind, text) else self._changed_value(CODECS[kind].rule, text)
         return known
+
+    def _changed_value(self, rule: str, text: str) -> str:
+        if rule == "entry_layout":
+            try:
+                return self._entry_layout(text)
+            except NeedsGrammar:
+                pass
+        return self._formatted(rule, text)
 
     def _is_formatted(self, kind: str, text: str) -> bool:
         """Whether a value is known to be formatted already; if not, the grammar path formats it."""
@@ -295,3 +348,12 @@ class LineFormatter(RunReader):
             raise NeedsGrammar
         formatted: str = piece.text
         return formatted
+
+
+def _joined(parts: list[str], percent: str, *, is_marked: bool) -> str:
+    """The parts of a list, with `percent` before each but the first, and with index marks if `is_marked`."""
+    separator = f", {percent}"
+    if not is_marked or len(parts) <= MARK_INTERVAL:
+        return separator.join(parts)
+    groups = [separator.join(parts[k : k + MARK_INTERVAL]) for k in range(0, len(parts), MARK_INTERVAL)]
+    return groups[0] + "".join([f", /*index={k * MARK_INTERVAL}*/{percent}{group}" for k, group in enumerate(groups[1:], 1)])

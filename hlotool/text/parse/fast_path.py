@@ -5,6 +5,7 @@ It never reports an error: at the first line that it cannot read, the grammar pa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -31,19 +32,32 @@ __all__ = ["FastPath"]
 
 # Extra work for a head (shape and opcode): none, a parameter number, a literal, or a check of the shape.
 _PLAIN, _PARAMETER, _CONSTANT, _CHECKED = range(4)
-# Shape, opcode, arity, attribute sets by text and whether each is pending, extra work, and whether the text is spelled as printed.
-Head = tuple[Shape | None, OpDef, int, Memo[str, tuple[AttributeSet, bool]], int, bool]
+# How a part of a line is spelled, as sets of bits: in another way, as the formatter leaves it, or, in addition, as the printer writes it.
+_OTHERWISE, _FORMATTED, _PRINTED = 0, 1, 3
+_ANY_MARK = "/*index="
+_CARRIAGE_RETURN = re.compile(r"[^\n]*\r\n")
+# Shape, opcode, arity, attribute sets by text and whether each is pending, extra work, and how the text is spelled.
+Head = tuple[Shape | None, OpDef, int, Memo[str, tuple[AttributeSet, bool]], int, int]
 
 
 class FastPath(RunReader):
-    """The fast path over one text; `count` is the number of instructions that it has built."""
+    """The fast path over one text; `count` is the number of instructions that it has built.
+
+    `formatted_runs` are runs of lines that are spelled as the formatter leaves them, except perhaps for attributes, and end with `newline`: the
+    ends of the runs by their starts.
+    """
 
     def __init__(self, builder: ModuleBuilder) -> None:
         super().__init__()
         self.builder = builder
         self.count = 0
+        self.formatted_runs: dict[int, int] = {}
+        # In a text with index marks, they belong in long lists.
+        self._unmarked = _OTHERWISE if _ANY_MARK in builder.source.text else _FORMATTED
+        self.newline = "\r\n" if _CARRIAGE_RETURN.match(builder.source.text) else "\n"
         self.segments: SegmentCache = None  # type: ignore[assignment]  # set by `attach`
         self.heads: Memo[str, Head] = Memo(self._head)
+        self.shape_spellings: Memo[str, int] = Memo(self._shape_spelling)
         self.attribute_memos: dict[str, Memo[str, tuple[AttributeSet, bool]]] = {}
         self.literals: dict[tuple[str, str], Literal] = {}
         self.numbers: Memo[str, int] = Memo(self._number)
@@ -51,8 +65,14 @@ class FastPath(RunReader):
         self.configs: Memo[str, str | None] = Memo(_configuration)
         self._header: tuple[str, list[tuple[int, str, Any]], str | None, int] | None = None
 
-    def attach(self, session: ParseSession) -> None:
+    def attach(self, session: ParseSession, known: FastPath | None = None) -> None:
+        """Connects the fast path to its session; values of parts that `known`, the path of another parse, has read are not parsed again."""
         self.segments = SegmentCache(session)
+        if known is not None:
+            self.segments.adopt(known.segments)
+            self.literals.update(known.literals)
+            self.numbers.update(known.numbers)
+            self.configs.update(known.configs)
 
     # ---- header -------------------------------------------------------------------------------------------------------
 
@@ -132,16 +152,24 @@ class FastPath(RunReader):
         if op is None or needs_operands(op):
             raise NeedsGrammar
         shape = self.segments.shapes[shape_text] if shape_text else None
+        spelling = self.shape_spellings[shape_text] if shape_text else _FORMATTED
+        if op.shape_ignored or _prints_unread(op):
+            spelling &= _FORMATTED
         memo = self.attribute_memos.get(opcode)
         if memo is None:
             memo = self.attribute_memos[opcode] = Memo(lambda text: self._attributes(op, text))
         if opcode in ("parameter", "constant"):
             if shape is None:
                 raise NeedsGrammar
-            return shape, op, 0, memo, _PARAMETER if opcode == "parameter" else _CONSTANT, text == f"{shape.text} {opcode}"
+            return shape, op, 0, memo, _PARAMETER if opcode == "parameter" else _CONSTANT, spelling
         checked = shape is None or op.shape_ignored or op.check_parsed is not None or (op.variadic and bool(op.operands))
-        as_printed = shape is not None and not op.shape_ignored and not _prints_unread(op) and text == f"{shape.text} {opcode}"
-        return shape, op, op.arity, memo, _CHECKED if checked else _PLAIN, as_printed
+        return shape, op, op.arity, memo, _CHECKED if checked else _PLAIN, spelling
+
+    def _shape_spelling(self, text: str) -> int:
+        shape = self.segments.shapes[text]
+        if text == shape.text:
+            return _PRINTED
+        return _FORMATTED if text == shape.text_without_layout else _OTHERWISE
 
     def _attributes(self, op: OpDef, text: str) -> tuple[AttributeSet, bool]:
         attributes = self.segments.attributes(op, text)
@@ -155,9 +183,10 @@ class FastPath(RunReader):
         names, reserved, odd_names, computation = scope.names, self.reserved, scope.odd_names, scope.computation
         append, get, unmark = computation.instructions.append, names.__getitem__, self.patterns.index_mark.sub
         make_fields, final_class = cast("type[Instruction]", InstructionFields), Instruction
-        started, first = len(computation.instructions), position
-        # Whether all lines so far are spelled the way the printer would write them.
-        as_printed = not started
+        started, first, unmarked = len(computation.instructions), position, self._unmarked
+        # The spelling of all lines so far, and where the current run of formatted lines starts.
+        ending = self.newline[:-1]
+        common_spelling, run_start = _OTHERWISE if started or ending else _PRINTED, position
         while True:
             line = match(text, position)
             if line is None:
@@ -165,35 +194,43 @@ class FastPath(RunReader):
                 line = match(text, next_start) if next_start > position and text[next_start : next_start + 1] != "}" else None
                 if line is None:
                     break
-                as_printed = False
+                common_spelling = _OTHERWISE
             indent, root, percent, name, head, references, others, attribute_text, metadata, config, trailing = line.groups()
             immediate = None
             try:
-                shape, op, arity, memo, work, head_as_printed = heads[head]
+                shape, op, arity, memo, work, spelling = heads[head]
                 attributes, pending = memo[attribute_text]
                 if references is None:
-                    operands, shape, immediate, operands_as_printed = self._other_operands(work, head, others, shape, scope)
-                    as_printed = as_printed and operands_as_printed
+                    operands, shape, immediate, operands_spelling = self._other_operands(work, head, others, shape, scope)
+                    spelling &= operands_spelling
                 elif "/*" in references:
                     operand_names = unmark("", references).split(", %")
                     operands = tuple(map(get, operand_names))
-                    as_printed = as_printed and marked_operands(operand_names) == f"%{references}"
+                    if marked_operands(operand_names) != f"%{references}":
+                        spelling = _OTHERWISE
                 else:
                     operands = tuple(map(get, references.split(", %")))
-                    as_printed = as_printed and len(operands) <= MARK_INTERVAL
+                    if len(operands) > MARK_INTERVAL:
+                        spelling &= unmarked
                 if work == _CHECKED:
                     shape = self._checked(head, attribute_text, shape, op, operands, attributes)
                 if name in names or name in reserved or (odd_names and not percent) or (arity != len(operands) and arity >= 0):
                     break
                 if pending:
                     spelled, attributes = attributes, resolve_pending(self.builder, op, shape, attributes, {})  # type: ignore[arg-type]
-                    as_printed = as_printed and attributes is spelled and op.operand_defaults.keys().isdisjoint(attributes)
+                    if attributes is not spelled or not op.operand_defaults.keys().isdisjoint(attributes):
+                        spelling &= _FORMATTED
                 if config is not None:
                     source_config, config = config, configs[config]
-                    as_printed = as_printed and source_config == config
+                    if source_config != config:
+                        spelling &= _FORMATTED
             except (KeyError, NeedsGrammar, Violation, ValueError):
                 break
-            as_printed = as_printed and head_as_printed and indent == "  " and bool(percent) and not trailing
+            if not percent:
+                spelling &= _FORMATTED
+            if indent != "  " or trailing != ending:
+                spelling = _OTHERWISE
+            common_spelling &= spelling
             instruction = make_fields(name, op, shape, operands, attributes, immediate, metadata, config, position, line.end())
             instruction.__class__ = final_class
             if root:
@@ -204,10 +241,18 @@ class FastPath(RunReader):
                 scope.numbers[immediate] = instruction
             names[name] = instruction
             append(instruction)
+            if not spelling:
+                self._note_run(run_start, position)
+                run_start = instruction.end
             position = instruction.end
+        self._note_run(run_start, position)
         self.count += len(computation.instructions) - started
-        self._note_span(scope, first, position if as_printed else -1)
+        self._note_span(scope, first, position if common_spelling == _PRINTED else -1)
         return position
+
+    def _note_run(self, start: int, end: int) -> None:
+        if start < end:
+            self.formatted_runs[start] = end
 
     def _note_span(self, scope: Scope, start: int, end: int) -> None:
         """Notes that the source of a computation's instructions is spelled as printed; `end` is -1 if it is not."""
@@ -218,14 +263,17 @@ class FastPath(RunReader):
         else:
             spans.pop(computation, None)
 
-    def _operands(self, text: str, scope: Scope) -> tuple[Instruction, ...]:
-        """Operands that are written without percent signs or with their shapes."""
+    def _operands(self, text: str, scope: Scope) -> tuple[tuple[Instruction, ...], int]:
+        """Operands that are written without percent signs or with their shapes, and how they are spelled."""
         if not scope.odd_names:
             try:
-                return tuple([scope.names[name] for name in text.split(", ")])
+                plain = tuple([scope.names[name] for name in text.split(", ")])
             except KeyError:
                 pass
+            else:
+                return plain, _FORMATTED if len(plain) <= MARK_INTERVAL else self._unmarked
         names, shapes, match, at, operands = scope.names, self.segments.shapes, self.patterns.typed_operand.match, 0, []
+        spelling = _OTHERWISE if "/" in text else _FORMATTED
         while at < len(text):
             piece = match(text, at)
             if piece is None or (piece.end() == len(text)) != (piece.end(2) == len(text)):
@@ -238,25 +286,29 @@ class FastPath(RunReader):
                 shape = shapes[shape_text]
                 if shape is not operand.shape and not compatible(shape, operand.shape):
                     raise NeedsGrammar
+                spelling &= self.shape_spellings[shape_text]
             operands.append(operand)
             at = piece.end()
-        return tuple(operands)
+        if len(operands) > MARK_INTERVAL:
+            spelling &= self._unmarked
+        return tuple(operands), spelling
 
     def _other_operands(
         self, work: int, head: str, others: str, shape: Shape | None, scope: Scope
-    ) -> tuple[tuple[Instruction, ...], Shape | None, Any, bool]:
-        """Operands, shape, immediate and whether these are spelled as printed, for a line whose operands do not begin with a percent sign."""
+    ) -> tuple[tuple[Instruction, ...], Shape | None, Any, int]:
+        """Operands, shape, immediate and how these are spelled, for a line whose operands do not begin with a percent sign."""
         if work == _PARAMETER:
             number = self.numbers[others]
             if number in scope.numbers:
                 raise NeedsGrammar
-            return (), shape, number, True
+            return (), shape, number, _PRINTED
         if work == _CONSTANT:
             literal = self.literals.get((head, others)) or self._literal(head, others, shape)
-            return (), literal.shape, literal, literal.text == others
+            return (), literal.shape, literal, _PRINTED if literal.text == others else _OTHERWISE
         if not others:
-            return (), shape, None, True
-        return self._operands(others, scope), shape, None, False
+            return (), shape, None, _PRINTED
+        operands, spelling = self._operands(others, scope)
+        return operands, shape, None, spelling
 
     def _checked(
         self, head: str, attribute_text: str, shape: Shape | None, op: OpDef, operands: Sequence[Instruction], attributes: AttributeSet

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from hlotool.collection import no_garbage_collection
-from hlotool.errors import ParseError, Source
+from hlotool.errors import Diagnostic, ParseError, Source
 from hlotool.ir.model import Module, set_field
 from hlotool.ir.names import unique_names
 from hlotool.shapes.shape import ProgramShape, with_default_order
@@ -21,6 +21,7 @@ from hlotool.text.source.trivia import TRIVIA
 
 __all__ = [
     "Part",
+    "as_text",
     "decoded",
     "form_of",
     "has_log_prefixes",
@@ -39,34 +40,35 @@ _HEADERLESS = re.compile(rf"{TRIVIA}(?:ENTRY(?![A-Za-z0-9_.\-:=])|%?[A-Za-z_][A-
 _SEPARATOR = re.compile(r"^// -----[^\n]*(?:\n|\Z)", re.MULTILINE)
 # Surrogates that no encoding produces; the others are surrogate escapes of bytes that are not UTF-8.
 _LONE_SURROGATE = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")
-# The prefix that glog writes before each line of a dump in a log.
-_LOG_PREFIX = re.compile(r"^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [^\]\n]+:\d+\] ?", re.MULTILINE)
+# The prefix that glog, Abseil or TensorFlow writes before each line of a dump in a log.
+_LOG_PREFIX = re.compile(r"^(?:[IWEF]\d{4} \d\d:\d\d:[\d.]+ +\d+|\d{4}-\d\d-\d\d \d\d:\d\d:[\d.]+: [IWEF](?: +\d+)?) +[^\]\s]+:\d+\] ?", re.MULTILINE)
 
 
-def parse(text: str | bytes, filename: str = "<string>", *, strict: bool = True) -> Module:
+def parse(text: str | bytes, filename: str = "<string>", *, strict: bool = True, legacy: bool = False) -> Module:
     """Parses a text that holds one module.
 
     Bytes are decoded as UTF-8. Raises ParseError when XLA would refuse the text; its `diagnostics` list all errors, and no other
     exception is raised. With `strict=False`, unknown opcodes and attributes are kept, any text gives a module, and all diagnostics are
-    in `module.diagnostics`.
+    in `module.diagnostics`. With `legacy=True`, spellings that XLA wrote in earlier years are read, too; `module.diagnostics` has a
+    warning for each.
 
     >>> parse("ENTRY e { ROOT p = f32[2] parameter(0) }").entry.root.shape.text
     'f32[2]{0}'
     """
-    return parse_source(Source(decoded(text), filename), strict=strict)
+    return parse_source(Source(decoded(text), filename), strict=strict, legacy=legacy)
 
 
-def parse_file(path: str | os.PathLike[str], *, strict: bool = True) -> Module:
+def parse_file(path: str | os.PathLike[str], *, strict: bool = True, legacy: bool = False) -> Module:
     """Parses a file, which may be compressed with gzip, xz or Zstandard (needs the extra `zstd`).
 
     Raises ParseError like `parse`, and HlotoolError when the file cannot be read.
     """
     # Importing the decompressors takes longer than a small parse.
     read_text = import_module("hlotool.text.source.files").read_text
-    return parse(read_text(path), os.fspath(path), strict=strict)
+    return parse(read_text(path), os.fspath(path), strict=strict, legacy=legacy)
 
 
-def parse_all(text: str | bytes, filename: str = "<string>", *, strict: bool = True) -> list[Module]:
+def parse_all(text: str | bytes, filename: str = "<string>", *, strict: bool = True, legacy: bool = False) -> list[Module]:
     """Parses a text of several modules separated by lines `// -----`. Line numbers count from the start of the whole text.
 
     Raises ParseError with the errors of all modules.
@@ -76,7 +78,7 @@ def parse_all(text: str | bytes, filename: str = "<string>", *, strict: bool = T
     """
     modules: list[Module] = []
     errors = []
-    for part in parse_each(text, filename, strict=strict):
+    for part in parse_each(text, filename, strict=strict, legacy=legacy):
         if isinstance(part, ParseError):
             errors += part.diagnostics
         else:
@@ -86,13 +88,13 @@ def parse_all(text: str | bytes, filename: str = "<string>", *, strict: bool = T
     return modules
 
 
-def parse_each(text: str | bytes, filename: str = "<string>", *, strict: bool = True) -> Iterator[Module | ParseError]:
+def parse_each(text: str | bytes, filename: str = "<string>", *, strict: bool = True, legacy: bool = False) -> Iterator[Module | ParseError]:
     """Like `parse_all`, one module at a time; a module that does not parse gives its ParseError, and the next ones are still parsed."""
     for part in parts_of(decoded(text), filename):
         if part.is_separator:
             continue
         try:
-            yield parse_source(part.source, strict=strict)
+            yield parse_source(part.source, strict=strict, legacy=legacy)
         except ParseError as error:
             yield error
 
@@ -126,18 +128,27 @@ def parts_of(whole: str, filename: str) -> list[Part]:
     return parts
 
 
-def parse_source(source: Source, *, strict: bool = True, fast_path: bool = True) -> Module:
+def parse_source(source: Source, *, strict: bool = True, legacy: bool = False, fast_path: bool = True) -> Module:
     """Like `parse`; with `fast_path=False` the grammar path reads the whole text."""
-    return read_source(source, strict=strict, fast_path=fast_path)[0]
+    return read_source(source, strict=strict, legacy=legacy, fast_path=fast_path)[0]
 
 
-def read_source(source: Source, *, strict: bool = True, fast_path: bool = True) -> tuple[Module, FastPath | None]:
-    """Like `parse_source`, but also returns the fast path, whose caches hold the values of the text's parts."""
+def read_source(
+    source: Source, *, strict: bool = True, legacy: bool = False, fast_path: bool = True, known: FastPath | None = None
+) -> tuple[Module, FastPath | None]:
+    """Like `parse_source`, but also returns the fast path, whose caches hold the values of the text's parts.
+
+    `known` is the fast path of another parse, of a similar text, whose values are used again.
+    """
+    warnings: list[Diagnostic] = []
+    if legacy:
+        # Imported on use: most texts are of today.
+        source, warnings = import_module("hlotool.text.legacy.rewrite").modernized(source)
     builder = ModuleBuilder(source, strict=strict)
     path = FastPath(builder) if fast_path else None
     session = ParseSession(builder, path, source.text)
     if path is not None:
-        path.attach(session)
+        path.attach(session, known)
     with no_garbage_collection():
         form = form_of(source.text)
         if form == "single_instruction":
@@ -146,10 +157,15 @@ def read_source(source: Source, *, strict: bool = True, fast_path: bool = True) 
             parse_with_recovery(session, form, MAX_DIAGNOSTICS)
         module = builder.finish(len(source.text))
     _check_recovery_modules(builder, fast_path=fast_path)
-    builder.diagnostics.sort(key=lambda d: (d.line, d.column))
+    diagnostics = builder.diagnostics
+    diagnostics.sort(key=lambda d: (d.line, d.column))
     module.notes.fast_count = path.count if path is not None else 0
-    if strict and builder.has_errors:
-        raise ParseError([d for d in builder.diagnostics if d.severity == "error"])
+    if builder.has_errors:
+        diagnostics[:] = import_module("hlotool.text.parse.hints").with_hints(source, diagnostics)
+        if strict:
+            raise ParseError([d for d in diagnostics if d.severity == "error"])
+    if warnings:
+        diagnostics[:] = sorted([*diagnostics, *warnings], key=lambda d: (d.line, d.column))
     return module, path
 
 
@@ -207,20 +223,25 @@ def _name_entry_first(module: Module) -> None:
 
 
 def decoded(text: str | bytes) -> str:
-    """Decodes a text: UTF-8 (other bytes become surrogate escapes), without byte-order mark; log prefixes become spaces.
+    """Decodes a text like `as_text`; log prefixes become spaces.
 
     >>> decoded("\\ufeffHloModule m".encode())
     'HloModule m'
     """
-    if isinstance(text, bytes | bytearray):
-        text = bytes(text).decode("utf-8", "surrogateescape")
-    elif not text.isascii():
-        text = _LONE_SURROGATE.sub(_bytes_of_surrogate, text)
-    text = text.removeprefix("\ufeff")
+    text = as_text(text)
     if _LOG_PREFIX.match(text):
         # Spaces keep the columns of the file.
         text = _LOG_PREFIX.sub(lambda match: " " * len(match[0]), text)
     return text
+
+
+def as_text(text: str | bytes) -> str:
+    """Decodes a text: UTF-8 (other bytes become surrogate escapes), without byte-order mark."""
+    if isinstance(text, bytes | bytearray):
+        text = bytes(text).decode("utf-8", "surrogateescape")
+    elif not text.isascii():
+        text = _LONE_SURROGATE.sub(_bytes_of_surrogate, text)
+    return text.removeprefix("\ufeff")
 
 
 def has_log_prefixes(text: str) -> bool:

@@ -28,6 +28,9 @@ from hlotool.text.parse.session import ParseSession
 __all__ = ["NeedsGrammar", "SegmentCache"]
 
 
+_CALLED = frozenset({"called_computation", "called_computations"})
+
+
 class NeedsGrammar(Exception):
     """Raised where the fast path cannot read a text; the grammar path then reads it or reports an error."""
 
@@ -52,6 +55,11 @@ class SegmentCache:
             "entry_layout": self._entry_layout,
             "input_output_alias": self._aliases,
         }
+
+    def adopt(self, other: SegmentCache) -> None:
+        """Takes over the values of another parse, except those that refer to parts of its module."""
+        self.shapes.update(other.shapes)
+        self.values.update({key: value for key, value in other.values.items() if key[0] not in _CALLED})
 
     # ---- shapes -------------------------------------------------------------------------------------------------------
 

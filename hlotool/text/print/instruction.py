@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
@@ -17,6 +18,7 @@ from hlotool.record import replace
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.metadata import Metadata, decode_metadata
 from hlotool.shapes.shape import Shape
+from hlotool.shapes.strings import printed_string, unquote
 from hlotool.shapes.values import Raw
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.stack_frames import FRAME_ID, RenumberedFrames, innermost_location
@@ -26,7 +28,9 @@ __all__ = ["DROPPED_KINDS", "InstructionWriter", "as_written", "is_wrapper", "ty
 # XLA parses these and drops them, after which its own print may not parse.
 DROPPED_KINDS = frozenset({"CollectiveMode", "IgnoredDims"})
 _COMMON_IN_ORDER = ("sharding", "frontend_attributes", "control-predecessors", "statistics")
-_EMPTY_QUEUES = '"wait_on_operation_queues":[],'
+# A field that XLA always has had, and leaves out where it is empty, by a regular expression.
+_QUEUES = '"wait_on_operation_queues"'
+_EMPTY_QUEUES = re.compile(_QUEUES + r"[ \t\n\f\r]*:[ \t\n\f\r]*\[[ \t\n\f\r]*\][ \t\n\f\r]*,")
 _MAX_COMPACT_OPERANDS = 4
 _MAX_ESSENTIAL_ELEMENTS = 500_000
 
@@ -297,8 +301,10 @@ class InstructionWriter:
         return replace(value, stack_frame_id=0, source_file=file_name, source_line=location.line, source_column=location.column)
 
     def _backend_config(self, text: str) -> str:
-        if not self.options.lossless and _EMPTY_QUEUES in text:
-            text = text.replace(_EMPTY_QUEUES, "")
+        if not self.options.lossless:
+            value = unquote(text) if text.startswith('"') else text
+            shown = _EMPTY_QUEUES.sub("", value) if _QUEUES in value else value
+            text = text if shown is text else printed_string(shown)
         if self.options.sort_backend_config and text.startswith("{"):
             # Imported here, because json adds 2 ms to every start and few prints sort.
             json = import_module("json")

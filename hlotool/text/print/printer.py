@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from hlotool.collection import no_garbage_collection
-from hlotool.errors import HlotoolError, Source
+from hlotool.errors import HlotoolError, ParseError, Source
 from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
 from hlotool.ir.names import unique_names
 from hlotool.ir.notes import PrintedSpan
@@ -209,7 +209,11 @@ class ModulePrinter:
         """A recovery module, printed with the same options and indented."""
         if row.module is None:
             return row
-        inner = parse_source(Source(row.module))
+        try:
+            inner = parse_source(Source(row.module))
+        except ParseError:
+            # A tolerant parse has reported it; it is printed as it is written.
+            return row
         options = PrintOptions(
             lossless=self.options.lossless,
             print_large_constants=self.options.print_large_constants,

@@ -8,20 +8,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hlotool.shapes.strings import raw_dict_end
+from hlotool.shapes.strings import BLOCK_COMMENT, COMMENT, LINE_COMMENT, TRIVIA, raw_dict_end
 
 __all__ = ["BLOCK_COMMENT", "COMMENT", "LINE_COMMENT", "TRIVIA", "comment_spans", "skip_trivia"]
 
-LINE_COMMENT = r"//[^\r\n]*+"
-BLOCK_COMMENT = r"/\*(?:[^*]++|\*(?!/))*+\*/"
-COMMENT = rf"(?:{LINE_COMMENT}|{BLOCK_COMMENT})"
-TRIVIA = rf"(?:[ \t\r\n]++|{LINE_COMMENT}|{BLOCK_COMMENT})*+"
-"""Any amount of whitespace and comments, including none; always matches."""
-
 _TRIVIA = re.compile(TRIVIA)
-_SOLID = rf"(?P<comment>{COMMENT})|\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'"
+_STRING = r"\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'"
+_SOLID = rf"(?P<comment>{COMMENT})|{_STRING}"
 _COMMENT = re.compile(COMMENT)
-_TOKEN = re.compile(rf"{_SOLID}|(?P<list>\bfrontend_attributes=)|(?P<raw>\bbackend_config=)", re.DOTALL)
+# Also matches everything before the token, since a search would try the alternatives at every character.
+_TOKEN = re.compile(
+    rf"(?:[^\"'/bf]++|(?!\bbackend_config=|\bfrontend_attributes=)[bf]|{_STRING}|(?!{COMMENT})[\"'/])*+"
+    rf"(?:(?P<comment>{COMMENT})|(?P<list>frontend_attributes=)|(?P<raw>backend_config=))",
+    re.DOTALL,
+)
 # Inside the braces of frontend attributes, whose values may be raw dictionaries.
 _ENTRY = re.compile(rf"{_SOLID}|(?P<open>\{{)|(?P<end>\}})|(?P<raw>[A-Za-z_][A-Za-z0-9_.\-]*+=)", re.DOTALL)
 # The trivia between a name and its value, and the brace of a value that has one.
@@ -46,16 +46,16 @@ def comment_spans(text: str) -> Iterator[tuple[int, int]]:
     """
     if "//" not in text and "/*" not in text:
         return
-    position, pattern = 0, _TOKEN
-    while (token := pattern.search(text, position)) is not None:
+    position, next_token = 0, _TOKEN.match
+    while (token := next_token(text, position)) is not None:
         position = token.end()
         kind = token.lastgroup
         if kind == "comment":
-            yield token.span()
+            yield token.span("comment")
         elif kind == "end":
-            pattern = _TOKEN
+            next_token = _TOKEN.match
         elif kind == "list":
-            pattern = _ENTRY
+            next_token = _ENTRY.search
         elif kind == "raw" and (value := _VALUE.match(text, position)) is not None and value["brace"]:
             yield from (comment.span() for comment in _COMMENT.finditer(text, *value.span("gap")))
             position = max(value.end(), raw_dict_end(text, value.start("brace")))

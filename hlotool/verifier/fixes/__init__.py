@@ -1,1 +1,1 @@
-"""Fixes, in a file for each family of codes; files are found by themselves."""
+"""Fixes, in one file for each family of codes; `verifier.fixing` finds the files."""

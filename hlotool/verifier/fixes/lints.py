@@ -1,13 +1,18 @@
-"""Fixes of the family W: what nobody needs is taken out.
+"""Fixes for the family W: removing unused code.
 
-Text with comments in it is left alone, since nobody but its author knows whether they can go.
+Code with comments is not removed, since only its author knows whether the comments are still needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hlotool.analysis.callgraph import callers, reachable
+from hlotool.analysis.effects import computations_with_effects, has_effect
+from hlotool.analysis.users import users as computation_users
 from hlotool.errors import Edit
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.traits import STRUCTURAL
 from hlotool.text.source.trivia import comment_spans, skip_trivia
 from hlotool.verifier.fixing import Faulty, fixer
 
@@ -16,22 +21,45 @@ __all__: list[str] = []
 
 @fixer("W001")
 def dead_instruction(faulty: Faulty) -> Iterator[Edit]:
-    """Remove the instruction."""
+    """Remove the instruction, and with it all that nothing else uses."""
     x, computation = faulty.instruction, faulty.computation
-    if x is not None and computation is not None and x is not computation.root and x.start >= 0 and x.op.name != "parameter":
-        yield from _removed(faulty.source.text, x.start, x.end)
+    if x is None or computation is None or x is computation.root or x.op.name == "parameter":
+        return
+    users = computation_users(computation)
+    ordered = {y for z in computation.instructions for y in z.control_predecessors}
+    with_effects = computations_with_effects(faulty.module)
+    removed: set[Instruction] = set()
+    # Users come after what they use, except in texts with errors, where less is removed.
+    for y in reversed(computation.instructions):
+        uses = users.get(y, ())
+        is_idle = y is not computation.root and y.op.name != "parameter" and y not in ordered and not y.control_predecessors
+        # What takes no time may be unused from the start, but goes with its last user.
+        if not is_idle or y.start < 0 or (not uses and STRUCTURAL in y.op.traits) or not removed.issuperset(uses) or has_effect(y, with_effects):
+            continue
+        edits = list(_removed(faulty.source.text, y.start, y.end))
+        if edits:
+            removed.add(y)
+            yield from edits
 
 
 @fixer("W003")
 def dead_computation(faulty: Faulty) -> Iterator[Edit]:
-    """Remove the computation."""
-    computation = faulty.computation
-    if computation is not None and computation is not faulty.module.entry and computation.start >= 0:
-        yield from _removed(faulty.source.text, computation.start, computation.end)
+    """Remove the computation, and all others that are never called."""
+    if faulty.computation is None or faulty.computation is faulty.module.entry:
+        return
+    live, calls = reachable([faulty.module.entry]), callers(faulty.module)
+    removed: set[Computation] = set()
+    for computation in reversed(faulty.module.computations):
+        if computation in live or computation.start < 0 or not removed.issuperset(caller for caller, _ in calls.get(computation, ())):
+            continue
+        edits = list(_removed(faulty.source.text, computation.start, computation.end))
+        if edits:
+            removed.add(computation)
+            yield from edits
 
 
 def _removed(text: str, start: int, end: int) -> Iterator[Edit]:
-    """Whole lines, unless something else stands on them, or a comment."""
+    """Removes whole lines, unless they contain something else or a comment."""
     start = skip_trivia(text, start)
     first = text.rfind("\n", 0, start) + 1
     if text[first:start].strip():
@@ -40,7 +68,7 @@ def _removed(text: str, start: int, end: int) -> Iterator[Edit]:
         end += 1
     is_line = end == len(text) or text[end - 1] == "\n"
     if is_line and next(comment_spans(text[first:end]), None) is None:
-        # A empty line before and one after would become two.
+        # An empty line before and one after would become two.
         while text.startswith("\n", end) and (first == 0 or text.endswith("\n\n", 0, first)):
             end += 1
         yield Edit(first, end, "")

@@ -1,7 +1,4 @@
-"""Fixes of the family S: roots, entries, signatures and annotations.
-
-What is wrong is found by the parser and by rules; the edits here only follow from a finding.
-"""
+"""Fixes for the family S: roots, entries, signatures and annotations."""
 
 from __future__ import annotations
 
@@ -78,7 +75,7 @@ def signature_parameters(faulty: Faulty) -> Iterator[Edit]:
 
 
 def _shape_end(text: str, start: int) -> int:
-    """Offset after the shape at `start`; `start` itself when none is there."""
+    """The offset after the shape at `start`; `start` itself if there is none."""
     if text.startswith("(", start):
         return max(start, _closing(text, start))
     array = _ARRAY.match(text, start)
@@ -86,7 +83,7 @@ def _shape_end(text: str, start: int) -> int:
 
 
 def _closing(text: str, start: int) -> int:
-    """Offset after the parenthesis that closes the one at `start`, -1 when none does."""
+    """The offset after the parenthesis that closes the one at `start`; -1 if there is none."""
     depth = 0
     for k in range(start, len(text)):
         if text[k] == "(":

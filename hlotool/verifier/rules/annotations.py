@@ -24,9 +24,6 @@ def backend_configurations(facts: Facts) -> Iterator[Finding]:
 
     Checks: configurations in braces, and strings that begin with a brace. Custom calls with the typed interface have MLIR dictionaries instead,
     which are not checked.
-    Why: XLA keeps the text unread, and the backend fails on it much later.
-    Bad: `backend_config="{\\"a\\":}"`
-    Good: `backend_config={"a":1}`
     """
     judged: dict[str, int] = {}
     for computation in facts.module.computations:
@@ -49,9 +46,6 @@ def stack_frames(facts: Facts) -> Iterator[Finding]:
 
     Checks: `stack_frame_id` is in the module's table of stack frames, and its chain of callers ends; reported once for each module, with the
     number of faulty ids.
-    Why: tools that show where an instruction comes from show nothing, or the wrong line.
-    Bad: `metadata={stack_frame_id=7}` in a module without tables
-    Good: an id between 1 and the number of frames
     """
     users: dict[int, tuple[Computation, Instruction]] = {}
     for computation in facts.module.computations:
@@ -85,9 +79,6 @@ def missing_metadata(facts: Facts) -> Iterator[Finding]:
 
     Checks: instructions that take time, outside the bodies of fusions and reductions, have an `op_name` in their metadata; reported once for
     each module.
-    Why: profiles show the op_name; without it, slow instructions cannot be traced back to the program.
-    Bad: `n = f32[4] negate(p)`
-    Good: `n = f32[4] negate(p), metadata={op_name="jit(f)/neg"}`
     """
     bodies = facts.bodies
     first, missing, total = None, 0, 0

@@ -22,9 +22,6 @@ def async_chains(facts: Facts) -> Iterator[Finding]:
 
     Checks: an async-start (A001) or async-update (A010) whose value never reaches a done, through tuples, barriers, calls and loops; a start with
     two dones (A002); a start or update that is continued twice (A009); other instructions that use the value of either (A012).
-    Why: whatever is started must be waited for exactly once, and its memory belongs to the operation until then.
-    Bad: two `async-done(s)`, or an async-start as ROOT of the entry computation
-    Good: `d = f32[4] async-done(s)`
     """
     flow = AsyncFlow(facts.users, facts.callers)
     for opcode, code in (("async-start", "A001"), ("async-update", "A010")):

@@ -25,9 +25,6 @@ def async_computations(facts: Facts) -> Iterator[Finding]:
     Checks: operands that are still missing at the async-done (A005); a computation on the main thread with more than parameters and a root
     (A007), unless it is marked as a group of collectives; a computation whose `execution_thread` is not the thread of its start
     (A008); one that is also called by other instructions (A011).
-    Why: the main thread's asynchronous operations are single instructions, and a computation belongs to one thread.
-    Bad: `async-start(p), async_execution_thread="sparse", calls=w` where w ends with `}, execution_thread="host"`
-    Good: the same thread in both places
     """
     for computation, x in facts.instructions_of("async-done"):
         held = x.operands[0].shape

@@ -23,9 +23,6 @@ def async_overlap(facts: Facts) -> Iterator[Finding]:
 
     Checks: in scheduled modules, an instruction that takes time stands between a start and its done (A030); no more collectives, copies
     or transfers are in flight at once than `in_flight_limit` allows (A034, reported once for each kind and computation).
-    Why: a start directly followed by its done takes as long as the synchronous operation, and each operation in flight holds memory.
-    Bad: `s = f32[4] all-reduce-start(p)` and on the next line `d = f32[4] all-reduce-done(s)`
-    Good: an instruction between them that does not need d
     """
     if not facts.module.is_scheduled:
         return

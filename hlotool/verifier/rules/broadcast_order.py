@@ -16,9 +16,6 @@ def broadcast_order(facts: Facts) -> Iterator[Finding]:
     """The dimensions of a broadcast are sorted.
 
     Checks: `dimensions` of broadcast is in ascending order; an error under the mode `broadcast_dimensions_sorted`, else a warning.
-    Why: unsorted dimensions also transpose, which several backends cannot compile as a broadcast.
-    Bad: `b = f32[5,4] broadcast(a), dimensions={1,0}`
-    Good: `t = f32[5,4] transpose(a), dimensions={1,0}`
     """
     severity = "error" if facts.modes.broadcast_dimensions_sorted else None
     for computation, x in facts.instructions_of("broadcast"):

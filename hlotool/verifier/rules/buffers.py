@@ -22,9 +22,6 @@ def buffers(facts: Facts) -> Iterator[Finding]:
 
     Checks: no `b(...)` in the parameters of the entry computation or in operands and results of ops that cannot work on buffers (T101); each
     buffer value is used by one instruction only, or returned, apart from tuples (T102).
-    Why: an instruction that takes a buffer writes to it, so a second writer would see what the first one wrote.
-    Bad: two custom calls that take `b0`, or one that takes `b0` and a root that returns it
-    Good: the second custom call takes the result of the first
     """
     # By identity: a module's instructions share their shapes, and most modules have no buffer at all.
     holding = {id(shape) for shape in facts.distinct_shapes if holds_buffers(shape)}

@@ -21,9 +21,6 @@ def redundant_copies(facts: Facts) -> Iterator[Finding]:
 
     Checks: copy of a copy that has no other users, where all three layouts agree and neither has a sharding (before partitioning, a copy with a
     sharding moves data between devices). One finding for each computation, with their number.
-    Why: one of the two copies is not needed.
-    Bad: `copy(c)` with `c = f32[4]{0} copy(p)`
-    Good: `copy(p)`
     """
     by_computation: dict[Computation, list[Instruction]] = {}
     for computation, x in facts.instructions_of("copy"):
@@ -48,9 +45,6 @@ def convert_chains(facts: Facts) -> Iterator[Finding]:
 
     Checks: convert of a convert, where the first loses nothing that the second keeps, or where a float is converted to fewer
     bits and back.
-    Why: one convert does the same; a round trip loses precision in a way that is easy to overlook.
-    Bad: `convert(b)` to f32 with `b = bf16[4] convert(p)` and p f32[4]
-    Good: `reduce-precision(p)`, if the rounding is meant
     """
     for computation, x in facts.instructions_of("convert"):
         before = x.operands[0]
@@ -79,9 +73,6 @@ def reordering_chains(facts: Facts) -> Iterator[Finding]:
     """Elements are rearranged once.
 
     Checks: transpose of a transpose (W010); reshape of a reshape and bitcast of a bitcast (W011).
-    Why: one instruction does both.
-    Bad: `reshape(a)` with `a = f32[3,4] reshape(p)`
-    Good: `reshape(p)`
     """
     for computation, x in facts.instructions_of("transpose"):
         before = x.operands[0]
@@ -100,9 +91,6 @@ def elements_of_tuples(facts: Facts) -> Iterator[Finding]:
     """An element that was just put into a tuple is not taken out again.
 
     Checks: get-tuple-element of a tuple instruction.
-    Why: the element can be used directly, which also shows which value is meant.
-    Bad: `get-tuple-element(t), index=0` with `t = (f32[4]) tuple(p)`
-    Good: p
     """
     for computation, x in facts.instructions_of("get-tuple-element"):
         before = x.operands[0]
@@ -115,9 +103,6 @@ def layout_round_trips(facts: Facts) -> Iterator[Finding]:
     """A layout is changed once.
 
     Checks: a copy to another layout after a transpose, or after another copy that changed the layout.
-    Why: each copy moves all bytes; the first instruction could have written them in the right order.
-    Bad: `copy(a)` to {1,0} with `a = f32[2,3]{0,1} copy(p)` of f32[2,3]{1,0}
-    Good: p
     """
     for computation, x in facts.instructions_of("copy"):
         before = x.operands[0]
@@ -142,9 +127,6 @@ def undone_pads(facts: Facts) -> Iterator[Finding]:
     """Padding is not sliced off again.
 
     Checks: slice of a pad that keeps none of the padding.
-    Why: the padded array is not needed.
-    Bad: `slice(a), slice={[1:5]}` with `a = f32[6] pad(p, z), padding=1_1` and p f32[4]
-    Good: p
     """
     for computation, x in facts.instructions_of("slice"):
         before = x.operands[0]

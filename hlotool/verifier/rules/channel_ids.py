@@ -16,9 +16,6 @@ def channel_ids(facts: Facts) -> Iterator[Finding]:
     """The channel id of a collective is positive.
 
     Checks: `channel_id` of collectives.
-    Why: XLA takes 0 and negative numbers for "no channel", which changes the meaning of replica groups.
-    Bad: `r = f32[4] all-reduce(a), channel_id=-3, replica_groups={}, to_apply=add`
-    Good: `r = f32[4] all-reduce(a), channel_id=3, replica_groups={}, to_apply=add`
     """
     for computation, x in facts.instructions_with(COLLECTIVE):
         channel = x.attributes.get("channel_id")

@@ -18,9 +18,6 @@ def collective_in_fusion(facts: Facts) -> Iterator[Finding]:
     """A fusion computes, but does not communicate.
 
     Checks: no collective, transfer or custom call with side effects in the body of a fusion.
-    Why: a fusion becomes one kernel, which cannot wait for other devices or the host.
-    Bad: an all-reduce in a computation that `fusion(p), calls=f` names
-    Good: the all-reduce after the fusion
     """
     bodies = {called for called, calls in facts.callers.items() if is_fusion_computation(x for _, x in calls)}
     for computation, x in facts.instructions_where(lambda op: COMMUNICATES in op.traits or op.effect_if is not None):

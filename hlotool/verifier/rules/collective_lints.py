@@ -26,9 +26,6 @@ def synchronous_collectives(facts: Facts) -> Iterator[Finding]:
     """A scheduled program computes while it communicates.
 
     Checks: collectives of a scheduled module that are neither a pair of start and done nor run by an async-start.
-    Why: the device waits; between a start and a done it could compute.
-    Bad: `all-reduce(a)` in a module with `is_scheduled=true`
-    Good: `all-reduce-start(a)`, and its done after other instructions
     """
     if not facts.module.is_scheduled:
         return
@@ -51,9 +48,6 @@ def combinable_collectives(facts: Facts) -> Iterator[Finding]:
 
     Checks: all-gathers, all-reduces and reduce-scatters of less than 1 MiB in one computation with the same groups and reducer, of which
     none depends on another.
-    Why: each collective has a latency, which for small arrays is most of its cost.
-    Bad: `all-reduce(a)` and `all-reduce(b)`
-    Good: `all-reduce(a, b)`
     """
     for computation in dict.fromkeys(computation for computation, _ in facts.instructions_with(COMBINABLE)):
         # How many collectives there are on the longest path to an instruction: those on the same level do not depend on each other.
@@ -84,9 +78,6 @@ def sliced_collectives(facts: Facts) -> Iterator[Finding]:
 
     Checks: an all-reduce of which only a dynamic-slice at an index computed from the device's id is used (W025); an all-gather of which
     each device uses only parts as large as its own (W026).
-    Why: a reduce-scatter moves a fraction of the bytes; the gathered data need not be moved at all.
-    Bad: `dynamic-slice(r, i)` with `r = f32[8] all-reduce(a)` and i computed from `partition-id()`
-    Good: `reduce-scatter(a)`
     """
     for computation, x in facts.instructions_of("all-reduce", "all-gather"):
         users = facts.users(computation).get(x, [])
@@ -120,9 +111,6 @@ def channel_reuse(facts: Facts) -> Iterator[Finding]:
     """Each collective has its own channel.
 
     Checks: two collectives with the same channel_id, other than the start and the done of one.
-    Why: XLA allows it, but some runtimes do not, and traces mix the two up.
-    Bad: two all-reduces with `channel_id=1`
-    Good: `channel_id=1` and `channel_id=2`
     """
     first: dict[int, Instruction] = {}
     for computation, x in facts.instructions_with(COLLECTIVE):
@@ -136,9 +124,6 @@ def idle_collectives(facts: Facts) -> Iterator[Finding]:
     """Collectives move data between devices.
 
     Checks: groups that have one member each (P033); permutations that send each device its own data (P034).
-    Why: they only copy, but still wait for the other devices.
-    Bad: `replica_groups={{0},{1}}`
-    Good: `replica_groups={{0,1}}`
     """
     for computation, x in facts.instructions_with(COLLECTIVE):
         groups = groups_of(x)
@@ -155,9 +140,6 @@ def collectives_in_branches(facts: Facts) -> Iterator[Finding]:
     """All devices of a group reach a collective.
 
     Checks: collectives in the branches of a conditional, and in computations that these call, unless the selector is a constant.
-    Why: if devices choose different branches, the others wait forever.
-    Bad: an all-reduce in branch 0 of `conditional(i, p, p)`
-    Good: the all-reduce before the conditional
     """
     branches: dict[Computation, Call] = {}
     for call in facts.instructions_of("conditional"):

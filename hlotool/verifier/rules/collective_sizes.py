@@ -24,9 +24,6 @@ def collective_sizes(facts: Facts) -> Iterator[Finding]:
     Checks: all-gather multiplies its dimension by the group's size (P008), reduce-scatter divides it (P010), all-to-all has an operand for
     each member or splits a dimension into that many parts (P011). All-gather and reduce-scatter are not checked where neither groups nor header
     say how many devices there are.
-    Why: each member of a group has one part.
-    Bad: `f32[12] all-gather(f32[4] a), replica_groups={{0,1}}, dimensions={0}`
-    Good: `f32[8] all-gather(f32[4] a), replica_groups={{0,1}}, dimensions={0}`
     """
     for opcode, check in _CHECKS.items():
         for computation, x in facts.instructions_of(opcode):

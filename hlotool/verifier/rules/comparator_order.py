@@ -17,9 +17,6 @@ def comparator_order(facts: Facts) -> Iterator[Finding]:
     """A comparator of sort is false for equal elements.
 
     Checks: a comparator that is a single compare has the direction LT or GT.
-    Why: sorts need a strict weak order; with LE, some backends may never end or lose elements.
-    Bad: `ROOT c = pred[] compare(x, y), direction=LE`
-    Good: `ROOT c = pred[] compare(x, y), direction=LT`
     """
     seen: set[Computation] = set()
     for _, x in facts.instructions_of("sort"):

@@ -16,9 +16,6 @@ def compare_complex_order(facts: Facts) -> Iterator[Finding]:
     """Complex numbers are compared for equality only.
 
     Checks: compare of complex operands has the direction EQ or NE. A warning, since XLA's verifier accepts it; backends do not.
-    Why: complex numbers have no order.
-    Bad: `c = pred[4] compare(a, a), direction=LT` with c64 operands
-    Good: `c = pred[4] compare(a, a), direction=EQ`
     """
     for computation, x in facts.instructions_of("compare"):
         direction = x.attributes["direction"]

@@ -15,9 +15,6 @@ def constrained_all_reduces(facts: Facts) -> Iterator[Finding]:
     """Either all all-reduces of a module constrain their layouts, or none of them.
 
     Checks: `constrain_layout` of all-reduce and all-reduce-start.
-    Why: XLA assigns the layouts of all-reduces in one way for the whole module.
-    Bad: one all-reduce with `constrain_layout=true` and one without
-    Good: both with `constrain_layout=true`
     """
     calls = facts.instructions_where(lambda op: "all-reduce" in (op.name, op.start_of))
     constrained = next((call for call in calls if call[1].attributes.get("constrain_layout", False)), None)

@@ -19,9 +19,6 @@ def control_dependencies(facts: Facts) -> Iterator[Finding]:
     """A control predecessor orders instructions that are not ordered otherwise.
 
     Checks: a control predecessor that is also an operand, or that comes first because of other operands and control predecessors.
-    Why: it has no effect, and hides those that have one.
-    Bad: `n = f32[4] negate(a), control-predecessors={a}`
-    Good: `n = f32[4] negate(a)`
     """
     for computation in facts.module.computations:
         places: dict[Instruction, int] = {}

@@ -21,9 +21,6 @@ def control_flow_shardings(facts: Facts) -> Iterator[Finding]:
 
     Checks: the shardings of a while, of its body's parameter and root and of its condition's parameter (P027); of a conditional and of its
     branches' roots (P028). Only shardings that are written are compared.
-    Why: data does not move between devices when control enters or leaves a computation.
-    Bad: a while with `sharding={replicated}` and a body whose parameter has `sharding={devices=[2]0,1}`
-    Good: both with `sharding={devices=[2]0,1}`
     """
     for computation, x in facts.instructions_of("while"):
         body, condition = x.attributes["body"], x.attributes["condition"]

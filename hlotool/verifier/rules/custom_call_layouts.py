@@ -18,9 +18,6 @@ def custom_call_layouts(facts: Facts) -> Iterator[Finding]:
 
     Checks: if a call has `operand_layout_constraints`, and its operands or result have layouts, then each constraint and the result have one
     (scalars need none). Without any layouts in the text, XLA accepts constraints without them.
-    Why: the called function reads and writes memory in exactly these layouts.
-    Bad: `custom-call(a), custom_call_target="t", operand_layout_constraints={f32[4]}`
-    Good: `custom-call(a), custom_call_target="t", operand_layout_constraints={f32[4]{0}}`
     """
     for computation, x in facts.instructions_of("custom-call"):
         constraints = x.attributes.get("operand_layout_constraints")

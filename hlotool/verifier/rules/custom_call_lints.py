@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
 from hlotool.errors import nearest
 from hlotool.verifier.facts import Facts
@@ -24,23 +25,22 @@ _KNOWN = re.compile(
     r"__(?:cublas|cudnn|cusolver|cufft|onednn|triton|gpu|nvshmem|nccl)\$[\w$]+|xla\.sdy\.\w+|(?:lapack|cusolver|cublas|hipsolver|ducc_fft|cu|mosaic)_\w+"
     r"|__gpu\$\S+|triton_kernel_call\w*|xla_(?:ffi_)?(?:partitioned_)?python_(?:cpu|gpu)_callback|te_\w+|DynamicUpdateSlice\w*"
 )
-_ORIGINAL = ("", "API_VERSION_ORIGINAL", "API_VERSION_UNSPECIFIED")
+_ORIGINAL = ("", "API_VERSION_ORIGINAL")
 
 
 @module_rule("W028", stage="lint")
 def unknown_targets(facts: Facts) -> Iterator[Finding]:
     """The targets of custom calls are known functions.
 
-    Checks: targets that are neither XLA's own nor from libraries that ship with XLA or JAX.
-    Why: a target that is not registered fails when the program is loaded, long after it was compiled.
-    Bad: `custom_call_target="my_kernel"`
-    Good: `custom_call_target="__cublas$gemm"`
+    Checks: targets that are neither XLA's own, nor from libraries that ship with XLA or JAX, nor match a pattern of the setting
+    known-custom-calls.
     """
+    own = facts.modes.known_custom_calls
     for computation, x in facts.instructions_of("custom-call"):
         target = x.attributes["custom_call_target"]
-        if target not in _BY_XLA and not _KNOWN.fullmatch(target):
+        if target not in _BY_XLA and not _KNOWN.fullmatch(target) and not any(fnmatchcase(target, pattern) for pattern in own):
             meant = nearest(target, _BY_XLA)
-            hint = f"did you mean '{meant}'?" if meant else None
+            hint = f"did you mean '{meant}'?" if meant else "if it is one of yours, add it to the setting known-custom-calls"
             yield Finding("W028", computation, x, "custom_call_target value", f"unknown custom-call target '{target}'", hint)
 
 
@@ -50,9 +50,6 @@ def old_interfaces(facts: Facts) -> Iterator[Finding]:
 
     Checks: calls with the original API version, which is also the default, except for targets that XLA replaces; calls with side effects that
     neither take nor return a token.
-    Why: the original interface is deprecated, and effects without tokens may happen in any order.
-    Bad: `api_version=API_VERSION_ORIGINAL`
-    Good: `api_version=API_VERSION_TYPED_FFI`
     """
     for computation, x in facts.instructions_of("custom-call"):
         target = x.attributes["custom_call_target"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hlotool.ir.model import Computation
 from hlotool.opdefs.inference import count
 from hlotool.opdefs.traits import ANY_SIGNATURE, STRUCTURAL
-from hlotool.verifier.facts import Facts
+from hlotool.verifier.facts import Facts, is_optimized
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
@@ -18,10 +18,8 @@ def dead_instructions(facts: Facts) -> Iterator[Finding]:
     """The result of each instruction is used.
 
     Checks: instructions without users that are not the root, not ordered by control predecessors and without effects. Constants, tuples and
-    their elements cost nothing and are not reported. One finding for each computation, with their number.
-    Why: a compiler removes them, so measurements of the text mislead; and a forgotten use is a bug in the program.
-    Bad: `d = f32[4] abs(p)` that no other instruction uses
-    Good: only instructions that the root needs
+    their elements cost nothing and are not reported. One finding for each computation, with their number. In a dump from
+    before optimization, where tracing leaves dead code, it is for information.
     """
     for computation in facts.module.computations:
         # A set of used instructions is enough; lists of users would cost more than the rest of the rule.
@@ -37,7 +35,15 @@ def dead_instructions(facts: Facts) -> Iterator[Finding]:
             if len(dead) > 1:
                 others = count(len(dead) - 1, "other instruction")
                 message, hint = f"'{dead[0].name}' and {others} in '{computation.name}' are never used", "remove them"
-            yield Finding("W001", computation, dead[0], "name", message, hint)
+            severity = "info" if _is_traced(facts) else None
+            yield Finding("W001", computation, dead[0], "name", message, hint, severity=severity)
+
+
+def _is_traced(facts: Facts) -> bool:
+    """Whether a framework has made the module and no compiler has cleaned it up; people rarely write the layouts of the entry."""
+    if facts.modes.stage == "auto":
+        return facts.module.entry_computation_layout is not None and not is_optimized(facts.module, facts.modes)
+    return facts.modes.stage == "before-opt"
 
 
 @module_rule("W002", stage="lint")
@@ -45,9 +51,6 @@ def unused_parameters(facts: Facts) -> Iterator[Finding]:
     """Parameters are used.
 
     Checks: parameters without users, in computations whose signature does not follow from their caller, as that of a reducer does.
-    Why: a caller computes and passes the value for nothing.
-    Bad: `q = f32[4] parameter(1)` that no other instruction uses
-    Good: a computation without it
     """
     for computation in facts.module.computations:
         if computation is facts.module.entry or not _has_fixed_signature(facts, computation):
@@ -67,9 +70,6 @@ def dead_computations(facts: Facts) -> Iterator[Finding]:
     """Every computation is called.
 
     Checks: computations that the entry computation never calls, directly or through others; reported once for each module, with their number.
-    Why: they take time whenever the file is read, and were probably meant to be used.
-    Bad: `f { ... }` that no instruction calls
-    Good: `call(p), to_apply=f`, or no f
     """
     if len(facts.module.computations) == len(facts.reachable):
         return

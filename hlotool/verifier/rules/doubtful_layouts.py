@@ -28,9 +28,6 @@ def doubtful_layouts(facts: Facts) -> Iterator[Finding]:
     Checks: the first tile has no more dimensions than the array (L005), types of less than a byte that have a layout have an `E(n)` (L007), memory
     spaces are known (L030; for "gpu" and "tpu" all of them), a bitcast does not permute elements (L011), and either all arrays have a layout
     or none has (L029, reported at the first without).
-    Why: XLA silently fills in what is left out, so sizes and orders may not be those that a reader expects.
-    Bad: `n = f32[2,3] negate(a)` with `a = f32[2,3]{0,1} parameter(0)`
-    Good: `n = f32[2,3]{0,1} negate(a)`
     """
     known: dict[Shape, Doubt | None] = {}
     bare, arrays, first = 0, 0, None

@@ -19,9 +19,6 @@ def equal_computations(facts: Facts) -> Iterator[Finding]:
     """Each computation is written once.
 
     Checks: computations that are equal up to names and metadata; one finding for each group of them.
-    Why: a compiler compiles each of them. Before optimization this is common, since every reduction has its own adder.
-    Bad: `add1` and `add2` with the same sum
-    Good: two reductions with `to_apply=add1`
     """
     groups: dict[Computation, list[Computation]] = {}
     for computation, first in facts.classes.first.items():
@@ -38,9 +35,6 @@ def equal_instructions(facts: Facts) -> Iterator[Finding]:
 
     Checks: instructions of one computation with the same opcode, operands and attributes, and no effect; constants and other cheap instructions
     are not reported.
-    Why: unless a compiler merges them, the value is computed twice.
-    Bad: `a = f32[4] abs(p)` and `b = f32[4] abs(p)`
-    Good: a in place of b
     """
     for computation in facts.module.computations:
         first: dict[int, Instruction] = {}

@@ -28,9 +28,6 @@ def element_types(facts: Facts) -> Iterator[Finding]:
 
     Checks: f64 and c128 (W012), arrays of 64-bit integers other than the state of random number generators (W013), arrays with a dimension
     of size 0 (W039). Reported once for each computation, where such a type first appears and not at each result computed from it.
-    Why: accelerators split or emulate 64-bit types; an empty array is usually an edge case that was not meant to be compiled.
-    Bad: `p = f64[4] parameter(0)`
-    Good: `p = f32[4] parameter(0)`
     """
     state = {y for _, x in facts.instructions_with(RANDOM_STATE) for y in (x, *x.operands)}
     marks: dict[int, frozenset[str]] = {}
@@ -74,9 +71,6 @@ def low_precision_sums(facts: Facts) -> Iterator[Finding]:
     """Long sums are accumulated in f32.
 
     Checks: reductions by addition of more than 1,024 elements in floats of 16 bits and fewer.
-    Why: bf16 has 8 significant bits, so a sum of ones in it never exceeds 256.
-    Bad: `reduce(x, z)` of bf16[4096] with an adder in bf16
-    Good: convert to f32, reduce, convert back
     """
     for computation, x in facts.instructions_of("reduce"):
         row = ELEMENT_TYPES.get(x.shape.element_type)
@@ -93,9 +87,6 @@ def collective_types(facts: Facts) -> Iterator[Finding]:
     """Collectives reduce element types that runtimes support.
 
     Checks: reducing collectives of pred, complex numbers, types of fewer than eight bits and 8-bit floats.
-    Why: runtimes promote them to another type, or refuse them.
-    Bad: `all-reduce(a)` of f8e5m2[4]
-    Good: convert to bf16 before it
     """
     for computation, x in facts.instructions_where(reduces):
         odd = next((leaf.element_type for leaf in _leaves(x) if _is_odd(leaf.element_type)), None)

@@ -16,9 +16,6 @@ def elided_constant(facts: Facts) -> Iterator[Finding]:
     """The values of constants are in the file.
 
     Checks: no `constant({...})`; reported once for each module, with their number.
-    Why: such a module can be verified, but not run or folded, and XLA makes up new values each time it reads it.
-    Bad: `c = f32[1000] constant({...})`
-    Good: a dump made with --xla_dump_large_constants
     """
     elided = [(computation, x) for computation, x in facts.instructions_of("constant") if x.literal is not None and x.literal.elided]
     if elided:

@@ -12,7 +12,6 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 _ATTRIBUTE = "entry_computation_layout="
-_MOST_PARAMETERS = 2000
 
 
 @module_rule("W014", stage="lint")
@@ -20,9 +19,6 @@ def entry_layouts(facts: Facts) -> Iterator[Finding]:
     """Parameters and results of the program are in row-major order.
 
     Checks: the dimension orders in entry_computation_layout.
-    Why: the host has row-major arrays, which then must be transposed.
-    Bad: `entry_computation_layout={(f32[2,3]{0,1})->f32[2,3]{1,0}}`
-    Good: `entry_computation_layout={(f32[2,3]{1,0})->f32[2,3]{1,0}}`
     """
     layout = facts.module.attributes.get("entry_computation_layout")
     source = facts.module.source
@@ -57,16 +53,16 @@ def _next(source: Source, leaf: Shape, at: int, end: int) -> int:
 def many_parameters(facts: Facts) -> Iterator[Finding]:
     """The entry computation has a reasonable number of parameters.
 
-    Checks: more than 2,000 parameters of the entry computation, or arrays in one of its tuple parameters.
-    Why: each launch of the program has to handle all of them.
-    Bad: a parameter for each of 2,500 small arrays
-    Good: one parameter in which they are stacked
+    Checks: more parameters of the entry computation, or arrays in one of its tuple parameters, than
+    entry_parameter_limit.
     """
     entry = facts.module.entry
     parameters = entry.parameters
-    if len(parameters) > _MOST_PARAMETERS:
-        yield Finding("W055", entry, None, max(0, entry.start), f"the program has {len(parameters)} parameters, more than {_MOST_PARAMETERS}")
+    if len(parameters) > facts.modes.entry_parameter_limit:
+        yield Finding(
+            "W055", entry, None, max(0, entry.start), f"the program has {len(parameters)} parameters, more than {facts.modes.entry_parameter_limit}"
+        )
     for x in parameters:
         leaves = sum(1 for _ in x.shape.leaves()) if x.shape.is_tuple else 0
-        if leaves > _MOST_PARAMETERS:
-            yield Finding("W055", entry, x, "shape", f"the parameter has {leaves} arrays, more than {_MOST_PARAMETERS}")
+        if leaves > facts.modes.entry_parameter_limit:
+            yield Finding("W055", entry, x, "shape", f"the parameter has {leaves} arrays, more than {facts.modes.entry_parameter_limit}")

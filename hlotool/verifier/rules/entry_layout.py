@@ -23,9 +23,6 @@ def entry_layout(facts: Facts) -> Iterator[Finding]:
     Checks: the number of parameters (M001), their shapes (M002) and the result's (M003); in layout-sensitive modules also
     the order of their dimensions in memory (L021, L022), but not tiles, padding and memory spaces. Each layout lists each dimension of its array
     once (L002, L003). A scheduled module has the attribute (M022).
-    Why: callers allocate and fill buffers as the header says.
-    Bad: `entry_computation_layout={(f32[5]{0})->f32[4]{0}}` with `a = f32[4] parameter(0)`
-    Good: `entry_computation_layout={(f32[4]{0})->f32[4]{0}}`
     """
     module = facts.module
     header: ProgramShape | None = module.attributes.get(_AT)

@@ -18,9 +18,6 @@ def fusion_bodies(facts: Facts) -> Iterator[Finding]:
 
     Checks: the body of a fusion is called by that fusion only (C017, C018); each of its instructions other than the root is used or
     has an effect (C015); the root is not used (C016); the entry computation is never called (C042).
-    Why: compilers turn a fusion into one kernel and change its body in place.
-    Bad: two fusions with `calls=f`
-    Good: a copy of `f` for the second fusion
     """
     for called, calls in facts.callers.items():
         if called is facts.module.entry:

@@ -11,7 +11,6 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-_MOST_OPERANDS = 64
 _CLONE = re.compile(r"(.+?)\.(remat|clone)[0-9]*(?:\.[0-9]+)*")
 
 
@@ -20,10 +19,7 @@ def fusions(facts: Facts) -> Iterator[Finding]:
     """Optimized modules have fusions, of limited size.
 
     Checks: in modules with fusions, elementwise operations on arrays outside of fusions whose only user is another one (W041);
-    fusions with more than 64 operands (W042). Not checked if the mode `stage` is before-opt.
-    Why: each instruction outside a fusion writes its result to memory; kernels have limited registers and arguments.
-    Bad: `b = f32[4096] exponential(a)` and `c = f32[4096] negate(b)` beside fusions
-    Good: both in one fusion
+    fusions with more operands than fusion_operand_limit (W042). Not checked if the mode `stage` is before-opt.
     """
     if facts.modes.stage == "before-opt":
         return
@@ -38,8 +34,8 @@ def fusions(facts: Facts) -> Iterator[Finding]:
                     message = f"'{before.name}' and '{x.name}' are elementwise, but not fused"
                     yield Finding("W041", computation, x, "opcode", message)
     for computation, x in fused:
-        if len(x.operands) > _MOST_OPERANDS:
-            yield Finding("W042", computation, x, "opcode", f"fusion has {len(x.operands)} operands, more than {_MOST_OPERANDS}")
+        if len(x.operands) > facts.modes.fusion_operand_limit:
+            yield Finding("W042", computation, x, "opcode", f"fusion has {len(x.operands)} operands, more than {facts.modes.fusion_operand_limit}")
 
 
 @module_rule("W044", stage="lint")
@@ -47,9 +43,6 @@ def clones(facts: Facts) -> Iterator[Finding]:
     """Values are computed once.
 
     Checks: instructions whose name says that a compiler pass duplicated them: `.remat`, or `.clone` if the original still exists.
-    Why: rematerialization spends time to save memory; it is worth knowing where.
-    Bad: `a.remat = f32[4] exponential(p)` beside `a = f32[4] exponential(p)`
-    Good: a, where memory allows it
     """
     for computation in facts.module.computations:
         names = None

@@ -25,9 +25,6 @@ def padding_waste(facts: Facts) -> Iterator[Finding]:
 
     Checks: arrays whose layout's tiles at least double their size and waste 64 KiB or more; where such an array first appears, not where it
     is passed on.
-    Why: padding takes memory and bandwidth.
-    Bad: `f32[1024,2]{1,0:T(8,128)}`
-    Good: `f32[1024,2]{0,1:T(8,128)}`
     """
     judged: dict[int, str | None] = {}
     for computation in facts.module.computations:
@@ -54,9 +51,6 @@ def unaligned_dots(facts: Facts) -> Iterator[Finding]:
     """The dimensions of dots are multiples of the matrix units.
 
     Checks: contracting and free dimensions of dots of size 16 or more that are not multiples of 8.
-    Why: the hardware multiplies in blocks, and computes on the padding as well.
-    Bad: `dot(a, b)` of f32[127,256] and f32[256,128]
-    Good: f32[128,256]
     """
     for computation, x in facts.instructions_of("dot"):
         for side, operand in zip(("lhs", "rhs"), x.operands, strict=True):

@@ -26,9 +26,6 @@ def header_values(facts: Facts) -> Iterator[Finding]:
     Checks: `replica_count` and `num_partitions` are at least 1 (M016); lists that allow sharding propagation have one entry, or one for each
     parameter, output or array in these (M018); attributes are in XLA's order (M024); a file whose name contains after_optimizations
     has a schedule (M026).
-    Why: a program runs on at least one device, and reports on memory need the schedule.
-    Bad: `HloModule m, replica_count=0`
-    Good: `HloModule m, replica_count=1`
     """
     module = facts.module
     for name in _COUNTS:

@@ -26,9 +26,6 @@ def identities(facts: Facts) -> Iterator[Finding]:
     Checks: an identity element as an operand (adding 0, multiplying by 1, maximum with the smallest value ...), the same operand twice
     (`x - x`, `and(x, x)`), not of a not, negate of a negate, abs of an abs and the like. For floats, only what holds for each value: `x + 0` is
     not `x`, since -0 + 0 is 0.
-    Why: the result is known without computing it.
-    Bad: `multiply(p, one)` with `one = f32[] constant(1)`
-    Good: p
     """
     for computation, x in facts.instructions_where(_is_algebraic):
         row = ELEMENT_TYPES.get(x.shape.element_type)
@@ -74,9 +71,6 @@ def foldable(facts: Facts) -> Iterator[Finding]:
     """Instructions whose operands are all constants are replaced by their result.
 
     Checks: elementwise operations, reductions, slices and the like of constants with known values, with results of up to 16 Mi elements.
-    Why: the same value is computed whenever the program runs or is compiled.
-    Bad: `add(a, b)` with two constants
-    Good: the sum as a constant
     """
     for computation, x in facts.instructions_with(FOLDABLE):
         literals = [operand.literal for operand in x.operands]
@@ -89,9 +83,6 @@ def divisions_by_zero(facts: Facts) -> Iterator[Finding]:
     """Divisors are not zero.
 
     Checks: divide and remainder by a constant that is zero, broadcast or not.
-    Why: there is no error at run time; for integers the quotient is -1 and the remainder the dividend, for floats they are infinite or NaN.
-    Bad: `divide(p, z)` with `z = s32[] constant(0)`
-    Good: a divisor that is not zero
     """
     for computation, x in facts.instructions_of("divide", "remainder"):
         value = constant_value(x.operands[1])
@@ -110,9 +101,6 @@ def constant_selectors(facts: Facts) -> Iterator[Finding]:
     """A selector is not a constant.
 
     Checks: select and conditional with a constant selector, clamp of a constant.
-    Why: the other operand or branch is never used.
-    Bad: `select(t, a, b)` with `t = pred[] constant(true)`
-    Good: a
     """
     for computation, x in facts.instructions_of("select", "conditional"):
         value = constant_value(x.operands[0])

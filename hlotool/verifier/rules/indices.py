@@ -23,9 +23,6 @@ def constant_indices(facts: Facts) -> Iterator[Finding]:
 
     Checks: constant starts of dynamic-slice and dynamic-update-slice that are clamped, constant indices of gather and scatter that are
     clamped or dropped (W034); dynamic-slices all of whose indices are constants (W036).
-    Why: XLA silently moves a slice that is out of bounds; and with constant indices, a slice does the same as a dynamic-slice.
-    Bad: `dynamic-slice(p, i), dynamic_slice_sizes={2}` of f32[4] with `i = s32[] constant(3)`
-    Good: `slice(p), slice={[1:3]}`
     """
     for computation, x in facts.instructions_of(*_FIRST_INDEX):
         first = _FIRST_INDEX[x.op.name]
@@ -64,9 +61,6 @@ def index_overflows(facts: Facts) -> Iterator[Finding]:
     """Index types are wide enough for the dimension.
 
     Checks: iota along a dimension that is larger than the element type can count; dynamic slices of such a dimension.
-    Why: integers wrap around, and floats cannot represent every index.
-    Bad: `s8[300] iota(), iota_dimension=0`
-    Good: `s32[300] iota(), iota_dimension=0`
     """
     for computation, x in facts.instructions_of("iota"):
         last, greatest = x.shape.dimensions[x.attributes["iota_dimension"]] - 1, _greatest(x)
@@ -95,9 +89,6 @@ def gathers_of_one(facts: Facts) -> Iterator[Finding]:
     """A gather takes several slices.
 
     Checks: gathers with a single index, or whose indices are all the same constant.
-    Why: a slice or dynamic-slice does the same, and backends compile it better.
-    Bad: `gather(p, i)` with s32[1] i
-    Good: `dynamic-slice(p, i)`
     """
     for computation, x in facts.instructions_of("gather"):
         indices = x.operands[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.analysis.aliasing import Index, leaf_indices, spelled
+from hlotool.analysis.aliasing import Index, index_text, leaf_indices
 from hlotool.opdefs.inference import bare, brief, count
 from hlotool.shapes.memory import stored_size
 from hlotool.shapes.shape import UNBOUNDED, Shape, subshape
@@ -29,9 +29,6 @@ def input_output_aliases(facts: Facts) -> Iterator[Finding]:
     Checks: the parameter exists (M005, M012) and has the index (M006, M013), no output (M007) and no parameter (M008) is in two pairs, both are
     arrays (M009, M013), of the same size in layout-sensitive modules (M010) and of the same shape for must-alias (M011); a parameter in a
     pair is not also donated (M014).
-    Why: the parameter and the output share one buffer.
-    Bad: `input_output_alias={ {}: (3, {}, may-alias) }` with one parameter
-    Good: `input_output_alias={ {}: (0, {}, may-alias) }`
     """
     outputs: dict[Index, int] = {}
     aliased: dict[Buffer, Index] = {}
@@ -39,9 +36,9 @@ def input_output_aliases(facts: Facts) -> Iterator[Finding]:
         buffer = pair.number, pair.index
         fault = _fault(facts, pair)
         if fault is None and pair.output_index in outputs:
-            fault = "M007", "", f"output {spelled(pair.output_index)} is already aliased with parameter {outputs[pair.output_index]}", None
+            fault = "M007", "", f"output {index_text(pair.output_index)} is already aliased with parameter {outputs[pair.output_index]}", None
         if fault is None and buffer in aliased:
-            fault = "M008", "", f"{_named(buffer)} is already aliased with output {spelled(aliased[buffer])}", None
+            fault = "M008", "", f"{_named(buffer)} is already aliased with output {index_text(aliased[buffer])}", None
         if fault is not None:
             yield Finding(fault[0], None, None, f"{_ALIAS}[{k}]{fault[1]}", fault[2], fault[3])
         outputs[pair.output_index], aliased[buffer] = pair.number, pair.output_index
@@ -50,7 +47,7 @@ def input_output_aliases(facts: Facts) -> Iterator[Finding]:
 
 def _named(buffer: Buffer) -> str:
     number, index = buffer
-    return f"parameter {number}" + (f" at {spelled(index)}" if index else "")
+    return f"parameter {number}" + (f" at {index_text(index)}" if index else "")
 
 
 def _fault(facts: Facts, pair: AliasPair) -> tuple[str, str, str, str | None] | None:
@@ -62,10 +59,10 @@ def _fault(facts: Facts, pair: AliasPair) -> tuple[str, str, str, str | None] | 
     parameter, output = subshape(parameters[pair.number], pair.index), subshape(module.entry.root.shape, pair.output_index)
     if parameter is None:
         whole = brief(parameters[pair.number])
-        return "M006", "[parentheses]", f"parameter {pair.number} is {whole}, which has no index {spelled(pair.index)}", None
+        return "M006", "[parentheses]", f"parameter {pair.number} is {whole}, which has no index {index_text(pair.index)}", None
     if output is None:
         return None
-    for shape, what in ((output, f"output {spelled(pair.output_index)}"), (parameter, _named(buffer))):
+    for shape, what in ((output, f"output {index_text(pair.output_index)}"), (parameter, _named(buffer))):
         if not bare(shape).is_array:
             return "M009", "", f"{what} is {brief(shape)}, but only arrays can be aliased", _pairs_of_leaves(parameter, output, pair)
     sizes = _size(parameter), _size(output)
@@ -101,7 +98,7 @@ def _pairs_of_leaves(parameter: Shape, output: Shape, pair: AliasPair) -> str | 
     leaves = [index for index, _ in leaf_indices(output)]
     if not parameter.is_tuple or [index for index, _ in leaf_indices(parameter)] != leaves or len(leaves) > _MOST_PAIRS:
         return None
-    pairs = (f"{spelled((*pair.output_index, *leaf))}: ({pair.number}, {spelled((*pair.index, *leaf))})" for leaf in leaves)
+    pairs = (f"{index_text((*pair.output_index, *leaf))}: ({pair.number}, {index_text((*pair.index, *leaf))})" for leaf in leaves)
     return f"alias their arrays: {', '.join(pairs)}"
 
 
@@ -114,8 +111,8 @@ def _donors(facts: Facts, aliased: dict[Buffer, Index]) -> Iterator[Finding]:
             continue
         donated = subshape(parameters[number], index)
         if donated is None or not bare(donated).is_array:
-            what = f"no index {spelled(index)}" if donated is None else f"no array at {spelled(index)}"
+            what = f"no index {index_text(index)}" if donated is None else f"no array at {index_text(index)}"
             yield Finding("M013", None, None, at, f"parameter {number} is {brief(parameters[number])}, which has {what}")
         elif (number, index) in aliased:
-            message = f"{_named((number, index))} is already aliased with output {spelled(aliased[number, index])}"
+            message = f"{_named((number, index))} is already aliased with output {index_text(aliased[number, index])}"
             yield Finding("M014", None, None, _DONOR, message, "remove one of the two")

@@ -17,7 +17,6 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-_MOST_BYTES = 1 << 20
 _MOST_SPELLED = 1 << 16
 _FEWEST_EQUAL = 8
 _FLOATING = frozenset({"float", "complex"})
@@ -28,18 +27,15 @@ _STARTS = {"reduce": 2, "reduce-window": 2, "select-and-scatter": 3, "pad": 2}
 def large_constants(facts: Facts) -> Iterator[Finding]:
     """Constants are small, and not written out if all elements are equal.
 
-    Checks: constants of 1 MiB or more, or of more than 65,536 elements that are written out (W006); eight or more equal elements that are
-    written out (W022).
-    Why: they slow down compilation and folding, and make the file long; a broadcast of a scalar says the same.
-    Bad: `constant({1,1,1,1,1,1,1,1})`
-    Good: `broadcast(one), dimensions={}`
+    Checks: constants of constant_size_limit or more, or of more than 65,536 elements that are written out (W006); eight or more equal elements
+    that are written out (W022).
     """
     for computation, x in facts.instructions_of("constant"):
         literal = x.literal
         if literal is None or not literal.shape.is_array:
             continue
         count = literal.element_count
-        if bytes_of(literal.shape) >= _MOST_BYTES or (count > _MOST_SPELLED and not literal.elided):
+        if bytes_of(literal.shape) >= facts.modes.constant_size_limit or (count > _MOST_SPELLED and not literal.elided):
             message = f"this constant has {format_bytes(bytes_of(literal.shape))}"
             yield Finding("W006", computation, x, "shape", message, "pass it as a parameter")
         if count >= _FEWEST_EQUAL and uniform_spelling(literal) is not None:
@@ -51,9 +47,6 @@ def incomplete_literals(facts: Facts) -> Iterator[Finding]:
     """A constant array has a number for each element.
 
     Checks: array constants with a single number and no braces, unless it is 0 or the array has only one element.
-    Why: XLA's parser gives the first element this number and all others 0, which is hardly what is meant.
-    Bad: `c = f32[3] constant(1)`
-    Good: `c = f32[3] constant({1, 1, 1})`
     """
     for computation, x in facts.instructions_of("constant"):
         literal = x.literal
@@ -71,9 +64,6 @@ def nonfinite_constants(facts: Facts) -> Iterator[Finding]:
     """Constants are finite numbers.
 
     Checks: NaN in constants, and infinities other than the init value of a maximum or minimum, a bound or a padding value.
-    Why: results that are computed from them are NaN or infinite as well.
-    Bad: `c = f32[] constant(nan)`
-    Good: `c = f32[] constant(-inf)` as the init value of a reduction by maximum
     """
     for computation, x in facts.instructions_of("constant"):
         literal = x.literal

@@ -27,9 +27,6 @@ def layouts(shape: Shape, modes: VerifyModes) -> None:
     Checks: each dimension is listed once (L002, L003), tiles have positive sizes (L004), `E(n)` packs types of less than a byte only (L006, not
     where tiles show that the target is neither a CPU nor a GPU), host memory is allowed (L018, under the mode `no_host_memory`), split
     configurations cut an existing dimension inside (L027), and no array is sparse (L033).
-    Why: XLA's text parser accepts such layouts, but XLA refuses the module later.
-    Bad: `p = f32[2,3]{1,1} parameter(0)`
-    Good: `p = f32[2,3]{1,0} parameter(0)`
     """
     is_nested = any(element.is_tuple for element in shape.elements)
     for number, array in enumerate(shape.leaves()):

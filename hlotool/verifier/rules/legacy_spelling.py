@@ -22,9 +22,6 @@ def legacy_spelling(facts: Facts) -> Iterator[Finding]:
     """Attributes are spelled as XLA prints them.
 
     Checks: `to_apply` of custom calls; `calls` and `async_execution_thread` of async-update and async-done.
-    Why: XLA ignores them or prints another name, so they disappear with the next dump.
-    Bad: `async-done(s), calls=f`
-    Good: `async-done(s)`
     """
     source = facts.module.source
     if source is None:

@@ -24,9 +24,6 @@ def transfers_in_loops(facts: Facts) -> Iterator[Finding]:
 
     Checks: infeed, outfeed, send and recv to the host, copies to or from host memory and host callbacks in the body or condition of a
     while, also in computations that these call. Host offloading in a scheduled module is not reported, since a compiler decided it.
-    Why: the device waits for the host on each iteration.
-    Bad: an outfeed in the body of a loop
-    Good: stack the results and transfer them once
     """
     transfers = [
         (computation, x) for computation, x in facts.instructions_where(_may_transfer) if _is_transfer(x, scheduled=facts.module.is_scheduled)
@@ -66,9 +63,6 @@ def invariants(facts: Facts) -> Iterator[Finding]:
 
     Checks: contractions, reductions, sorts, fusions and the like in the body of a while all of whose operands are constants or elements of
     the state that the body passes on unchanged.
-    Why: the same value is computed on each iteration.
-    Bad: `dot(w, v)` of two weights in a loop's body
-    Good: the dot before the loop, with its result in the loop state
     """
     for computation in {loop.attributes["body"]: loop for _, loop in facts.instructions_of("while")}:
         kept = set(carried_elements(computation))
@@ -92,9 +86,6 @@ def trip_counts(facts: Facts) -> Iterator[Finding]:
     """A loop runs more than once.
 
     Checks: loops whose counter starts at, is incremented by and is compared with constants, and that therefore run never or once.
-    Why: without the loop, the program is easier to read and to optimize.
-    Bad: a counter that starts at 0 and stays below 1
-    Good: the body's instructions, or nothing
     """
     for computation, x in facts.instructions_of("while"):
         iterations = trip_count(x)
@@ -107,9 +98,6 @@ def unused_state(facts: Facts) -> Iterator[Finding]:
     """A loop carries only state that it reads or changes.
 
     Checks: elements of the state that the body passes on unchanged and that neither body nor condition reads.
-    Why: the value before the loop is the value after it; carrying it costs memory and hides that.
-    Bad: `tuple(j, u)` with `u = f32[4] get-tuple-element(t), index=1` and no other user of u
-    Good: a state without it
     """
     seen: set[tuple[Computation, Computation]] = set()
     for _, loop in facts.instructions_of("while"):

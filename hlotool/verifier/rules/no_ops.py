@@ -20,9 +20,6 @@ def no_ops(facts: Facts) -> Iterator[Finding]:
 
     Checks: reshapes, bitcasts, transposes, converts, broadcasts, slices, pads, reverses and concatenations whose result is their operand,
     layout included. Copies are W008.
-    Why: readers look for a difference that does not exist; a compiler removes the instruction.
-    Bad: `r = f32[4] reshape(p)` of f32[4]
-    Good: p in place of r
     """
     for computation, x in facts.instructions_where(_may_do_nothing):
         source = same_value(x) if "sharding" not in x.attributes and not _is_single_concatenation(x) else None
@@ -40,9 +37,6 @@ def single_concatenations(facts: Facts) -> Iterator[Finding]:
     """A concatenation joins at least two arrays.
 
     Checks: concatenate with one operand.
-    Why: it copies an array, or does nothing at all.
-    Bad: `concatenate(p), dimensions={0}`
-    Good: p
     """
     for computation, x in facts.instructions_of("concatenate"):
         if _is_single_concatenation(x):

@@ -19,9 +19,6 @@ def nondeterministic(facts: Facts) -> Iterator[Finding]:
     """The same inputs give the same results.
 
     Checks: rng, whose state is hidden; scatter and select-and-scatter that may add several floats to the same element.
-    Why: the order of additions is not fixed, and so rounding may differ.
-    Bad: `rng(a, b), distribution=rng_uniform`
-    Good: `rng-bit-generator(state), algorithm=rng_three_fry`
     """
     for computation, x in facts.instructions_of("rng"):
         yield Finding("W030", computation, x, "opcode", "'rng' depends on hidden state", "use rng-bit-generator with explicit state")
@@ -39,9 +36,6 @@ def unstable_sorts(facts: Facts) -> Iterator[Finding]:
     """A sort specifies the order of equal keys.
 
     Checks: sorts of several operands without `is_stable=true` whose comparator compares the first operand only.
-    Why: the order of the values that belong to equal keys is not specified.
-    Bad: `sort(keys, values), dimensions={0}, to_apply=less_of_keys`
-    Good: `is_stable=true`
     """
     for computation, x in facts.instructions_of("sort"):
         if len(x.operands) > 1 and not x.attributes.get("is_stable", False) and _compares_first_only(facts, x.attributes["to_apply"]):

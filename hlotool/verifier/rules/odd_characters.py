@@ -24,9 +24,6 @@ def odd_characters(facts: Facts) -> Iterator[Finding]:
     """Lines hold printable characters and end with a line feed.
 
     Checks: no CRLF, tabs, whitespace at the ends of lines, control characters or bytes that are not UTF-8; each kind is reported once.
-    Why: XLA accepts most of them, but tools that compare, search or edit the file may not.
-    Bad: a line that ends with a carriage return
-    Good: the output of hlotool fmt
     """
     source = facts.module.source
     for what, pattern in _KINDS.items() if source is not None else ():

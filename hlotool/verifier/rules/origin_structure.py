@@ -18,9 +18,6 @@ def origin_structure(facts: Facts) -> Iterator[Finding]:
     """An origin has one entry for each array of the result.
 
     Checks: the tree of `origin={...}` is nested like the result of the instruction. Origins of synthetic calls are not checked.
-    Why: tools that compare a compiled module with its original match values by their place in the tuple.
-    Bad: `tuple(p, q), origin={({"p"})}`
-    Good: `tuple(p, q), origin={({"p"}, {"q"})}`
     """
     if facts.module.source is not None and "origin=" not in facts.module.source.text:
         return

@@ -22,9 +22,6 @@ def peak_memory(facts: Facts) -> Iterator[Finding]:
     Checks: the peak number of bytes that the entry computation and the computations that it calls use at once, in the default memory space,
     against `memory_budget`. Padding of tiles is counted, and results that overwrite parameters are counted once. Compilers may share more
     memory, so the estimate is an upper bound.
-    Why: a program that does not fit fails when it is loaded, long after it was compiled.
-    Bad: a schedule that computes all layers' activations before it uses the first
-    Good: one that uses them as they come
     """
     budget = facts.modes.memory_budget
     if budget is None:

@@ -21,9 +21,6 @@ def permute_pairs(facts: Facts) -> Iterator[Finding]:
 
     Checks: no source (P013) and no target (P014) occurs twice (in the form with slices, more often than there are slices); none is negative or
     above the header's count (P015; not checked where the header leaves the count at 1).
-    Why: each device sends one value and receives one.
-    Bad: `source_target_pairs={{0,1},{0,2}}`
-    Good: `source_target_pairs={{0,1},{1,2}}`
     """
     for computation, x in facts.instructions_where(permutes):
         mode = group_mode(x)

@@ -23,9 +23,6 @@ def reducers(facts: Facts) -> Iterator[Finding]:
 
     Checks: the reducer of a collective is one known operation of its two parameters (C031); that of reduce and reduce-window, if it is a
     single operation, is associative (C032); a constant init value is the identity of the operation (C033).
-    Why: backends combine elements in any order, in parallel, and may apply the init value several times or not at all.
-    Bad: `reduce(a, one), to_apply=add` with `one = f32[] constant(1)`
-    Good: `reduce(a, zero), to_apply=add`, and an add after it
     """
     for computation, x in facts.instructions_where(reduces):
         called: Computation = x.attributes["to_apply"]

@@ -17,9 +17,6 @@ def reductions(facts: Facts) -> Iterator[Finding]:
     """A reduction combines different values.
 
     Checks: reduce over no dimension or over dimensions of size 1 (W038); reduce of a broadcast along the broadcast dimensions (W052).
-    Why: the first is a reshape, the second a multiplication.
-    Bad: `reduce(a, z), dimensions={1}` of f32[4,1]
-    Good: `reshape(a)`
     """
     for computation, x in facts.instructions_of("reduce"):
         reduced, source = x.attributes["dimensions"], x.operands[0]

@@ -16,9 +16,6 @@ def repeated_names(facts: Facts) -> Iterator[Finding]:
     """Each instruction name is used once in a module.
 
     Checks: no name is used in two computations; reported once, at the first repetition.
-    Why: XLA renames one of the two when it reads the module, so its reports use names that the file does not have.
-    Bad: `x = f32[] parameter(0)` in two computations
-    Good: `x` in one, `x.1` in the other
     """
     seen: dict[str, str] = {}
     first = None

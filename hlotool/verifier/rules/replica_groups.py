@@ -23,9 +23,6 @@ def replica_groups(facts: Facts) -> Iterator[Finding]:
     Checks: no group is empty (P001), no id occurs twice (P002) or is missing (P003), their number is that of the header (P004, not where
     the header leaves it at 1), groups have the same size where the op needs it (P005), and global device ids come with groups (P006). An iota has
     as many ids as its groups have members, and its transposition is a permutation (P030).
-    Why: a device that is in no group or in two would wait forever.
-    Bad: `replica_groups={{0,1},{1,2}}`
-    Good: `replica_groups={{0,1},{2,3}}`
     """
     if not facts.modes.check_replica_groups:
         return

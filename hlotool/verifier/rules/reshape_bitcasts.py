@@ -17,9 +17,6 @@ def reshape_bitcasts(facts: Facts) -> Iterator[Finding]:
     """Outside fusions, a reshape does not move elements in memory.
 
     Checks: the elements of a reshape's operand and result are in the same order in memory; under the mode `reshape_is_bitcast`.
-    Why: after layout assignment a compiler emits no code for a reshape.
-    Bad: `r = f32[6]{0} reshape(a)` of `a = f32[2,3]{0,1} parameter(0)`
-    Good: `c = f32[2,3]{1,0} copy(a)` and `r = f32[6]{0} reshape(c)`
     """
     if not facts.modes.reshape_is_bitcast:
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.analysis.aliasing import Index, leaf_indices, producer_of, spelled
+from hlotool.analysis.aliasing import Index, index_text, leaf_indices, producer_of
 from hlotool.ir.model import Instruction
 from hlotool.shapes.memory import data_size
 from hlotool.shapes.shape import UNBOUNDED, Shape
@@ -22,9 +22,6 @@ def reused_memory(facts: Facts) -> Iterator[Finding]:
 
     Checks: a result of 1 MiB or more that is in no pair, with a parameter of its shape that is neither aliased nor donated (M020); in a
     scheduled module, an instruction that reads an aliased parameter after the aliased output is written (M021).
-    Why: without aliasing both take memory at the same time; a parameter that is still needed must be copied first.
-    Bad: `HloModule m` with `ROOT n = f32[1048576] negate(a)` of a parameter
-    Good: `HloModule m, input_output_alias={ {}: (0, {}, may-alias) }`
     """
     module = facts.module
     entry, pairs = module.entry, module.attributes.get("input_output_alias", ())
@@ -39,7 +36,7 @@ def reused_memory(facts: Facts) -> Iterator[Finding]:
             continue
         if producer_of(entry.root, index).op.name != "parameter":
             number, parameter = free[leaf].pop(0)
-            which = f"result {spelled(index)}" if index else "the result"
+            which = f"result {index_text(index)}" if index else "the result"
             message = f"{which} ({data_size(leaf) / _MEBIBYTE:.4g} MiB) could reuse the memory of parameter {number} '{parameter.name}'"
             yield Finding("M020", entry, entry.root, "instruction", message, f"donate the argument (jax.jit donate_argnums={number})")
     if module.is_scheduled:
@@ -56,5 +53,5 @@ def _late_readers(facts: Facts, pairs: list[tuple[int, Index]]) -> Iterator[Find
         parameter, maker = parameters[number], producer_of(entry.root, index)
         late = next((x for x in users.get(parameter, ()) if place[x] > place[maker] and x.op.name != "tuple"), None)
         if late is not None and maker is not parameter:
-            message = f"'{parameter.name}' is read by '{late.name}' after output {spelled(index)} is written by '{maker.name}'"
+            message = f"'{parameter.name}' is read by '{late.name}' after output {index_text(index)} is written by '{maker.name}'"
             yield Finding("M021", entry, late, f"operand {late.operands.index(parameter)}", message, "read it before, or remove the alias")

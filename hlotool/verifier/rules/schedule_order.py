@@ -19,9 +19,6 @@ def schedule_order(facts: Facts) -> Iterator[Finding]:
     Checks: in scheduled modules, operands and control predecessors come before their users (A028); no operand and no called computation is
     missing, and no instruction is listed twice (A029). Bodies of fusions have no schedule. The parser already refuses such texts; this rule is
     for modules that a program has built or changed.
-    Why: devices execute a scheduled computation line by line.
-    Bad: `n = f32[4] negate(p)` before `p = f32[4] parameter(0)`
-    Good: the parameter first
     """
     if not facts.module.is_scheduled:
         return

@@ -20,9 +20,6 @@ def scheduling_names(facts: Facts) -> Iterator[Finding]:
 
     Checks: `scheduling_name` in the metadata is the name of the instruction, unless the name contains .clone or .remat; an error under the
     mode `names_unchanged`, else a warning.
-    Why: profiles know instructions by the name they had when the program was compiled.
-    Bad: `n = f32[4] negate(p), metadata={scheduling_name="m"}`
-    Good: `m = f32[4] negate(p), metadata={scheduling_name="m"}`
     """
     severity = "error" if facts.modes.names_unchanged else None
     for computation in facts.module.computations:

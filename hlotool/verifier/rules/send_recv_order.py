@@ -24,9 +24,6 @@ def send_recv_order(facts: Facts) -> Iterator[Finding]:
     pairs, or the other way round, with no collective and no other transfer between them (A026). Several transfers may begin together if no
     device sends or receives twice and they form no cycle. The pairs of one transfer have no repetition and no cycle (A027). Transfers to the
     host and pipelined ones are not checked.
-    Why: all devices run the same schedule. A device that waits in a collective for another that waits for its send waits forever.
-    Bad: send, all-gather, recv
-    Good: send, recv, all-gather
     """
     if not (facts.modes.collective_deadlocks and facts.module.is_scheduled):
         return

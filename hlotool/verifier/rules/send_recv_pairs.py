@@ -21,9 +21,6 @@ def send_recv_pairs(facts: Facts) -> Iterator[Finding]:
     Checks: a send or recv has one user, its done or the tuple that carries it on (A024), but for the root of an asynchronous computation; a
     done takes a send or recv, or the element of a tuple (A037); both agree on `is_host_transfer` (A023); transfers to or from the host on
     one channel have one shape (A025).
-    Why: nobody may read what is still being written, and the host tells transfers apart by their channel.
-    Bad: `d = token[] send-done(k)` with the token of an after-all
-    Good: `s = (f32[4], u32[], token[]) send(p, k), channel_id=1` and `d = token[] send-done(s), channel_id=1`
     """
     channels: dict[tuple[str, int | None], Instruction] = {}
     for begin, done in [(op.name, op.done) for op in OPS.values() if TRANSFER in op.traits and op.done is not None]:

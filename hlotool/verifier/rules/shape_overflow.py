@@ -20,9 +20,6 @@ def shape_overflow(shape: Shape, modes: VerifyModes) -> None:
     """Element counts and sizes in bytes fit in 64 bits.
 
     Checks: the product of all sizes, and that product times the bytes of an element.
-    Why: XLA counts both in 64-bit integers and refuses such a module when it reads it back.
-    Bad: `p = f32[9223372036854775807,4] parameter(0)`
-    Good: `p = f32[1024,4] parameter(0)`
     """
     for leaf in shape.leaves():
         elements = prod(size for size in leaf.dimensions if size != UNBOUNDED)

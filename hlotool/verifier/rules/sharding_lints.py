@@ -20,9 +20,6 @@ def repeated_annotations(facts: Facts) -> Iterator[Finding]:
     """A sharding annotation changes the sharding.
 
     Checks: custom calls to `Sharding` whose operand has the same sharding.
-    Why: the call has no effect.
-    Bad: `custom_call_target="Sharding", sharding={replicated}` of an operand with `sharding={replicated}`
-    Good: the operand
     """
     for computation, x in facts.instructions_of("custom-call"):
         if x.attributes["custom_call_target"] == "Sharding" and len(x.operands) == 1:
@@ -36,9 +33,6 @@ def constant_ids(facts: Facts) -> Iterator[Finding]:
     """partition-id and replica-id are used only with several partitions or replicas.
 
     Checks: partition-id in a module of one partition, replica-id in a module of one replica.
-    Why: the id is always 0; the count may be missing from the header.
-    Bad: `partition-id()` without `num_partitions`
-    Good: `HloModule m, num_partitions=2`
     """
     for opcode, field in (("partition-id", "num_partitions"), ("replica-id", "replica_count")):
         if int(getattr(facts.module, field)) == 1:
@@ -53,9 +47,6 @@ def late_shardings(facts: Facts) -> Iterator[Finding]:
     Checks: where a collective with a channel shows that the module is partitioned: shardings and partitioning custom calls, except on
     the parameters and the root of the entry computation; each computation is reported once. Not checked if the mode `stage` is before-opt, where
     the author of a program may have written some collectives.
-    Why: shardings have no effect after partitioning; perhaps the partitioner skipped that part.
-    Bad: `negate(p), sharding={devices=[2]0,1}` beside `all-reduce(a), channel_id=1`
-    Good: negate(p)
     """
     if facts.modes.stage == "before-opt":
         return
@@ -77,9 +68,6 @@ def uneven_shardings(facts: Facts) -> Iterator[Finding]:
     """Dimensions divide evenly among devices.
 
     Checks: tiled shardings of arrays whose sizes are not multiples of the numbers of tiles.
-    Why: the partitioner pads, and each device computes on the padding.
-    Bad: `f32[6,4] parameter(0), sharding={devices=[4,1]0,1,2,3}`
-    Good: `f32[8,4]`
     """
     for computation in facts.module.computations:
         for x in computation.instructions:

@@ -35,9 +35,6 @@ def shardings(facts: Facts) -> Iterator[Finding]:
     Checks: a tuple has a tuple sharding (P024) with an entry for each array in it (P023); there are as many tile dimensions as array dimensions
     (P020) and as many tiles as devices (P019, P026 in the iota form); each device is listed once (P021) and is below the number of partitions (P022),
     and all partitions are used (P029), if the header or the mode `devices` says how many there are.
-    Why: the partitioner looks up the device of each tile.
-    Bad: `p = f32[4,4] parameter(0), sharding={devices=[2,2,1]0,1,2,3}`
-    Good: `p = f32[4,4] parameter(0), sharding={devices=[2,2]0,1,2,3}`
     """
     partitions = facts.modes.devices or int(facts.module.num_partitions)
     # Identities tell them apart: the module keeps them alive, and hashing long tuples would cost more.

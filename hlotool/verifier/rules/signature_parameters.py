@@ -20,9 +20,6 @@ def signatures(facts: Facts) -> Iterator[Finding]:
     """The signature of a computation matches its parameters.
 
     Checks: number, names and shapes of the parameters in a computation's header are those of its parameter instructions.
-    Why: XLA ignores them, so nobody notices when an edit leaves them out of date.
-    Bad: `ENTRY main (p: f32[3]) -> f32[4] {` above `p = f32[4] parameter(0)`
-    Good: `ENTRY main (p: f32[4]) -> f32[4] {`
     """
     source = facts.module.source
     if source is None:

@@ -19,9 +19,6 @@ def spelling(facts: Facts) -> Iterator[Finding]:
     """A file begins with a header, and computations end with their ROOT.
 
     Checks: there is a header `HloModule` (S033); no instruction follows a ROOT, unless the module is scheduled (S043).
-    Why: without a header, XLA makes up a name; readers look for the result on the last line.
-    Bad: a text that begins with ENTRY
-    Good: `HloModule m` on the first line
     """
     source = facts.module.source
     if source is None:
@@ -44,9 +41,6 @@ def after_entry(facts: Facts) -> Iterator[Finding]:
     """The entry computation comes last.
 
     Checks: no computation stands after the one that is marked ENTRY.
-    Why: computations are defined before their callers, so nothing can call it.
-    Bad: `f { ... }` after `ENTRY main { ... }`
-    Good: `f` before it, and a call of `f`
     """
     source, entry = facts.module.source, facts.module.entry
     if source is None or not is_marked_entry(source.text, entry):
@@ -62,9 +56,6 @@ def percent_signs(facts: Facts) -> Iterator[Finding]:
     """Names are either all written with percent signs or all without.
 
     Checks: the definitions of all instructions; reported once, at the first name of the rarer kind.
-    Why: mixed files are usually pasted together, and each search for a name has to be done twice.
-    Bad: `%p = f32[4] parameter(0)` above `ROOT n = f32[4] negate(p)`
-    Good: `p = f32[4] parameter(0)`
     """
     source = facts.module.source
     if source is None or "%" not in source.text:

@@ -17,9 +17,6 @@ def start_done_pairs(facts: Facts) -> Iterator[Finding]:
 
     Checks: starts of all-gather, all-reduce, collective-permute and copy have one user (A013, A014), the matching done; dones take the
     matching start (A015).
-    Why: the result must not be read while it is being written, and each operation ends once.
-    Bad: `d = f32[4] all-reduce-done(p)` with a parameter p
-    Good: `s = f32[4] all-reduce-start(p), to_apply=add` and `d = f32[4] all-reduce-done(s)`
     """
     for start, done in [(op.name, op.done) for op in OPS.values() if op.start_of is not None and op.done is not None]:
         for computation, x in facts.instructions_of(start):

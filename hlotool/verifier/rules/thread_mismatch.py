@@ -17,9 +17,6 @@ def thread_mismatch(facts: Facts) -> Iterator[Finding]:
 
     Checks: `execution_thread` of the bodies of fusions, whiles and conditionals; of calls and custom calls under the mode
     `nested_thread_names`.
-    Why: only async-start runs a computation on another thread.
-    Bad: `fusion(p), calls=f` where f ends with `}, execution_thread="host"`
-    Good: `async-start(p), async_execution_thread="host", calls=f`
     """
     checked = {SAME_THREAD, SAME_THREAD_ON_REQUEST} if facts.modes.nested_thread_names else {SAME_THREAD}
     for called, calls in facts.callers.items():

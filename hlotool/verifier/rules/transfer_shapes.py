@@ -24,9 +24,6 @@ def transfer_shapes(facts: Facts) -> Iterator[Finding]:
 
     Checks: it has as many elements as the op gives (otherwise an error), and these follow from the operand (otherwise a warning, since XLA's
     parser ignores them and its own tests write others).
-    Why: readers of the text rely on the written shape.
-    Bad: `s = (f32[4], token[]) send(p, k)`
-    Good: `s = (f32[4], u32[], token[]) send(p, k)` with f32[4] p
     """
     source = facts.module.source
     if source is None:

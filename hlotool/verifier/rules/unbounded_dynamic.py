@@ -15,9 +15,6 @@ def unbounded_dynamic(shape: Shape, modes: VerifyModes) -> None:
     """No dimension may be unbounded.
 
     Checks: `?` in a result shape, unless the mode `unbounded_dynamic` allows it.
-    Why: compilers cannot allocate memory for an array that may have any size.
-    Bad: `a = f32[?] parameter(0)`
-    Good: `a = f32[<=8] parameter(0)`
     """
     if modes.unbounded_dynamic:
         return

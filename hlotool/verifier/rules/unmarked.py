@@ -17,9 +17,6 @@ def unmarked(facts: Facts) -> Iterator[Finding]:
     """The text marks the result of each computation and the computation that is run.
 
     Checks: each computation has a ROOT (S007), the module an ENTRY (S009).
-    Why: XLA silently takes the last one, so adding a line at the end changes the program.
-    Bad: a computation without ROOT
-    Good: `ROOT n = f32[4] negate(p)`
     """
     source, entry = facts.module.source, facts.module.entry
     if source is None or form_of(source.text) == "single_instruction":

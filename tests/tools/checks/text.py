@@ -13,8 +13,9 @@ from hlotool.ir.model import Module
 from hlotool.text.parse.parser import parse, parse_source
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
+from hlotool.verifier.fixing import apply_edits
 
-__all__ = ["accepted", "printed", "printed_like_xla", "rejected", "rejected_like_xla"]
+__all__ = ["accepted", "modern_print", "modernized", "printed", "printed_like_xla", "rejected", "rejected_like_xla"]
 
 XLA = PrintOptions.xla_default()
 XLA_WITH_CONSTANTS = dataclasses.replace(XLA, print_large_constants=True)
@@ -72,6 +73,29 @@ def rejected(path: Path, case: Case) -> None:
     if not wanted:
         raise Mismatch("a case that is refused announces it with `// error: CODE`")
     compare_findings(_faults(case.text), wanted)
+
+
+def modernized(path: Path, case: Case) -> None:
+    """A text of earlier years: refused with a hint, read with `legacy=True`, and its warnings' fixes write it as today.
+
+    The warnings are on the lines that end with `// old`.
+    """
+    faults = _faults(case.text)
+    if "--legacy" not in (faults[0].hint or ""):
+        raise Mismatch(f"no hint names --legacy: {faults[0]} ({faults[0].hint})")
+    module = parse(case.text, legacy=True)
+    wanted = [number for number, line in enumerate(case.text.split("\n"), 1) if line.endswith("// old")]
+    found = sorted({d.line for d in module.diagnostics})
+    if found != wanted or any(d.code != "W060" for d in module.diagnostics):
+        raise Mismatch(f"wanted warnings on lines {wanted}, found {list(map(str, module.diagnostics))}")
+    same(case.output or "", to_text(module, XLA), "the print differs")
+    _lossless(module)
+    edits = sorted(edit for d in module.diagnostics if d.fix is not None for edit in d.fix.edits)
+    same(case.output or "", to_text(parsed(apply_edits(case.text, edits)), XLA), "the fixed text is another module")
+
+
+def modern_print(case: Case) -> str | None:
+    return to_text(parse(case.text, legacy=True), XLA).rstrip("\n") + "\n"
 
 
 def rejected_like_xla(path: Path, case: Case) -> None:

@@ -1,0 +1,159 @@
+"""Finds the modules inside a text by the shapes of lines; whether they parse is for the parser to say.
+
+A module is a line `HloModule name` and the computations after it, or computations without such a line if one of them is ENTRY.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hlotool.errors import Source
+from hlotool.text.extract.lines import Line, lines_from
+from hlotool.text.source.derived import DerivedSource, Piece
+
+__all__ = ["Excerpt", "excerpts"]
+
+_NAME = r"%?[A-Za-z_][A-Za-z0-9_.\-]*+"
+_HEADER = re.compile(rf"(?<![A-Za-z0-9_.\-%])HloModule[ \t]++{_NAME}(?=[\s,:\\]|\Z)")
+# The opening line of a computation: its brace may follow on a later line, if the signature is broken.
+_OPENING = re.compile(rf"[ \t]*+(?:(?P<entry>ENTRY)[ \t]++)?+{_NAME}[ \t]*+(?:\{{|\((?![^\n]*=[ \t]))")
+_TABLE = re.compile(r"[ \t]*+(?:FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*+$|[ \t]*+[0-9]++[ \t]++[\"{]")
+_COMMENT = re.compile(r"[ \t]*+(?://|/\*[^\n]*\*/[ \t]*+\r?+$)")
+# Layouts are read as a whole, so that the other braces of an opening line open the computation.
+_TOKEN = re.compile(r'"(?:[^"\\\n]++|\\[^\n])*+"?+|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?+|(?<=\])\{[^{}\n]*+\}|[{}]')
+_THREAD = re.compile(r'[ \t]*+,[ \t]*+execution_thread="[^"\n]*+"')
+# Where a computation without a module's header may begin: it is followed by an instruction.
+_HEADERLESS = re.compile(
+    rf"^(?P<prefix>[^A-Za-z%\n]*+)(?:ENTRY[ \t]++)?+{_NAME}[ \t]*+(?:\([^\n]*\)[ \t]*+->[^\n]*)?\{{[ \t]*+\r?+\n"
+    rf"(?:[^A-Za-z%\n]*+\n)?[^A-Za-z%\n]*+(?:ROOT[ \t]++)?+{_NAME}[ \t]*+=[ \t]",
+    re.MULTILINE,
+)
+_LONGEST_SIGNATURE = 200
+
+
+class Excerpt(NamedTuple):
+    """A module in a text: its source, the offsets in the text from its start to its end, and whether it ends inside a computation."""
+
+    source: DerivedSource
+    start: int
+    end: int
+    is_cut: bool
+    has_header: bool
+
+
+def excerpts(source: Source) -> list[Excerpt]:
+    """The modules in a text, in order.
+
+    >>> text = "A page about `HloModule a`\\n> HloModule b\\n> ENTRY e {\\n>   ROOT p = f32[] parameter(0)\\n> }\\n"
+    >>> [excerpt.source.text for excerpt in excerpts(Source(text))]
+    ['HloModule b\\n ENTRY e {\\n   ROOT p = f32[] parameter(0)\\n }']
+    """
+    text = source.text
+    found: list[Excerpt] = []
+    at = 0
+    for header in _HEADER.finditer(text):
+        if header.start() >= at:
+            found += _headerless(source, at, header.start())
+            excerpt = _Reader(source, header.start(), has_header=True).read()
+            at = header.end()
+            if excerpt is not None:
+                found.append(excerpt)
+                at = max(at, excerpt.end)
+    return [*found, *_headerless(source, at, len(text))]
+
+
+def _headerless(source: Source, start: int, end: int) -> Iterator[Excerpt]:
+    """Modules without a header between two offsets."""
+    at = start
+    while (opening := _HEADERLESS.search(source.text, at, end)) is not None:
+        reader = _Reader(source, opening.end("prefix"), has_header=False)
+        excerpt = reader.read()
+        at = opening.end("prefix") + 1
+        if excerpt is not None:
+            at = max(at, min(excerpt.end, end))
+            if reader.has_entry and excerpt.end <= end:
+                yield excerpt
+
+
+class _Reader:
+    """Reads lines of a module from its start until something follows that does not belong to it."""
+
+    def __init__(self, source: Source, start: int, *, has_header: bool) -> None:
+        self.source = source
+        self.start = start
+        self.has_header = has_header
+        self.has_entry = False
+        self.pieces: list[Piece] = []
+        # How many pieces there were when a computation ended last.
+        self.whole = 0
+        self.depth = 0
+        # The number of lines of a signature whose computation has not begun.
+        self.signature = 0
+
+    def read(self) -> Excerpt | None:
+        """The module; None if not even one computation begins."""
+        in_header = self.has_header
+        for line in lines_from(self.source.text, self.start):
+            if in_header:
+                self._take(line, 0, len(line.text))
+                self._count(line.text, 0)
+                in_header = self.depth > 0 or line.text.rstrip().endswith(",")
+                continue
+            if (self.depth or self.signature) and (_HEADER.search(line.text) or line.text.lstrip().startswith("```")):
+                break
+            if not self._line(line):
+                break
+        is_cut = bool(self.depth or self.signature) and not in_header
+        if not self.whole and not is_cut:
+            return None
+        pieces = self.pieces if is_cut else self.pieces[: self.whole]
+        last = pieces[-1]
+        return Excerpt(DerivedSource(self.source, pieces), self.start, last.origin + len(last.text), is_cut, self.has_header)
+
+    def _line(self, line: Line) -> bool:
+        """Takes a line outside the header; False if the module ends before or in it."""
+        at, text = 0, line.text
+        while at < len(text):
+            if not (self.depth or self.signature):
+                opening = _OPENING.match(text, at)
+                if opening is None:
+                    if text[at:].strip() and not _COMMENT.match(text, at) and not _TABLE.match(text, at):
+                        return False
+                    self._take(line, at, len(text))
+                    return True
+                self.signature = 1
+                self.has_entry = self.has_entry or opening["entry"] is not None
+            close = self._count(text, at)
+            if close < 0:
+                self._take(line, at, len(text))
+                self.signature += self.signature > 0
+                return self.signature < _LONGEST_SIGNATURE
+            thread = _THREAD.match(text, close)
+            close = thread.end() if thread is not None else close
+            self._take(line, at, close)
+            self.whole = len(self.pieces)
+            at = close
+        return True
+
+    def _count(self, text: str, start: int) -> int:
+        """Counts braces; returns the offset after the one that closes a computation, -1 if none does."""
+        for token in _TOKEN.finditer(text, start):
+            if token[0] == "{":
+                self.depth += 1
+                self.signature = 0
+            elif token[0] == "}":
+                self.depth = max(0, self.depth - 1)
+                if not self.depth:
+                    return token.end()
+        return -1
+
+    def _take(self, line: Line, start: int, end: int) -> None:
+        """Takes the part of a line between two offsets."""
+        at = 0
+        for piece in line.pieces:
+            low, high = max(start, at), min(end, at + len(piece.text))
+            if low < high:
+                self.pieces.append(Piece(piece.text[low - at : high - at], piece.origin + low - at, piece.is_copied))
+            at += len(piece.text)

@@ -1,0 +1,150 @@
+"""The lines of a module inside another text, without what that text puts around them.
+
+A module may stand in the text as it is, behind a prefix on every line (that of a log, `> `, `# `), or in string literals with escapes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hlotool.text.source.derived import Piece
+
+__all__ = ["Line", "lines_from"]
+
+# Lines of other threads between the lines of a module in a log.
+_MOST_FOREIGN_LINES = 200
+# How much of the line before a module is looked at.
+_LONGEST_PREFIX = 300
+_BLANK_LINE = "<BLANKLINE>"
+_NUMBER = re.compile(r"0x[0-9a-f]++|[0-9]++|\s++")
+_OPENING_QUOTE = re.compile(r"(?P<quote>[\"'])(?:[^\"'\\]|\\.)*+\Z")
+_ESCAPED = re.compile(
+    r"(?P<plain>[^\\\"'\r\n]++)|\\(?:x(?P<hex>[0-9a-fA-F]{2})|u(?P<unicode>[0-9a-fA-F]{4})|(?P<simple>[\s\S]))|(?P<quote>[\"'])|(?P<end>[\r\n]++)"
+)
+_NEXT_LITERAL = re.compile(r"(?:\s*+\\)?+[\s,]*+[a-zA-Z]{0,2}(?P<quote>[\"'])")
+_ESCAPES = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    '"': '"',
+    "'": "'",
+    "\\": "\\",
+    "/": "/",
+    "\n": "",
+    "0": "\0",
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+}
+
+
+class Line(NamedTuple):
+    """A line of HLO, with its line end if it has one, as pieces of the text around it; `end` is the offset after it there."""
+
+    text: str
+    pieces: tuple[Piece, ...]
+    end: int
+
+
+def lines_from(text: str, start: int) -> Iterator[Line]:
+    """The lines of HLO from `start`, where a module begins; ends at the latest with the text.
+
+    >>> [line.text for line in lines_from("log 1]HloModule a\\nlog 2]b {\\nthe end", 6)]
+    ['HloModule a\\n', 'b {\\n']
+    """
+    line_start = text.rfind("\n", max(0, start - _LONGEST_PREFIX), start) + 1
+    prefix, line_end = text[max(line_start, start - _LONGEST_PREFIX) : start], _end_of_line(text, start)
+    if text.find(r"\n", start, line_end) >= 0 and (r"\n" in prefix or prefix.rstrip().endswith(('"', "'"))):
+        quote = _OPENING_QUOTE.search(prefix)
+        return _escaped_lines(text, start, quote["quote"] if quote is not None else "")
+    pattern = _prefix_pattern(prefix)
+    if pattern is not None and pattern.match(text, _next_filled_line(text, line_end)):
+        return _prefixed_lines(text, start, pattern, is_log=any(c.isdigit() for c in prefix))
+    return _plain_lines(text, start)
+
+
+def _end_of_line(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    return len(text) if end < 0 else end + 1
+
+
+def _next_filled_line(text: str, start: int) -> int:
+    """The start of the next line that is not empty."""
+    while start < len(text) and not text[start : _end_of_line(text, start)].strip():
+        start = _end_of_line(text, start)
+    return start
+
+
+def _prefix_pattern(prefix: str) -> re.Pattern[str] | None:
+    """A pattern for prefixes like this one, with other numbers; None if it is only space."""
+    bare = prefix.rstrip()
+    if not bare:
+        return None
+    parts, at = [], 0
+    for number in _NUMBER.finditer(bare):
+        parts += [re.escape(bare[at : number.start()]), r"\s++" if number[0].isspace() else r"(?:0x)?[0-9a-f]++"]
+        at = number.end()
+    return re.compile("".join([*parts, re.escape(bare[at:])]))
+
+
+def _plain_lines(text: str, start: int) -> Iterator[Line]:
+    while start < len(text):
+        end = _end_of_line(text, start)
+        yield _line(text, start, end)
+        start = end
+
+
+def _line(text: str, start: int, end: int) -> Line:
+    line = text[start:end]
+    if line.strip() == _BLANK_LINE:
+        return Line("\n", (Piece("\n", start, is_copied=False),), end)
+    return Line(line, (Piece(line, start),), end)
+
+
+def _prefixed_lines(text: str, start: int, pattern: re.Pattern[str], *, is_log: bool) -> Iterator[Line]:
+    end = _end_of_line(text, start)
+    yield _line(text, start, end)
+    foreign = 0
+    while end < len(text) and foreign <= _MOST_FOREIGN_LINES:
+        start, end = end, _end_of_line(text, end)
+        match = pattern.match(text, start, end)
+        if match is not None:
+            foreign = 0
+            yield _line(text, match.end(), end)
+        elif not is_log:
+            return
+        else:
+            foreign += 1
+
+
+def _escaped_lines(text: str, start: int, quote: str) -> Iterator[Line]:
+    """Lines inside one or more string literals that begin with this quote; without a quote, up to the end of the line."""
+    pieces: list[Piece] = []
+    at = start
+    while (match := _ESCAPED.match(text, at)) is not None:
+        at = match.end()
+        if match["quote"] == quote:
+            literal = _NEXT_LITERAL.match(text, at)
+            if literal is None or literal["quote"] != quote:
+                break
+            at = literal.end()
+            continue
+        if match["end"] is not None:
+            break
+        if match["plain"] is not None or match["quote"] is not None:
+            pieces.append(Piece(match[0], match.start()))
+            continue
+        pieces.append(Piece(_unescaped(match), match.start(), is_copied=False))
+        if pieces[-1].text == "\n":
+            yield Line("".join(piece.text for piece in pieces), tuple(pieces), at)
+            pieces = []
+    if pieces:
+        yield Line("".join(piece.text for piece in pieces), tuple(pieces), at)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code = match["hex"] or match["unicode"]
+    return chr(int(code, 16)) if code is not None else _ESCAPES.get(match["simple"], match[0])

@@ -1,0 +1,66 @@
+"""Old forms of literals, and their forms today."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from math import prod
+
+from hlotool.text.legacy.statements import ARRAY
+
+__all__ = ["dense_literal", "plain_literal", "spaced_bits"]
+
+# The most elements that a sparse literal may have when it is written as a dense one.
+_MOST_ELEMENTS = 1_000_000
+_ARRAY = re.compile(rf"{ARRAY}\s*+(?=[^\s,)])")
+_EMPTY = re.compile(r"\([\s,\0]*+\)")
+_ENTRY = re.compile(r"\s*+(?:\[(?P<list>[0-9, ]++)\]|(?P<index>[0-9]++))\s*+:\s*+(?P<value>\([^()]*+\)|[^,(){}\s]++)\s*+(?:,|\Z)")
+
+
+def plain_literal(text: str) -> str:
+    """A literal without the shapes that used to stand before its parts.
+
+    >>> plain_literal("(f32[2], s32[]) ( f32[2] {1, 2}, s32[] 3 )")
+    '( {1, 2}, 3 )'
+    """
+    # Where only shapes were inside parentheses, the parentheses are part of a tuple's shape.
+    plain = _ARRAY.sub("\0", re.sub(rf"{ARRAY}(?=\s*+[,)])", "\0", text))
+    while _EMPTY.search(plain):
+        plain = _EMPTY.sub("\0", plain)
+    return re.sub(r"\0\s*+", "", plain)
+
+
+def spaced_bits(text: str) -> str:
+    """A literal of pred with its digits separated by commas.
+
+    >>> spaced_bits("{ { 10 }, { 01 } }")
+    '{ { 1, 0 }, { 0, 1 } }'
+    """
+    return re.sub(r"[01]{2,}", lambda match: ", ".join(match[0]), text)
+
+
+def dense_literal(dimensions: str, text: str) -> str | None:
+    """The dense form of a sparse literal; None if it is not one of these dimensions, or too large.
+
+    >>> dense_literal("2,3", "{[0, 1]: 5, [1, 2]: -1}")
+    '{{0, 5, 0}, {0, 0, -1}}'
+    """
+    sizes = [int(size) for size in dimensions.split(",") if size.strip()]
+    if not sizes or prod(sizes) > _MOST_ELEMENTS:
+        return None
+    values: dict[tuple[int, ...], str] = {}
+    inner, at = text.strip()[1:-1].rstrip(), 0
+    while at < len(inner):
+        entry = _ENTRY.match(inner, at)
+        if entry is None:
+            return None
+        index = tuple(int(number) for number in (entry["list"] or entry["index"]).split(","))
+        if len(index) != len(sizes) or any(number >= size for number, size in zip(index, sizes, strict=True)):
+            return None
+        values[index] = entry["value"]
+        at = entry.end()
+    zero = "(0, 0)" if any(value.startswith("(") for value in values.values()) else "0"
+    rows = [values.get(index, zero) for index in product(*map(range, sizes))]
+    for size in reversed(sizes):
+        rows = [f"{{{', '.join(rows[k : k + size])}}}" for k in range(0, len(rows), size)] if size else ["{}"]
+    return rows[0]

@@ -1,0 +1,118 @@
+"""Rewrites the old spellings of a text, or names them for a hint."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from hlotool.codes import CODE_NAMES, severity_of
+from hlotool.errors import Diagnostic, Edit, Fix, Source
+from hlotool.text.legacy.spellings import OPCODES, PATTERNS, Text
+from hlotool.text.legacy.statements import statements
+from hlotool.text.source.derived import edited_source
+
+__all__ = ["LEGACY_CODE", "OldSpelling", "modernized", "old_spellings", "with_legacy_hints"]
+
+LEGACY_CODE = "W060"
+# Errors whose own hints name today's spelling.
+_EXPLAINED = frozenset({"M023"})
+_ADVICE = "read it with --legacy (in Python, legacy=True), or rewrite it with `hlotool verify --legacy --fix`"
+
+
+class OldSpelling(NamedTuple):
+    """An old spelling in a text, from `start` to `end`; without edits, it has no equivalent today."""
+
+    start: int
+    end: int
+    old: str
+    today: str
+    until: int
+    edits: tuple[Edit, ...]
+
+    @property
+    def message(self) -> str:
+        return f"XLA wrote {self.old} until {self.until}; today it is {self.today}"
+
+
+def old_spellings(text: str) -> list[OldSpelling]:
+    """The old spellings of a text, in order.
+
+    >>> [found.message for found in old_spellings("r = pred[] less-than(a, b)")]
+    ['XLA wrote less-than(a, b) until 2019; today it is compare(a, b), direction=LT']
+    """
+    both = Text(text)
+    spellings = []
+    for statement in statements(both.masked):
+        row = OPCODES.get(statement.opcode)
+        if row is not None and (edits := row.rewrite(both, statement)):
+            start = statement.opcode_start
+            spellings.append(OldSpelling(start, start + len(statement.opcode), row.old, row.today, row.until, tuple(edits)))
+    taken = [edit for spelling in spellings for edit in spelling.edits]
+    for pattern in PATTERNS:
+        found = []
+        for match in pattern.pattern.finditer(both.masked) if pattern.keyword in both.masked else ():
+            replaced = pattern.replace(both, match)
+            if replaced is not None:
+                found.append(OldSpelling(*match.span(), pattern.old, pattern.today, pattern.until, tuple(replaced)))
+        apart = _Spans(taken)
+        # What another edit replaces, it has cleaned.
+        found = [spelling for spelling in found if not any(map(apart.has, spelling.edits))]
+        spellings += found
+        taken += [edit for spelling in found for edit in spelling.edits]
+    return sorted(spellings)
+
+
+class _Spans:
+    """The spans that edits replace, for quick questions."""
+
+    def __init__(self, edits: Sequence[Edit]) -> None:
+        spans = sorted((edit.start, edit.end) for edit in edits if edit.end > edit.start)
+        self.starts = [start for start, _ in spans]
+        self.ends = [end for _, end in spans]
+
+    def has(self, edit: Edit) -> bool:
+        k = bisect_right(self.starts, edit.start) - 1
+        return (k >= 0 and edit.start < self.ends[k]) or (k + 1 < len(self.starts) and self.starts[k + 1] < edit.end)
+
+
+def modernized(source: Source) -> tuple[Source, list[Diagnostic]]:
+    """The source in today's spelling, and a warning for each old one. Positions stay those of the given source."""
+    spellings = old_spellings(source.text)
+    edits = sorted(edit for spelling in spellings for edit in spelling.edits)
+    if not edits:
+        return source, []
+    return edited_source(source, edits), [_warning(source, spelling) for spelling in spellings if spelling.edits]
+
+
+def _warning(source: Source, spelling: OldSpelling) -> Diagnostic:
+    line, column = source.line_column(spelling.start)
+    end_line, end_column = source.line_column(spelling.end)
+    edits = source.original_edits(spelling.edits)
+    fix = None if edits is None else Fix(edits, "Write it as XLA does today")
+    place = (source.filename, line, column, end_line, end_column)
+    return Diagnostic(LEGACY_CODE, CODE_NAMES[LEGACY_CODE], severity_of(LEGACY_CODE), spelling.message, *place, fix=fix)
+
+
+def with_legacy_hints(source: Source, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """The errors of a text that does not parse, with hints about old spellings on their lines.
+
+    The first error also gets a hint about an old spelling elsewhere, since what follows from it may be on other lines.
+    """
+    spellings = old_spellings(source.text)
+    if not spellings:
+        return diagnostics
+    by_line: dict[int, OldSpelling] = {}
+    for spelling in spellings:
+        by_line.setdefault(source.line_column(spelling.start)[0], spelling)
+    hinted = [replace(d, hint=_hint(by_line[d.line], d)) if d.line in by_line else d for d in diagnostics]
+    if hinted and hinted[0].hint is None:
+        first = spellings[0]
+        hinted[0] = replace(hinted[0], hint=f"line {source.line_column(first.start)[0]}: {_hint(first, hinted[0])}")
+    return hinted
+
+
+def _hint(spelling: OldSpelling, error: Diagnostic) -> str:
+    what = error.hint if error.code in _EXPLAINED and error.hint else spelling.message
+    return f"{what}; {_ADVICE}" if spelling.edits else what

@@ -1,0 +1,36 @@
+"""`extract`: the modules inside a log, a page, a notebook, a source file or a paste."""
+
+from __future__ import annotations
+
+from hlotool.errors import ParseError, Source
+from hlotool.text.extract.excerpts import Excerpt, excerpts
+from hlotool.text.parse.parser import as_text, decoded, parse_source, parts_of
+
+__all__ = ["excerpts_of", "extract"]
+
+
+def extract(text: str | bytes) -> list[str]:
+    """The texts of the modules inside another text, in order.
+
+    The text may be a log with a prefix on every line, Markdown, a notebook, the source of a program or a test, a concatenation of dumps, or
+    HLO itself. What does not parse as a whole, such as a module with a hole, is left out. Spellings of earlier years count as HLO.
+
+    >>> extract("Before:\\n```\\nHloModule m\\nENTRY e { ROOT p = f32[] parameter(0) }\\n```\\n")
+    ['HloModule m\\nENTRY e { ROOT p = f32[] parameter(0) }']
+    """
+    sources: list[Source] = [excerpt.source for excerpt in excerpts_of(text)]
+    sources = sources or [part.source for part in parts_of(decoded(text), "<string>") if not part.is_separator]
+    return [source.text for source in sources if _is_module(source)]
+
+
+def _is_module(source: Source) -> bool:
+    try:
+        parse_source(source, legacy=True)
+    except ParseError:
+        return False
+    return True
+
+
+def excerpts_of(text: str | bytes, filename: str = "<string>") -> list[Excerpt]:
+    """What looks like a module inside a text, whether it parses or not; positions are those of the text."""
+    return excerpts(Source(as_text(text), filename))

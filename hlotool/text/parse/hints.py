@@ -1,0 +1,79 @@
+"""Hints for texts that do not parse: what they may be instead of one module in today's spelling.
+
+They look at the whole text, so they are made only after an error.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from hlotool.errors import Diagnostic, Source
+from hlotool.text.extract.excerpts import Excerpt, excerpts
+from hlotool.text.legacy.rewrite import with_legacy_hints
+from hlotool.text.source.trivia import skip_trivia
+
+__all__ = ["with_hints"]
+
+_ENTRY = re.compile(r"^[ \t]*+ENTRY(?![A-Za-z0-9_.\-:=])", re.MULTILINE)
+_EMPHASIS = re.compile(r"\*\*|__")
+_OUTSIDE = re.compile(r"[ \t]*+(?:ROOT[ \t]++)?+%?[A-Za-z_][A-Za-z0-9_.\-]*+[ \t]*+=[ \t]")
+_UNDEFINED = {"S002": "instruction", "S006": "computation"}
+_EXTRACT = "read it with --extract (in Python, hlotool.extract)"
+
+
+def with_hints(source: Source, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """The diagnostics of a text with errors, with hints about old spellings, and with one at the first error about the text as a whole."""
+    diagnostics = with_legacy_hints(source, diagnostics)
+    first = next((k for k, d in enumerate(diagnostics) if d.severity == "error"), None)
+    if first is None:
+        return diagnostics
+    hint = _about_whole(source, diagnostics[first]) or diagnostics[first].hint or _about_excerpt(source, diagnostics, diagnostics[first])
+    return [*diagnostics[:first], replace(diagnostics[first], hint=hint), *diagnostics[first + 1 :]]
+
+
+def _about_whole(source: Source, error: Diagnostic) -> str | None:
+    """A hint for a text that is more or less than one module, if the error shows it."""
+    text, offset = source.text, source.offset(error.line, error.column)
+    if text.strip() and offset >= len(text.rstrip()) - 1 and error.code in ("S001", "S017"):
+        if error.computation is None:
+            return "the text is cut off here"
+        return f"the text is cut off here, inside computation '{error.computation}'; close it with }} if this is all"
+    found = excerpts(source)
+    begins = bool(found) and skip_trivia(text, 0) >= found[0].start
+    if not found or (begins and offset < found[0].end):
+        return None
+    places = ", ".join(_lines(source, excerpt) for excerpt in found[:3]) + (", ..." if len(found) > 3 else "")
+    if not begins:
+        modules = "a module" if len(found) == 1 else f"{len(found)} modules"
+        return f"the text holds {modules} inside other text ({places}); {_EXTRACT}"
+    if len(found) == 1:
+        return f"a module is on {places}; if what follows does not belong to it, {_EXTRACT}"
+    return f"the text holds {len(found)} modules ({places}); separate them with lines `// -----`, or {_EXTRACT}"
+
+
+def _lines(source: Source, excerpt: Excerpt) -> str:
+    first, last = source.line_column(excerpt.start)[0], source.line_column(max(excerpt.start, excerpt.end - 1))[0]
+    return f"lines {first}-{last}"
+
+
+def _about_excerpt(source: Source, diagnostics: list[Diagnostic], error: Diagnostic) -> str | None:
+    """A hint for a text from which something is missing, or to which a page has added something."""
+    text = source.text
+    offset = source.offset(error.line, error.column)
+    if error.code in _UNDEFINED:
+        missing = sum(d.code in _UNDEFINED for d in diagnostics)
+        what = f"{missing} names are" if missing > 1 else "it is"
+        return f"{what} not defined anywhere; the text may be an excerpt of a larger module"
+    if error.code == "M004" and not _ENTRY.search(text):
+        return "no computation is ENTRY, so the last one was taken; the text may be cut off before its ENTRY computation"
+    if error.code == "M004":
+        return "an output index leads from the result of the entry computation to one of its elements"
+    if _EMPHASIS.match(text, offset) or _EMPHASIS.match(text, max(0, offset - 1)):
+        return "this looks like Markdown emphasis; remove it"
+    line = text.rfind("\n", 0, offset) + 1
+    if _OUTSIDE.match(text, line) and (error.code == "S034" or (error.code == "S001" and error.computation is None)):
+        return "instructions stand inside a computation: `ENTRY name {` before them, `}` after them; is a brace too much or missing above?"
+    if error.line == 1 and error.code == "S001":
+        return "HLO text begins with `HloModule name`, or with a computation `ENTRY name {`"
+    return None

@@ -1,0 +1,85 @@
+"""A source whose text is derived from that of another one; positions in messages are those of the other one."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from hlotool.errors import Edit, Source
+
+__all__ = ["DerivedSource", "Piece", "edited_source"]
+
+
+class Piece(NamedTuple):
+    """A part of a derived text: its own text, and its offset in the original. If it is copied, both have the same characters."""
+
+    text: str
+    origin: int
+    is_copied: bool = True
+
+
+class DerivedSource(Source):
+    """A source whose text consists of pieces of another source, in their order there, and of new text.
+
+    >>> source = edited_source(Source("p = equal-to(a, b)"), [Edit(4, 12, "compare")])
+    >>> source.text, source.line_column(source.text.index("b"))
+    ('p = compare(a, b)', (1, 17))
+    """
+
+    __slots__ = ("_copied", "_lows", "_origins", "original")
+
+    def __init__(self, original: Source, pieces: Iterable[Piece]) -> None:
+        pieces = [piece for piece in pieces if piece.text] or [Piece("", 0)]
+        super().__init__("".join(piece.text for piece in pieces), original.filename)
+        self.original = original
+        self._lows: list[int] = []
+        at = 0
+        for piece in pieces:
+            self._lows.append(at)
+            at += len(piece.text)
+        self._origins = [piece.origin for piece in pieces]
+        self._copied = [piece.is_copied for piece in pieces]
+        self.first_line = original.line_column(self._origins[0])[0]
+
+    def origin(self, offset: int) -> int:
+        """The offset in the original of a character; for new text, that of the place where it was inserted."""
+        k = max(0, bisect_right(self._lows, max(0, min(offset, len(self.text)))) - 1)
+        return self._origins[k] + (offset - self._lows[k] if self._copied[k] else 0)
+
+    def line_column(self, offset: int) -> tuple[int, int]:
+        return self.original.line_column(self.origin(offset))
+
+    def offset(self, line: int, column: int) -> int:
+        place = self.original.offset(line, column)
+        k = max(0, bisect_right(self._origins, place) - 1)
+        while k > 0 and not self._copied[k]:
+            k -= 1
+        return min(self._lows[k] + max(0, place - self._origins[k]), len(self.text))
+
+    def line_start(self, line: int) -> int:
+        return self.offset(line, 1)
+
+    def line_text(self, line: int) -> str:
+        return self.original.line_text(line)
+
+    def original_edits(self, edits: Iterable[Edit]) -> tuple[Edit, ...] | None:
+        """The edits as edits of the original; None if one of them is not within copied text."""
+        moved = []
+        for edit in edits:
+            k = max(0, bisect_right(self._lows, edit.start) - 1)
+            end = self._lows[k + 1] if k + 1 < len(self._lows) else len(self.text)
+            if not self._copied[k] or edit.end > end:
+                return None
+            shift = self._origins[k] - self._lows[k]
+            moved.append(Edit(edit.start + shift, edit.end + shift, edit.text))
+        return self.original.original_edits(moved)
+
+
+def edited_source(original: Source, edits: Iterable[Edit]) -> DerivedSource:
+    """The source after edits, which are sorted and do not overlap."""
+    pieces, at = [], 0
+    for edit in edits:
+        pieces += [Piece(original.text[at : edit.start], at), Piece(edit.text, edit.start, is_copied=False)]
+        at = edit.end
+    return DerivedSource(original, [*pieces, Piece(original.text[at:], at)])

@@ -1,0 +1,36 @@
+"""Hypothesis strategies: random inputs of property tests, which hypothesis shrinks when a test fails.
+
+Generators that need thousands of random numbers take a seed, since hypothesis would need a second to draw them one by one. What shrinks then is
+the number of instructions: from one seed, a shorter module is the beginning of a longer one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from generator import Style, random_module
+from hypothesis import strategies as st
+from instances import Instance
+from random_ops import random_instance
+
+__all__ = ["RANDOM", "SEEDS", "instances", "modules", "shortest_first"]
+
+RANDOM: st.SearchStrategy[Random] = st.randoms(use_true_random=False)
+"""A generator whose numbers hypothesis draws and shrinks."""
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def modules(instructions: int, styles: Sequence[Style] = (Style(),)) -> st.SearchStrategy[str]:
+    """Texts of random modules with up to so many instructions in the entry computation."""
+    return st.builds(random_module, SEEDS, st.integers(1, instructions), st.sampled_from(styles))
+
+
+def instances(*families: str) -> st.SearchStrategy[Instance]:
+    """Random instances of operations, of these families or of any."""
+    return RANDOM.map(lambda random: random_instance(random, families))
+
+
+def shortest_first(texts: Sequence[str]) -> st.SearchStrategy[str]:
+    """One of the texts, which shrinks to the shortest one."""
+    return st.sampled_from(sorted(set(texts), key=lambda text: (len(text), text)))

@@ -99,7 +99,7 @@ class Session:
         try:
             self._run(name, text)
         except (ParseError, EvaluationError) as error:
-            # A NaN or an infinity that --check-nans reports is a finding, not bad input.
+            # A NaN or an infinity that --check-nans or --check-infs reports is a finding, not bad input.
             diagnostics = error.diagnostics
             self.outcome.at_least(1 if all(d.code == "R006" for d in diagnostics) else error.exit_code)
             source = self.sources.get(diagnostics[0].filename, Source(""))

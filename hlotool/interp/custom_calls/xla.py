@@ -134,7 +134,7 @@ PARTITIONER_TARGETS = frozenset(
 """Targets that a partitioner reads and removes."""
 
 _ANNOTATIONS = """LayoutConstraint annotate_device_placement MoveToHost MoveToDevice PinToDevice PinToDeviceSram PinToHost
-AssumeGatherIndicesInBound""".split()
+AssumeGatherIndicesInBound AwsNeuronTransferWithStaticRing""".split()
 
 _SORTS = """__cub$DeviceRadixSort __cub$DeviceRadixSortUnassignedScratchSize xla.gpu.ext.cub_sort_keys xla.gpu.ext.cub_sort_pairs
 xla.gpu.ext.cub_sort_unassigned_scratch_size""".split()

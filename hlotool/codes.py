@@ -87,6 +87,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "the end of a line. XLA accepts most of them; other tools may not.")),
     "S048": ("name-characters", "error", ("A name has characters other than letters, digits, `_`, `.` and `-`, or does not start with a letter or "
         "an underscore.")),
+    "S049": ("other-format", "error", "The text is not HLO, but MLIR, a program, JSON, a report of XLA or binary data."),
     "T001": ("elementwise-shape", "error", "Operands of an elementwise op have different dimensions."),
     "T002": ("elementwise-type", "error", ("Operands of an elementwise op have different element types. (For two floating-point types, such as f32 "
         "and bf16, see T085.)")),

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from hlotool.ir.model import Instruction
-from hlotool.shapes.shape import Shape
 
-__all__ = ["Index", "index_text", "leaf_indices", "producer_of"]
+__all__ = ["Index", "index_text", "producer_of"]
 
 Index = tuple[int, ...]
 """A path into a tuple shape."""
@@ -20,22 +17,6 @@ def index_text(index: Index) -> str:
     '{1,0}'
     """
     return f"{{{','.join(map(str, index))}}}"
-
-
-def leaf_indices(shape: Shape) -> Iterator[tuple[Index, Shape]]:
-    """The parts of a shape that are not tuples, with their indices, in order.
-
-    >>> from hlotool.shapes.shape import array_shape, tuple_shape
-    >>> [index for index, _ in leaf_indices(tuple_shape([array_shape("f32"), tuple_shape([array_shape("s32")])]))]
-    [(0,), (1, 0)]
-    """
-    stack: list[tuple[Index, Shape]] = [((), shape)]
-    while stack:
-        index, part = stack.pop()
-        if part.is_tuple:
-            stack += [((*index, k), part.elements[k]) for k in range(len(part.elements) - 1, -1, -1)]
-        else:
-            yield index, part
 
 
 def producer_of(root: Instruction, index: Index) -> Instruction:

@@ -85,7 +85,8 @@ def ids_of_mode(mode: str, module: Module) -> int:
 def group_size(x: Instruction, module: Module) -> int:
     """The number of devices that exchange data with each other; 1 if neither the groups nor the header tell it."""
     mode, groups = group_mode(x), groups_of(x)
-    first = groups.device_count // groups.group_count if groups.tile is not None or groups.mesh is not None else 0
+    # A tile of no groups is not valid, which is reported elsewhere.
+    first = groups.device_count // max(1, groups.group_count) if groups.tile is not None or groups.mesh is not None else 0
     if groups.lists:
         first = len(groups.lists[0])
     size = first or ids_of_mode(mode, module)

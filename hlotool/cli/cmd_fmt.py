@@ -15,8 +15,8 @@ import click
 import hlotool
 from hlotool.cli.command import HloCommand
 from hlotool.cli.inputs import Outcome, chosen_files
-from hlotool.cli.options import click_option, color_option, file_choice_options, files_argument
-from hlotool.cli.output import bug_message, complain, write_out
+from hlotool.cli.options import click_option, color_option, file_choice_options, files_argument, input_form_options
+from hlotool.cli.output import SEPARATOR, bug_message, complain, write_out
 from hlotool.cli.progress import progress
 from hlotool.cli.render import render_to_stderr, wants_color
 from hlotool.cli.text_diff import unified_diff
@@ -29,6 +29,7 @@ from hlotool.workspace.workers import in_order
 
 if TYPE_CHECKING:
     from hlotool.text.formatting.style import FormatStyle
+    from hlotool.workspace.modules import InputForm
 
 __all__ = ["command"]
 
@@ -77,6 +78,7 @@ class Job(NamedTuple):
     lines: tuple[int, int] | None
     color: bool
     stdin_filename: str
+    form: InputForm
 
 
 class Result(NamedTuple):
@@ -108,7 +110,9 @@ def format_file(file: str, style: FormatStyle, job: Job) -> Result:
     text = ""
     try:
         name, text = read_input(file, job.stdin_filename)
-        after = hlotool.format_text(text, style, filename=name, lines=job.lines)
+        if job.form.extract:
+            return _format_extracted(name, text, style, job.form)
+        after = hlotool.format_text(text, style, filename=name, lines=job.lines, legacy=job.form.legacy)
         out = ""
         if job.diff:
             out = "".join(unified_diff(text, after, name, color=job.color))
@@ -125,6 +129,22 @@ def format_file(file: str, style: FormatStyle, job: Job) -> Result:
         return Result(name, error=HlotoolError(f"not enough memory for '{name}'"))
     except Exception as error:
         return Result(name, error=InternalError(bug_message(f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)), name)))
+
+
+def _format_extracted(name: str, text: str, style: FormatStyle, form: InputForm) -> Result:
+    """The modules inside a text, formatted; with the errors of those that do not parse."""
+    # Imported on use, since --help does not need the parser.
+    from hlotool.text.formatting.formatter import format_source  # noqa: PLC0415
+    from hlotool.workspace.modules import module_sources  # noqa: PLC0415
+
+    texts, diagnostics = [], []
+    for source, _ in module_sources(text, name, form):
+        try:
+            texts.append(format_source(source, style, legacy=form.legacy))
+        except ParseError as error:
+            diagnostics += error.diagnostics
+    out = SEPARATOR.join(text if text.endswith("\n") else f"{text}\n" for text in texts)
+    return Result(name, out, is_changed=False, error=ParseError(diagnostics) if diagnostics else None, source=text)
 
 
 def style_of(width: int | None, settings: Settings) -> FormatStyle:
@@ -149,15 +169,15 @@ class FormatReport:
 
     def take(self, result: Result) -> None:
         """Writes the result for one file."""
+        write_out(result.out)
         if result.error is not None:
             self._failed(result)
             return
-        write_out(result.out)
         self.changed += result.is_changed
         self.unchanged += not result.is_changed
         if result.is_changed and (self.job.check or self.job.diff):
             self.outcome.at_least(1)
-        to_stdout = self.job.stdout or result.name == self.job.stdin_filename
+        to_stdout = self.job.stdout or self.job.form.extract or result.name == self.job.stdin_filename
         if self.quiet or (to_stdout and not self.job.check):
             return
         if result.is_changed and not self.job.diff:
@@ -207,16 +227,19 @@ def _files(number: int) -> str:
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with code 0 even if files are not formatted.")
 @click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="File name to use for standard input, in messages and to find settings.")
+@input_form_options
 @file_choice_options
 @color_option
 @click.option("-q", "--quiet", count=True, help="Report only failures; -qq reports nothing.")
 @click.option("-v", "--verbose", count=True, help="Also list files that are already formatted.")
 def command(
     files: tuple[str, ...], check: bool, diff: bool, stdout: bool, width: int | None, lines: tuple[int, int] | None, jobs: int, exit_zero: bool,
-    stdin_filename: str, color: str, quiet: int, verbose: int, choice: FileChoice,
+    stdin_filename: str, color: str, quiet: int, verbose: int, choice: FileChoice, form: InputForm,
 ) -> None:  # fmt: skip
     outcome = Outcome(silent=quiet > 1)
-    job = Job(check, diff, stdout, lines, wants_color(color, sys.stdout), stdin_filename)
+    job = Job(check, diff, stdout, lines, wants_color(color, sys.stdout), stdin_filename, form)
+    if form.extract and (check or diff or lines is not None):
+        raise click.UsageError("--extract writes the modules to standard output; it cannot be combined with --check, --diff or --range")
     names = chosen_files(choice, files, outcome)
     if lines is not None and len(names) > 1:
         raise click.UsageError("--range can be used with one file only")

@@ -13,7 +13,7 @@ import click
 from hlotool.cli.command import HloCommand
 from hlotool.cli.completions import complete_parameters
 from hlotool.cli.inputs import Outcome, files_or_stdin
-from hlotool.cli.options import color_option, stdin_filename_option
+from hlotool.cli.options import color_option, input_form_options, stdin_filename_option
 from hlotool.workspace.reading import read_input
 
 __all__ = ["command"]
@@ -138,6 +138,7 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @click.option("-q", "--quiet", is_flag=True, help="Show only errors and findings.")
 @click.option("-v", "--verbose", is_flag=True, help="Show how random values suit their uses.")
 @stdin_filename_option
+@input_form_options
 def command(file: str | None, stdin_filename: str, **options: Any) -> None:
     (path,) = files_or_stdin((file,) if file is not None else ())
     # Idle threads of OpenBLAS spin, which slows down a machine that is busy otherwise more than it helps here.
@@ -145,12 +146,16 @@ def command(file: str | None, stdin_filename: str, **options: Any) -> None:
     outcome = Outcome()
     with outcome.file(path):
         # Imported on use, since --help does not need NumPy.
+        from hlotool.cli.interruption import PromptEnd  # noqa: PLC0415
+        from hlotool.cli.run_deadline import Deadline  # noqa: PLC0415
         from hlotool.cli.run_request import RunRequest  # noqa: PLC0415
         from hlotool.cli.run_session import Session  # noqa: PLC0415
-        from hlotool.interp.allocation import keep_freed_memory  # noqa: PLC0415
+        from hlotool.interp.allocation import keep_freed_memory, memory_limit  # noqa: PLC0415
 
         keep_freed_memory()
-        session = Session(RunRequest(**options), outcome)
-        name, text = read_input(path, stdin_filename)
-        session.run(name, text)
+        deadline = Deadline(options["timeout"])
+        session = Session(RunRequest(**options), outcome, deadline)
+        with PromptEnd(), deadline, memory_limit(session.limit):
+            name, text = read_input(path, stdin_filename)
+            session.run(name, text)
     outcome.finish()

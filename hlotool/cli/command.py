@@ -30,7 +30,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Output": (
         "output_format", "output", "as_json", "statistics", "max_findings", "show_all", "fail_on", "exit_zero", "color", "quiet", "verbose",
     ),
-    "Files": ("stdin_filename", "include", "exclude", "force_exclude", "respect_gitignore", "config", "isolated"),
+    "Files": ("legacy", "extract", "stdin_filename", "include", "exclude", "force_exclude", "respect_gitignore", "config", "isolated"),
     "Information": ("list_rules", "explain", "show_settings"),
 }  # fmt: skip
 """Groups of options in --help, in the order in which they are shown, by the names of the parameters. All other options come first."""

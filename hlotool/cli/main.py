@@ -16,6 +16,7 @@ from typing import IO, Any, NoReturn
 import click
 
 import hlotool
+from hlotool.cli.interruption import TERMINATED, Terminated, raise_on_termination
 from hlotool.cli.output import BROKEN_PIPE, OutputError, complain, flush_out, report_bug, silence
 from hlotool.errors import HlotoolError, InternalError, nearest
 
@@ -128,6 +129,9 @@ def run(arguments: list[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         silence()
         return INTERRUPTED
+    except Terminated:
+        silence()
+        return TERMINATED
     except Exception as error:
         report_bug(error)
         return 3
@@ -138,4 +142,5 @@ def main() -> NoReturn:
     """The console script: runs one command and ends the process."""
     # Most objects live until the command ends; searching for garbage would take a third of its time.
     gc.disable()
+    raise_on_termination()
     sys.exit(run())

@@ -13,7 +13,16 @@ from hlotool.workspace.files import FileChoice
 from hlotool.workspace.keys import FILE_OPTIONS
 from hlotool.workspace.reading import STDIN
 
-__all__ = ["click_option", "color_option", "decorate", "file_choice_options", "files_argument", "list_option", "stdin_filename_option"]
+__all__ = [
+    "click_option",
+    "color_option",
+    "decorate",
+    "file_choice_options",
+    "files_argument",
+    "input_form_options",
+    "list_option",
+    "stdin_filename_option",
+]
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -82,6 +91,26 @@ def _unset(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 
 def _auto(ctx: click.Context, param: click.Parameter, word: str | None) -> bool | str | None:
     return {"true": True, "false": False}.get(word, word) if word is not None else None
+
+
+# ---- how texts are read -----------------------------------------------------------------------------------------------
+
+
+def input_form_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --legacy and --extract, which become one argument `form`."""
+
+    @wraps(function)
+    def with_form(*, legacy: bool, extract: bool, **values: Any) -> Any:
+        # Imported on use, since --help does not need the parser.
+        from hlotool.workspace.modules import InputForm  # noqa: PLC0415
+
+        return function(**values, form=InputForm(legacy, extract))
+
+    options = [
+        click.option("--legacy", is_flag=True, help="Also read spellings that XLA wrote in earlier years, since 2018."),
+        click.option("--extract", is_flag=True, help="Take the modules out of other text, such as a log, a page or a test."),
+    ]
+    return decorate(with_form, options)
 
 
 # ---- which files ------------------------------------------------------------------------------------------------------

@@ -6,13 +6,15 @@ can interrupt.
 
 from __future__ import annotations
 
-import os
 import threading
+import time
 from types import TracebackType
 
-from hlotool.cli.output import complain
+from hlotool.cli.interruption import end_process
+from hlotool.cli.output import OutputError, complain
+from hlotool.errors import HlotoolError
 
-__all__ = ["Deadline"]
+__all__ = ["Deadline", "TimeoutExceeded"]
 
 # The time that an executor has to notice by itself, and to tell the instruction.
 _GRACE = 1.0
@@ -20,11 +22,18 @@ _GRACE = 1.0
 _LONGEST = threading.TIMEOUT_MAX / 2
 
 
+class TimeoutExceeded(HlotoolError):
+    """A command has used up its time."""
+
+    exit_code = 2
+
+
 class Deadline:
     """A context that must be left within a number of seconds; None for no limit."""
 
     def __init__(self, seconds: float | None) -> None:
         self.seconds = seconds
+        self.end = None if seconds is None else time.monotonic() + seconds
         self.timer: threading.Timer | None = None
         if seconds is not None and seconds < _LONGEST:
             self.timer = threading.Timer(seconds + _GRACE, self._end)
@@ -34,10 +43,20 @@ class Deadline:
         if self.timer is not None:
             self.timer.start()
 
+    def check(self) -> None:
+        """Raises TimeoutExceeded if the time is over; called between the phases of a command."""
+        if self.end is not None and time.monotonic() > self.end:
+            raise TimeoutExceeded(f"the run took longer than {self.seconds:g} seconds")
+
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         if self.timer is not None:
             self.timer.cancel()
 
     def _end(self) -> None:
-        complain(f"the run took longer than {self.seconds:g} seconds; it was stopped in an instruction that cannot be interrupted")
-        os._exit(2)
+        try:
+            complain(f"the run took longer than {self.seconds:g} seconds; it was stopped where it cannot be interrupted")
+        except OutputError:
+            # Standard output is closed or full, which nobody can be told.
+            pass
+        finally:
+            end_process(2)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from hlotool.workspace.modules import InputForm
+
 __all__ = ["RunRequest"]
 
 
@@ -35,3 +37,4 @@ class RunRequest(NamedTuple):
     color: str
     quiet: bool
     verbose: bool
+    form: InputForm

@@ -28,7 +28,7 @@ from hlotool.interp import files, report
 from hlotool.interp.comparison import Comparison, compare_values, expected_leaves
 from hlotool.interp.custom_calls.table import load_handler
 from hlotool.interp.drawing import Domain
-from hlotool.interp.memory import estimate, machine_memory, too_much_memory
+from hlotool.interp.memory import default_limit, estimate, too_much_memory
 from hlotool.interp.observers import Observer
 from hlotool.interp.placement import is_whole, same_everywhere
 from hlotool.interp.profiling import Profile
@@ -38,20 +38,23 @@ from hlotool.interp.values import leaves
 from hlotool.options import parse_size
 from hlotool.shapes.shape import tuple_shape
 from hlotool.text.source.files import read_text
+from hlotool.workspace.modules import modules_or_error
 from hlotool.workspace.writing import replace_file
 
 __all__ = ["Session"]
 
 _MOST_NAMES = 8
 _MOST_DEVICES = 1024
+_MOST_MODULES = 10
 
 
 class Session:
     """A run as one command line asks for it."""
 
-    def __init__(self, request: RunRequest, outcome: Outcome) -> None:
+    def __init__(self, request: RunRequest, outcome: Outcome, deadline: Deadline) -> None:
         self.request = request
         self.outcome = outcome
+        self.deadline = deadline
         self.sources: dict[str, Source] = {}
         self.seed: int = request.seed or 0
         # Those of the options, or else of the module's header, which is read later.
@@ -68,7 +71,7 @@ class Session:
     @staticmethod
     def _memory_limit(text: str | None) -> int | None:
         if text is None:
-            return machine_memory()
+            return default_limit()
         if text == "none":
             return None
         try:
@@ -123,6 +126,7 @@ class Session:
             self._show_profile(module)
             self._write_trace()
             raise
+        self.deadline.check()
         comparisons: dict[str, list[Comparison]] = {}
         if expected is not None and reference is not None:
             comparisons[reference] = self._compared(shape, value, expected)
@@ -130,9 +134,11 @@ class Session:
             theirs = self._evaluate(other, values, [])
             names = [path for path, _ in files.output_names(self._result_shape(other), self.devices)]
             comparisons[other_path] = self._compared(shape, value, list(zip(names, leaves(theirs), strict=True)))
+        self.deadline.check()
         self._write(value, shape)
         self._show(module, value, comparisons)
         self._show_nans(module, values, value, shape)
+        self.deadline.check()
         if any(not c.agrees for arrays in comparisons.values() for c in arrays):
             self.outcome.at_least(1)
 
@@ -143,10 +149,15 @@ class Session:
 
     def _module(self, name: str, text: str) -> Any:
         self.sources[name] = Source(text, name)
-        modules = hlotool.parse_all(text, name)
+        modules, error = modules_or_error(text, name, self.request.form)
+        if error is not None and not (self.request.form.extract and modules):
+            raise error
         if len(modules) != 1:
-            raise HlotoolError(f"'{name}' holds {len(modules)} modules; run takes one at a time")
+            lines = ", ".join(str(module.source.first_line) for module in modules[:_MOST_MODULES] if module.source is not None)
+            more = ", ..." if len(modules) > _MOST_MODULES else ""
+            raise HlotoolError(f"'{name}' holds {len(modules)} modules, which begin on lines {lines}{more}; run takes one at a time")
         (module,) = modules
+        self.deadline.check()
         if self.request.verify and (errors := [d for d in hlotool.verify(module) if d.severity == "error"]):
             complain(f"'{name}' is not valid HLO; use --no-verify to run it anyway")
             raise EvaluationError(errors)
@@ -171,8 +182,9 @@ class Session:
     def _check_memory(self, module: Any) -> None:
         if diagnostics := too_much_memory(module, self.limit, self.devices):
             if self.request.max_memory is None:
-                complain("the default limit is the memory of this machine; use --max-memory SIZE to change it")
+                complain("the default limit is 80 % of the memory that is available; use --max-memory SIZE to change it")
             raise EvaluationError(diagnostics)
+        self.deadline.check()
 
     def _values(self, module: Any) -> list[Any]:
         """The values of all parameters for each device. Random values are reported on standard error, with the reasons for their ranges."""
@@ -186,7 +198,11 @@ class Session:
             raise HlotoolError(f"'{inputs}' has no value for parameter '{missing[0]}'; add it with --input, or use --seed N for random values")
         if missing and not self.quiet:
             self._show_random_values(missing, arguments.assumed())
-        return [arguments.values_or_random(self.seed, device, self.partitions) for device in range(self.devices)]
+        values = []
+        for device in range(self.devices):
+            values.append(arguments.values_or_random(self.seed, device, self.partitions))
+            self.deadline.check()
+        return values
 
     def _show_random_values(self, missing: list[str], assumed: list[tuple[str, Domain]]) -> None:
         """A line about the parameters with random values; how these suit their uses is shown on request."""
@@ -214,10 +230,9 @@ class Session:
         watching = [*observers, progress] if progress else observers
         started = time.perf_counter()
         try:
-            with Deadline(request.timeout):
-                if self.devices > 1:
-                    return tuple(hlotool.evaluate_replicas(module, values, num_partitions=self.partitions, options=options, observers=watching))
-                return hlotool.evaluate(module, values[0], options=options, observers=watching)
+            if self.devices > 1:
+                return tuple(hlotool.evaluate_replicas(module, values, num_partitions=self.partitions, options=options, observers=watching))
+            return hlotool.evaluate(module, values[0], options=options, observers=watching)
         finally:
             self.seconds = self.seconds or time.perf_counter() - started
             if progress is not None:

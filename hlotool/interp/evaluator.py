@@ -1,4 +1,4 @@
-"""What runs modules and instructions: `evaluate`, `evaluate_replicas` and `compute`, which check arguments and start an executor."""
+"""The functions that run modules and instructions: `evaluate`, `evaluate_replicas` and `compute` check arguments and start an executor."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _evaluate(
     if not count or num_partitions < 1 or count % num_partitions:
         raise failure(module, None, "R002", f"arguments for {count} devices do not make replicas of {num_partitions} partitions each")
     if errors := [d for d in module.diagnostics if d.severity == "error"]:
-        # What a tolerant parse leaves of a text with errors is not what the text meant.
+        # The module of a tolerant parse is not what a text with errors means.
         raise EvaluationError(errors)
     if diagnostics := obstacles(module, runnable_instructions(options, module.entry), options) or too_much_memory(module, options.max_memory):
         raise EvaluationError(diagnostics)
@@ -125,7 +125,7 @@ def _evaluate(
         try:
             return [owned(result, module.entry.root.shape, of_device) for result, of_device in zip(results, values, strict=True)]
         except MemoryError:
-            # What is held as a view of few elements may be more than there is room for.
+            # A result may be a view that repeats few elements; as an array of its own, it may not fit in memory.
             raise failure(module, module.entry.root, "R004", "the result cannot be computed: not enough memory") from None
 
 

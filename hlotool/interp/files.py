@@ -25,7 +25,7 @@ from hlotool.interp.placement import first_holder, is_whole
 from hlotool.interp.values import Token, Value, checked_argument, leaves, with_leaves
 from hlotool.ir.model import Module
 from hlotool.literals.parse import parse_literal
-from hlotool.shapes.shape import Shape
+from hlotool.shapes.shape import Shape, indexed_leaves
 from hlotool.text.source.files import InputError
 
 __all__ = ["ArgumentError", "Arguments", "leaf_names", "npz_bytes", "npz_of", "on_device", "output_names", "read_npz"]
@@ -71,13 +71,8 @@ def on_device(name: str, device: int | None) -> str:
 
 def leaf_names(name: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
     """A name and the shape of each leaf: the name itself, or followed by the indices of a tuple's element, as in `state.0`."""
-    stack = [(name, shape)]
-    while stack:
-        path, part = stack.pop()
-        if part.is_tuple:
-            stack.extend((f"{path}.{k}", part.elements[k]) for k in range(len(part.elements) - 1, -1, -1))
-        else:
-            yield path, part
+    for path, leaf in indexed_leaves(shape):
+        yield ".".join([name, *map(str, path)]), leaf
 
 
 class Arguments:

@@ -1,4 +1,4 @@
-"""How much memory a run will need, estimated from the shapes, and how much this machine has.
+"""Estimates the memory that a run will need from shapes, and finds out how much this machine has.
 
 Temporary memory of kernels is counted roughly, and copies where views were expected are not foreseen.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterable
 from heapq import nlargest
 from itertools import accumulate
@@ -22,10 +23,11 @@ from hlotool.record import Record
 from hlotool.shapes.memory import format_bytes
 from hlotool.shapes.shape import Shape
 
-__all__ = ["Estimate", "estimate", "machine_memory", "too_much_memory"]
+__all__ = ["Estimate", "default_limit", "estimate", "too_much_memory"]
 
+_AVAILABLE = re.compile(r"^MemAvailable: *([0-9]+) kB", re.MULTILINE)
 _VIEWS = frozenset({VIEW, STRIDED, IDENTITY, STRUCTURAL})
-"""Traits of opcodes whose values take no memory of their own: other views of an operand's."""
+"""Traits of opcodes whose values take no memory of their own, because they are views of an operand."""
 
 
 _MOST_LISTED = 5
@@ -50,15 +52,22 @@ class Estimate:
         self.largest = tuple(nlargest(_MOST_LISTED, largest, key=lambda value: value.bytes))
 
 
-def machine_memory() -> int | None:
-    """The bytes of memory that this process may use: the machine's, or the container's if that is less; None if unknown."""
+def default_limit() -> int | None:
+    """The bytes of memory that a run may take unless it is told otherwise: 80 % of what is available, so that the machine goes on working.
+
+    What is available is that of the machine, or of the container if that is less; None if unknown.
+    """
     sizes = []
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         sizes.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    # Outside a container there is no such file; without a limit it says "max".
+    # Linux alone has these files; in a container without a limit, memory.max says "max".
+    with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):
+        sizes.append(int(_AVAILABLE.search(Path("/proc/meminfo").read_text(encoding="ascii"))[1]) * 1024)  # type: ignore[index]
     with contextlib.suppress(OSError, ValueError):
-        sizes.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
-    return min((size for size in sizes if size > 0), default=None)
+        limit, used = (int(Path(f"/sys/fs/cgroup/memory.{name}").read_text(encoding="ascii")) for name in ("max", "current"))
+        sizes.append(limit - used)
+    available = min((size for size in sizes if size > 0), default=None)
+    return None if available is None else available * 8 // 10
 
 
 def estimate(module: Module) -> Estimate:
@@ -200,7 +209,7 @@ class _Peak:
             index = x.attributes["index"]
             if 0 <= index < len(ends):
                 return operands[0][ends[index - 1] if index else 0 : ends[index]]
-            # Not valid, which the kernel will report.
+            # Invalid, which the kernel will report.
             return [self._new(leaf) for leaf in x.shape.leaves()]
         if not x.operands and STRUCTURAL in x.op.traits:
             return [0] * sum(1 for _ in x.shape.leaves())
@@ -209,7 +218,7 @@ class _Peak:
         if x.op.gives is not None and 0 <= x.op.gives < len(ends := self._ends(x.operands[0].shape)):
             # Tokens, which may follow, have no size.
             return operands[0][ends[x.op.gives - 1] if x.op.gives else 0 : ends[x.op.gives]]
-        # Of elements that do not lie side by side a reshape has to make a copy.
+        # A reshape has to copy elements that are not contiguous.
         is_view = not _VIEWS.isdisjoint(x.op.traits) or (x.opcode == "reshape" and STRIDED not in x.operands[0].op.traits)
         if is_view and operands and len(operands[0]) == sum(1 for _ in x.shape.leaves()):
             return operands[0]

@@ -1,4 +1,4 @@
-"""Observers of a run: what they are told of each instruction, and of its place in nested calls and loops.
+"""Observers of a run, which are called for each instruction with its place in nested calls and loops.
 
 An observer may end a run by raising Violation, and must not change values.
 """
@@ -30,7 +30,7 @@ class Frame:
         if self.instruction.opcode != "while" or not isinstance(body, Computation):
             return None
         started = self.calls.get(body, 0)
-        # The condition runs before the body of its iteration.
+        # The condition runs before the body of the same iteration.
         return started - 1 if self.current is body and started else started
 
 
@@ -71,13 +71,13 @@ class Observer:
     """Base class of observers; each method does nothing unless a subclass overrides it."""
 
     def entered(self, where: Whereabouts, computation: Computation, arguments: Sequence[Value]) -> None:
-        """A computation is called with these arguments."""
+        """Called when a computation is called with these arguments."""
 
     def begun(self, where: Whereabouts, instruction: Instruction) -> None:
-        """An instruction is about to be computed; it is the last of `where.frames`."""
+        """Called before an instruction is computed; it is the last of `where.frames`."""
 
     def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
-        """An instruction has been computed. If nobody else reads operand 0, the value may have overwritten it."""
+        """Called after an instruction has been computed. The value may have overwritten operand 0 if nothing else reads it."""
 
     def suspended(self, where: Whereabouts) -> None:
         """The device waits for others, which run meanwhile."""

@@ -36,7 +36,7 @@ class Cost:
 
 
 class Profile(Observer):
-    """Measures every instruction. Time that passes while it runs other instructions, or waits for other devices, is theirs.
+    """Measures every instruction. The time of instructions in called computations, and of other devices, counts as theirs.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[4] parameter(0) y = add(x, x) ROOT z = f32[4] add(y, x) }")
@@ -99,5 +99,5 @@ class Profile(Observer):
 
 
 def _bytes(value: Value) -> int:
-    # Tuples are passed on without being read or written.
+    # Tuples are only passed on, so they are not read or written.
     return int(value.nbytes) if isinstance(value, np.ndarray) else 0

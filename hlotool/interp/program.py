@@ -1,6 +1,6 @@
-"""Computations prepared for the reference executor: which kernel runs when, on which slots, and what can be freed afterwards.
+"""Computations prepared for the reference executor: the kernels to run, the slots of their operands and results, and what can be freed.
 
-Runs nothing; `obstacles` finds what cannot be run before a run starts.
+`obstacles` finds, before a run, what prevents it.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def instruction_program(x: Instruction, options: RunOptions) -> Program:
 
 
 def left_out(computation: Computation, options: RunOptions) -> set[Instruction]:
-    """The custom calls that hlotool cannot compute but nobody needs, with what is computed from them: they have no effect and no use.
+    """The custom calls that hlotool cannot compute and that are not needed, with what is computed from them: they have no effect and no use.
 
     >>> import hlotool
     >>> module = hlotool.parse('ENTRY e { x = f32[] parameter(0) y = f32[] custom-call(x), custom_call_target="f" ROOT r = f32[] negate(x) }')
@@ -191,7 +191,7 @@ def in_order(computation: Computation) -> list[Instruction]:
     return computation.instructions
 
 
-# ---- what can be told before a run ------------------------------------------------------------------------------------
+# ---- checks before a run ----------------------------------------------------------------------------------------------
 
 
 def runnable_instructions(options: RunOptions, *starts: Computation) -> Iterator[Instruction]:
@@ -225,7 +225,7 @@ def obstacles(module: Module, instructions: Iterable[Instruction], options: RunO
 
 
 def _obstacle(x: Instruction, options: RunOptions) -> tuple[str, str, str | None] | None:
-    """Code, message and hint of what is in the way of computing an instruction."""
+    """The code, message and hint of what prevents an instruction from being computed."""
     if x.literal is not None:
         if x.literal.elided and options.elided_fill is None:
             return "R003", f"the values of constant '{x.name}' of shape {x.shape.text_without_layout} are left out of the text", _ELIDED_HINT

@@ -1,6 +1,6 @@
 """The reference executor: one kernel call for each instruction, values freed after their last use.
 
-It knows no opcode. Computations that call others are generators on an explicit stack, so nesting is limited by memory only.
+There are no cases for opcodes. Computations that call others are generators on an explicit stack, so nesting is only limited by memory.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class ReferenceExecutor:
         observers, deadline = self.observers, self.deadline
         for step in program.steps:
             operands = [slots[k] for k in step.operands]
-            # From here on only the list holds what nobody reads any more.
+            # From here on, only the list refers to values that are not read any more.
             for k in step.dead:
                 slots[k] = None
             try:

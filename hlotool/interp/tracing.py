@@ -110,7 +110,7 @@ class NonfiniteWatch(Observer):
 
     def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
         if FORWARDS in instruction.op.traits:
-            # Its values have been looked at where they were computed.
+            # Its values were checked where they were computed.
             return
         for leaf in leaves(value):
             if isinstance(leaf, np.ndarray) and has_nonfinite(leaf):

@@ -131,8 +131,8 @@ def gather(
 
 def _interleaved(rank: int, window_dims: Dims, window: Sequence[Bound], batch: Sequence[Bound]) -> list[Bound]:
     """The dimensions of the result: window dimensions at their places, and the others, in order, at all other places."""
-    windows, batches = iter(window), iter(batch)
-    return [next(windows) if k in window_dims else next(batches) for k in range(rank)]
+    windows, batches, places = iter(window), iter(batch), set(window_dims)
+    return [next(windows) if k in places else next(batches) for k in range(rank)]
 
 
 def _check_scatter(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
@@ -149,7 +149,7 @@ def _check_updates(at: str, update: Shape, limits: Sequence[int], indices: Seque
         fits = size == UNBOUNDED or (limit != UNBOUNDED and size <= limit)
         require(fits, "T066", at, f"updates of 'scatter' have size {size} in window dimension {dimension}, but the operand has {limit}")
     batch = [bound for k, bound in enumerate(indices) if k != index_vector_dim]
-    places = [k for k in range(update.rank) if k not in window_dims]
+    places = sorted(set(range(update.rank)).difference(window_dims))
     for dimension, (size, _) in zip(places, batch, strict=True):
         agree = sizes_agree(update.dimensions[dimension], size)
         require(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
+from hlotool.errors import Violation
 from hlotool.opdefs.base import Verify, op, require
 from hlotool.opdefs.constraints import require_same_element_type
 from hlotool.opdefs.inference import (
@@ -36,7 +38,7 @@ from hlotool.opdefs.kinds import (
 )
 from hlotool.opdefs.layouts import check_bitcast_memory, check_copied_memory
 from hlotool.opdefs.modes import VerifyModes
-from hlotool.opdefs.traits import CHEAP, FOLDABLE, FREE, IDENTITY, LAYOUT_KEPT, MOVES, ORDER_KEPT, REARRANGES, ROUNDED, SHAPE_GUESSED, STRIDED, VIEW
+from hlotool.opdefs.traits import CHEAP, FOLDABLE, FREE, IDENTITY, LAYOUT_KEPT, MOVES, ORDER_KEPT, REARRANGES, SHAPE_GUESSED, STRIDED, VIEW
 from hlotool.record import replace
 from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, buffer_shape
 
@@ -64,8 +66,9 @@ def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: di
     for k, dimension in enumerate(dimensions):
         require_dimension(dimension, result.rank, "T017", "dimensions", "broadcast")
         size, result_size = operand.dimensions[k], result.dimensions[dimension]
-        message = f"operand dimension {k} (size {size}) maps to result dimension {dimension} (size {result_size})"
-        require(size == result_size, "T017", "dimensions", message, _meant_dimensions(operand.dimensions, result.dimensions))
+        if size != result_size:
+            message = f"operand dimension {k} (size {size}) maps to result dimension {dimension} (size {result_size})"
+            raise Violation("T017", "dimensions", message, _meant_dimensions(operand.dimensions, result.dimensions))
     require(
         len(set(dimensions)) == len(dimensions), "T018", "dimensions value", f"dimensions of 'broadcast' names a dimension twice: {list(dimensions)}"
     )
@@ -73,7 +76,8 @@ def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: di
 
 def _meant_dimensions(sizes: tuple[int, ...], result: tuple[int, ...]) -> str | None:
     """A hint, if the sizes of the operand occur in the result in order and in only one way."""
-    places = [result.index(size) for size in sizes if result.count(size) == 1]
+    counts, positions = Counter(result), {size: k for k, size in enumerate(result)}
+    places = [positions[size] for size in sizes if counts[size] == 1]
     ordered = len(places) == len(sizes) and places == sorted(set(places))
     return f"did you mean dimensions={{{','.join(map(str, places))}}}?" if ordered else None
 
@@ -226,7 +230,7 @@ def _verify_copy(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
     check_copied_memory(result, operands[0], modes)
 
 
-@op(check_parsed=_check_copy, verify=_verify_copy, result_code="T081", traits=(ROUNDED, IDENTITY))
+@op(check_parsed=_check_copy, verify=_verify_copy, result_code="T081", traits=(IDENTITY,))
 def copy(operand: Shape) -> Shape:
     """Copies the operand to other memory, possibly with another layout.
 

@@ -16,6 +16,7 @@ __all__ = [
     "array_shape",
     "buffer_shape",
     "compatible",
+    "indexed_leaves",
     "join_elements",
     "subshape",
     "tuple_shape",
@@ -49,6 +50,8 @@ class Shape(Record):
     _text: str = ""
     _plain_text: str = ""
     _hash: int = 0
+    _counts: tuple[int, int] | None = None
+    _leaves: tuple[Shape, ...] | None = None
 
     @property
     def is_tuple(self) -> bool:
@@ -91,21 +94,23 @@ class Shape(Record):
         if not self._hash:
             stack = [self]
             while stack:
-                shape = stack[-1]
+                shape = stack.pop()
+                if shape._hash:
+                    continue
                 missing = [element for element in shape.elements if not element._hash]
                 if missing:
-                    stack += missing
+                    stack += [shape, *missing]
                     continue
-                stack.pop()
-                if not shape._hash:
-                    parts = (shape.element_type, shape.dimensions, shape.dynamic, shape.layout, tuple(element._hash for element in shape.elements))
-                    object.__setattr__(shape, "_hash", hash(parts) or 1)
+                parts = (shape.element_type, shape.dimensions, shape.dynamic, shape.layout, tuple(element._hash for element in shape.elements))
+                object.__setattr__(shape, "_hash", hash(parts) or 1)
         return self._hash
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Shape):
             return NotImplemented
         stack: list[tuple[Shape, Shape]] = [(self, other)]
+        # Pairs of tuples, since tuples of tuples may share their elements.
+        seen: set[tuple[int, int]] = set()
         while stack:
             a, b = stack.pop()
             if a is b:
@@ -114,21 +119,48 @@ class Shape(Record):
                 return False
             if a.dynamic != b.dynamic or a.layout != b.layout:
                 return False
-            stack.extend(zip(a.elements, b.elements, strict=True))
+            if a.elements and (id(a), id(b)) not in seen:
+                seen.add((id(a), id(b)))
+                stack.extend(zip(a.elements, b.elements, strict=True))
         return True
 
     def __repr__(self) -> str:
         return f"<shape {self.text}>"
 
+    @property
+    def leaf_count(self) -> int:
+        """The number of `leaves`, which are counted once, however often they occur in tuples of tuples."""
+        return self._counted()[0] if self.is_tuple else 1
+
+    @property
+    def tree_size(self) -> int:
+        """The number of shapes in this one, and itself; a shape that occurs several times counts as often."""
+        return self._counted()[1] if self.elements else 1
+
+    def _counted(self) -> tuple[int, int]:
+        """The counts of leaves and of shapes of a tuple or a buffer, cached."""
+        stack = [self]
+        while self._counts is None:
+            shape = stack.pop()
+            if shape._counts is not None:
+                continue
+            missing = [element for element in shape.elements if element.elements and element._counts is None]
+            if missing:
+                stack += [shape, *missing]
+                continue
+            leaves = sum(element.leaf_count for element in shape.elements) if shape.is_tuple else 1
+            object.__setattr__(shape, "_counts", (leaves, 1 + sum(element.tree_size for element in shape.elements)))
+        return self._counts
+
     def leaves(self) -> Iterator[Shape]:
         """The shapes in a tuple that are not tuples, at any depth and in order; the shape itself if it is not a tuple."""
-        stack = [self]
-        while stack:
-            shape = stack.pop()
-            if shape.is_tuple:
-                stack.extend(reversed(shape.elements))
-            else:
-                yield shape
+        if self.element_type != "tuple":
+            return iter((self,))
+        if self._leaves is None:
+            # Cached, since many rules ask; a tuple without tuples has its leaves anyway.
+            is_nested = any(element.is_tuple for element in self.elements)
+            object.__setattr__(self, "_leaves", tuple([leaf for _, leaf in indexed_leaves(self)]) if is_nested else self.elements)
+        return iter(self._leaves or ())
 
     def with_layout(self, layout: Layout | None) -> Shape:
         """The same shape with another layout."""
@@ -207,7 +239,7 @@ def compatible(first: Shape, second: Shape) -> bool:
 
     An unbounded dimension equals a dimension of any size.
     """
-    stack = [(first, second)]
+    stack, seen = [(first, second)], set[tuple[int, int]]()
     while stack:
         a, b = stack.pop()
         if a is b:
@@ -216,7 +248,9 @@ def compatible(first: Shape, second: Shape) -> bool:
             return False
         if a.dimensions != b.dimensions and not _sizes_match(a.dimensions, b.dimensions):
             return False
-        stack.extend(zip(a.elements, b.elements, strict=True))
+        if a.elements and (id(a), id(b)) not in seen:
+            seen.add((id(a), id(b)))
+            stack.extend(zip(a.elements, b.elements, strict=True))
     return True
 
 
@@ -232,6 +266,33 @@ def subshape(shape: Shape, index: tuple[int, ...]) -> Shape | None:
             return None
         shape = shape.elements[k]
     return shape
+
+
+def indexed_leaves(shape: Shape) -> Iterator[tuple[tuple[int, ...], Shape]]:
+    """The leaves of a shape, each with the path that leads to it.
+
+    >>> from hlotool.shapes.shape import array_shape, tuple_shape
+    >>> [path for path, _ in indexed_leaves(tuple_shape([array_shape("f32"), tuple_shape([array_shape("s32")])]))]
+    [(0,), (1, 0)]
+    """
+    # One path for all, since copies at each level would take quadratic time in deep tuples. Numbers are those of the next elements.
+    path: list[int] = []
+    stack: list[Iterator[Shape]] = [iter((shape,))]
+    while stack:
+        part = next(stack[-1], None)
+        if part is None:
+            stack.pop()
+            if path:
+                path.pop()
+            if path:
+                path[-1] += 1
+        elif part.is_tuple:
+            stack.append(iter(part.elements))
+            path.append(0)
+        else:
+            yield tuple(path), part
+            if path:
+                path[-1] += 1
 
 
 def with_default_order(root: Shape) -> Shape:

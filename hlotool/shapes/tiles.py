@@ -99,13 +99,13 @@ class IotaDevices(Record):
         if min(self.reshape) <= 0 or count <= 0:
             return None
         major, minor, rest = list(self.permutation), [], count
-        while major and rest > 1 and self.reshape[major[-1]] <= rest:
+        while major and self.reshape[major[-1]] <= rest:
             if rest % self.reshape[major[-1]]:
                 return None
             rest //= self.reshape[major[-1]]
             minor.append(major.pop())
-        if rest == 1 or not major:
-            return iota_devices(self.reshape, major + sorted(minor))
+        if not major:
+            return iota_devices(self.reshape, sorted(minor))
         cut = major[-1]
         if self.reshape[cut] % rest:
             return None

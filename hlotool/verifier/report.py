@@ -15,7 +15,7 @@ from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS
 from hlotool.record import replace
 from hlotool.shapes.metadata import StackTables
-from hlotool.text.locate.instruction import locate, locate_in_header
+from hlotool.text.locate.instruction import first_word, locate, locate_in_header
 from hlotool.text.print.stack_frames import innermost_location
 from hlotool.text.source.places import Place, parse_place
 from hlotool.verifier.facts import Facts
@@ -28,6 +28,7 @@ _NAME = Place("name")
 # More notes than these do not help.
 _MOST_DEFINITIONS = 3
 _LONGEST_MESSAGE = 1000
+_LEAST_READABLE = 1_000_000
 
 
 class Reporter:
@@ -36,6 +37,8 @@ class Reporter:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.source = facts.module.source or Source("")
+        # Characters of instructions to read again for the places of their parts. Instructions in each other would be read again and again.
+        self.readable = _LEAST_READABLE + 8 * len(self.source.text)
 
     def diagnostic(self, finding: Finding) -> Diagnostic:
         """The diagnostic for a finding, with its place and notes."""
@@ -107,6 +110,9 @@ class Reporter:
                 at = max(0, computation.start if computation is not None else 0)
                 return at, at + 1
             x, place = caller, _WHOLE
+        if x.end - x.start > self.readable:
+            return first_word(self.source.text, x.start)
+        self.readable -= x.end - x.start
         return locate(self.source.text, x.start, x.end, place)
 
     def _is_chosen_for(self, operand: Instruction, x: Instruction, computation: Computation | None) -> bool:

@@ -14,7 +14,7 @@ This module finds and applies them.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator
 from functools import lru_cache
 
@@ -25,7 +25,7 @@ from hlotool.memo import cached_property
 from hlotool.text.locate.instruction import locate
 from hlotool.text.source.places import parse_place
 from hlotool.text.source.trivia import comment_spans, skip_trivia
-from hlotool.verifier.selection import Selection, SelectionError, codes_of
+from hlotool.verifier.selection import Selection, known_codes
 
 __all__ = ["ATTRIBUTE", "Mark", "apply_suppressions", "marks_of", "unused_suppression"]
 
@@ -34,6 +34,8 @@ _VERBS = ("ignore", "ignore-next", "ignore-file", "off", "on")
 _ALL_VERBS = (*_VERBS, ATTRIBUTE)
 _MARK = re.compile(r"(?://|/\*)[ \t]*+hlotool:[ \t]*+(?P<verb>[A-Za-z\-]++)(?:[ \t]*+\[(?P<codes>[^\]\n]*+)\])?+")
 _CODE = "W050"
+# Of unknown codes, only the first get a suggestion, which takes as long as parsing a thousand lines.
+_MOST_GUESSES = 20
 
 
 class Mark:
@@ -50,12 +52,6 @@ class Mark:
         self.covers = (start, end)
         self.used: set[str] = set()
 
-    def hides(self, code: str) -> bool:
-        """Whether it names this code; records that it has been used."""
-        hiding = [word for word in self.words if code in _known(word)]
-        self.used.update(hiding)
-        return bool(hiding)
-
 
 def apply_suppressions(module: Module, diagnostics: list[Diagnostic], selection: Selection, silent: Callable[[], frozenset[str]]) -> list[Diagnostic]:
     """What is left of `diagnostics`, and the marks that hide nothing; errors of the parse are never hidden.
@@ -70,11 +66,13 @@ def apply_suppressions(module: Module, diagnostics: list[Diagnostic], selection:
     if not marks:
         return diagnostics
     fixed = {id(d) for d in module.diagnostics if d.severity == "error"}
-    hiding = _Hiding(source, marks)
-    kept = [d for d in diagnostics if id(d) in fixed or not hiding.hides(d)]
+    hidden = _hidden(source, marks, (d for d in diagnostics if id(d) not in fixed))
+    kept = [d for d in diagnostics if id(d) not in hidden]
     if selection.has(_CODE):
         judged = selection.codes - silent() if all(d.severity != "error" for d in kept) else frozenset()
-        kept += [d for d in unused_suppression(source, marks, judged) if not hiding.hides(d)]
+        unused = list(unused_suppression(source, marks, judged))
+        hidden = _hidden(source, marks, unused)
+        kept += [d for d in unused if id(d) not in hidden]
     return kept
 
 
@@ -84,6 +82,7 @@ def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[
     Checks: every code of a mark hides a finding, is the code of a rule, and is written: a mark without codes hides nothing. Codes that are
     not reported in this run are not judged, and none are while the module has other errors.
     """
+    guesses = 0
     for mark in marks:
         message, hint = None, None
         idle = [word for word in mark.words if word not in mark.used and word != _CODE]
@@ -95,7 +94,8 @@ def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[
         elif not mark.words:
             message, hint = f"'{mark.verb}' without codes hides nothing", f"name the codes to hide: {mark.verb}[T003]"
         elif unknown:
-            meant = nearest(unknown[0], [*CODE_NAMES, *CODE_NAMES.values()])
+            guesses += 1
+            meant = nearest(unknown[0], [*CODE_NAMES, *CODE_NAMES.values()]) if guesses <= _MOST_GUESSES else None
             message, hint = f"no rule is called '{unknown[0]}'", f"did you mean '{meant}'?" if meant else None
         elif mark.verb == "on" and idle:
             message, hint = f"'on[{', '.join(idle)}]' does not end any 'off'", None
@@ -125,34 +125,37 @@ def _without(text: str, mark: Mark, unused: list[str]) -> Fix | None:
     return Fix((Edit(start, end + is_own_line, ""),), "Remove the suppression")
 
 
-class _Hiding:
-    """Suppressions by the lines that they cover, since there may be as many as findings."""
+def _hidden(source: Source, marks: Iterable[Mark], diagnostics: Iterable[Diagnostic]) -> set[int]:
+    """The ids of the diagnostics that marks hide; notes which words of the marks are of use. All that cover a diagnostic are."""
+    # Code by code, by sorted offsets: there may be as many marks as findings.
+    found: dict[str, list[tuple[int, int]]] = {}
+    for d in diagnostics:
+        found.setdefault(d.code, []).append((source.offset(d.line, d.column), id(d)))
+    spans: dict[str, list[tuple[int, int]]] = {}
+    offsets = {code: sorted(at for at, _ in places) for code, places in found.items()}
+    for mark in marks:
+        for word in mark.words if mark.verb != "on" else ():
+            for code in found.keys() & _known(word):
+                start, end = mark.covers
+                k = bisect_left(offsets[code], start)
+                if k < len(offsets[code]) and offsets[code][k] < end:
+                    mark.used.add(word)
+                    spans.setdefault(code, []).append((start, end))
+    hidden = set()
+    for code, covers in spans.items():
+        covers.sort(reverse=True)
+        reach = -1
+        for at, number in sorted(found[code]):
+            while covers and covers[-1][0] <= at:
+                reach = max(reach, covers.pop()[1])
+            if at < reach:
+                hidden.add(number)
+    return hidden
 
-    def __init__(self, source: Source, marks: Iterable[Mark]) -> None:
-        self.source = source
-        self.wide: list[Mark] = []
-        self.by_line: dict[int, list[Mark]] = {}
-        for mark in marks:
-            if mark.verb in ("ignore-file", "off"):
-                self.wide.append(mark)
-            elif mark.verb != "on":
-                first, last = (source.line_column(at)[0] for at in (mark.covers[0], max(mark.covers[0], mark.covers[1] - 1)))
-                for line in range(first, last + 1):
-                    self.by_line.setdefault(line, []).append(mark)
 
-    def hides(self, d: Diagnostic) -> bool:
-        at = self.source.offset(d.line, d.column)
-        # All that cover it: two marks for one finding are both of use.
-        marks = (mark for mark in (*self.wide, *self.by_line.get(d.line, ())) if mark.covers[0] <= at < mark.covers[1])
-        return bool([mark for mark in marks if mark.hides(d.code)])
-
-
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def _known(word: str) -> frozenset[str]:
-    try:
-        return frozenset(codes_of(word))
-    except SelectionError:
-        return frozenset()
+    return frozenset(known_codes(word))
 
 
 # ---- finding marks ----------------------------------------------------------------------------------------------------
@@ -162,7 +165,7 @@ def marks_of(module: Module, source: Source) -> list[Mark]:
     """All suppressions in a module, with the ranges that they cover."""
     marks = list(_comment_marks(source.text)) if "hlotool:" in source.text else []
     lines = _Lines(module, source)
-    off: list[Mark] = []
+    off: dict[str, list[Mark]] = {}
     for mark in marks:
         if mark.verb == "ignore":
             mark.covers = lines.around(mark.start)
@@ -172,18 +175,20 @@ def marks_of(module: Module, source: Source) -> list[Mark]:
             mark.covers = (0, len(source.text) + 1)
         elif mark.verb == "off":
             mark.covers = (mark.start, len(source.text) + 1)
-            off.append(mark)
+            for word in mark.words:
+                off.setdefault(word, []).append(mark)
         elif mark.verb == "on":
             _end(off, mark)
     return [*marks, *_attribute_marks(module, source.text)] if ATTRIBUTE in source.text else marks
 
 
-def _end(off: list[Mark], on: Mark) -> None:
-    """Ends the ranges that are off for the codes of `on`."""
-    for mark in off:
-        if mark.covers[1] > on.start and set(mark.words) & set(on.words):
-            on.used.update(mark.words)
-            mark.covers = (mark.covers[0], on.start)
+def _end(off: dict[str, list[Mark]], on: Mark) -> None:
+    """Ends the ranges that are off for the codes of `on`; `off` has the marks by word."""
+    for word in on.words:
+        for mark in off.pop(word, ()):
+            if mark.covers[1] > on.start:
+                on.used.update(mark.words)
+                mark.covers = (mark.covers[0], on.start)
 
 
 def _comment_marks(text: str) -> Iterator[Mark]:
@@ -213,6 +218,7 @@ class _Lines:
     def __init__(self, module: Module, source: Source) -> None:
         self.module = module
         self.source = source
+        self._around: dict[int, tuple[int, int]] = {}
 
     @cached_property
     def _instructions(self) -> list[Instruction]:
@@ -226,6 +232,8 @@ class _Lines:
         """The offsets of the text that belongs to the line of `at`."""
         text = self.source.text
         low = start = text.rfind("\n", 0, at) + 1
+        if low in self._around:
+            return self._around[low]
         high = end = text.find("\n", at) + 1 or len(text) + 1
         k = bisect_right(self._starts, high) - 1
         while k >= 0 and self._instructions[k].end > low:
@@ -234,4 +242,5 @@ class _Lines:
             if first < high and text[first:last].strip():
                 start, end = min(start, first), max(end, last)
             k -= 1
+        self._around[low] = start, end
         return start, end

@@ -17,6 +17,8 @@ from hlotool.workspace.settings import Settings, settings_for
 
 __all__ = ["ChosenFiles", "FileChoice", "Remark"]
 
+# What the configuration of a repository could make git run; the repository may come from anywhere.
+_RUN_NOTHING = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 _COMPRESSED = (".gz", ".xz", ".zst")
 # The number of bytes in which a dump is recognized.
 _SNIFFED = 1 << 16
@@ -127,9 +129,10 @@ def _ignored_by_git(folder: str, paths: Sequence[str]) -> set[str]:
 def _ask_git(folder: Path, names: Sequence[str]) -> list[str]:
     """The names that git ignores."""
     subprocess = import_module("subprocess")
+    command = ["git", *_RUN_NOTHING, "check-ignore", "-z", "--stdin"]
     question = "\0".join(names).encode("utf-8", "surrogateescape")
     try:
-        answer = subprocess.run(["git", "check-ignore", "-z", "--stdin"], cwd=folder, input=question, capture_output=True, check=False, timeout=60)
+        answer = subprocess.run(command, cwd=folder, input=question, capture_output=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return []
     listed: list[str] = answer.stdout.decode("utf-8", "surrogateescape").split("\0")

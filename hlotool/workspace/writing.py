@@ -10,7 +10,10 @@ from pathlib import Path
 
 from hlotool.errors import HlotoolError
 
-__all__ = ["WriteError", "replace_file"]
+__all__ = ["WriteError", "remove_temporaries", "replace_file"]
+
+# Files that are being written.
+_temporaries: set[Path] = set()
 
 
 class WriteError(HlotoolError):
@@ -43,6 +46,7 @@ def replace_file(path: str, content: str | bytes) -> None:
 def _replace(target: Path, data: bytes, before: os.stat_result | None) -> None:
     # In the same folder, since a rename is atomic only within one file system. The random part avoids files that a killed process has left.
     temporary = target.with_name(f".{target.name[:200]}.{os.urandom(6).hex()}.tmp")
+    _temporaries.add(temporary)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -55,6 +59,15 @@ def _replace(target: Path, data: bytes, before: os.stat_result | None) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    finally:
+        _temporaries.discard(temporary)
+
+
+def remove_temporaries() -> None:
+    """Removes unfinished files, for a process that ends without leaving its functions."""
+    for temporary in tuple(_temporaries):
+        with contextlib.suppress(OSError):
+            temporary.unlink()
 
 
 def _copy_attributes(target: Path, temporary: Path, before: os.stat_result) -> None:

@@ -49,7 +49,7 @@ def fusion(*operands: Value, calls: Computation) -> Run:
 
 @kernel("async-start")
 def async_start(*operands: Value, calls: Computation, result: Shape) -> Run:
-    """The computation runs at the start. The result holds the operands, the value, and contexts that nobody reads."""
+    """The computation runs at the start. The result has the operands, the value, and contexts that are not read."""
     value = yield Invoke(calls, operands)
     return operands, value, *(zeros(shape) for shape in result.elements[2:])
 

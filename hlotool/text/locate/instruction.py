@@ -20,7 +20,7 @@ from hlotool.text.parse.session import ParseSession
 from hlotool.text.source.places import Place
 from hlotool.text.source.trivia import skip_trivia
 
-__all__ = ["SyntaxNode", "locate", "locate_in_header", "node_callback"]
+__all__ = ["SyntaxNode", "first_word", "locate", "locate_in_header", "node_callback"]
 
 _FIRST_WORD = re.compile(r"[A-Za-z0-9_.%\-]++")
 # Longer texts are constants; reading one again would take seconds. Diagnostics then point to the first word.
@@ -101,10 +101,20 @@ def locate(text: str, start: int, end: int, place: Place) -> tuple[int, int]:
     first = skip_trivia(text, start)
     tree = _syntax_tree(text[first:end]) if end - first <= _MAX_LENGTH else None
     if tree is None:
-        word = _FIRST_WORD.match(text, first)
-        return first, word.end() if word is not None else first + 1
+        return first_word(text, start)
     part_start, part_end = _span(tree, place)
     return first + part_start, first + part_end
+
+
+def first_word(text: str, start: int) -> tuple[int, int]:
+    """Start and end offsets of the first word at or after `start`.
+
+    >>> first_word("  r = f32[] negate(p)", 0)
+    (2, 3)
+    """
+    first = skip_trivia(text, start)
+    word = _FIRST_WORD.match(text, first)
+    return first, word.end() if word is not None else first + 1
 
 
 def _fast_span(text: str, start: int, end: int, place: Place) -> tuple[int, int] | None:
@@ -112,7 +122,9 @@ def _fast_span(text: str, start: int, end: int, place: Place) -> tuple[int, int]
 
     Twenty times faster than the grammar, which matters for thousands of diagnostics.
     """
-    line = patterns().line.match(text, start)
+    # Matching one of many instructions in a line would read to the end of the line each time.
+    ends_line = end >= len(text) or "\n" in text[max(end - 2, 0) : end + 1]
+    line = patterns().line.match(text, start) if ends_line else None
     if line is None or place.path or not end - 1 <= line.end() <= end + 1:
         return None
     name, head, attributes = line.span(4), line.span(5), line.span(8)

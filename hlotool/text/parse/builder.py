@@ -7,6 +7,7 @@ builds and checks the instructions.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Any
 
 from hlotool.codes import CODE_NAMES
@@ -30,8 +31,15 @@ _PARAMETER = re.compile(r"\bparameter[ \t]*+\([^)]*+\)")
 # The beginning of a pair in input_output_alias.
 _ALIAS_PAIR = re.compile(r"\{[-0-9, \t\r\n]*+\}[ \t\r\n]*+:")
 
-# How many characters after a use to search for the definition.
-_SEARCH_LIMIT = 20_000
+# The beginning of a line that defines an instruction, or that ends a computation.
+_DEFINITION = re.compile(r"^[ \t]*+(?:(?:ROOT[ \t]++)?+%?+([A-Za-z0-9_.\-]++)[ \t]*+=|\})", re.MULTILINE)
+
+# Names that a misspelled one is compared with, and comparisons in one text: each takes about 20 microseconds.
+_MOST_COMPARED = 1000
+_MOST_COMPARISONS = 20_000
+
+# Shapes in inferred tuples that a short text may have; a long one may have one more for each character.
+_MIN_INFERRED = 1 << 17
 
 MAX_DIAGNOSTICS = 100
 """Parsing stops after this many diagnostics."""
@@ -44,6 +52,7 @@ class Scope:
         "broken",
         "computation",
         "counters",
+        "definitions",
         "is_entry",
         "is_faulty",
         "names",
@@ -68,6 +77,8 @@ class Scope:
         self.broken: set[str] = set()
         # Whether an error was reported in it; then missing parts are not reported as well.
         self.is_faulty = False
+        # Offsets of the definitions after the first use of an unknown name; None until there is one.
+        self.definitions: dict[str, int] | None = None
         # Whether a name is legal only with its percent sign, like %true.
         self.odd_names = False
 
@@ -88,6 +99,13 @@ class ModuleBuilder:
         self.entry_position = -1
         self.single_instruction = False
         self.has_origins = False
+        # Errors about names that have been reported: code, message and computation.
+        self.known_errors: set[tuple[str, str, str]] = set()
+        # Some computation that defines a name, for the first computations of the module.
+        self._owners: dict[str, Computation] = {}
+        self._owners_of = 0
+        self._comparisons = 0
+        self._inferred = 0
         # While a segment is parsed for the fast path, Violations propagate instead of being reported.
         self.in_segment = False
 
@@ -127,6 +145,16 @@ class ModuleBuilder:
         """Line and column of an offset, as in `12:3`, for messages."""
         line, column = self.source.line_column(position)
         return f"{line}:{column}"
+
+    # ---- shapes -------------------------------------------------------------------------------------------------------
+
+    def count_inferred(self, shape: Shape) -> None:
+        """Counts the shapes in an inferred tuple. Raises Violation if there are too many: 40 tuples of tuples can have 2^40 elements."""
+        limit = _MIN_INFERRED + len(self.source.text)
+        if self._inferred + shape.tree_size > limit:
+            message = f"the tuples whose shapes are inferred have more than {limit:,} elements in all, counting those of nested tuples"
+            raise Violation("S037", "shape", message, "write the result shapes of tuples, or nest fewer tuples")
+        self._inferred += shape.tree_size
 
     # ---- computations -------------------------------------------------------------------------------------------------
 
@@ -225,7 +253,7 @@ class ModuleBuilder:
             raise Violation("S029", position, f"computation '{name}' calls itself", "HLO has no recursion; use a while loop")
         if name in self.broken:
             raise Violation("", position, "")
-        meant = nearest(name, self.computations)
+        meant = self._nearest(name, self.computations)
         hint = f"did you mean '{meant}'?" if meant else "computations are defined before they are used"
         raise Violation("S006", position, f"no computation named '{name}' is defined before this point", hint)
 
@@ -240,25 +268,48 @@ class ModuleBuilder:
         if code == "S002":
             # XLA has one error for all of these; separate messages save the reader a search.
             self._raise_if_defined_elsewhere(name, position)
-        meant = nearest(name, list(scope.names)[-1000:])
+        meant = self._nearest(name, scope.names)
         hint = f"did you mean '{meant}'?" if meant else None
         raise Violation(code, position, f"no instruction named '{name}' in computation '{scope.computation.name}'", hint)
 
     def _raise_if_defined_elsewhere(self, name: str, position: int) -> None:
         """Raises Violation if the instruction is defined later in the open computation, or in another one."""
-        text, here = self.source.text, self.scope.computation
-        definition = re.compile(rf"^[ \t]*+(?:ROOT[ \t]++)?+%?+({re.escape(name)})[ \t]*+=|^[ \t]*+\}}", re.MULTILINE)
-        below = definition.search(text, position, position + _SEARCH_LIMIT)
-        if below is not None and below[1] is not None:
-            message = f"'{name}' is used before it is defined at {self.location(below.start(1))}"
+        if self.scope.definitions is None:
+            self.scope.definitions = self._definitions_after(position)
+        below = self.scope.definitions.get(name, -1)
+        if below >= position:
+            message = f"'{name}' is used before it is defined at {self.location(below)}"
             # In a scheduled module, the order of the lines is the schedule, so the schedule is wrong.
             code = "A028" if self.module.is_scheduled else "S027"
             raise Violation(code, position, message, "move its definition up; HLO text defines instructions before they are used")
-        for computation in self.module.computations:
-            x = next((x for x in computation.instructions if x.name == name), None)
-            if x is not None:
-                message = f"'{name}' is defined in computation '{computation.name}', not in '{here.name}'"
-                raise Violation("S026", position, message, "values pass between computations only as parameters and results")
+        owner = self._owner(name)
+        if owner is not None:
+            message = f"'{name}' is defined in computation '{owner.name}', not in '{self.scope.computation.name}'"
+            raise Violation("S026", position, message, "values pass between computations only as parameters and results")
+
+    def _definitions_after(self, position: int) -> dict[str, int]:
+        """Offsets of the names that lines below define, up to the end of the computation."""
+        definitions: dict[str, int] = {}
+        for line in _DEFINITION.finditer(self.source.text, position):
+            if line[1] is None:
+                break
+            definitions.setdefault(line[1], line.start(1))
+        return definitions
+
+    def _owner(self, name: str) -> Computation | None:
+        """The first computation that defines an instruction of that name, among those that are complete."""
+        computations = self.module.computations
+        for computation in computations[self._owners_of :]:
+            for x in computation.instructions:
+                self._owners.setdefault(x.name, computation)
+        self._owners_of = len(computations)
+        return self._owners.get(name)
+
+    def _nearest(self, name: str, names: dict[str, Any]) -> str | None:
+        """The name that was probably meant. The last ones are considered, and none after too many errors."""
+        candidates = list(islice(reversed(names), _MOST_COMPARED))
+        self._comparisons += len(candidates)
+        return nearest(name, candidates) if self._comparisons <= _MOST_COMPARISONS else None
 
     # ---- the module ---------------------------------------------------------------------------------------------------
 

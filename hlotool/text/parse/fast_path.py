@@ -321,6 +321,8 @@ class FastPath(RunReader):
         result = self.checked.get(key)
         if result is None:
             result = self.checked[key] = checked_shape(op, shape, operands, attributes)
+        if shape is None and result.is_tuple:
+            self.builder.count_inferred(result)
         return result
 
     def _literal(self, head: str, text: str, shape: Shape | None) -> Literal:

@@ -163,8 +163,10 @@ def _is_known(builder: ModuleBuilder, violation: Violation) -> bool:
     """Whether the same error about a name has been reported in this computation."""
     if violation.code not in _ABOUT_NAMES:
         return False
-    here = builder.scope.computation.name
-    return any(d.code == violation.code and d.message == violation.message and d.computation == here for d in builder.diagnostics)
+    error = violation.code, violation.message, builder.scope.computation.name
+    is_known = error in builder.known_errors
+    builder.known_errors.add(error)
+    return is_known
 
 
 # The text from an instruction's name to the start of its shape or opcode.
@@ -227,6 +229,8 @@ def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionPart
             _check_channel(op, operands[0], attributes)
     immediate: Any = _parameter_number(builder, parts) if op.name == "parameter" else None
     shape = checked_shape(op, parts.shape, operands, attributes)
+    if parts.shape is None and shape.is_tuple:
+        builder.count_inferred(shape)
     if op.name == "constant":
         immediate = literal_at(shape, *parts.immediate)
         # The shape of a literal is static, and so is the constant's, even if a dynamic one is written.

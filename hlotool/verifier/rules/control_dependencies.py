@@ -12,6 +12,8 @@ __all__: list[str] = []
 
 # Longer paths from a predecessor to its successor are not searched for, to keep the rule cheap.
 _MOST_STEPS = 500
+# Of an instruction with more predecessors, only the first are examined.
+_MOST_PREDECESSORS = 32
 
 
 @module_rule("A036", stage="lint")
@@ -23,7 +25,7 @@ def control_dependencies(facts: Facts) -> Iterator[Finding]:
     for computation in facts.module.computations:
         places: dict[Instruction, int] = {}
         for x in computation.instructions:
-            for number, predecessor in enumerate(x.control_predecessors):
+            for number, predecessor in enumerate(x.control_predecessors[:_MOST_PREDECESSORS]):
                 if not places:
                     places = {y: k for k, y in enumerate(computation.instructions)}
                 reason = _reason(x, predecessor, places)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.analysis.aliasing import Index, index_text, leaf_indices, producer_of
+from hlotool.analysis.aliasing import Index, index_text, producer_of
 from hlotool.ir.model import Instruction
 from hlotool.shapes.memory import data_size
-from hlotool.shapes.shape import UNBOUNDED, Shape
+from hlotool.shapes.shape import UNBOUNDED, Shape, indexed_leaves
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
@@ -31,7 +31,7 @@ def reused_memory(facts: Facts) -> Iterator[Finding]:
         if (k, ()) not in reused and parameter.shape.is_array:
             free.setdefault(parameter.shape, []).append((k, parameter))
     outputs = {pair.output_index for pair in pairs}
-    for index, leaf in leaf_indices(entry.root.shape):
+    for index, leaf in indexed_leaves(entry.root.shape):
         if index in outputs or not free.get(leaf) or UNBOUNDED in leaf.dimensions or data_size(leaf) < _MEBIBYTE:
             continue
         if producer_of(entry.root, index).op.name != "parameter":

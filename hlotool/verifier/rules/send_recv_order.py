@@ -13,7 +13,7 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 Pending = tuple[Instruction, ...]
-"""Transfers whose other side has not come yet: sends or receives, not both."""
+"""Transfers that have not been matched yet: either sends or receives."""
 
 
 @module_rule("A026", "A027", stage="module")
@@ -59,19 +59,19 @@ def _communicating(facts: Facts, sound: Mapping[Instruction, Computation]) -> di
 
 
 class _Order:
-    """Goes through the schedule, into called computations, and remembers which transfers wait for their other side."""
+    """Walks through the schedule and called computations, and tracks the transfers that have not been matched."""
 
     def __init__(self, events: Mapping[Computation, list[Instruction]], sound: Mapping[Instruction, Computation], entry: Computation) -> None:
         self.events = events
         self.sound = sound
         self.entry = entry
-        # What a computation leaves pending depends on what was pending before it, and on nothing else.
+        # The transfers that are pending after a computation depend only on those that were pending before it.
         self.after: dict[tuple[Computation, Pending], Pending] = {}
         self.reported: set[Instruction] = set()
 
     def findings(self) -> Iterator[Finding]:
         pending: Pending = ()
-        # Computations to go into, and those that are being gone through with what was pending before them.
+        # Computations to enter, and computations being walked through with the transfers that were pending before them.
         work: list[Computation | tuple[Computation, Pending, Iterator[Instruction]]] = [self.entry]
         while work:
             top = work[-1]
@@ -101,7 +101,7 @@ class _Order:
             yield Finding("A026", self.sound[x], x, "instruction", f"no {_other(x)} with the pairs of '{x.name}' follows")
 
     def _conflict(self, x: Instruction, pending: Pending) -> tuple[str, str | None] | None:
-        """What is wrong with x, and a hint, while the other side of `pending` has not come."""
+        """The message and a hint if x conflicts with the pending transfers."""
         if not pending:
             return None
         first = pending[0]
@@ -127,6 +127,6 @@ def _other(x: Instruction) -> str:
 
 
 def _match(x: Instruction, pending: Pending) -> Instruction | None:
-    """The pending other side of a transfer."""
+    """The pending transfer that matches one."""
     opcode, pairs = _other(x), sorted(pairs_of(x))
     return next((y for y in pending if y.op.name == opcode and sorted(pairs_of(y)) == pairs), None)

@@ -1,0 +1,207 @@
+"""Measures how time and memory grow with the size of texts: `python tests/tools/growth.py [NAME ...] [--operations parse,run] [--memory]`.
+
+Each family of `families.py` is made in a size and in four times that size. Work that grows with the power of 1.3 of the size takes six times
+as long; work that grows linearly takes four times as long, and less where the start takes most of the time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import math
+import signal
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import NamedTuple
+
+from families import FAMILIES, Family
+
+import hlotool
+from hlotool.errors import HlotoolError
+from hlotool.interp.files import Arguments
+from hlotool.text.print.options import PrintOptions
+
+__all__ = ["MAX_EXPONENT", "OPERATIONS", "Growth", "Overdue", "growth", "memory_growth"]
+
+FACTOR = 4
+"""How much larger the second text of a family is."""
+MAX_EXPONENT = 1.3
+MEASURABLE = 0.03
+"""In seconds: if the larger text takes less, the growth does not matter and is not measured."""
+MEASURABLE_BYTES = 4_000_000
+
+Operation = Callable[[], object]
+
+
+class Overdue(BaseException):
+    """An operation takes too long. Not an Exception, so that nothing takes it for an error of the text."""
+
+
+class Growth(NamedTuple):
+    """The cost of an operation for a text and for a larger one, in seconds or bytes, and the sizes of what they give, if that matters."""
+
+    small: float
+    large: float
+    output: float = FACTOR
+
+    @property
+    def exponent(self) -> float:
+        """The power of the size with which the cost grows, where the output grows linearly."""
+        return math.log(self.large / max(self.small, 1e-9) / max(1.0, self.output / FACTOR), FACTOR)
+
+
+# ---- operations -------------------------------------------------------------------------------------------------------
+# Each takes a text and returns the function to measure.
+
+
+def parse(text: str) -> Operation:
+    return lambda: hlotool.parse_all(text)
+
+
+def fmt(text: str) -> Operation:
+    return lambda: len(hlotool.format_text(text))
+
+
+def verify(text: str) -> Operation:
+    module = hlotool.parse_all(text, strict=False)[0]
+    return lambda: hlotool.verify(module, select=["ALL"])
+
+
+def print_lossless(text: str) -> Operation:
+    modules = hlotool.parse_all(text)
+    return lambda: sum(len(hlotool.to_text(module)) for module in modules)
+
+
+def print_as_xla(text: str) -> Operation:
+    modules = hlotool.parse_all(text)
+    return lambda: sum(len(hlotool.to_text(module, PrintOptions.xla_default())) for module in modules)
+
+
+def run(text: str) -> Operation:
+    module = hlotool.parse(text)
+
+    def evaluate() -> None:
+        arguments = Arguments(module)
+        arguments.missing()
+        arguments.assumed()
+        hlotool.evaluate(module, arguments.values_or_random(0), options=hlotool.RunOptions(max_memory=1 << 30))
+
+    return evaluate
+
+
+OPERATIONS: dict[str, Callable[[str], Operation]] = {
+    "parse": parse,
+    "print": print_lossless,
+    "print as XLA": print_as_xla,
+    "fmt": fmt,
+    "verify": verify,
+    "run": run,
+}
+
+
+# ---- measuring --------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def limit(seconds: float) -> Iterator[None]:
+    """Raises Overdue inside if it takes more processor time."""
+
+    def ended(number: int, frame: FrameType | None) -> None:
+        raise Overdue
+
+    before = signal.signal(signal.SIGPROF, ended)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def attempt(operation: str, text: str) -> tuple[float, float]:
+    """The processor time in seconds, and the length of what is printed, otherwise 0. Texts with errors are part of the work."""
+    start = time.process_time()
+    result: object = None
+    with contextlib.suppress(HlotoolError):
+        work = OPERATIONS[operation](text)
+        gc.collect()
+        start = time.process_time()
+        result = work()
+    return time.process_time() - start, float(result) if isinstance(result, int) else 0.0
+
+
+def growth(operation: str, family: Family, *, attempts: int = 8, seconds: float = 5.0) -> Growth | None:
+    """The growth of the time, or None if it is too short to be measured. Raises Overdue if an attempt takes longer than `seconds`.
+
+    Repeats the measurement until it is linear, since other processes disturb the least of several times least.
+    """
+    small_text, large_text = family.make(family.size), family.make(FACTOR * family.size)
+    small = large = math.inf
+    measured = Growth(0, 0)
+    for k in range(attempts):
+        time.sleep(0.05 * k)
+        with limit(seconds):
+            (small_time, small_output), (large_time, large_output) = attempt(operation, small_text), attempt(operation, large_text)
+        small, large = min(small, small_time), min(large, large_time)
+        measured = Growth(small, large, large_output / small_output if small_output else FACTOR)
+        if large < MEASURABLE:
+            return None
+        if measured.exponent < MAX_EXPONENT:
+            break
+    return measured
+
+
+def memory_growth(operation: str, family: Family) -> Growth | None:
+    """The growth of the peak of allocated memory, or None if it is small."""
+    small, large = (peak_memory(operation, family.make(size)) for size in (family.size, FACTOR * family.size))
+    return Growth(small, large) if large >= MEASURABLE_BYTES else None
+
+
+def peak_memory(operation: str, text: str) -> float:
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(HlotoolError):
+            work = OPERATIONS[operation](text)
+            tracemalloc.reset_peak()
+            work()
+        return float(tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
+
+
+# ---- command line -----------------------------------------------------------------------------------------------------
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="parts of names of families; default: all")
+    parser.add_argument("--operations", default=",".join(OPERATIONS), help="default: all")
+    parser.add_argument("--memory", action="store_true", help="measure memory instead of time")
+    parser.add_argument("--all", action="store_true", help="also list growth that is linear")
+    options = parser.parse_args()
+    failed = 0
+    for name, family in FAMILIES.items():
+        if options.names and not any(part in name for part in options.names):
+            continue
+        for operation in options.operations.split(","):
+            try:
+                measured = memory_growth(operation, family) if options.memory else growth(operation, family, attempts=3)
+            except Overdue:
+                print(f"{name:50} {operation:12} takes too long", flush=True)
+                failed += 1
+                continue
+            if measured is None:
+                continue
+            is_bad = measured.exponent >= MAX_EXPONENT
+            failed += is_bad
+            if is_bad or options.all:
+                print(f"{name:50} {operation:12} {measured.exponent:5.2f} {measured.small:10.3f} {measured.large:10.3f}", flush=True)
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -24,7 +24,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Formatting": ("width", "lines", "check", "list_different", "diff", "stdout"),
     "Arguments": ("inputs", "arguments", "seed", "elided"),
     "Comparing": ("compare", "against", "rtol", "atol"),
-    "Observing": ("trace", "trace_out", "check_nans", "profile"),
+    "Observing": ("trace", "trace_out", "check_nans", "check_infs", "profile"),
     "Devices": ("replicas", "partitions"),
     "Limits": ("max_iterations", "max_memory", "timeout", "jobs"),
     "Output": (
@@ -46,6 +46,7 @@ _OTHER_NAMES = {
     "--args": "--inputs",
     "--arg": "--input",
     "--nan": "--check-nans",
+    "--inf": "--check-infs",
     "--line-length": "--width",
 }
 """Names that options have in other tools."""

@@ -190,9 +190,10 @@ class FastPath(RunReader):
         while True:
             line = match(text, position)
             if line is None:
-                line, common_spelling = self._line_after_space(text, position), _OTHERWISE
+                line = self._line_after_space(text, position)
                 if line is None:
                     break
+                common_spelling = _OTHERWISE
             indent, root, percent, name, head, references, others, attribute_text, metadata, config, trailing = line.groups()
             immediate = None
             try:

@@ -23,6 +23,7 @@ class RunRequest(NamedTuple):
     trace: str | None
     trace_out: str | None
     check_nans: bool
+    check_infs: bool
     profile: bool
     elided: str | None
     max_iterations: int | None
@@ -30,9 +31,10 @@ class RunRequest(NamedTuple):
     timeout: float | None
     verify: bool
     as_json: bool
-    replicas: int
-    partitions: int
+    replicas: int | None
+    partitions: int | None
     custom_calls: tuple[str, ...]
     color: str
     quiet: bool
+    verbose: bool
     form: InputForm

@@ -56,6 +56,7 @@ def evaluate_replicas(
     num_partitions: int = 1,
     executor: str = "auto",
     options: RunOptions = _DEFAULTS,
+    observers: Sequence[Observer] = (),
 ) -> list[Value]:
     """The value that each device computes when all run the module together; `arguments` has an entry for each device.
 
@@ -69,7 +70,7 @@ def evaluate_replicas(
     >>> [float(value) for value in evaluate_replicas(hlotool.parse(text), [[1.0], [2.0]])]
     [3.0, 3.0]
     """
-    return _evaluate(module, arguments, num_partitions, executor, options, ())
+    return _evaluate(module, arguments, num_partitions, executor, options, observers)
 
 
 def compute(x: Instruction, values: Sequence[Any], *, options: RunOptions = _DEFAULTS, module: Module | None = None) -> Value:

@@ -117,18 +117,17 @@ def left_out(computation: Computation, options: RunOptions) -> set[Instruction]:
     unknown = {x for x in computation.instructions if _is_unknown(x, options)}
     if not unknown:
         return unknown
-    needed = _needed(computation.root, *(x for x in computation.instructions if has_own_effect(x) or not (x.op.is_pure or x in unknown) or _runs(x)))
+    # What runs computations may do anything.
+    needed = _needed(
+        computation.root,
+        *(x for x in computation.instructions if has_own_effect(x) or not (x.op.is_pure or x in unknown) or CONTROL_FLOW in x.op.traits),
+    )
     # What depends on them, found in one pass, since operands come before their users.
     dependent: set[Instruction] = set()
     for x in in_order(computation):
         if x not in needed and (x in unknown or not dependent.isdisjoint(x.operands)):
             dependent.add(x)
     return dependent
-
-
-def _runs(x: Instruction) -> bool:
-    """Whether an instruction runs computations, in which anything may happen."""
-    return bool(x.called) and CONTROL_FLOW in x.op.traits
 
 
 def _is_unknown(x: Instruction, options: RunOptions) -> bool:

@@ -386,7 +386,6 @@ def tiled(tile: TileAssignment, subgroups: Sequence[str] = ()) -> Sharding:
             order += members
             merged.append(prod(tile.dimensions[k] for k in members))
             types.append(kind)
-    order += [k for k in range(rank, len(tile.dimensions)) if tile.dimensions[k] == 1]
     if types in (["replicated"], ["manual"]) and merged[-1] == tile.size:
         return Sharding(types[0])
     if min(tile.dimensions) <= 0:

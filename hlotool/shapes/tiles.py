@@ -196,7 +196,7 @@ class TileAssignment(Record):
         return replace(self, dimensions=tuple(dimensions))
 
     def transposed(self, order: Sequence[int]) -> TileAssignment:
-        """The tiles with their dimensions transposed by `order`."""
+        """The tiles with their dimensions transposed by `order`, which may leave out dimensions of size one."""
         dimensions = tuple(self.dimensions[k] for k in order)
         moved = [k for k in order if self.dimensions[k] != 1]
         if moved == sorted(moved):

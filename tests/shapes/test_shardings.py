@@ -50,6 +50,10 @@ SHARDINGS = [
     (lambda: tiled(iota(2, 2)), "{devices=[2,2]<=[4]}", (2, 2), (0, 1, 2, 3), (2, 2), 4),
     (lambda: tiled(TileAssignment((2, 1, 2), (3, 2, 1, 0)), ("replicated",)), "{devices=[2,1,2]2,3,0,1 last_tile_dim_replicate}",
      (2, 1, 2), (2, 3, 0, 1), (2, 1), 4),
+    (lambda: tiled(TileAssignment((2, 2), (3, 2, 1, 0)), ("manual",)), "{devices=[2,2]3,2,1,0 last_tile_dims={manual}}",
+     (2, 2), (3, 2, 1, 0), (2,), 4),
+    (lambda: tiled(TileAssignment((2, 1, 2, 2), (7, 6, 5, 4, 3, 2, 1, 0)), ("replicated", "manual", "unreduced")),
+     "{devices=[2,2,2]7,6,5,4,3,2,1,0 last_tile_dims={manual, unreduced}}", (2, 2, 2), (7, 6, 5, 4, 3, 2, 1, 0), (2,), 8),
     (lambda: tiled(iota(2, 2, 2), ("replicated", "manual")), "{devices=[2,2,2]<=[2,2,2]T(0,2,1) last_tile_dims={manual, replicated}}",
      (2, 2, 2), (0, 2, 1, 3, 4, 6, 5, 7), (2,), 8),
     (lambda: tiled(iota(2, 2, 2), ("manual", "manual")), "{devices=[2,4]<=[8] last_tile_dims={manual}}", (2, 4), tuple(range(8)), (2,), 8),
@@ -176,6 +180,13 @@ def test_named_metadata_is_kept_by_tiles():
 def test_named_axes_as_subgroups(axes, text):
     dimensions = (ON_X, *([DimensionSharding()] if not axes else []))
     assert named(*dimensions, **axes).as_tiled().text == text
+
+
+@pytest.mark.parametrize("kind", ["manual", "unreduced"])
+def test_axes_of_size_one_are_subgroups_where_there_are_no_others(kind):
+    axes = {kind: (X,)}
+    assert named(**axes, mesh=Mesh(("x",), (1,))).as_tiled().text == f"{{{kind}}}"
+    assert named(**axes, mesh=Mesh(("x", "y"), (1, 4))).as_tiled() == REPLICATED
 
 
 def test_parts_of_replicated_axes_split_an_iota_too():

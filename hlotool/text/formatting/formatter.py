@@ -8,7 +8,7 @@ from importlib import import_module
 from lark.exceptions import UnexpectedInput
 
 from hlotool.collection import no_garbage_collection
-from hlotool.errors import ParseError, Source
+from hlotool.errors import InternalError, ParseError, Source
 from hlotool.text.formatting.callbacks import formatting_callback
 from hlotool.text.formatting.equivalence import check_equivalent, raise_internal_error
 from hlotool.text.formatting.lines import LineFormatter
@@ -43,9 +43,9 @@ def format_text(
     """Formats a text with the spacing, line breaks and order of attributes of XLA's printer, and keeps everything else as written.
 
     `lines` is the first and the last line to format, counted from 1; other lines stay as they are, and so do instructions that begin or end
-    on them. Raises ParseError if the text is not valid HLO. With `legacy`, spellings of earlier years are read, too, and written as today.
-    With `checked`, the result is read again, and InternalError is raised if its module or its comments are not those of `text`, if other
-    lines have changed, or if formatting it once more would change it.
+    on them. Raises ParseError if the syntax is wrong; undefined names, missing attributes and the like are errors of the verifier. With
+    `legacy`, spellings of earlier years are read, too, and written as today. With `checked`, the result is read again, and InternalError is
+    raised if its module or its comments are not those of `text`, if other lines have changed, or if formatting it once more would change it.
 
     >>> print(format_text("ENTRY e{p = f32[ ] parameter( 0 )  // in\\nROOT r = f32[] add(p ,p)}"), end="")
     ENTRY e {
@@ -87,19 +87,28 @@ def format_source(
         # Imported on use: most texts are of today.
         source, _ = import_module("hlotool.text.legacy.rewrite").modernized(source)
     module, path = read_source(source, strict=False)
-    errors = [d for d in module.diagnostics if d.severity == "error"]
-    if errors:
-        raise ParseError(errors)
     assert path is not None, "the fast path is enabled"
+    errors = [d for d in module.diagnostics if d.severity == "error"]
     selected = None if lines is None else (source.line_start(lines[0]), source.line_start(lines[1] + 1))
-    after = _formatted(source.text, path, style, selected)
-    if checked:
-        # The text after the selection is the same but may start at another offset.
-        moved = None if selected is None else (selected[0], len(after) - (len(source.text) - selected[1]))
-        if selected is not None and not (after.startswith(source.text[: selected[0]]) and after.endswith(source.text[selected[1] :])):
-            raise_internal_error(source.filename, "formatting would change other lines")
-        check_equivalent(source, module, path, after, lambda text, path: _formatted(text, path, style, moved))
+    format_once = _formatted_by_grammar if errors else _formatted
+    try:
+        after = format_once(source.text, path, style, selected)
+        if checked:
+            # The text after the selection is the same but may start at another offset.
+            moved = None if selected is None else (selected[0], len(after) - (len(source.text) - selected[1]))
+            if selected is not None and not (after.startswith(source.text[: selected[0]]) and after.endswith(source.text[selected[1] :])):
+                raise_internal_error(source.filename, "formatting would change other lines")
+            check_equivalent(source, module, path, after, lambda text, path: format_once(text, path, style, moved))
+    except (UnexpectedInput, InternalError):
+        if not errors:
+            raise
+        # A syntax error, or one that hides what the text means, such as a literal that is none.
+        raise ParseError(errors) from None
     return after
+
+
+def _formatted_by_grammar(text: str, path: FastPath, style: FormatStyle, selected: tuple[int, int] | None) -> str:
+    return _format_once(text, path, style, selected, by_lines=False)
 
 
 def _formatted(text: str, path: FastPath, style: FormatStyle, selected: tuple[int, int] | None) -> str:

@@ -68,8 +68,10 @@ _MOST_BYTES = 0.02
 _BINARY = OtherFormat("binary data, perhaps a serialized module", _BYTES, _DUMP)
 
 
-def describe_other_format(text: str) -> OtherFormat | None:
+def describe_other_format(text: str, *, may_be_binary: bool = True) -> OtherFormat | None:
     """The format of a text that does not begin with HloModule, None if it may be HLO.
+
+    Comments and metadata of HLO may have bytes that are not UTF-8, so `may_be_binary` is False if the text begins like a computation.
 
     >>> describe_other_format("module @jit_f attributes {mhlo.num_partitions = 1 : i32} {").name
     'MLIR, such as StableHLO'
@@ -77,7 +79,7 @@ def describe_other_format(text: str) -> OtherFormat | None:
     True
     """
     beginning = text[:_LOOKED_AT]
-    if len(_BYTES.findall(beginning)) > _MOST_BYTES * len(beginning):
+    if may_be_binary and len(_BYTES.findall(beginning)) > _MOST_BYTES * len(beginning):
         return next((row for row in _FORMATS if row.beginning.match(text)), _BINARY)
     start = _COMMENTS.match(text, 0, 1 << 16)
     at = start.end() if start is not None else 0

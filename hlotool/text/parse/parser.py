@@ -152,7 +152,7 @@ def read_source(
         path.attach(session, known)
     with no_garbage_collection():
         form = form_of(source.text)
-        other = describe_other_format(source.text) if form != "module" else None
+        other = describe_other_format(source.text, may_be_binary=form == "single_instruction") if form != "module" else None
         if other is not None:
             _refuse(session, f"this is {other.name}, not HLO text", other.hint)
         elif form == "single_instruction":

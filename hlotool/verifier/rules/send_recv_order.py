@@ -21,14 +21,18 @@ def send_recv_order(facts: Facts) -> Iterator[Finding]:
     """In a schedule, each send is followed by its recv before any other communication.
 
     Checks: under the mode `collective_deadlocks` and in scheduled modules, every send is followed by the recv with the same source-target
-    pairs, or the other way round, with no collective and no other transfer between them (A026). Several transfers may begin together if no
-    device sends or receives twice and they form no cycle. The pairs of one transfer have no repetition and no cycle (A027). Transfers to the
-    host and pipelined ones are not checked.
+    pairs, or the other way round, with no collective and no other transfer between them (A026; a warning for reductions and asynchronous
+    collectives, which XLA accepts). Several transfers may begin together if no device sends or receives twice and they form no cycle. Each transfer
+    has pairs, without repetition and cycle (A027). Transfers to the host and pipelined ones are not checked.
     """
     if not (facts.modes.collective_deadlocks and facts.module.is_scheduled):
         return
     sound: dict[Instruction, Computation] = {}
     for computation, x in facts.instructions_with(TRANSFER):
+        if is_between_devices(x) and not (x.attributes.get("frontend_attributes") or {}).get(PAIRS_ATTRIBUTE):
+            message = f"'{x.name}' has no source-target pairs, so nobody can tell whether devices wait for each other"
+            yield Finding("A027", computation, x, "instruction", message, f"write the frontend attribute {PAIRS_ATTRIBUTE}")
+            continue
         fault = _fault(pairs_of(x)) if is_between_devices(x) else None
         if fault is not None:
             yield Finding("A027", computation, x, f"frontend_attributes value[{PAIRS_ATTRIBUTE}]", fault)
@@ -94,7 +98,8 @@ class _Order:
                 conflict = self._conflict(x, pending)
                 if conflict is not None and x not in self.reported:
                     self.reported.add(x)
-                    yield Finding("A026", computation, x, "instruction", *conflict)
+                    is_tolerated = COLLECTIVE in x.op.traits and (x.op.is_asynchronous or bool(x.called))
+                    yield Finding("A026", computation, x, "instruction", *conflict, severity="warning" if is_tolerated else None)
                 pending = self._step(x, pending)
         # After a conflict, transfers that are still pending are its consequence.
         for x in () if self.reported else pending:

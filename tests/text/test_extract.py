@@ -78,7 +78,8 @@ def test_messages_have_the_positions_of_the_whole_text(name: str) -> None:
 
 
 def test_a_module_may_lack_a_header() -> None:
-    body = "add {\n  x = f32[] parameter(0)\n  ROOT y = f32[] negate(x)\n}\n\nENTRY e {\n  p = f32[] parameter(0)\n  ROOT c = f32[] call(p), to_apply=add\n}"
+    add = "add {\n  x = f32[] parameter(0)\n  ROOT y = f32[] negate(x)\n}\n\n"
+    body = f"{add}ENTRY e {{\n  p = f32[] parameter(0)\n  ROOT c = f32[] call(p), to_apply=add\n}}"
     (text,) = hlotool.extract(f"See:\n```\n{body}\n```\n")
     assert text == body
     assert not hlotool.extract("int main {\n  x = y(0)\n}\nHloModule is a word.\n")

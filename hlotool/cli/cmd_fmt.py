@@ -127,6 +127,11 @@ def format_file(file: str, style: FormatStyle, job: Job) -> Result:
         return Result(name, error=InternalError(bug_message(f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)), name)))
 
 
+def lost_file(file: str, reason: str) -> Result:
+    """The result for a file whose process has died."""
+    return Result(file, error=HlotoolError(f"cannot format '{file}': {reason}"))
+
+
 def style_of(width: int | None, settings: Settings) -> FormatStyle:
     """The style from the command line and the settings of a file; raises SettingsError."""
     try:
@@ -223,7 +228,7 @@ def command(
     report = FormatReport(outcome, job, quiet=quiet, verbose=verbose, color=color)
     work = [(name, style_of(width, choice.settings_of(name))) for name in names]
     with progress(len(work), "Formatting", quiet=bool(quiet)) as advance:
-        for result in in_order(partial(format_file, job=job), work, jobs):
+        for result in in_order(partial(format_file, job=job), work, jobs, lost_file):
             advance(result.name)
             report.take(result)
     if not quiet and names != [STDIN]:

@@ -27,6 +27,10 @@ _VIEWS = frozenset({VIEW, STRIDED, IDENTITY, STRUCTURAL})
 """Traits of opcodes whose values take no memory of their own: other views of an operand's."""
 
 
+_COPIES = {"erf": 4, "rng": 3, "rng-bit-generator": 3, "scatter": 2, "sort": 4}
+"""Opcodes whose kernels work on copies, with the number of arrays of the size of the result that they take at most times."""
+
+
 class Estimate:
     """The most bytes that are in use at one time, and the instruction at which they are."""
 
@@ -67,7 +71,12 @@ def estimate(module: Module) -> Estimate:
     peaks: dict[Computation, Estimate] = {}
     computations = _callees_first(module.entry)
     for computation in computations:
-        peaks[computation] = _Peak(peaks).of(computation)
+        walk = _Peak(peaks)
+        peaks[computation] = walk.of(computation)
+        if computation is module.entry:
+            inputs = [leaf for x in computation.instructions if not x.operands for leaf in x.shape.leaves()]
+            walk.copy_result(computation.root, max(map(_size, inputs), default=0))
+            peaks[computation] = walk.best
     constants = sum(_size(x.shape) for c in computations for x in c.instructions if x.literal is not None)
     arguments = sum(_size(p.shape) for p in module.entry.parameters)
     peak = peaks[module.entry]
@@ -124,6 +133,7 @@ class _Peak:
         self.sizes: dict[int, int] = {}
         self.fresh: dict[Instruction, list[int]] = {}
         self.ends: dict[Shape, list[int]] = {}
+        self.result: list[int] = []
         self.live = 0
         self.best = Estimate(0, None)
 
@@ -141,6 +151,16 @@ class _Peak:
                 self.live -= self.sizes[array]
         return self.best
 
+    def copy_result(self, root: Instruction, largest: int) -> None:
+        """Counts the copies of results that are views of fewer elements, or occur twice. Arrays counted elsewhere have at most `largest` bytes."""
+        copied, seen = 0, set[int]()
+        for array, leaf in zip(self.result, root.shape.leaves(), strict=False):
+            if array in seen or _size(leaf) > self.sizes.get(array, largest):
+                copied += _size(leaf)
+            if array:
+                seen.add(array)
+        self._meet(self.live + copied, root)
+
     def _meet(self, size: int, at: Instruction) -> None:
         if size > self.best.bytes:
             self.best = Estimate(size, at)
@@ -148,13 +168,19 @@ class _Peak:
     def _expiring(self, computation: Computation, order: list[Instruction]) -> dict[int, list[int]]:
         """The arrays that die after each instruction, by its index; fills `fresh`."""
         holders: dict[Instruction, list[int]] = {}
+        last_uses: dict[Instruction, int] = {}
         last: dict[int, int] = {}
         for k, x in enumerate(order):
-            arrays = self._leaves_of(x, holders)
+            arrays = holders[x] = self._leaves_of(x, holders)
             self.fresh[x] = [array for array in arrays if array and array not in last]
-            holders[x] = arrays
-            for array in [array for operand in x.operands for array in holders[operand]] + arrays:
-                last[array] = k
+            last.update(dict.fromkeys(arrays, k))
+            last_uses[x] = k
+            last_uses.update(dict.fromkeys(x.operands, k))
+        # Value by value, and not use by use: a large tuple may have as many uses as elements.
+        for x, k in last_uses.items():
+            for array in holders[x]:
+                last[array] = max(last[array], k)
+        self.result = holders[computation.root]
         kept = set(holders[computation.root])
         expiring: dict[int, list[int]] = {}
         for array, k in last.items():
@@ -213,9 +239,9 @@ class _Peak:
 
 
 def _temporary(x: Instruction) -> int:
-    """The temporary memory of a kernel: narrow floats are computed in 32 bits."""
+    """The temporary memory of a kernel: narrow floats are computed in 32 bits, and some kernels work on copies."""
     shapes = [x.shape, *(operand.shape for operand in x.operands)]
-    total = 0
+    total = _size(x.shape) * _COPIES.get(x.opcode, 0)
     for shape in shapes:
         number = NUMBERS.get(shape.element_type)
         if number is not None and _VIEWS.isdisjoint(x.op.traits) and number.computed != number.held and number.kind == "float":

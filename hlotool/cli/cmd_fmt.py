@@ -15,7 +15,7 @@ import click
 import hlotool
 from hlotool.cli.command import HloCommand
 from hlotool.cli.inputs import Outcome, chosen_files
-from hlotool.cli.options import click_option, color_option, file_choice_options, files_argument
+from hlotool.cli.options import click_option, color_option, file_choice_options, files_argument, input_size_option
 from hlotool.cli.output import bug_message, complain, write_out
 from hlotool.cli.progress import progress
 from hlotool.cli.render import render_to_stderr, wants_color
@@ -34,6 +34,8 @@ __all__ = ["command"]
 
 # Errors shown of a file that does not parse.
 _MAX_ERRORS = 3
+# In characters. Python refuses to read numbers of thousands of digits.
+_LONGEST_RANGE = 64
 _HELP = """Format HLO texts: spacing, line breaks and attribute order match XLA's printer.
 
 Names, comments, numbers, omitted parts and the order of instructions stay as they are. Files are rewritten in place, each as a whole or not
@@ -94,7 +96,7 @@ def line_range(ctx: click.Context, param: click.Parameter, value: str | None) ->
     if value is None:
         return None
     first, _, last = value.partition(":")
-    if not (first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last)):
+    if not (first.isdecimal() and last.isdecimal() and len(value) < _LONGEST_RANGE and 1 <= int(first) <= int(last)):
         raise click.BadParameter(f"'{value}' is not a range of lines such as 10:20", ctx, param)
     return int(first), int(last)
 
@@ -212,6 +214,7 @@ def _files(number: int) -> str:
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with code 0 even if files are not formatted.")
 @click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="File name to use for standard input, in messages and to find settings.")
+@input_size_option
 @file_choice_options
 @color_option
 @click.option("-q", "--quiet", count=True, help="Report only failures; -qq reports nothing.")

@@ -11,9 +11,18 @@ import click
 from hlotool.options import Option, parse_size
 from hlotool.workspace.files import FileChoice
 from hlotool.workspace.keys import FILE_OPTIONS
-from hlotool.workspace.reading import STDIN
+from hlotool.workspace.reading import STDIN, limit_input_size
 
-__all__ = ["click_option", "color_option", "decorate", "file_choice_options", "files_argument", "list_option", "stdin_filename_option"]
+__all__ = [
+    "click_option",
+    "color_option",
+    "decorate",
+    "file_choice_options",
+    "files_argument",
+    "input_size_option",
+    "list_option",
+    "stdin_filename_option",
+]
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -82,6 +91,20 @@ def _unset(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 
 def _auto(ctx: click.Context, param: click.Parameter, word: str | None) -> bool | str | None:
     return {"true": True, "false": False}.get(word, word) if word is not None else None
+
+
+def _limit_input_size(ctx: click.Context, param: click.Parameter, size: int | None) -> None:
+    limit_input_size(size)
+
+
+input_size_option = click.option(
+    "--max-input-size",
+    type=_Size(),
+    metavar="SIZE",
+    expose_value=False,
+    callback=_limit_input_size,
+    help="Largest text to read, after decompression, such as 2GiB; default: 400M.",
+)
 
 
 # ---- which files ------------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from hlotool.interp.tracing import NonfiniteWatch, Tracer, TraceRow
 from hlotool.interp.values import leaves
 from hlotool.options import parse_size
 from hlotool.shapes.shape import tuple_shape
-from hlotool.text.source.files import read_text
+from hlotool.workspace.reading import read_input
 from hlotool.workspace.writing import replace_file
 
 __all__ = ["Session"]
@@ -81,7 +81,7 @@ class Session:
             return None
         try:
             return Tracer(re.compile(pattern), self._show_trace, keep=self.request.trace_out is not None)
-        except re.error as error:
+        except (re.error, RecursionError, OverflowError) as error:
             raise click.UsageError(f"--trace '{pattern}' is not a regular expression: {error}") from None
 
     def _show_trace(self, row: TraceRow) -> None:
@@ -106,7 +106,7 @@ class Session:
     def _run(self, name: str, text: str) -> None:
         module = self._module(name, text)
         other_path: str | None = self.request.against
-        other = None if other_path is None else self._module(other_path, read_text(other_path))
+        other = None if other_path is None else self._module(*read_input(other_path))
         reference: str | None = self.request.compare
         shape = self._result_shape(module)
         expected = None if reference is None else expected_leaves(shape, files.read_npz(reference), reference)

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hlotool.workspace.reading import STDIN, one_by_one
+from hlotool.workspace.reading import STDIN, input_size, limit_input_size, one_by_one
 
 __all__ = ["in_order"]
 
@@ -93,7 +93,7 @@ class _Team:
             return
         processes = import_module("multiprocessing")
         ours, theirs = processes.Pipe()
-        process = processes.Process(target=_serve, args=(self.work, self.files, theirs, os.getpid()), daemon=True)
+        process = processes.Process(target=_serve, args=(self.work, self.files, theirs, os.getpid(), input_size()), daemon=True)
         process.start()
         # Only the process itself may hold its end, so that ours is closed when it dies.
         theirs.close()
@@ -144,8 +144,9 @@ class _Team:
 # ---- in a process -----------------------------------------------------------------------------------------------------
 
 
-def _serve(work: Callable[[str, Any], Any], files: Sequence[tuple[str, Any]], connection: Any, parent: int) -> None:
+def _serve(work: Callable[[str, Any], Any], files: Sequence[tuple[str, Any]], connection: Any, parent: int, max_size: int) -> None:
     """Works on the files whose numbers arrive."""
+    limit_input_size(max_size)
     signal = import_module("signal")
     # Ctrl-C reaches all processes of a terminal; the parent ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -304,7 +304,13 @@ TEXTS = {
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_hostile_texts(cli: Callable[..., object], name: str) -> None:
-    for arguments in (("verify", "--select", "ALL"), ("run", "--max-memory", "400M"), ("run", "--no-verify", "--max-memory", "400M"), ("print",), ("fmt",)):
+    for arguments in (
+        ("verify", "--select", "ALL"),
+        ("run", "--max-memory", "400M"),
+        ("run", "--no-verify", "--max-memory", "400M"),
+        ("print",),
+        ("fmt",),
+    ):
         result = cli(*arguments, "-", stdin=TEXTS[name])
         assert result.exit_code in (0, 1, 2), (arguments, result.stderr)  # type: ignore[attr-defined]
         assert "internal error" not in result.stderr  # type: ignore[attr-defined]

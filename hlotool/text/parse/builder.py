@@ -41,7 +41,7 @@ _MOST_COMPARISONS = 20_000
 # Leaves of inferred tuples that a short text may have; a long one may have one more for each character.
 _MIN_INFERRED = 1 << 17
 # Tuples and leaves of inferred tuples, in any text.
-_MAX_NESTED = 1 << 23
+_MAX_NESTED = 5_000_000
 
 MAX_DIAGNOSTICS = 100
 """Parsing stops after this many diagnostics."""

@@ -87,6 +87,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "the end of a line. XLA accepts most of them; other tools may not.")),
     "S048": ("name-characters", "error", ("A name has characters other than letters, digits, `_`, `.` and `-`, or does not start with a letter or "
         "an underscore.")),
+    "S049": ("other-format", "error", "The text is not HLO, but MLIR, a program, JSON, a report of XLA or binary data."),
     "T001": ("elementwise-shape", "error", "Operands of an elementwise op have different dimensions."),
     "T002": ("elementwise-type", "error", ("Operands of an elementwise op have different element types. (For two floating-point types, such as f32 "
         "and bf16, see T085.)")),
@@ -375,7 +376,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "A025": ("host-channel-reuse", "error", "Two transfers to or from the host use one channel, but are not alike."),
     "A026": ("send-recv-order", "error", ("Devices may wait for each other forever: in the schedule two sends or two recvs follow each other, or a "
         "collective stands between a send and its recv.")),
-    "A027": ("send-recv-cycle", "error", "The source-target pairs of a send or recv repeat a source or a target, or form a cycle."),
+    "A027": ("send-recv-cycle", "error", "The source-target pairs of a send or recv repeat a source or a target, form a cycle, or are missing."),
     "A028": ("schedule-order", "error", "In a scheduled module, an instruction stands before an operand or a control predecessor."),
     "A029": ("schedule-coverage", "error", ("The schedule of a module leaves out an instruction or a called computation, or lists an instruction "
         "twice.")),
@@ -481,8 +482,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "R003": ("unknown-constant", "error", "The run needs a constant whose values were left out of the dump, as `{...}`."),
     "R004": ("evaluation-failed", "error", "An instruction cannot be computed on the values it is given."),
     "R005": ("run-limit", "error", "The run needs more steps, memory or time than it is allowed."),
-    "R006": ("nonfinite-result", "error", ("An instruction computes a NaN or an infinity from finite operands, and `hlotool run --check-nans` was "
-        "told to stop there.")),
+    "R006": ("nonfinite-result", "error", ("An instruction computes a NaN or an infinity from finite operands, and `hlotool run --check-nans` or "
+        "`--check-infs` was told to stop there.")),
     "R007": ("devices-out-of-step", "error", "Devices wait for each other forever, or one runs a collective more often than another."),
     "W001": ("dead-instruction", "warning", "An instruction is never used, and has no effect."),
     "W002": ("unused-parameter", "on-demand", "A parameter is never used."),
@@ -549,6 +550,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "arrays, which makes each launch slow.")),
     "W060": ("obsolete-spelling", "warning", ("A text that is read with `--legacy` has a spelling of earlier years that XLA no longer reads: an "
         "opcode, an attribute, a layout or a form of literals.")),
+    "W061": ("incomplete-literal", "warning", ("A constant array has one number without braces: only its first element has it, and XLA makes "
+        "the others 0.")),
 }
 # fmt: on
 

@@ -192,16 +192,19 @@ class Violation(Exception):
     """Raised by op definitions and codecs for a broken rule; callers that know the place in the source turn it into a Diagnostic.
 
     `at` is the part to point to, by a name that `text.source.places` lists (such as "operand 1", "shape" or "slice_sizes", an attribute), or
-    by its offset.
+    by its offset. `severity` is that of the code unless it is given here.
     """
 
-    def __init__(self, code: str, at: str | int, message: str, hint: str | None = None, notes: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, code: str, at: str | int, message: str, hint: str | None = None, notes: tuple[str, ...] = (), severity: str | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.at = at
         self.message = message
         self.hint = hint
         self.notes = notes
+        self.severity = severity
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), self.args, self.__dict__)

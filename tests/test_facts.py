@@ -214,7 +214,6 @@ COLUMNS: dict[str, set[str]] = {
         "scatter send sort topk tuple while".split()
     ),
     # ShapeVerifier::CheckShape.
-    traits.ROUNDED: set("all-gather-done all-reduce all-reduce-done all-reduce-start collective-permute-done copy reduce".split()),
     traits.ACCUMULATED: {"convolution", "dot", "ragged-dot", "scaled-dot"},
     traits.PRECISION_KEPT: {"dynamic-update-slice"},
     traits.LAYOUT_KEPT: set("async-done bitcast call conditional custom-call fusion get-tuple-element opt-barrier tuple while".split()),
@@ -225,9 +224,10 @@ COLUMNS: dict[str, set[str]] = {
         "collective-permute-done concatenate dynamic-slice dynamic-update-slice fft map pad ragged-all-to-all reduce-scatter reduce-window reverse "
         "scatter select-and-scatter set-dimension-size slice sort topk triangular-solve".split()
     ),
-    traits.SHAPE_GUESSED: set("broadcast map reduce-window scaled-dot scan".split()),
-    traits.HOLDS_BUFFERS: CONTROL_FLOW_OPCODES
-    | set("async-done async-start async-update custom-call dynamic-update-slice fusion get-tuple-element opt-barrier parameter tuple".split()),
+    traits.SHAPE_GUESSED: set("broadcast map reduce-window scaled-dot scan while".split()),
+    traits.HOLDS_BUFFERS: set(
+        "async-done async-start async-update call custom-call dynamic-update-slice get-tuple-element parameter tuple while".split()
+    ),
     traits.ANY_SIGNATURE: {"call", "fusion"},
     # CheckCallableInstructionThreadName in hlo_verifier.cc.
     traits.SAME_THREAD: {"conditional", "fusion", "while"},

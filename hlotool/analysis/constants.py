@@ -1,4 +1,4 @@
-"""The text of constants: single numbers, and arrays whose elements are all written alike.
+"""The text of constants: single numbers, and arrays whose elements all have the same text.
 
 `analysis.simplify` computes values.
 """

@@ -15,20 +15,22 @@ import click
 import hlotool
 from hlotool.cli.command import HloCommand
 from hlotool.cli.inputs import Outcome, chosen_files
-from hlotool.cli.options import click_option, color_option, file_choice_options, files_argument, input_size_option
-from hlotool.cli.output import bug_message, complain, write_out
+from hlotool.cli.options import click_option, color_option, file_choice_options, files_argument, input_form_options, input_size_option
+from hlotool.cli.output import SEPARATOR, bug_message, complain, visible, write_out
 from hlotool.cli.progress import progress
 from hlotool.cli.render import render_to_stderr, wants_color
 from hlotool.cli.text_diff import unified_diff
 from hlotool.errors import HlotoolError, InternalError, ParseError, Source
 from hlotool.options import options_of
-from hlotool.workspace.files import FileChoice
+from hlotool.workspace.files import FileChoice, names_from
+from hlotool.workspace.files import changed_since as select_changed
 from hlotool.workspace.reading import STDIN, read_input
 from hlotool.workspace.settings import Settings, wrong_setting
 from hlotool.workspace.workers import in_order
 
 if TYPE_CHECKING:
     from hlotool.text.formatting.style import FormatStyle
+    from hlotool.workspace.modules import InputForm
 
 __all__ = ["command"]
 
@@ -74,11 +76,13 @@ class Job(NamedTuple):
     """What to do with every file."""
 
     check: bool
+    list_different: bool
     diff: bool
     stdout: bool
     lines: tuple[int, int] | None
     color: bool
     stdin_filename: str
+    form: InputForm
 
 
 class Result(NamedTuple):
@@ -92,10 +96,10 @@ class Result(NamedTuple):
 
 
 def line_range(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
-    """The two numbers of `FIRST:LAST`, both counted from 1."""
+    """The two numbers of `FIRST:LAST` or `FIRST-LAST`, both counted from 1."""
     if value is None:
         return None
-    first, _, last = value.partition(":")
+    first, _, last = value.partition(":" if ":" in value else "-")
     if not (first.isdecimal() and last.isdecimal() and len(value) < _LONGEST_RANGE and 1 <= int(first) <= int(last)):
         raise click.BadParameter(f"'{value}' is not a range of lines such as 10:20", ctx, param)
     return int(first), int(last)
@@ -104,20 +108,26 @@ def line_range(ctx: click.Context, param: click.Parameter, value: str | None) ->
 def format_file(file: str, style: FormatStyle, job: Job) -> Result:
     """Formats one file. Failures are returned as a Result, so that they can be sent between processes and other files go on."""
     # Imported on use, since --help does not need the parser.
-    from hlotool.workspace.in_place import write_back  # noqa: PLC0415
+    from hlotool.workspace.in_place import check_writable, write_back  # noqa: PLC0415
 
     name = job.stdin_filename if file == STDIN else file
     text = ""
     try:
         name, text = read_input(file, job.stdin_filename)
-        after = hlotool.format_text(text, style, filename=name, lines=job.lines)
+        if job.form.extract:
+            return _format_extracted(name, text, style, job.form)
+        after = hlotool.format_text(text, style, filename=name, lines=job.lines, legacy=job.form.legacy)
         out = ""
-        if job.diff:
+        if job.list_different and not job.diff:
+            out = f"{visible(name)}\n" if after != text else ""
+        elif job.diff:
             out = "".join(unified_diff(text, after, name, color=job.color))
         elif not job.check and (file == STDIN or job.stdout):
             out = after
-        elif not job.check and after != text:
-            write_back(file, text, after, action="format", instead="write the result elsewhere with --stdout")
+        elif after != text and file != STDIN:
+            # With --check, the result is that of writing.
+            finish = check_writable if job.check else partial(write_back, after=after)
+            finish(file, text, action="format", instead="write the result elsewhere with --stdout")
         return Result(name, out, after != text)
     except HlotoolError as error:
         return Result(name, error=error, source=text if isinstance(error, ParseError) else "")
@@ -132,6 +142,22 @@ def format_file(file: str, style: FormatStyle, job: Job) -> Result:
 def lost_file(file: str, reason: str) -> Result:
     """The result for a file whose process has died."""
     return Result(file, error=HlotoolError(f"cannot format '{file}': {reason}"))
+
+
+def _format_extracted(name: str, text: str, style: FormatStyle, form: InputForm) -> Result:
+    """The modules inside a text, formatted; with the errors of those that do not parse."""
+    # Imported on use, since --help does not need the parser.
+    from hlotool.text.formatting.formatter import format_source  # noqa: PLC0415
+    from hlotool.workspace.modules import module_sources  # noqa: PLC0415
+
+    texts, diagnostics = [], []
+    for source, _ in module_sources(text, name, form):
+        try:
+            texts.append(format_source(source, style, legacy=form.legacy))
+        except ParseError as error:
+            diagnostics += error.diagnostics
+    out = SEPARATOR.join(text if text.endswith("\n") else f"{text}\n" for text in texts)
+    return Result(name, out, is_changed=False, error=ParseError(diagnostics) if diagnostics else None, source=text)
 
 
 def style_of(width: int | None, settings: Settings) -> FormatStyle:
@@ -156,16 +182,17 @@ class FormatReport:
 
     def take(self, result: Result) -> None:
         """Writes the result for one file."""
+        write_out(result.out)
         if result.error is not None:
             self._failed(result)
             return
-        write_out(result.out)
         self.changed += result.is_changed
         self.unchanged += not result.is_changed
-        if result.is_changed and (self.job.check or self.job.diff):
+        writes_nothing = self.job.check or self.job.diff or self.job.list_different
+        if result.is_changed and writes_nothing:
             self.outcome.at_least(1)
-        to_stdout = self.job.stdout or result.name == self.job.stdin_filename
-        if self.quiet or (to_stdout and not self.job.check):
+        to_stdout = self.job.stdout or self.job.form.extract or result.name == self.job.stdin_filename
+        if self.quiet or self.job.list_different or (to_stdout and not self.job.check):
             return
         if result.is_changed and not self.job.diff:
             complain(f"{'would reformat' if self.job.check else 'reformatted'} '{result.name}'")
@@ -205,27 +232,42 @@ def _files(number: int) -> str:
 @click.command("fmt", cls=HloCommand, help=_HELP, short_help="Format HLO texts in place.")
 @files_argument
 @click.option("--check", is_flag=True, help="Write nothing; list files that are not formatted, and exit with code 1 if there are any.")
+@click.option("-l", "--list-different", is_flag=True, help="Write nothing; print the names of files that are not formatted, and exit with code 1.")
 @click.option("--diff", is_flag=True, help="Write nothing; show the changes as a diff, and exit with code 1 if there are any.")
 @click.option("--stdout", is_flag=True, help="Write formatted texts to standard output instead of to the files.")
 @click_option("width", options_of(hlotool.FormatStyle)["width"])
-@click.option("--range", "lines", callback=line_range, metavar="FIRST:LAST", help="Format only the instructions on these lines; the first line is 1.")
+@click.option(
+    "--range", "--lines", "lines", callback=line_range, metavar="FIRST:LAST", help="Format only what is on these lines; the first line is 1."
+)
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Number of processes; 0, the default, chooses by the size of the files."
 )
+@click.option("--files-from", metavar="FILE", type=click.Path(), help="Also format the files that FILE lists, one on each line; - is standard input.")
+@click.option("--changed-since", metavar="REF", help="Format only files that have changed since this git commit; without FILE, in this folder.")
 @click.option("--exit-zero", is_flag=True, help="Exit with code 0 even if files are not formatted.")
 @click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="File name to use for standard input, in messages and to find settings.")
 @input_size_option
+@input_form_options
 @file_choice_options
 @color_option
 @click.option("-q", "--quiet", count=True, help="Report only failures; -qq reports nothing.")
 @click.option("-v", "--verbose", count=True, help="Also list files that are already formatted.")
 def command(
     files: tuple[str, ...], check: bool, diff: bool, stdout: bool, width: int | None, lines: tuple[int, int] | None, jobs: int, exit_zero: bool,
-    stdin_filename: str, color: str, quiet: int, verbose: int, choice: FileChoice,
+    list_different: bool, files_from: str | None, changed_since: str | None, stdin_filename: str, color: str,
+    quiet: int, verbose: int, choice: FileChoice, form: InputForm,
 ) -> None:  # fmt: skip
     outcome = Outcome(silent=quiet > 1)
-    job = Job(check, diff, stdout, lines, wants_color(color, sys.stdout), stdin_filename)
-    names = chosen_files(choice, files, outcome)
+    job = Job(check, list_different, diff, stdout, lines, wants_color(color, sys.stdout), stdin_filename, form)
+    if form.extract and (check or list_different or diff or lines is not None):
+        raise click.UsageError("--extract writes the modules to standard output; it cannot be combined with --check, -l, --diff or --range")
+    if files_from is not None:
+        files = (*files, *names_from(files_from))
+    elif changed_since is not None and not files:
+        files = (".",)
+    names, excludes_stdin = ([], False) if files_from is not None and not files else chosen_files(choice, files, outcome)
+    if changed_since is not None:
+        names = select_changed(changed_since, [name for name in names if name != STDIN])
     if lines is not None and len(names) > 1:
         raise click.UsageError("--range can be used with one file only")
     report = FormatReport(outcome, job, quiet=quiet, verbose=verbose, color=color)
@@ -234,7 +276,10 @@ def command(
         for result in in_order(partial(format_file, job=job), work, jobs, lost_file):
             advance(result.name)
             report.take(result)
-    if not quiet and names != [STDIN]:
+    if excludes_stdin and not (check or diff or list_different):
+        # An editor replaces its buffer by the output.
+        write_out(read_input(STDIN, stdin_filename)[1])
+    if not quiet and names and names != [STDIN] and not list_different and (check or diff or not stdout):
         complain(report.summary())
     if exit_zero and outcome.exit_code == 1:
         outcome.exit_code = 0

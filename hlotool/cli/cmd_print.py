@@ -7,20 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import hlotool
 from hlotool.cli.command import HloCommand
 from hlotool.cli.inputs import Outcome, files_or_stdin
-from hlotool.cli.options import click_option, color_option, decorate, files_argument, input_size_option, stdin_filename_option
-from hlotool.cli.output import write_out
+from hlotool.cli.options import click_option, color_option, decorate, files_argument, input_form_options, input_size_option, stdin_filename_option
+from hlotool.cli.output import SEPARATOR, write_out
 from hlotool.cli.render import render_to_stderr
-from hlotool.errors import ParseError, Source
+from hlotool.errors import Source
 from hlotool.options import options_of
 from hlotool.workspace.reading import one_by_one, read_input
-from hlotool.workspace.writing import replace_file
+from hlotool.workspace.writing import check_output, replace_file
+
+if TYPE_CHECKING:
+    from hlotool.workspace.modules import InputForm
 
 __all__ = ["PRESETS", "command"]
 
@@ -33,7 +36,6 @@ PRESETS: dict[str, str | None] = {
 }
 """The constructor of PrintOptions for each preset; None for PrintOptions without arguments."""
 
-_SEPARATOR = "// -----\n\n"
 _HELP = """Print HLO modules as XLA prints them.
 
 FILE may be compressed (.gz, .xz, .zst); `-`, or nothing in a pipe, is standard input. The modules of a file, and of several files, are
@@ -44,6 +46,7 @@ Examples:
   hlotool print module.hlo
   hlotool print --preset short --print-metadata dump.txt.gz -o short.hlo
   zcat dump.hlo.gz | hlotool print --no-print-percent
+  hlotool print --extract --preset lossless build.log -o modules.hlo
 
 \b
 Presets:
@@ -82,9 +85,14 @@ def _options(preset: str, changes: dict[str, Any]) -> hlotool.PrintOptions:
 @color_option
 @input_size_option
 @stdin_filename_option
+@input_form_options
 @_print_options
-def command(files: tuple[str, ...], output: str | None, preset: str, color: str, stdin_filename: str, **switches: Any) -> None:
+def command(files: tuple[str, ...], output: str | None, preset: str, color: str, stdin_filename: str, form: InputForm, **switches: Any) -> None:
+    # Imported on use, since --help does not need the parser.
+    from hlotool.workspace.modules import modules_or_error  # noqa: PLC0415
+
     inputs = files_or_stdin(files)
+    check_output(output, inputs)
     options = _options(preset, {field: value for field, value in switches.items() if value is not None})
     outcome = Outcome()
     printed: list[str] = []
@@ -93,15 +101,16 @@ def command(files: tuple[str, ...], output: str | None, preset: str, color: str,
     for file in one_by_one(inputs):
         with outcome.file(file):
             name, text = read_input(file, stdin_filename)
-            try:
-                texts = [hlotool.to_text(module, options) for module in hlotool.parse_all(text, name)]
-            except ParseError as error:
+            modules, error = modules_or_error(text, name, form)
+            if error is not None:
                 outcome.at_least(error.exit_code)
                 render_to_stderr(error.diagnostics, Source(text, name).line_text, color)
-                continue
+                if not (form.extract and modules):
+                    continue
+            texts = [hlotool.to_text(module, options) for module in modules]
             # If a module of a file cannot be printed, none of them is.
-            whole = separator + _SEPARATOR.join(t if t.endswith("\n") else t + "\n" for t in texts)
-            separator = _SEPARATOR
+            whole = separator + SEPARATOR.join(t if t.endswith("\n") else t + "\n" for t in texts)
+            separator = SEPARATOR
             if to_file:
                 printed.append(whole)
             else:

@@ -13,8 +13,9 @@ import click
 from hlotool.cli.command import HloCommand
 from hlotool.cli.completions import complete_parameters
 from hlotool.cli.inputs import Outcome, files_or_stdin
-from hlotool.cli.options import color_option, input_size_option, stdin_filename_option
+from hlotool.cli.options import color_option, input_form_options, input_size_option, stdin_filename_option
 from hlotool.workspace.reading import read_input
+from hlotool.workspace.writing import check_output
 
 __all__ = ["command"]
 
@@ -22,7 +23,7 @@ _HELP = """Run an HLO module.
 
 FILE may be compressed (.gz, .xz, .zst); `-`, or nothing in a pipe, is standard input. The module is verified, and its entry computation
 runs once on each device. Parameters without an argument get random values, the same for the same seed, that suit their uses: indices in
-range, positive numbers under a root, weights that keep sums small. Standard error lists these assumptions.
+range, positive numbers under a root, weights that keep sums small; -v lists these assumptions.
 
 \b
 Examples:
@@ -38,16 +39,19 @@ Examples:
 \b
 Arguments:
   NAME is the name or number of a parameter, followed by an index for an
-  element of a tuple: state.0, 2.1.0.
-  --input NAME=VALUE takes a .npy file, a literal such as {{1,2},{3,4}}, or
-  zeros, ones, iota, random.
-  --inputs takes an .npz file with an entry for each parameter; entries
-  whose names begin with output are ignored.
+  element of a tuple: state.0, 2.1.0. If only one parameter is meant, x
+  stands for x.1, and JAX's name in the metadata is understood, too.
+  --input NAME=VALUE takes a .npy file, a literal such as {{1,2},{3,4}}, a
+  number for all elements, or zeros, ones, iota, random.
+  --inputs takes an .npz file with an entry for each parameter, by name or,
+  as numpy.savez(FILE, a, b) stores them, in order; entries whose names
+  begin with output are ignored.
 
 \b
 Results:
   --output writes an .npz file with an entry `output`, or `output.0`,
-  `output.1.2` for a tuple. Types that NumPy lacks are stored as raw bytes:
+  `output.1.2` for a tuple, and `device1.output` with several devices.
+  Types that NumPy lacks are stored as raw bytes:
     numpy.load(FILE)["output"].view(ml_dtypes.bfloat16)
   As arguments they get the type of the parameter.
 
@@ -60,13 +64,15 @@ Comparing:
 
 \b
 Devices:
-  All devices run in this process, in lockstep. They share the arguments of
-  --input and --inputs; random ones differ: device k draws them with seed
-  N + k. The results of several devices form a tuple, replica by replica.
+  All devices run in this process, in lockstep; the module's header says how
+  many there are. They share the arguments of --input and --inputs; random
+  ones differ: device k draws them with seed N + k, except that devices
+  whose sharding gives them the same part have the same numbers. A module
+  that is not partitioned yet runs once if its devices compute the same.
 
 \b
 Exit codes:
-  0 success; 1 results differ, or --check-nans found a NaN or an infinity;
+  0 success; 1 results differ, or --check-nans or --check-infs found one;
   2 a file cannot be read, parsed or run, or an argument does not fit;
   3 a bug in hlotool
 """
@@ -113,7 +119,8 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @click.option("--atol", type=_TOLERANCE, metavar="X", help="Absolute tolerance of floats.")
 @click.option("--trace", metavar="REGEX", help="Show type and range of the values of matching instructions or computations.")
 @click.option("--trace-out", metavar="FILE", type=click.Path(), help="Write the traced arrays to an .npz file.")
-@click.option("--check-nans", is_flag=True, help="Stop at the first instruction that computes a NaN or an infinity.")
+@click.option("--check-nans", is_flag=True, help="Stop at the first instruction that computes a NaN from operands without one.")
+@click.option("--check-infs", is_flag=True, help="Stop at the first instruction that computes an infinity from finite operands.")
 @click.option("--profile", is_flag=True, help="Show time by opcode and by instruction, and the peak memory.")
 @click.option("--elided", type=_MODES, help="Values to use for constants written {...}, which are errors otherwise.")
 @click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="Stop if a loop takes more than N iterations.")
@@ -121,21 +128,27 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @click.option("--timeout", type=_SECONDS, metavar="SECONDS", help="Stop after SECONDS, whatever is being done.")
 @click.option("--verify/--no-verify", default=True, help="Verify the module first, and run it only if it is valid (default).")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
-@click.option("--replicas", type=click.IntRange(min=1), default=1, metavar="N", help="Number of replicas; default: 1.")
-@click.option("--partitions", type=click.IntRange(min=1), default=1, metavar="N", help="Number of partitions of each replica; default: 1.")
+@click.option("--replicas", type=click.IntRange(min=1), metavar="N", help="Number of replicas; default: the module's replica_count.")
+@click.option(
+    "--partitions", type=click.IntRange(min=1), metavar="N", help="Number of partitions of each replica; default: the module's num_partitions."
+)
 @click.option(
     "--custom-call", "custom_calls", multiple=True, metavar="TARGET=MODULE:FUNCTION", help="Python function that implements a custom-call target."
 )
 @color_option
 @click.option("-q", "--quiet", is_flag=True, help="Show only errors and findings.")
+@click.option("-v", "--verbose", is_flag=True, help="Show how random values suit their uses.")
 @input_size_option
 @stdin_filename_option
+@input_form_options
 def command(file: str | None, stdin_filename: str, **options: Any) -> None:
     (path,) = files_or_stdin((file,) if file is not None else ())
     # Idle threads of OpenBLAS spin, which slows down a machine that is busy otherwise more than it helps here.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     outcome = Outcome()
     with outcome.file(path):
+        for output in (options["output"], options["trace_out"]):
+            check_output(output, (path, options["inputs"], options["compare"], options["against"]))
         # Imported on use, since --help does not need NumPy.
         from hlotool.cli.interruption import PromptEnd  # noqa: PLC0415
         from hlotool.cli.run_deadline import Deadline  # noqa: PLC0415

@@ -19,7 +19,14 @@ from hlotool.cli.alike import collapsed
 from hlotool.cli.command import HloCommand
 from hlotool.cli.completions import complete_subjects
 from hlotool.cli.inputs import Outcome, chosen_files
-from hlotool.cli.options import color_option, file_choice_options, files_argument, input_size_option, stdin_filename_option
+from hlotool.cli.options import (
+    color_option,
+    file_choice_options,
+    files_argument,
+    input_form_options,
+    input_size_option,
+    stdin_filename_option,
+)
 from hlotool.cli.output import bug_message, complain, flush_out, write_out
 from hlotool.cli.progress import progress
 from hlotool.cli.render import FORMATS, Style, style_for
@@ -27,10 +34,11 @@ from hlotool.cli.rule_options import rule_options, settings_lines
 from hlotool.workspace.files import FileChoice
 from hlotool.workspace.findings import Checked, FileFinding
 from hlotool.workspace.reading import STDIN
-from hlotool.workspace.writing import replace_file
+from hlotool.workspace.writing import check_output, replace_file
 
 if TYPE_CHECKING:
     from hlotool.workspace.baseline import Baseline
+    from hlotool.workspace.modules import InputForm
     from hlotool.workspace.rules import Checks, RuleChoice
 
 __all__ = ["command"]
@@ -98,6 +106,7 @@ class Options(NamedTuple):
     jobs: int
     color: str
     quiet: int
+    form: InputForm
 
     @property
     def rewrites(self) -> bool:
@@ -245,7 +254,7 @@ def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: O
             # Imported on use, since --help does not need the verifier.
             from hlotool.workspace.checking import CheckRequest, check_files  # noqa: PLC0415
 
-            request = CheckRequest(stdin_filename, wants_fixes=options.output_format != "concise")
+            request = CheckRequest(stdin_filename, options.output_format != "concise", options.form)
             results = check_files(work, request, options.jobs)
 
         def advancing() -> Iterator[Checked]:
@@ -308,6 +317,7 @@ def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: O
 @click.option("-q", "--quiet", count=True, help="Show no summary; -qq shows nothing.")
 @input_size_option
 @stdin_filename_option
+@input_form_options
 @file_choice_options
 def command(
     files: tuple[str, ...], choice: FileChoice, rules: RuleChoice, list_rules: bool, explain: str | None, show_settings: bool, stdin_filename: str,
@@ -327,11 +337,16 @@ def command(
     else:
         if options.unsafe_fixes and not (options.fix or options.diff):
             raise click.UsageError("--unsafe-fixes requires --fix or --diff")
+        if options.rewrites and options.form.extract:
+            raise click.UsageError("--extract cannot be combined with --fix, --diff or --add-ignore: extract the modules with hlotool print first")
+        if options.form.legacy and options.add_ignore and not options.fix:
+            raise click.UsageError("--add-ignore with --legacy requires --fix, which writes today's spellings")
         if options.write_baseline and (options.baseline is None or options.rewrites):
             raise click.UsageError(
                 "--write-baseline requires --baseline FILE" if options.baseline is None else "--write-baseline writes no other files"
             )
-        names = chosen_files(choice, files, outcome)
+        names = chosen_files(choice, files, outcome).names
+        check_output(options.output, names)
         work = [(name, rules.checks_for(stdin_filename if name == STDIN else name, choice.settings_of(name))) for name in names]
         _verify(names, work, options, outcome, stdin_filename)
     if options.exit_zero and outcome.exit_code == 1:

@@ -21,16 +21,19 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Thresholds": ("memory_budget", "in_flight_limit", "fusion_operand_limit", "entry_parameter_limit", "constant_size_limit"),
     "Known findings": ("baseline", "write_baseline", "add_ignore"),
     "Fixes": ("fix", "unsafe_fixes"),
-    "Formatting": ("width", "lines", "check", "diff", "stdout"),
+    "Formatting": ("width", "lines", "check", "list_different", "diff", "stdout"),
     "Arguments": ("inputs", "arguments", "seed", "elided"),
     "Comparing": ("compare", "against", "rtol", "atol"),
-    "Observing": ("trace", "trace_out", "check_nans", "profile"),
+    "Observing": ("trace", "trace_out", "check_nans", "check_infs", "profile"),
     "Devices": ("replicas", "partitions"),
     "Limits": ("max_input_size", "max_iterations", "max_memory", "timeout", "jobs"),
     "Output": (
         "output_format", "output", "as_json", "statistics", "max_findings", "show_all", "fail_on", "exit_zero", "color", "quiet", "verbose",
     ),
-    "Files": ("stdin_filename", "include", "exclude", "force_exclude", "respect_gitignore", "config", "isolated"),
+    "Files": (
+        "files_from", "changed_since", "legacy", "extract", "stdin_filename", "include", "exclude", "force_exclude", "respect_gitignore", "config",
+        "isolated",
+    ),
     "Information": ("list_rules", "explain", "show_settings"),
 }  # fmt: skip
 """Groups of options in --help, in the order in which they are shown, by the names of the parameters. All other options come first."""
@@ -43,6 +46,7 @@ _OTHER_NAMES = {
     "--args": "--inputs",
     "--arg": "--input",
     "--nan": "--check-nans",
+    "--inf": "--check-infs",
     "--line-length": "--width",
 }
 """Names that options have in other tools."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import click
 from click.exceptions import Exit
@@ -68,7 +69,14 @@ def files_or_stdin(files: Sequence[str]) -> Sequence[str]:
     return (STDIN,)
 
 
-def chosen_files(choice: FileChoice, names: Sequence[str], outcome: Outcome) -> list[str]:
+class Chosen(NamedTuple):
+    """The files that arguments stand for, and whether standard input is excluded by its name."""
+
+    names: list[str]
+    excludes_stdin: bool
+
+
+def chosen_files(choice: FileChoice, names: Sequence[str], outcome: Outcome) -> Chosen:
     """The files that arguments stand for; reports remarks about the choice."""
     chosen = choice.files(files_or_stdin(names))
     for remark in chosen.remarks:
@@ -76,4 +84,4 @@ def chosen_files(choice: FileChoice, names: Sequence[str], outcome: Outcome) -> 
             outcome.failed(remark.message)
         elif not outcome.silent:
             complain(remark.message)
-    return chosen.names
+    return Chosen(chosen.names, chosen.excludes_stdin)

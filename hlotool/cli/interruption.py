@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from types import FrameType, TracebackType
-
-from hlotool.workspace.writing import remove_temporaries
 
 __all__ = ["TERMINATED", "PromptEnd", "Terminated", "end_process", "raise_on_termination"]
 
@@ -35,7 +34,10 @@ def raise_on_termination() -> None:
 
 def end_process(exit_code: int) -> None:
     """Ends the process at once, without leaving temporary files."""
-    remove_temporaries()
+    # If the module has not been imported, nothing has been written.
+    writing = sys.modules.get("hlotool.workspace.writing")
+    if writing is not None:
+        writing.remove_temporaries()
     os._exit(exit_code)
 
 

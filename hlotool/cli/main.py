@@ -10,6 +10,7 @@ import gc
 import os
 import sys
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
@@ -17,7 +18,7 @@ import click
 
 import hlotool
 from hlotool.cli.interruption import TERMINATED, Terminated, raise_on_termination
-from hlotool.cli.output import BROKEN_PIPE, OutputError, complain, flush_out, report_bug, silence, system_message
+from hlotool.cli.output import BROKEN_PIPE, OutputError, complain, flush_out, report_bug, silence, system_message, visible
 from hlotool.errors import HlotoolError, InternalError, nearest
 
 __all__ = ["COMMANDS", "INTERRUPTED", "main", "run"]
@@ -116,7 +117,7 @@ def run(arguments: list[str] | None = None) -> int:
         result = COMMANDS.main(arguments, prog_name="hlotool", standalone_mode=False)
         flush_out()
     except click.ClickException as error:
-        error.show()
+        _show(error)
         return error.exit_code
     except OutputError as error:
         silence()
@@ -141,6 +142,14 @@ def run(arguments: list[str] | None = None) -> int:
         report_bug(error)
         return 3
     return result if isinstance(result, int) else 0
+
+
+def _show(error: click.ClickException) -> None:
+    """Shows an error with control characters escaped, since arguments may be names of files from anywhere."""
+    shown = StringIO()
+    error.show(shown)
+    if sys.stderr is not None:
+        sys.stderr.write("".join(c if c in "\n\t" else visible(c) for c in shown.getvalue()))
 
 
 def main() -> NoReturn:

@@ -19,6 +19,7 @@ __all__ = [
     "decorate",
     "file_choice_options",
     "files_argument",
+    "input_form_options",
     "input_size_option",
     "list_option",
     "stdin_filename_option",
@@ -105,6 +106,26 @@ input_size_option = click.option(
     callback=_limit_input_size,
     help="Largest text to read, after decompression, such as 2GiB; default: 400M.",
 )
+
+
+# ---- how texts are read -----------------------------------------------------------------------------------------------
+
+
+def input_form_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --legacy and --extract, which become one argument `form`."""
+
+    @wraps(function)
+    def with_form(*, legacy: bool, extract: bool, **values: Any) -> Any:
+        # Imported on use, since --help does not need the parser.
+        from hlotool.workspace.modules import InputForm  # noqa: PLC0415
+
+        return function(**values, form=InputForm(legacy, extract))
+
+    options = [
+        click.option("--legacy", is_flag=True, help="Also read spellings that XLA wrote in earlier years, since 2018."),
+        click.option("--extract", is_flag=True, help="Take the modules out of other text, such as a log, a page or a test."),
+    ]
+    return decorate(with_form, options)
 
 
 # ---- which files ------------------------------------------------------------------------------------------------------

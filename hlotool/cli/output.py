@@ -7,10 +7,26 @@ import os
 import sys
 import traceback
 
-__all__ = ["BROKEN_PIPE", "OutputError", "bug_message", "complain", "flush_out", "report_bug", "silence", "system_message", "visible", "write_out"]
+__all__ = [
+    "BROKEN_PIPE",
+    "SEPARATOR",
+    "OutputError",
+    "bug_message",
+    "complain",
+    "flush_out",
+    "report_bug",
+    "silence",
+    "system_message",
+    "visible",
+    "write_out",
+]
 
 BROKEN_PIPE = 128 + 13
 """The exit code that shells report for a program whose output pipe was closed."""
+
+
+SEPARATOR = "// -----\n\n"
+"""The lines between modules on standard output."""
 
 
 class OutputError(Exception):

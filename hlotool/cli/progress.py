@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from hlotool.cli.output import visible
+
 __all__ = ["progress"]
 
 # Seconds before the bar is shown.
@@ -33,10 +35,12 @@ def progress(total: int, title: str, *, quiet: bool = False) -> Iterator[Callabl
                 return
             rich = import_module("rich.progress")
             console = import_module("rich.console").Console(stderr=True)
-            bar = rich.Progress(*rich.Progress.get_default_columns(), rich.TextColumn("{task.fields[name]}"), console=console, transient=True)
+            bar = rich.Progress(
+                *rich.Progress.get_default_columns(), rich.TextColumn("{task.fields[name]}", markup=False), console=console, transient=True
+            )
             bar.start()
             task = bar.add_task(title, total=total, name="")
-        bar.update(task, completed=done, name=name)
+        bar.update(task, completed=done, name=visible(name))
 
     try:
         yield advance

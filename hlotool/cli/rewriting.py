@@ -14,6 +14,7 @@ from hlotool.errors import HlotoolError
 from hlotool.workspace.checking import check_text
 from hlotool.workspace.findings import Checked
 from hlotool.workspace.in_place import write_back
+from hlotool.workspace.modules import InputForm
 from hlotool.workspace.reading import STDIN, one_by_one, read_input
 from hlotool.workspace.rewriting import RewriteRequest, rewritten
 from hlotool.workspace.rules import Checks
@@ -33,6 +34,8 @@ class RewriteOptions(Protocol):
     @property
     def add_ignore(self) -> bool: ...
     @property
+    def form(self) -> InputForm: ...
+    @property
     def color(self) -> str: ...
     @property
     def quiet(self) -> int: ...
@@ -40,7 +43,7 @@ class RewriteOptions(Protocol):
 
 def rewrite_files(work: Sequence[tuple[str, Checks]], options: RewriteOptions, outcome: Outcome, stdin_filename: str) -> Iterator[Checked]:
     """Rewrites the files, and yields the remaining findings of each."""
-    request = RewriteRequest(options.fix or not options.add_ignore, options.unsafe_fixes, options.add_ignore)
+    request = RewriteRequest(options.fix or not options.add_ignore, options.unsafe_fixes, options.add_ignore, options.form.legacy)
     fixed = changed = 0
     for file, (_, checks) in zip(one_by_one([name for name, _ in work]), work, strict=True):
         checked: Checked | None = None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from hlotool.workspace.modules import InputForm
+
 __all__ = ["RunRequest"]
 
 
@@ -21,6 +23,7 @@ class RunRequest(NamedTuple):
     trace: str | None
     trace_out: str | None
     check_nans: bool
+    check_infs: bool
     profile: bool
     elided: str | None
     max_iterations: int | None
@@ -28,8 +31,10 @@ class RunRequest(NamedTuple):
     timeout: float | None
     verify: bool
     as_json: bool
-    replicas: int
-    partitions: int
+    replicas: int | None
+    partitions: int | None
     custom_calls: tuple[str, ...]
     color: str
     quiet: bool
+    verbose: bool
+    form: InputForm

@@ -27,19 +27,25 @@ from hlotool.errors import EvaluationError, HlotoolError, ParseError, Source
 from hlotool.interp import files, report
 from hlotool.interp.comparison import Comparison, compare_values, expected_leaves
 from hlotool.interp.custom_calls.table import load_handler
+from hlotool.interp.drawing import Domain
 from hlotool.interp.memory import default_limit, estimate, too_much_memory
 from hlotool.interp.observers import Observer
+from hlotool.interp.placement import is_whole, same_everywhere
 from hlotool.interp.profiling import Profile
+from hlotool.interp.statistics import has_nan, nan_counts
 from hlotool.interp.tracing import NonfiniteWatch, Tracer, TraceRow
 from hlotool.interp.values import leaves
 from hlotool.options import parse_size
 from hlotool.shapes.shape import tuple_shape
+from hlotool.workspace.modules import modules_or_error
 from hlotool.workspace.reading import read_input
 from hlotool.workspace.writing import replace_file
 
 __all__ = ["Session"]
 
-_MOST_ASSUMPTIONS = 20
+_MOST_NAMES = 8
+_MOST_DEVICES = 1024
+_MOST_MODULES = 10
 
 
 class Session:
@@ -51,10 +57,9 @@ class Session:
         self.deadline = deadline
         self.sources: dict[str, Source] = {}
         self.seed: int = request.seed or 0
-        self.partitions: int = request.partitions
-        self.devices: int = request.replicas * self.partitions
-        if self.devices > 1 and (request.trace is not None or request.profile or request.check_nans):
-            raise click.UsageError("--trace, --profile and --check-nans can be used with one device only")
+        # Those of the options, or else of the module's header, which is read later.
+        self.partitions: int = request.partitions or 1
+        self.devices: int = (request.replicas or 1) * self.partitions
         self.handlers = _handlers(request.custom_calls)
         self.quiet: bool = request.quiet
         self.limit = self._memory_limit(request.max_memory)
@@ -97,7 +102,7 @@ class Session:
         try:
             self._run(name, text)
         except (ParseError, EvaluationError) as error:
-            # A NaN or an infinity that --check-nans reports is a finding, not bad input.
+            # A NaN or an infinity that --check-nans or --check-infs reports is a finding, not bad input.
             diagnostics = error.diagnostics
             self.outcome.at_least(1 if all(d.code == "R006" for d in diagnostics) else error.exit_code)
             source = self.sources.get(diagnostics[0].filename, Source(""))
@@ -105,11 +110,14 @@ class Session:
 
     def _run(self, name: str, text: str) -> None:
         module = self._module(name, text)
+        self._choose_devices(name, module)
         other_path: str | None = self.request.against
         other = None if other_path is None else self._module(*read_input(other_path))
+        for checked in (module,) if other is None else (module, other):
+            self._check_memory(checked)
         reference: str | None = self.request.compare
         shape = self._result_shape(module)
-        expected = None if reference is None else expected_leaves(shape, files.read_npz(reference), reference)
+        expected = None if reference is None else expected_leaves(shape, files.read_npz(reference), reference, self.devices)
         values = self._values(module)
         try:
             value = self._evaluate(module, values, self._observers(module))
@@ -124,11 +132,12 @@ class Session:
             comparisons[reference] = self._compared(shape, value, expected)
         if other is not None and other_path is not None:
             theirs = self._evaluate(other, values, [])
-            names = [path for path, _ in files.output_names(self._result_shape(other))]
+            names = [path for path, _ in files.output_names(self._result_shape(other), self.devices)]
             comparisons[other_path] = self._compared(shape, value, list(zip(names, leaves(theirs), strict=True)))
         self.deadline.check()
         self._write(value, shape)
         self._show(module, value, comparisons)
+        self._show_nans(module, values, value, shape)
         self.deadline.check()
         if any(not c.agrees for arrays in comparisons.values() for c in arrays):
             self.outcome.at_least(1)
@@ -140,20 +149,42 @@ class Session:
 
     def _module(self, name: str, text: str) -> Any:
         self.sources[name] = Source(text, name)
-        modules = hlotool.parse_all(text, name)
+        modules, error = modules_or_error(text, name, self.request.form)
+        if error is not None and not (self.request.form.extract and modules):
+            raise error
         if len(modules) != 1:
-            raise HlotoolError(f"'{name}' holds {len(modules)} modules; run takes one at a time")
+            lines = ", ".join(str(module.source.first_line) for module in modules[:_MOST_MODULES] if module.source is not None)
+            more = ", ..." if len(modules) > _MOST_MODULES else ""
+            raise HlotoolError(f"'{name}' holds {len(modules)} modules, which begin on lines {lines}{more}; run takes one at a time")
         (module,) = modules
         self.deadline.check()
         if self.request.verify and (errors := [d for d in hlotool.verify(module) if d.severity == "error"]):
             complain(f"'{name}' is not valid HLO; use --no-verify to run it anyway")
             raise EvaluationError(errors)
-        if diagnostics := too_much_memory(module, self.limit):
+        return module
+
+    def _choose_devices(self, name: str, module: Any) -> None:
+        """Sets the number of devices where no option does: the header says for how many the module is."""
+        request = self.request
+        replicas, partitions = request.replicas or max(1, module.replica_count), request.partitions or max(1, module.num_partitions)
+        if request.partitions is None and partitions > 1 and is_whole(module) and same_everywhere(module):
+            self._remark(f"'{name}' is not partitioned yet: what its {partitions} partitions compute is the same, and is computed once")
+            partitions = 1
+        if (request.replicas is None or request.partitions is None) and replicas * partitions > _MOST_DEVICES:
+            count = replicas * partitions
+            raise HlotoolError(f"'{name}' is for {count} devices; say with --replicas and --partitions how many should run in this process")
+        self.partitions, self.devices = partitions, replicas * partitions
+
+    def _remark(self, text: str) -> None:
+        if not self.quiet:
+            complain(text)
+
+    def _check_memory(self, module: Any) -> None:
+        if diagnostics := too_much_memory(module, self.limit, self.devices):
             if self.request.max_memory is None:
                 complain("the default limit is 80 % of the memory that is available; use --max-memory SIZE to change it")
             raise EvaluationError(diagnostics)
         self.deadline.check()
-        return module
 
     def _values(self, module: Any) -> list[Any]:
         """The values of all parameters for each device. Random values are reported on standard error, with the reasons for their ranges."""
@@ -166,22 +197,25 @@ class Session:
         if missing and inputs is not None and self.request.seed is None:
             raise HlotoolError(f"'{inputs}' has no value for parameter '{missing[0]}'; add it with --input, or use --seed N for random values")
         if missing and not self.quiet:
-            more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
-            complain(f"random values (seed {self.seed}) for {', '.join(missing[:8])}{more}")
-            assumed = arguments.assumed()
-            for name, domain in assumed[:_MOST_ASSUMPTIONS]:
-                complain(f"  {name}: {domain.text}")
-            if len(assumed) > _MOST_ASSUMPTIONS:
-                complain(f"  and {len(assumed) - _MOST_ASSUMPTIONS} more")
+            self._show_random_values(missing, arguments.assumed())
         values = []
         for device in range(self.devices):
-            values.append(arguments.values_or_random(self.seed + device))
+            values.append(arguments.values_or_random(self.seed, device, self.partitions))
             self.deadline.check()
         return values
 
+    def _show_random_values(self, missing: list[str], assumed: list[tuple[str, Domain]]) -> None:
+        """A line about the parameters with random values; how these suit their uses is shown on request."""
+        more = f" and {len(missing) - _MOST_NAMES} more" if len(missing) > _MOST_NAMES else ""
+        hint = f"; {len(assumed)} of them suit{'s its use' if len(assumed) == 1 else ' their uses'} (-v shows how)" if assumed else ""
+        complain(f"random values (seed {self.seed}) for {', '.join(missing[:_MOST_NAMES])}{more}{'' if self.request.verbose else hint}")
+        for name, domain in assumed if self.request.verbose else ():
+            complain(f"  {name}: {domain.text}")
+
     def _observers(self, module: Any) -> list[Observer]:
-        members: list[Observer | None] = [self.tracer, self.profile, NonfiniteWatch(module) if self.request.check_nans else None]
-        return [member for member in members if member is not None]
+        nans, infinities = self.request.check_nans, self.request.check_infs
+        watch = NonfiniteWatch(module, nans=nans, infinities=infinities) if nans or infinities else None
+        return [member for member in (self.tracer, self.profile, watch) if member is not None]
 
     def _evaluate(self, module: Any, values: Any, observers: list[Observer]) -> Any:
         request = self.request
@@ -192,25 +226,26 @@ class Session:
             timeout_seconds=request.timeout,
             custom_calls=self.handlers,
         )
-        progress = RunProgress() if self.devices == 1 and is_wanted(quiet=self.quiet) else None
+        progress = RunProgress() if is_wanted(quiet=self.quiet) else None
+        watching = [*observers, progress] if progress else observers
         started = time.perf_counter()
         try:
             if self.devices > 1:
-                return tuple(hlotool.evaluate_replicas(module, values, num_partitions=self.partitions, options=options))
-            return hlotool.evaluate(module, values[0], options=options, observers=[*observers, progress] if progress else observers)
+                return tuple(hlotool.evaluate_replicas(module, values, num_partitions=self.partitions, options=options, observers=watching))
+            return hlotool.evaluate(module, values[0], options=options, observers=watching)
         finally:
             self.seconds = self.seconds or time.perf_counter() - started
             if progress is not None:
                 progress.clear()
 
     def _compared(self, shape: Any, value: Any, expected: list[tuple[str, Any]]) -> list[Comparison]:
-        return compare_values(shape, value, expected, self.request.rtol, self.request.atol)
+        return compare_values(shape, value, expected, self.request.rtol, self.request.atol, self.devices)
 
     # ---- the output ---------------------------------------------------------------------------------------------------
 
     def _write(self, value: Any, shape: Any) -> None:
         if self.request.output is not None:
-            replace_file(self.request.output, files.npz_bytes(value, shape))
+            replace_file(self.request.output, files.npz_bytes(value, shape, self.devices))
         self._write_trace()
 
     def _write_trace(self) -> None:
@@ -223,12 +258,30 @@ class Session:
             write_out(self._json(module, value, comparisons))
             return
         if not self.quiet and not comparisons:
-            for line in report.as_text(value, shape, style_for("never", sys.stdout).width):
+            for line in report.as_text(value, shape, style_for("never", sys.stdout).width, self.devices):
                 write_out(line + "\n")
         for source, arrays in comparisons.items():
             for line in comparison_lines(arrays, source, quiet=self.quiet):
                 write_out(line + "\n")
         self._show_profile(module)
+
+    def _show_nans(self, module: Any, values: list[Any], value: Any, shape: Any) -> None:
+        """A remark about NaN in the results, with what could be done to find its origin."""
+        if self.quiet or self.request.as_json:
+            return
+        found = nan_counts(zip(files.output_names(shape, self.devices), leaves(value), strict=True))
+        if not found:
+            return
+        (name, count, size), *others = found
+        more = f", and so {'has' if len(others) == 1 else 'have'} {len(others)} more" if others else ""
+        where = f"'{name}' has {count} NaN in {size} elements{more}"
+        given = [p.name for p, argument in zip(module.entry.parameters, values[0], strict=True) if has_nan(argument)]
+        if given:
+            complain(f"{where}; {', '.join(given[:_MOST_NAMES])} had NaN before the run")
+        elif self.request.check_nans:
+            complain(f"{where}; it comes from constants, since no instruction computes one from operands without NaN")
+        else:
+            complain(f"{where}; --check-nans shows the instruction that computes the first one")
 
     def _show_profile(self, module: Any) -> None:
         if self.profile is not None and not self.request.as_json:
@@ -237,7 +290,7 @@ class Session:
 
     def _json(self, module: Any, value: Any, comparisons: dict[str, list[Comparison]]) -> str:
         """The results, or an object with results, comparisons, trace and profile if any of these is requested."""
-        outputs = report.as_json(value, self._result_shape(module))
+        outputs = report.as_json(value, self._result_shape(module), self.devices)
         more: dict[str, Any] = {}
         if comparisons:
             more["comparisons"] = [{"with": source, "arrays": [c.as_dict() for c in arrays]} for source, arrays in comparisons.items()]

@@ -7,6 +7,7 @@ from typing import Any
 
 from hlotool.cli.output import visible
 from hlotool.interp.comparison import Comparison
+from hlotool.interp.files import on_device
 from hlotool.interp.profiling import Cost, Profile
 from hlotool.interp.tracing import TraceRow
 from hlotool.shapes.memory import format_bytes
@@ -55,11 +56,12 @@ def _verdict(c: Comparison) -> str:
     if c.greatest_absolute:
         greatest = [f"max abs {c.greatest_absolute:.3g}", f"max rel {c.greatest_relative:.3g}"]
         greatest += [f"max ulp {c.greatest_ulps}"] if c.greatest_ulps is not None else []
+    common = [f"{c.common_nans} NaN on both sides"] if c.common_nans else []
     if c.agrees:
-        return "  ".join(["agrees", *greatest]) if greatest else "equal"
+        return "  ".join(["agrees" if greatest else "equal", *greatest, *common])
     limits = f"rtol {c.tolerance.relative:g}, atol {c.tolerance.absolute:g}" if c.tolerance.relative or c.tolerance.absolute else "exactly"
     parts = [f"differs in {c.mismatches} of {c.elements} elements ({limits})"]
-    parts += [f"{c.nans} NaN on one side" if c.nans else "", f"{c.infinities} infinities differ" if c.infinities else "", *greatest]
+    parts += [f"{c.nans} NaN on one side" if c.nans else "", f"{c.infinities} infinities differ" if c.infinities else "", *greatest, *common]
     return "  ".join(part for part in parts if part)
 
 
@@ -86,14 +88,16 @@ def trace_line(row: TraceRow) -> str:
     """For example: body/next[3]  f32[4]  min 0  max 1  mean 0.5."""
     numbers = row.statistics
     is_scalar = row.type.endswith("[]") and numbers.least is not None
-    return visible(f"{row.computation}/{row.key}  {row.type}  {f'{numbers.least:.9g}' if is_scalar else numbers.text}".rstrip())
+    place = on_device(f"{row.computation}/{row.key_on_device}", row.device)
+    return visible(f"{place}  {row.type}  {f'{numbers.least:.9g}' if is_scalar else numbers.text}".rstrip())
 
 
 def trace_json(row: TraceRow) -> dict[str, Any]:
     """The same as an object."""
     s = row.statistics
     numbers = {"min": s.least, "max": s.greatest, "mean": s.mean, "nan": s.nans, "inf": s.infinities}
-    return {"name": row.name, "computation": row.computation, "iterations": list(row.iterations), "type": row.type, **numbers}
+    place = {} if row.device is None else {"device": row.device}
+    return {**place, "name": row.name, "computation": row.computation, "iterations": list(row.iterations), "type": row.type, **numbers}
 
 
 # ---- profile ----------------------------------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ from typing import Protocol
 
 import click
 
+from hlotool.cli.output import visible
+
 __all__ = ["unified_diff"]
 
 _CONTEXT = 3
@@ -20,6 +22,8 @@ _Change = tuple[int, int, int, int]
 def unified_diff(before: str, after: str, name: str, *, color: bool = False) -> Iterator[str]:
     """The lines of a unified diff, each with its line end; none if the texts are equal.
 
+    Without `color`, it is a patch; with it, control characters are escaped, since the diff is for a terminal.
+
     >>> print("".join(unified_diff("a\\nb\\n", "a\\nc\\n", "m.hlo")), end="")
     --- m.hlo
     +++ m.hlo
@@ -28,15 +32,36 @@ def unified_diff(before: str, after: str, name: str, *, color: bool = False) -> 
     -b
     +c
     """
-    first, second = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    first, second = _lines(before), _lines(after)
     paint: _Paint = _painted if color else _plain
     started = False
     for group in _groups(_changes(first, second)):
         if not started:
-            yield paint(f"--- {name}\n", bold=True)
-            yield paint(f"+++ {name}\n", bold=True)
+            header = _header_name(name)
+            yield paint(f"--- {header}\n", bold=True)
+            yield paint(f"+++ {header}\n", bold=True)
             started = True
         yield from _hunk(group, first, second, paint)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text with their ends. Only line feeds end a line, as for `patch`."""
+    lines = text.split("\n")
+    return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
+def _header_name(name: str) -> str:
+    """A file name as in a patch: quoted like a string in C if it has control characters, and with a tab after it if it has spaces.
+
+    >>> print(_header_name("a.hlo"), _header_name('a\x1b"b'))
+    a.hlo "a\\033\\"b"
+    """
+    if not name.isprintable() or '"' in name or "\\" in name:
+        data = name.encode("utf-8", "surrogateescape")
+        return (
+            '"' + "".join(chr(b) if 31 < b < 127 and chr(b) not in '"\\' else f"\\{chr(b)}" if chr(b) in '"\\' else f"\\{b:03o}" for b in data) + '"'
+        )
+    return f"{name}\t" if " " in name else name
 
 
 class _Paint(Protocol):
@@ -51,6 +76,7 @@ def _plain(text: str, color: str | None = None, *, bold: bool | None = None) -> 
 
 def _painted(text: str, color: str | None = None, *, bold: bool | None = None) -> str:
     line, end, note = text.partition("\n")
+    line = "\t".join(map(visible, line.removesuffix("\r").split("\t")))
     return f"{click.style(line, fg=color, bold=bold)}{end}{note}"
 
 

@@ -1,6 +1,6 @@
 """The interpreter: runs modules with NumPy.
 
-NumPy and ml_dtypes are imported from this floor upwards and by nothing below.
+NumPy and ml_dtypes are imported in this layer and above, but not below.
 """
 
 from __future__ import annotations

@@ -22,8 +22,11 @@ from hlotool.interp.options import RunOptions
 from hlotool.interp.ownership import can_alias
 from hlotool.interp.values import Value
 from hlotool.ir.model import Instruction, Module
+from hlotool.opdefs.inference import kind_of
 
 __all__ = ["Binding"]
+
+_FLOATS = frozenset(NUMPY_TYPES[name] for name in NUMPY_TYPES if kind_of(name) == "float")
 
 
 class Binding:
@@ -40,7 +43,7 @@ class Binding:
     array([0., 2.], dtype=float32)
     """
 
-    __slots__ = ("dimensions", "dtype", "function", "instruction", "keywords", "per_call", "suspends")
+    __slots__ = ("dimensions", "dtype", "function", "instruction", "keywords", "per_call", "rounds", "suspends")
 
     def __init__(self, instruction: Instruction, options: RunOptions, *, batch: bool = False) -> None:
         kernel: Kernel = instruction.op.kernel
@@ -55,6 +58,11 @@ class Binding:
         self.keywords = {name: _keyword(instruction, name, options) for name in facts if name not in PER_CALL_FACTS}
         shape = instruction.shape
         self.dtype: np.dtype[Any] | None = NUMPY_TYPES.get(shape.element_type)
+        # After optimization, operands may be floats of other types than the result, which is rounded then.
+        self.rounds = self.dtype in _FLOATS and any(
+            operand.shape.element_type != shape.element_type and NUMPY_TYPES.get(operand.shape.element_type) in _FLOATS
+            for operand in instruction.operands
+        )
         self.dimensions = shape.dimensions if self.dtype is not None and not batch and not shape.dynamic else None
 
     def all_keywords(self, operands: list[Value], device: Device, batch: tuple[int, ...] | None) -> dict[str, Any]:
@@ -71,6 +79,8 @@ class Binding:
     def checked(self, value: Value) -> Value:
         """The value as an array of the declared shape; raises Violation if it is another, since written shapes need not be true."""
         value = np.asarray(value)
+        if value.dtype != self.dtype and self.rounds and value.dtype in _FLOATS:
+            value = value.astype(self.dtype)
         if value.dtype != self.dtype or (self.dimensions is not None and value.shape != self.dimensions):
             x = self.instruction
             actual = f"{value.dtype}{list(value.shape)}"

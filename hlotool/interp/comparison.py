@@ -47,8 +47,8 @@ class Difference(Record):
 class Comparison(Record):
     """The result of comparing one array; `reason` says why its elements could not be compared, and is empty otherwise.
 
-    `nans` and `infinities` count the elements of which only one is NaN, or whose infinities differ; both count as mismatches. The
-    greatest differences are those of finite elements.
+    `nans` and `infinities` count the elements of which only one is NaN, or whose infinities differ; both count as mismatches.
+    `common_nans` counts those that are NaN on both sides, which agree. The greatest differences are those of finite elements.
     """
 
     name: str
@@ -63,6 +63,7 @@ class Comparison(Record):
     greatest_ulps: int | None = None
     worst: tuple[Difference, ...] = ()
     reason: str = ""
+    common_nans: int = 0
 
     @property
     def agrees(self) -> bool:
@@ -162,6 +163,7 @@ def _floats(name: str, text: str, ours: Array, theirs: Array, number: NumberType
     return Comparison(
         name, text, tolerance, ours.size, count, int(one_is_nan.sum()), int(infinities_differ.sum()),
         float(distance.max(initial=0)), float(relative.max(initial=0)), None if ulps is None else int(ulps.max(initial=0)), tuple(worst),
+        common_nans=int((np.isnan(a) & np.isnan(b)).sum()),
     )  # fmt: skip
 
 
@@ -192,12 +194,12 @@ def _ulps(ours: Array, theirs: Array, finite: Array, number: NumberType) -> Arra
 # ---- whole results ----------------------------------------------------------------------------------------------------
 
 
-def expected_leaves(shape: Shape, arrays: Mapping[str, Array], source: str) -> list[tuple[str, Any]]:
+def expected_leaves(shape: Shape, arrays: Mapping[str, Array], source: str, devices: int = 1) -> list[tuple[str, Any]]:
     """The expected array of each leaf of a result, by the names of `output_names`; None for those that are missing.
 
     In an archive of unnamed arrays, which NumPy calls `arr_0`, `arr_1`, they are in order. Raises HlotoolError.
     """
-    names = [name for name, leaf in output_names(shape) if leaf.is_array]
+    names = [name for name, leaf in output_names(shape, devices) if leaf.is_array]
     unnamed = [f"arr_{k}" for k in range(len(names))]
     if set(arrays) == set(unnamed):
         arrays = dict(zip(names, (arrays[name] for name in unnamed), strict=True))
@@ -207,11 +209,13 @@ def expected_leaves(shape: Shape, arrays: Mapping[str, Array], source: str) -> l
     return pairs
 
 
-def compare_values(shape: Shape, ours: Value, theirs: list[tuple[str, Any]], relative: float | None, absolute: float | None) -> list[Comparison]:
+def compare_values(
+    shape: Shape, ours: Value, theirs: list[tuple[str, Any]], relative: float | None, absolute: float | None, devices: int = 1
+) -> list[Comparison]:
     """Compares the arrays of a result with the expected ones; None is reported as missing."""
     comparisons = []
     expected = dict(theirs)
-    for (name, leaf_shape), leaf in zip(output_names(shape), leaves(ours), strict=True):
+    for (name, leaf_shape), leaf in zip(output_names(shape, devices), leaves(ours), strict=True):
         if isinstance(leaf, np.ndarray):
             tolerance, other = tolerance_of(leaf_shape.element_type, relative, absolute), expected.get(name)
             if other is None:

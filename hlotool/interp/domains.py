@@ -1,6 +1,6 @@
-"""Which values suit a module: derives limits and other properties of each parameter from the instructions that use it.
+"""The values that are suitable as arguments of a module: limits and other properties that follow from the uses of each parameter.
 
-Nothing is computed or drawn here, and uses that are not recognized imply nothing.
+Uses that are not recognized imply nothing. `interp.drawing` draws the values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hlotool.shapes.shape import indexed_leaves
 __all__ = ["domains"]
 
 Leaf = tuple[int, ...]
-"""Which element of a tuple; () for an array."""
+"""The index of an element in a tuple; () for an array."""
 
 
 class _Use:
@@ -37,9 +37,9 @@ class _Use:
 
 
 _MOST_USES = 1_000
-"""So many uses of one parameter are looked at; the near ones come first."""
+"""The number of uses of one parameter that are examined, the nearest ones first."""
 _SAME_NUMBERS = (MOVES, CONVERTS, RETURNS, STRUCTURAL)
-"""Traits of opcodes in whose results the numbers of operands are found again."""
+"""Traits of opcodes whose results contain the numbers of operands."""
 
 
 def domains(module: Module) -> dict[tuple[int, int], Domain]:
@@ -129,7 +129,7 @@ class _Walk:
                 yield parameters[operand]
 
     def _next(self, use: _Use) -> Iterator[tuple[Instruction, Leaf, float, float]]:
-        """The values that the numbers are in after this use."""
+        """The values that contain the numbers after this use."""
         x, leaf, factor, offset = use.user, use.leaf, use.factor, use.offset
         changed = _affine(use)
         if changed is not None:
@@ -156,7 +156,7 @@ def _is_data(x: Instruction, operand: int) -> bool:
 
 
 def _constant(x: Instruction) -> float | None:
-    """The number that a constant, or an array of equal numbers, consists of."""
+    """The number of which all elements of a constant consist."""
     value = constant_value(x)
     return None if value is None else float(value)
 
@@ -178,7 +178,7 @@ def _affine(use: _Use) -> tuple[float, float] | None:
     return (factor, offset - constant) if use.operand == 0 else (-factor, constant - offset)
 
 
-# ---- what a use asks for ----------------------------------------------------------------------------------------------
+# ---- rules ------------------------------------------------------------------------------------------------------------
 
 Rule = Callable[[Domain, _Use], None]
 
@@ -186,7 +186,7 @@ _CLAMP_ROOM = 6
 
 
 def _limit(domain: Domain, use: _Use, least: float | None, greatest: float | None, reason: str) -> None:
-    """Limits of what is used, as limits of the parameter."""
+    """Converts limits of the value that is used to limits of the parameter."""
     low, high = (None if bound is None else (bound - use.offset) / use.factor for bound in (least, greatest))
     domain.narrow(*((low, high) if use.factor > 0 else (high, low)), reason)
 
@@ -204,7 +204,7 @@ def _within(least: float | None, greatest: float | None, operand: int = 0) -> Ru
 
 
 def _clamp(domain: Domain, use: _Use) -> None:
-    """Limits that leave room between them: where they cross, every element is the upper one, and nothing depends on anything any more."""
+    """Limits with a range between them: if they cross, all results are the upper limit, whatever the operand is."""
     if use.operand == 1:
         return
     other = _constant(use.user.operands[2 - use.operand])
@@ -265,7 +265,7 @@ def _scatter(domain: Domain, use: _Use) -> None:
 
 
 def _indices(domain: Domain, use: _Use, limits: list[int]) -> None:
-    """Indices for dimensions with these limits; one that holds for all of them will do."""
+    """Indices for dimensions with these limits; the least limit is used for all of them."""
     if not limits:
         return
     _limit(domain, use, 0, max(0, min(limits)), _says(use, "index of"))
@@ -287,7 +287,7 @@ def _compared(domain: Domain, use: _Use) -> None:
 
 
 def _contracted(domain: Domain, use: _Use) -> None:
-    """Weights that keep sums of products about as large as what they are multiplied with."""
+    """Weights scaled so that sums of products are about as large as the values that they are multiplied with."""
     x = use.user
     weights = x.operands[1].shape
     if use.operand != 1 or not weights.is_array or NUMBERS[weights.element_type].kind != "float":
@@ -309,4 +309,4 @@ _RULES: dict[str, Rule] = {
     "dynamic-slice": _dynamic_slice, "dynamic-update-slice": _dynamic_slice, "gather": _gather, "scatter": _scatter,
     "clamp": _clamp, "compare": _compared, "convolution": _contracted, "dot": _contracted,
 }  # fmt: skip
-"""By opcode of the user."""
+"""Rules by the opcode of the user."""

@@ -15,7 +15,7 @@ __all__ = ["Domain", "random_array"]
 
 
 class Domain:
-    """The numbers that suit an array of a parameter: from `least` to `greatest` (None: no limit), with `reasons`.
+    """The suitable numbers for an array of a parameter: from `least` to `greatest` (None means no limit), with `reasons`.
 
     `scale` multiplies normally distributed floats. `is_sorted` and `is_unique` are about elements, or rows along the last dimension;
     `nonzero` excludes 0.
@@ -78,7 +78,7 @@ class Domain:
 
 
 _INTEGER_SPAN = 8
-"""Random integers lie within -8 .. 8, so that indices often hit and sums do not wrap."""
+"""Random integers are within -8 .. 8, so that indices are often in range and sums do not wrap around."""
 
 
 def _integers(generator: np.random.Generator, sizes: tuple[int, ...], element: ElementType) -> Array:
@@ -134,7 +134,7 @@ def _floats_within(generator: np.random.Generator, sizes: tuple[int, ...], domai
     if least is not None and greatest is not None:
         drawn = generator.uniform(least, greatest, sizes)
     elif least is not None or greatest is not None:
-        # Not near the limit, where functions are steep.
+        # Away from the limit, near which functions are steep.
         distance = generator.uniform(_NEAREST, _FARTHEST, sizes)
         drawn = max(least, 0.0) + distance if least is not None else (greatest or 0.0) - distance
     else:

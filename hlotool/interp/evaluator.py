@@ -1,4 +1,4 @@
-"""What runs modules and instructions: `evaluate`, `evaluate_replicas` and `compute`, which check arguments and start an executor."""
+"""The functions that run modules and instructions: `evaluate`, `evaluate_replicas` and `compute` check arguments and start an executor."""
 
 from __future__ import annotations
 
@@ -56,6 +56,7 @@ def evaluate_replicas(
     num_partitions: int = 1,
     executor: str = "auto",
     options: RunOptions = _DEFAULTS,
+    observers: Sequence[Observer] = (),
 ) -> list[Value]:
     """The value that each device computes when all run the module together; `arguments` has an entry for each device.
 
@@ -69,7 +70,7 @@ def evaluate_replicas(
     >>> [float(value) for value in evaluate_replicas(hlotool.parse(text), [[1.0], [2.0]])]
     [3.0, 3.0]
     """
-    return _evaluate(module, arguments, num_partitions, executor, options, ())
+    return _evaluate(module, arguments, num_partitions, executor, options, observers)
 
 
 def compute(x: Instruction, values: Sequence[Any], *, options: RunOptions = _DEFAULTS, module: Module | None = None) -> Value:
@@ -108,7 +109,7 @@ def _evaluate(
     if not count or num_partitions < 1 or count % num_partitions:
         raise failure(module, None, "R002", f"arguments for {count} devices do not make replicas of {num_partitions} partitions each")
     if errors := [d for d in module.diagnostics if d.severity == "error"]:
-        # What a tolerant parse leaves of a text with errors is not what the text meant.
+        # The module of a tolerant parse is not what a text with errors means.
         raise EvaluationError(errors)
     if diagnostics := obstacles(module, runnable_instructions(options, module.entry), options) or too_much_memory(module, options.max_memory):
         raise EvaluationError(diagnostics)
@@ -124,7 +125,7 @@ def _evaluate(
         try:
             return [owned(result, module.entry.root.shape, of_device) for result, of_device in zip(results, values, strict=True)]
         except MemoryError:
-            # What is held as a view of few elements may be more than there is room for.
+            # A result may be a view that repeats few elements; as an array of its own, it may not fit in memory.
             raise failure(module, module.entry.root, "R004", "the result cannot be computed: not enough memory") from None
 
 

@@ -6,6 +6,7 @@ which NumPy shows as |V1 and |V2; they regain their type from the parameter that
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
@@ -20,15 +21,19 @@ from hlotool.interp.drawing import Domain, random_array
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.literal import filled, literal_array
 from hlotool.interp.options import ELIDED_FILLS
+from hlotool.interp.placement import first_holder, is_whole
 from hlotool.interp.values import Token, Value, checked_argument, leaves, with_leaves
 from hlotool.ir.model import Module
 from hlotool.literals.parse import parse_literal
 from hlotool.shapes.shape import Shape, indexed_leaves
 from hlotool.text.source.files import InputError
 
-__all__ = ["ArgumentError", "Arguments", "leaf_names", "npz_bytes", "npz_of", "output_names", "read_npz"]
+__all__ = ["ArgumentError", "Arguments", "leaf_names", "npz_bytes", "npz_of", "on_device", "output_names", "read_npz"]
 
 _OUTPUT = "output"
+_RESULT = re.compile(r"(device\d+\.)?output(\..*)?")
+_NUMBERED = re.compile(r".+\.\d+")
+_UNNAMED = re.compile(r"arr_(\d+)")
 
 
 class ArgumentError(HlotoolError):
@@ -37,14 +42,31 @@ class ArgumentError(HlotoolError):
     exit_code = 2
 
 
-def output_names(shape: Shape) -> Iterator[tuple[str, Shape]]:
+def output_names(shape: Shape, devices: int = 1) -> Iterator[tuple[str, Shape]]:
     """A name and the shape of each leaf: `output`, or `output.0`, `output.1.2` for elements of tuples.
+
+    The result of several devices is a tuple with an element for each; its leaves are `device0.output` and so on.
 
     >>> from hlotool.shapes.shape import TOKEN, tuple_shape
     >>> [name for name, _ in output_names(tuple_shape([TOKEN, tuple_shape([TOKEN])]))]
     ['output.0', 'output.1.0']
+    >>> [name for name, _ in output_names(tuple_shape([TOKEN, TOKEN]), devices=2)]
+    ['device0.output', 'device1.output']
     """
-    return leaf_names(_OUTPUT, shape)
+    if devices == 1:
+        yield from leaf_names(_OUTPUT, shape)
+        return
+    for device, of_device in enumerate(shape.elements):
+        yield from leaf_names(on_device(_OUTPUT, device), of_device)
+
+
+def on_device(name: str, device: int | None) -> str:
+    """The name of something on a device, if there are several.
+
+    >>> on_device("x", 3), on_device("x", None)
+    ('device3.x', 'x')
+    """
+    return name if device is None else f"device{device}.{name}"
 
 
 def leaf_names(name: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
@@ -56,7 +78,8 @@ def leaf_names(name: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
 class Arguments:
     """The arguments of a module, collected one by one; those that are missing are drawn at random.
 
-    A parameter is referred to by its name or number, an element of a tuple by its index after a dot: `state.0`, `2.1.0`.
+    A parameter is referred to by its name or number, an element of a tuple by its index after a dot: `state.0`, `2.1.0`. JAX's names do as
+    well if only one parameter has them: `x` for `x.1`, and the one in the metadata.
     """
 
     def __init__(self, module: Module) -> None:
@@ -66,11 +89,26 @@ class Arguments:
         self.shapes = [list(p.shape.leaves()) for p in self.parameters]
         self.places: dict[str, tuple[int, range]] = {}
         self.values: dict[tuple[int, int], Any] = {}
+        self._drawn: dict[tuple[int, int, int], Any] = {}
         self._known_domains: dict[tuple[int, int], Domain] | None = None
+        self._is_whole: bool | None = None
         for whole in (False, True):
             for k, p in enumerate(self.parameters):
                 for name in (str(k), p.name):
                     self._name(name, k, p.shape, whole=whole)
+        for name, number in self._nicknames().items():
+            for leaf, (path, _) in enumerate(leaf_names(name, self.parameters[number].shape)):
+                self.places.setdefault(path, (number, range(leaf, leaf + 1)))
+            self.places.setdefault(name, (number, range(len(self.shapes[number]))))
+
+    def _nicknames(self) -> dict[str, int]:
+        """What only one parameter may be called besides its name: without the number at its end, `x` for `x.1`, and as in JAX's metadata."""
+        numbers: dict[str, list[int]] = {}
+        for k, p in enumerate(self.parameters):
+            of_program = p.metadata.op_name if p.metadata is not None else ""
+            for name in {p.name.rpartition(".")[0] if _NUMBERED.fullmatch(p.name) else "", of_program} - {""}:
+                numbers.setdefault(name, []).append(k)
+        return {name: of_name[0] for name, of_name in numbers.items() if len(of_name) == 1}
 
     def _name(self, name: str, number: int, shape: Shape, *, whole: bool) -> None:
         """Names of parameters take precedence over names of elements, since they may contain dots, too."""
@@ -98,14 +136,28 @@ class Arguments:
                 self._put(number, leaf, _read_literal(name, shape, text))
 
     def give_all(self, arrays: dict[str, Array], source: str) -> None:
-        """Sets arguments to the entries of an .npz file; those with the names of outputs are ignored."""
-        for name, array in arrays.items():
-            if name not in self.places and (name == _OUTPUT or name.startswith(f"{_OUTPUT}.")):
+        """Sets arguments to the entries of an .npz file; those with the names of outputs are ignored.
+
+        Unnamed arrays, which NumPy calls `arr_0`, `arr_1`, are the parameters in order, or their elements if there are as many.
+        """
+        for name, array in self._named(arrays, source).items():
+            if name not in self.places and _RESULT.fullmatch(name):
                 continue
             number, numbers = self._place(name, f" in '{source}'")
             if len(numbers) > 1:
                 raise ArgumentError(f"'{name}' in '{source}' is a tuple; store its elements as {name}.0, {name}.1, ...")
             self._put(number, numbers[0], array)
+
+    def _named(self, arrays: dict[str, Array], source: str) -> dict[str, Array]:
+        if not arrays or not all(_UNNAMED.fullmatch(name) for name in arrays) or not self.places.keys().isdisjoint(arrays):
+            return arrays
+        names = [str(k) for k in range(len(self.parameters))]
+        if len(arrays) > len(names):
+            names = [path for k, p in enumerate(self.parameters) for path, _ in leaf_names(str(k), p.shape)]
+        if len(arrays) > len(names):
+            raise ArgumentError(f"'{source}' has {len(arrays)} unnamed arrays, but the entry computation takes {len(names)}")
+        in_order = sorted(arrays, key=lambda name: int(name.removeprefix("arr_")))
+        return {names[k]: arrays[name] for k, name in enumerate(in_order)}
 
     def _place(self, name: str, where: str = "") -> tuple[int, range]:
         place = self.places.get(name)
@@ -159,18 +211,26 @@ class Arguments:
             name, reason = self.parameters[number].name, str(error) or "not enough memory"
             raise ArgumentError(f"there is no room for random values of '{name}', {shape.text_without_layout[:80]}: {reason}") from None
 
-    def values_or_random(self, seed: int) -> tuple[Value, ...]:
-        """The arguments, with random values from `seed` for those that are missing."""
-        values = []
-        for k, p in enumerate(self.parameters):
-            items = []
-            for leaf, shape in enumerate(self.shapes[k]):
-                if (k, leaf) in self.values:
-                    items.append(self.values[k, leaf])
-                else:
-                    items.append(self._random(k, leaf, shape, seed))
-            values.append(with_leaves(p.shape, items))
-        return tuple(values)
+    def values_or_random(self, seed: int, device: int = 0, partitions: int = 1) -> tuple[Value, ...]:
+        """The arguments of a device, with random values for those that are missing.
+
+        Each device has the seed `seed + device`, but what several hold by their shardings is that of the first of them.
+        """
+        return tuple(
+            with_leaves(p.shape, [self._value(k, leaf, seed, device, partitions) for leaf in range(len(self.shapes[k]))])
+            for k, p in enumerate(self.parameters)
+        )
+
+    def _value(self, number: int, leaf: int, seed: int, device: int, partitions: int) -> Any:
+        if (number, leaf) in self.values:
+            return self.values[number, leaf]
+        if self._is_whole is None:
+            self._is_whole = is_whole(self.module)
+        holder = first_holder(self.parameters[number], leaf, device, partitions, whole=self._is_whole)
+        drawn = self._drawn.get((number, leaf, holder))
+        if drawn is None:
+            drawn = self._drawn[number, leaf, holder] = self._random(number, leaf, self.shapes[number][leaf], seed + holder)
+        return drawn
 
 
 def _is_raw(array: Array, element: NumberType) -> bool:
@@ -187,13 +247,16 @@ def _read_literal(name: str, shape: Shape, text: str) -> Array:
     if not shape.is_array:
         raise ArgumentError(f"'{name}' is {shape.text_without_layout}, which has no literals")
     try:
-        literal = parse_literal(shape, text)
+        # Without braces, a number is that of every element; as a literal, XLA would fill up with zeros.
+        is_scalar = bool(shape.dimensions) and not text.lstrip().startswith("{")
+        literal = parse_literal(shape.with_dimensions(()) if is_scalar else shape, text)
     except Violation as violation:
         hint = f"; a file needs the ending .npy, other values are {', '.join(ELIDED_FILLS)}"
         raise ArgumentError(f"'{name}' takes {shape.text_without_layout}, and '{text[:40]}' is no such literal: {violation.message}{hint}") from None
     if literal.elided:
         raise ArgumentError(f"the value of '{name}' is {{...}}, which leaves the numbers out")
-    return literal_array(literal)
+    array = literal_array(literal)
+    return np.broadcast_to(array, shape.dimensions) if is_scalar else array
 
 
 # ---- files ------------------------------------------------------------------------------------------------------------
@@ -237,9 +300,9 @@ def _reason(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def npz_bytes(value: Value, shape: Shape) -> bytes:
+def npz_bytes(value: Value, shape: Shape, devices: int = 1) -> bytes:
     """An .npz file with the arrays of a result under the names of `output_names`; tokens are left out."""
-    pairs: Iterable[tuple[tuple[str, Shape], Any]] = zip(output_names(shape), leaves(value), strict=True)
+    pairs: Iterable[tuple[tuple[str, Shape], Any]] = zip(output_names(shape, devices), leaves(value), strict=True)
     return npz_of({name: leaf for (name, _), leaf in pairs if isinstance(leaf, np.ndarray)})
 
 

@@ -1,4 +1,4 @@
-"""How much memory a run will need, estimated from the shapes, and how much this machine has.
+"""Estimates the memory that a run will need from shapes, and finds out how much this machine has.
 
 Temporary memory of kernels is counted roughly, and copies where views were expected are not foreseen.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from collections.abc import Iterable
+from heapq import nlargest
 from itertools import accumulate
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from hlotool.interp.failures import diagnostic_at
 from hlotool.interp.program import in_order
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.opdefs.traits import IDENTITY, STRIDED, STRUCTURAL, VIEW
+from hlotool.record import Record
 from hlotool.shapes.memory import format_bytes
 from hlotool.shapes.shape import Shape
 
@@ -24,7 +27,18 @@ __all__ = ["Estimate", "default_limit", "estimate", "too_much_memory"]
 
 _AVAILABLE = re.compile(r"^MemAvailable: *([0-9]+) kB", re.MULTILINE)
 _VIEWS = frozenset({VIEW, STRIDED, IDENTITY, STRUCTURAL})
-"""Traits of opcodes whose values take no memory of their own: other views of an operand's."""
+"""Traits of opcodes whose values take no memory of their own, because they are views of an operand."""
+
+
+_MOST_LISTED = 5
+
+
+class LiveValue(Record):
+    """An array that is in use: the instruction that computes it, its bytes, and the last instruction that needs it, None if that is the caller."""
+
+    instruction: Instruction
+    bytes: int
+    needed_by: Instruction | None = None
 
 
 _COPIES = {"erf": 4, "rng": 3, "rng-bit-generator": 3, "scatter": 2, "sort": 4}
@@ -32,13 +46,14 @@ _COPIES = {"erf": 4, "rng": 3, "rng-bit-generator": 3, "scatter": 2, "sort": 4}
 
 
 class Estimate:
-    """The most bytes that are in use at one time, and the instruction at which they are."""
+    """The most bytes that are in use at one time, the instruction at which they are, and the largest arrays among them."""
 
-    __slots__ = ("at", "bytes")
+    __slots__ = ("at", "bytes", "largest")
 
-    def __init__(self, size: int, at: Instruction | None) -> None:
+    def __init__(self, size: int, at: Instruction | None, largest: Iterable[LiveValue] = ()) -> None:
         self.bytes = size
         self.at = at
+        self.largest = tuple(nlargest(_MOST_LISTED, largest, key=lambda value: value.bytes))
 
 
 def default_limit() -> int | None:
@@ -75,25 +90,36 @@ def estimate(module: Module) -> Estimate:
         peaks[computation] = walk.of(computation)
         if computation is module.entry:
             inputs = [leaf for x in computation.instructions if not x.operands for leaf in x.shape.leaves()]
-            walk.copy_result(computation.root, max(map(_size, inputs), default=0))
-            peaks[computation] = walk.best
-    constants = sum(_size(x.shape) for c in computations for x in c.instructions if x.literal is not None)
-    arguments = sum(_size(p.shape) for p in module.entry.parameters)
+            peaks[computation] = walk.copy_result(peaks[computation], computation.root, max(map(_size, inputs), default=0))
+    held = [LiveValue(x, _size(x.shape)) for c in computations for x in c.instructions if x.literal is not None]
+    held += [LiveValue(p, _size(p.shape)) for p in module.entry.parameters]
     peak = peaks[module.entry]
-    return Estimate(peak.bytes + constants + arguments, peak.at)
+    return Estimate(peak.bytes + sum(value.bytes for value in held), peak.at, [*peak.largest, *held])
 
 
-def too_much_memory(module: Module, limit: int | None) -> list[Diagnostic]:
-    """The diagnostic for a module that would need more than `limit` bytes; none if it does not, or `limit` is None."""
+def too_much_memory(module: Module, limit: int | None, devices: int = 1) -> list[Diagnostic]:
+    """The diagnostic for a module that would need more than `limit` bytes on all devices; none if it does not, or `limit` is None."""
     if limit is None:
         return []
     needed = estimate(module)
-    if needed.bytes <= limit:
+    if needed.bytes * devices <= limit:
         return []
     at = needed.at or max(module.entry.instructions, key=lambda x: _size(x.shape))
-    sizes = f"about {format_bytes(needed.bytes)} of memory, and {format_bytes(limit)} are allowed"
+    each = f" ({format_bytes(needed.bytes)} for each of {devices} devices)" if devices > 1 else ""
+    sizes = f"about {format_bytes(needed.bytes * devices)} of memory{each}, and {format_bytes(limit)} are allowed"
     message = f"running this module takes {sizes}; the peak is at '{at.name}'"
-    return [diagnostic_at(module, at, "R005", message, f"its result, {at.shape.text_without_layout[:80]}, takes {format_bytes(_size(at.shape))}")]
+    return [diagnostic_at(module, at, "R005", message, _HINT, tuple(map(_described, needed.largest)))]
+
+
+_HINT = "allow more with --max-memory, or RunOptions(max_memory=...)"
+
+
+def _described(value: LiveValue) -> str:
+    """For example: 'x' f32[1024] takes 4 KiB and is needed by 'y'."""
+    x, user = value.instruction, value.needed_by
+    kind = "an argument" if x.parameter_number is not None else "a constant" if x.literal is not None else f"the result of '{x.opcode}'"
+    need = "" if user is None or user is x else f", needed until '{user.name}'"
+    return f"'{x.name}' {x.shape.text_without_layout[:60]}, {kind}, takes {format_bytes(value.bytes)}{need}"
 
 
 def _callees_first(entry: Computation) -> list[Computation]:
@@ -135,35 +161,45 @@ class _Peak:
         self.ends: dict[Shape, list[int]] = {}
         self.result: list[int] = []
         self.live = 0
-        self.best = Estimate(0, None)
+        # The instruction that allocates each array, its place, and that of the last one that needs it.
+        self.makers: dict[int, tuple[Instruction, int]] = {}
+        self.last: dict[int, int] = {}
 
     def of(self, computation: Computation) -> Estimate:
         order = in_order(computation)
         expiring = self._expiring(computation, order)
+        best, at, place, called = 0, None, 0, None
         for k, x in enumerate(order):
             inside = max((self.peaks[c] for c in x.called if c in self.peaks), key=lambda e: e.bytes, default=None)
-            if inside is not None and inside.at is not None:
+            if inside is not None and inside.at is not None and self.live + inside.bytes > best:
                 # The result is part of what is called; until it is computed, the operands are needed.
-                self._meet(self.live + inside.bytes, inside.at)
+                best, at, place, called = self.live + inside.bytes, inside.at, k, inside
             self.live += sum(self.sizes[array] for array in self.fresh[x])
-            self._meet(self.live + _temporary(x), x)
+            if self.live + (more := _temporary(x)) > best:
+                best, at, place, called = self.live + more, x, k, None
             for array in expiring.get(k, ()):
                 self.live -= self.sizes[array]
-        return self.best
+        # What a call returns is not there yet while it runs.
+        latest = place if called is None else place - 1
+        here = (self._live_value(array, order) for array, (_, k) in self.makers.items() if k <= latest and self.last[array] >= place)
+        return Estimate(best, at, [*here, *(called.largest if called is not None else ())])
 
-    def copy_result(self, root: Instruction, largest: int) -> None:
-        """Counts the copies of results that are views of fewer elements, or occur twice. Arrays counted elsewhere have at most `largest` bytes."""
+    def copy_result(self, peak: Estimate, root: Instruction, largest: int) -> Estimate:
+        """The peak with the copies of results that are views of fewer elements, or occur twice; `largest` is the size of the largest input."""
         copied, seen = 0, set[int]()
         for array, leaf in zip(self.result, root.shape.leaves(), strict=False):
             if array in seen or _size(leaf) > self.sizes.get(array, largest):
                 copied += _size(leaf)
             if array:
                 seen.add(array)
-        self._meet(self.live + copied, root)
+        if self.live + copied <= peak.bytes:
+            return peak
+        kept = [LiveValue(self.makers[array][0], self.sizes[array]) for array in dict.fromkeys(self.result) if array]
+        return Estimate(self.live + copied, root, [*kept, LiveValue(root, copied)])
 
-    def _meet(self, size: int, at: Instruction) -> None:
-        if size > self.best.bytes:
-            self.best = Estimate(size, at)
+    def _live_value(self, array: int, order: list[Instruction]) -> LiveValue:
+        last = self.last[array]
+        return LiveValue(self.makers[array][0], self.sizes[array], order[last] if last < len(order) else None)
 
     def _expiring(self, computation: Computation, order: list[Instruction]) -> dict[int, list[int]]:
         """The arrays that die after each instruction, by its index; fills `fresh`."""
@@ -176,15 +212,19 @@ class _Peak:
             last.update(dict.fromkeys(arrays, k))
             last_uses[x] = k
             last_uses.update(dict.fromkeys(x.operands, k))
+            self.makers.update(dict.fromkeys(self.fresh[x], (x, k)))
         # Value by value, and not use by use: a large tuple may have as many uses as elements.
         for x, k in last_uses.items():
             for array in holders[x]:
                 last[array] = max(last[array], k)
         self.result = holders[computation.root]
+        self.last = last
         kept = set(holders[computation.root])
         expiring: dict[int, list[int]] = {}
         for array, k in last.items():
-            if array and array not in kept:
+            if array in kept:
+                last[array] = len(order)
+            elif array:
                 expiring.setdefault(k, []).append(array)
         return expiring
 
@@ -197,7 +237,7 @@ class _Peak:
             index = x.attributes["index"]
             if 0 <= index < len(ends):
                 return operands[0][ends[index - 1] if index else 0 : ends[index]]
-            # Not valid, which the kernel will report.
+            # Invalid, which the kernel will report.
             return [self._new(leaf) for leaf in x.shape.leaves()]
         if not x.operands and STRUCTURAL in x.op.traits:
             return [0] * sum(1 for _ in x.shape.leaves())
@@ -206,7 +246,7 @@ class _Peak:
         if x.op.gives is not None and 0 <= x.op.gives < len(ends := self._ends(x.operands[0].shape)):
             # Tokens, which may follow, have no size.
             return operands[0][ends[x.op.gives - 1] if x.op.gives else 0 : ends[x.op.gives]]
-        # Of elements that do not lie side by side a reshape has to make a copy.
+        # A reshape has to copy elements that are not contiguous.
         is_view = not _VIEWS.isdisjoint(x.op.traits) or (x.opcode == "reshape" and STRIDED not in x.operands[0].op.traits)
         if is_view and operands and len(operands[0]) == sum(1 for _ in x.shape.leaves()):
             return operands[0]

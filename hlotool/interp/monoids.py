@@ -1,6 +1,6 @@
 """Recognizes computations that only apply one associative operation to their two parameters.
 
-Other computations are run as they are written; a monoid is an optimization and gives the same result.
+Other computations are run as they are written. Monoids are an optimization with the same results.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ _MONOIDS = {
 
 
 def monoid_of(computation: Computation) -> Monoid | None:
-    """The monoid of a computation `{ a, b -> op(a, b) }`, None for every other.
+    """The monoid of a computation `{ a, b -> op(a, b) }`; None for all others.
 
     >>> import hlotool
     >>> text = "f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(b, a) } ENTRY e { ROOT p = f32[] parameter(0) }"
@@ -103,7 +103,7 @@ def monoid_of(computation: Computation) -> Monoid | None:
     monoid = _MONOIDS.get(root.opcode)
     if monoid is None or {x.parameter_number for x in root.operands} != {0, 1} or len(computation.parameters) != 2:
         return None
-    # Between operands of different types it would convert, and the order of complex numbers is not HLO's.
+    # NumPy would convert operands of different types, and it orders complex numbers, which HLO does not.
     types = {x.shape.element_type for x in (root, *root.operands)}
     compares_complex = monoid.winning_zero is not None and NUMBERS[root.shape.element_type].kind == "complex"
     return monoid if len(types) == 1 and not compares_complex else None

@@ -1,4 +1,4 @@
-"""Observers of a run: what they are told of each instruction, and of its place in nested calls and loops.
+"""Observers of a run, which are called for each instruction with its place in nested calls and loops.
 
 An observer may end a run by raising Violation, and must not change values.
 """
@@ -30,15 +30,19 @@ class Frame:
         if self.instruction.opcode != "while" or not isinstance(body, Computation):
             return None
         started = self.calls.get(body, 0)
-        # The condition runs before the body of its iteration.
+        # The condition runs before the body of the same iteration.
         return started - 1 if self.current is body and started else started
 
 
 class Whereabouts:
-    """The current place of a run: the instructions that are being computed, the outermost first."""
+    """The current place of a device's run: the instructions that are being computed, the outermost first.
 
-    def __init__(self, entry: Computation) -> None:
+    `device` is the number of the device, None if there is only one.
+    """
+
+    def __init__(self, entry: Computation, device: int | None = None) -> None:
         self.entry = entry
+        self.device = device
         self.frames: list[Frame] = []
 
     @property
@@ -67,17 +71,23 @@ class Observer:
     """Base class of observers; each method does nothing unless a subclass overrides it."""
 
     def entered(self, where: Whereabouts, computation: Computation, arguments: Sequence[Value]) -> None:
-        """A computation is called with these arguments."""
+        """Called when a computation is called with these arguments."""
 
     def begun(self, where: Whereabouts, instruction: Instruction) -> None:
-        """An instruction is about to be computed; it is the last of `where.frames`."""
+        """Called before an instruction is computed; it is the last of `where.frames`."""
 
     def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
-        """An instruction has been computed. If nobody else reads operand 0, the value may have overwritten it."""
+        """Called after an instruction has been computed. The value may have overwritten operand 0 if nothing else reads it."""
+
+    def suspended(self, where: Whereabouts) -> None:
+        """The device waits for others, which run meanwhile."""
+
+    def resumed(self, where: Whereabouts) -> None:
+        """The device goes on."""
 
 
 class Observers:
-    """The observers of one run, which are called one after the other, and their common `where`.
+    """The observers of a device's run, which are called one after the other, and their common `where`.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[] parameter(0) ROOT r = f32[] negate(x) }")
@@ -89,9 +99,9 @@ class Observers:
     array(-1., dtype=float32)
     """
 
-    def __init__(self, entry: Computation, members: Sequence[Observer]) -> None:
+    def __init__(self, entry: Computation, members: Sequence[Observer], device: int | None = None) -> None:
         self.members = members
-        self.where = Whereabouts(entry)
+        self.where = Whereabouts(entry, device)
 
     def entered(self, computation: Computation, arguments: Sequence[Value]) -> None:
         if self.where.frames:
@@ -110,3 +120,11 @@ class Observers:
         for member in self.members:
             member.ended(self.where, instruction, operands, value)
         self.where.frames.pop()
+
+    def suspended(self) -> None:
+        for member in self.members:
+            member.suspended(self.where)
+
+    def resumed(self) -> None:
+        for member in self.members:
+            member.resumed(self.where)

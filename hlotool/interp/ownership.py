@@ -1,6 +1,6 @@
 """Which values may be overwritten in place.
 
-Python's reference counts say whether anybody else holds an array. The executor drops its own reference to a value before the last
+Python's reference counts tell whether there are other references to an array. The executor drops its own reference to a value before the last
 kernel that reads it runs, so loops that update a large state, with dynamic-update-slice or scatter, need not copy it.
 """
 
@@ -14,7 +14,7 @@ __all__ = ["can_alias"]
 
 
 def can_alias(operands: list[Value]) -> bool:
-    """Whether the result may be written into operand 0, because this list alone holds it and nobody holds a view of it.
+    """Whether the result may be written into operand 0, because only this list refers to it, and nothing refers to a view of it.
 
     >>> import numpy as np
     >>> operands = [np.zeros(2)]

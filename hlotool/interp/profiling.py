@@ -36,7 +36,7 @@ class Cost:
 
 
 class Profile(Observer):
-    """Measures every instruction. Time that passes while it runs other instructions is theirs.
+    """Measures every instruction. The time of instructions in called computations, and of other devices, counts as theirs.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[4] parameter(0) y = add(x, x) ROOT z = f32[4] add(y, x) }")
@@ -48,15 +48,25 @@ class Profile(Observer):
 
     def __init__(self) -> None:
         self.costs: dict[Instruction, Cost] = {}
-        # For each instruction that is being computed, its start and the time that instructions inside have taken since.
-        self._open: list[list[float]] = []
+        # For each instruction that a device is computing, its start and the time that instructions inside, or other devices, have taken since.
+        self._open: dict[Whereabouts, list[list[float]]] = {}
+        self._suspended: dict[Whereabouts, float] = {}
 
     def begun(self, where: Whereabouts, instruction: Instruction) -> None:
-        self._open.append([time.perf_counter(), 0.0])
+        self._open.setdefault(where, []).append([time.perf_counter(), 0.0])
+
+    def suspended(self, where: Whereabouts) -> None:
+        self._suspended[where] = time.perf_counter()
+
+    def resumed(self, where: Whereabouts) -> None:
+        waited = time.perf_counter() - self._suspended.pop(where)
+        if self._open[where]:
+            self._open[where][-1][1] += waited
 
     def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
         now = time.perf_counter()
-        began, of_others = self._open.pop()
+        still_open = self._open[where]
+        began, of_others = still_open.pop()
         cost = self.costs.get(instruction)
         if cost is None:
             cost = Cost(instruction.name, instruction.opcode, instruction.shape.text_without_layout, where.computation.name)
@@ -64,9 +74,9 @@ class Profile(Observer):
         cost.calls += 1
         cost.seconds += now - began - of_others
         cost.bytes += _bytes(value) + sum(map(_bytes, operands))
-        if self._open:
+        if still_open:
             # The time of this observer itself is not counted.
-            self._open[-1][1] += time.perf_counter() - began
+            still_open[-1][1] += time.perf_counter() - began
 
     @property
     def seconds(self) -> float:
@@ -89,5 +99,5 @@ class Profile(Observer):
 
 
 def _bytes(value: Value) -> int:
-    # Tuples are passed on without being read or written.
+    # Tuples are only passed on, so they are not read or written.
     return int(value.nbytes) if isinstance(value, np.ndarray) else 0

@@ -1,6 +1,6 @@
-"""Computations prepared for the reference executor: which kernel runs when, on which slots, and what can be freed afterwards.
+"""Computations prepared for the reference executor: the kernels to run, the slots of their operands and results, and what can be freed.
 
-Runs nothing; `obstacles` finds what cannot be run before a run starts.
+`obstacles` finds, before a run, what prevents it.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def instruction_program(x: Instruction, options: RunOptions) -> Program:
 
 
 def left_out(computation: Computation, options: RunOptions) -> set[Instruction]:
-    """The custom calls that hlotool cannot compute but nobody needs, with what is computed from them: they have no effect and no use.
+    """The custom calls that hlotool cannot compute and that are not needed, with what is computed from them: they have no effect and no use.
 
     >>> import hlotool
     >>> module = hlotool.parse('ENTRY e { x = f32[] parameter(0) y = f32[] custom-call(x), custom_call_target="f" ROOT r = f32[] negate(x) }')
@@ -117,18 +117,17 @@ def left_out(computation: Computation, options: RunOptions) -> set[Instruction]:
     unknown = {x for x in computation.instructions if _is_unknown(x, options)}
     if not unknown:
         return unknown
-    needed = _needed(computation.root, *(x for x in computation.instructions if has_own_effect(x) or not (x.op.is_pure or x in unknown) or _runs(x)))
+    # What runs computations may do anything.
+    needed = _needed(
+        computation.root,
+        *(x for x in computation.instructions if has_own_effect(x) or not (x.op.is_pure or x in unknown) or CONTROL_FLOW in x.op.traits),
+    )
     # What depends on them, found in one pass, since operands come before their users.
     dependent: set[Instruction] = set()
     for x in in_order(computation):
         if x not in needed and (x in unknown or not dependent.isdisjoint(x.operands)):
             dependent.add(x)
     return dependent
-
-
-def _runs(x: Instruction) -> bool:
-    """Whether an instruction runs computations, in which anything may happen."""
-    return bool(x.called) and CONTROL_FLOW in x.op.traits
 
 
 def _is_unknown(x: Instruction, options: RunOptions) -> bool:
@@ -192,7 +191,7 @@ def in_order(computation: Computation) -> list[Instruction]:
     return computation.instructions
 
 
-# ---- what can be told before a run ------------------------------------------------------------------------------------
+# ---- checks before a run ----------------------------------------------------------------------------------------------
 
 
 def runnable_instructions(options: RunOptions, *starts: Computation) -> Iterator[Instruction]:
@@ -226,7 +225,7 @@ def obstacles(module: Module, instructions: Iterable[Instruction], options: RunO
 
 
 def _obstacle(x: Instruction, options: RunOptions) -> tuple[str, str, str | None] | None:
-    """Code, message and hint of what is in the way of computing an instruction."""
+    """The code, message and hint of what prevents an instruction from being computed."""
     if x.literal is not None:
         if x.literal.elided and options.elided_fill is None:
             return "R003", f"the values of constant '{x.name}' of shape {x.shape.text_without_layout} are left out of the text", _ELIDED_HINT

@@ -1,6 +1,6 @@
 """The reference executor: one kernel call for each instruction, values freed after their last use.
 
-It knows no opcode. Computations that call others are generators on an explicit stack, so nesting is limited by memory only.
+There are no cases for opcodes. Computations that call others are generators on an explicit stack, so nesting is only limited by memory.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class ReferenceExecutor:
         self.module = module
         self.options = options
         self.device = device
-        self.observers = Observers(module.entry, observers) if observers else None
+        self.members = observers
+        self.observers = self._observers(device)
         self.deadline = None if options.timeout_seconds is None else time.monotonic() + options.timeout_seconds
         self.programs = ProgramCache(module, options)
 
@@ -51,7 +52,14 @@ class ReferenceExecutor:
         """The same run on another device; programs and limits are shared."""
         other = copy(self)
         other.device = device
+        other.observers = self._observers(device)
         return other
+
+    def _observers(self, device: Device) -> Observers | None:
+        """The observers with a place of their own for the device."""
+        if not self.members:
+            return None
+        return Observers(self.module.entry, self.members, device.number if device.grid.count > 1 else None)
 
     def run(self, request: Invoke) -> Generator[Wait, None, Value]:
         """Computes the value of a computation and returns it; yields when the device has to wait. Raises EvaluationError."""
@@ -76,8 +84,12 @@ class ReferenceExecutor:
             if isinstance(wanted, Invoke):
                 stack.append(self._start(wanted))
                 continue
+            if self.observers is not None:
+                self.observers.suspended()
             try:
                 yield wanted
+                if self.observers is not None:
+                    self.observers.resumed()
             except Violation as violation:
                 # It will never be ready; the computation knows which instruction waits.
                 stack[-1].throw(violation)
@@ -104,7 +116,7 @@ class ReferenceExecutor:
         observers, deadline = self.observers, self.deadline
         for step in program.steps:
             operands = [slots[k] for k in step.operands]
-            # From here on only the list holds what nobody reads any more.
+            # From here on, only the list refers to values that are not read any more.
             for k in step.dead:
                 slots[k] = None
             try:

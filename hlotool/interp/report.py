@@ -20,14 +20,15 @@ _SHOWN_IN_FULL = 64
 """Arrays with more elements are abbreviated as NumPy does, with their statistics."""
 
 
-def as_text(value: Value, shape: Shape, width: int) -> Iterator[str]:
+def as_text(value: Value, shape: Shape, width: int, devices: int = 1) -> Iterator[str]:
     """Lines for each array of a result: name, type, and the values; of large arrays the corners and their range.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> print(*as_text(np.array([1, 2], np.int32), array_shape("s32", (2,)), 80), sep="\\n")
     output  s32[2]  [1 2]
     """
-    rows = [(name, leaf_shape.text_without_layout, leaf) for (name, leaf_shape), leaf in zip(output_names(shape), leaves(value), strict=True)]
+    pairs = zip(output_names(shape, devices), leaves(value), strict=True)
+    rows = [(name, leaf_shape.text_without_layout, leaf) for (name, leaf_shape), leaf in pairs]
     names, types = (max((len(row[k]) for row in rows), default=0) for k in range(2))
     for name, type_text, leaf in rows:
         head = f"{name:{names}}  {type_text:{types}}  "
@@ -60,13 +61,13 @@ def _range(array: Array) -> str:
     return numbers.text if numbers.least is not None else f"{array.size - numbers.nans - numbers.infinities} finite  {numbers.text}".rstrip()
 
 
-def as_json(value: Value, shape: Shape) -> str:
+def as_json(value: Value, shape: Shape, devices: int = 1) -> str:
     """An array of objects: name, type, dimensions, and values as nested lists.
 
     Complex numbers are pairs. Numbers that JSON lacks are strings: "nan", "inf", "-inf".
     """
     rows = []
-    for (name, leaf_shape), leaf in zip(output_names(shape), leaves(value), strict=True):
+    for (name, leaf_shape), leaf in zip(output_names(shape, devices), leaves(value), strict=True):
         row: dict[str, Any] = {"name": name, "type": leaf_shape.element_type}
         if isinstance(leaf, np.ndarray):
             row |= {"dimensions": list(leaf.shape), "values": _nested(leaf)}

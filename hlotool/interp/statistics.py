@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from hlotool.interp.dtypes import Array, number_type
+from hlotool.interp.values import Value, leaves
 from hlotool.record import Record
+from hlotool.shapes.shape import Shape
 
-__all__ = ["Statistics", "has_nonfinite", "json_number", "plain", "statistics"]
+__all__ = ["Statistics", "has_nan", "has_nonfinite", "json_number", "nan_counts", "plain", "statistics"]
 
 
 class Statistics(Record):
@@ -46,6 +49,20 @@ def has_nonfinite(array: Array) -> bool:
     if number_type(array).kind not in ("float", "complex") or not array.size:
         return False
     return not bool(np.isfinite(plain(array)).all())
+
+
+def has_nan(value: Value) -> bool:
+    """Whether any element of any array of a value is NaN.
+
+    >>> has_nan((np.array([1.0, np.nan]), np.array([1])))
+    True
+    """
+    return any(isinstance(leaf, np.ndarray) and has_nonfinite(leaf) and bool(np.isnan(plain(leaf)).any()) for leaf in leaves(value))
+
+
+def nan_counts(named: Iterable[tuple[tuple[str, Shape], Any]]) -> list[tuple[str, int, int]]:
+    """The names of arrays with NaN, how many elements are NaN, and how many elements there are."""
+    return [(name, int(np.isnan(plain(leaf)).sum()), leaf.size) for (name, _), leaf in named if has_nan(leaf)]
 
 
 def statistics(array: Array) -> Statistics:

@@ -10,7 +10,7 @@ import numpy as np
 
 from hlotool.errors import Violation
 from hlotool.interp.dtypes import Array
-from hlotool.interp.files import leaf_names
+from hlotool.interp.files import leaf_names, on_device
 from hlotool.interp.observers import Observer, Whereabouts
 from hlotool.interp.statistics import Statistics, has_nonfinite, plain, statistics
 from hlotool.interp.values import Value, leaves
@@ -24,17 +24,26 @@ __all__ = ["NonfiniteWatch", "TraceRow", "Tracer", "origin_of"]
 
 
 class TraceRow(Record):
-    """One array that an instruction has computed: its place, the iterations of the enclosing loops, and its statistics."""
+    """One array that an instruction has computed: its place, the iterations of the enclosing loops, and its statistics.
+
+    `device` is the number of the device, None if there is only one.
+    """
 
     name: str
     computation: str
     iterations: tuple[int, ...]
     type: str
     statistics: Statistics
+    device: int | None = None
 
     @property
     def key(self) -> str:
-        """The name, followed by the iterations: `x[3]`, or `x.0[3]` for an element of a tuple."""
+        """The name, followed by the iterations: `x[3]`, or `x.0[3]` for an element of a tuple; with several devices, `device1.x[3]`."""
+        return on_device(self.key_on_device, self.device)
+
+    @property
+    def key_on_device(self) -> str:
+        """The key without the device."""
         return self.name + (f"[{','.join(map(str, self.iterations))}]" if self.iterations else "")
 
 
@@ -55,11 +64,11 @@ class Tracer(Observer):
         iterations = tuple([k for frame in where.frames if (k := frame.iteration) is not None])
         for parameter, argument in zip(computation.parameters, arguments, strict=True):
             if self._matches(parameter, computation):
-                self._show(parameter, computation, iterations, argument)
+                self._show(parameter, computation, iterations, argument, where.device)
 
     def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
         if self._matches(instruction, where.computation):
-            self._show(instruction, where.computation, where.iterations, value)
+            self._show(instruction, where.computation, where.iterations, value, where.device)
 
     def _matches(self, x: Instruction, computation: Computation) -> bool:
         known = self._wanted.get(x)
@@ -67,10 +76,11 @@ class Tracer(Observer):
             known = self._wanted[x] = any(self.pattern.search(name) for name in (x.name, computation.name))
         return known
 
-    def _show(self, x: Instruction, computation: Computation, iterations: tuple[int, ...], value: Value) -> None:
+    def _show(self, x: Instruction, computation: Computation, iterations: tuple[int, ...], value: Value, device: int | None) -> None:
         for (name, shape), leaf in zip(leaf_names(x.name, x.shape), leaves(value), strict=True):
             if isinstance(leaf, np.ndarray):
-                row = TraceRow(name, computation.name, iterations, shape.with_dimensions(leaf.shape).text_without_layout, statistics(leaf))
+                type_text = shape.with_dimensions(leaf.shape).text_without_layout
+                row = TraceRow(name, computation.name, iterations, type_text, statistics(leaf), device)
                 self.show(row)
                 if self.keep:
                     self._keep(row.key, leaf)
@@ -88,14 +98,19 @@ _MOST_OPERANDS = 6
 
 
 class NonfiniteWatch(Observer):
-    """Stops a run at the first instruction that computes a NaN from operands without one, or an infinity from finite operands."""
+    """Stops a run at the first instruction that computes a NaN from operands without one, or an infinity from finite operands.
 
-    def __init__(self, module: Module) -> None:
+    `nans` and `infinities` say which of them it looks for.
+    """
+
+    def __init__(self, module: Module, *, nans: bool = True, infinities: bool = True) -> None:
         self.module = module
+        self.nans = nans
+        self.infinities = infinities
 
     def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
         if FORWARDS in instruction.op.traits:
-            # Its values have been looked at where they were computed.
+            # Its values were checked where they were computed.
             return
         for leaf in leaves(value):
             if isinstance(leaf, np.ndarray) and has_nonfinite(leaf):
@@ -103,10 +118,10 @@ class NonfiniteWatch(Observer):
 
     def _judge(self, where: Whereabouts, x: Instruction, operands: Sequence[Value], result: Array) -> None:
         nonfinite = [leaf for operand in operands for leaf in leaves(operand) if isinstance(leaf, np.ndarray) and has_nonfinite(leaf)]
-        nans, values = np.isnan(plain(result)), plain(result)
-        if nans.any() and not any(np.isnan(plain(leaf)).any() for leaf in nonfinite):
-            what, places = "NaN", nans
-        elif not nonfinite and not nans.any():
+        values = plain(result)
+        if self.nans and np.isnan(values).any() and not any(np.isnan(plain(leaf)).any() for leaf in nonfinite):
+            what, places = "NaN", np.isnan(values)
+        elif self.infinities and not nonfinite and np.isinf(values).any():
             what, places = "infinity", np.isinf(values)
         else:
             return

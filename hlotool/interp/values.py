@@ -79,7 +79,7 @@ def zeros(shape: Shape) -> Value:
 
 
 def owns_memory(value: Value) -> bool:
-    """Whether a value is a writable array with memory of its own; others may still hold it, or views of it.
+    """Whether a value is a writable array with memory of its own; there may be other references to it, or views of it.
 
     >>> owns_memory(np.zeros(2)), owns_memory(np.zeros(2)[1:])
     (True, False)

@@ -1,4 +1,4 @@
-"""Windows that slide over an array, one dimension at a time: which results read which elements, through which taps of the window."""
+"""Windows that slide over an array, one dimension at a time: which results read which elements through which taps of the window."""
 
 from __future__ import annotations
 

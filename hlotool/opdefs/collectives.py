@@ -43,7 +43,6 @@ from hlotool.opdefs.traits import (
     MIXED_PRECISION,
     MOVES,
     ORDER_KEPT,
-    ROUNDED,
     UNIFORM_GROUPS,
     VIEW,
 )
@@ -204,7 +203,7 @@ def _check_reducer(operands: tuple[Shape, ...], to_apply: ProgramShape) -> None:
     infers=False,
     check_parsed=_global_ids_need_channel,
     verify=_reduced_alike("all-reduce"),
-    traits=(MIXED_PRECISION, ROUNDED, COLLECTIVE, ORDER_KEPT, COMBINABLE),
+    traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT, COMBINABLE),
     effect_if="constrain_layout",
 )
 def all_reduce(
@@ -227,7 +226,7 @@ def all_reduce(
     infers=False,
     check_parsed=_global_ids_need_channel,
     verify=_reduced_alike("all-reduce-start"),
-    traits=(MIXED_PRECISION, ROUNDED, COLLECTIVE, EFFECT, ORDER_KEPT),
+    traits=(MIXED_PRECISION, COLLECTIVE, EFFECT, ORDER_KEPT),
     start_of="all-reduce",
 )
 def all_reduce_start(
@@ -532,7 +531,7 @@ _AWAITED = {
 }
 for _opcode, _doc in _DONES.items():
     _row = _AWAITED[_opcode]
-    _traits = (MIXED_PRECISION, ROUNDED, EFFECT, ORDER_KEPT, *_row.traits)
+    _traits = (MIXED_PRECISION, EFFECT, ORDER_KEPT, *_row.traits)
     op(_opcode, infers=False, verify=_row.verify, result_code="A016", traits=_traits, done_of=_row.done_of, gives=_row.gives, doc=_doc)(
         _done(_opcode)
     )

@@ -15,7 +15,6 @@ from hlotool.opdefs.traits import (
     EFFECT,
     FORWARDS,
     FREE,
-    HOLDS_BUFFERS,
     HOST_QUEUE,
     IDENTITY,
     LAYOUT_KEPT,
@@ -46,19 +45,19 @@ __all__ = [
 
 
 def _tokens_at(*places: int) -> Verify:
-    """The constraint that the operands at `places`, or all operands if there are no places, are tokens."""
+    """The constraint that the operands at these places are tokens."""
 
     def verify(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
-        for k, operand in enumerate(operands):
-            wrong = (k in places or not places) and operand.element_type != "token"
-            require(not wrong, "T078", f"operand {k}", f"operand {k} must be token[], got {operand.text_without_layout}")
+        for k in places:
+            is_token = operands[k].element_type == "token"
+            require(is_token, "T078", f"operand {k}", f"operand {k} must be token[], got {operands[k].text_without_layout}")
 
     return verify
 
 
-@op(shape_ignored=True, verify=_tokens_at(), traits=(STRUCTURAL, FREE))
+@op(shape_ignored=True, traits=(STRUCTURAL, FREE))
 def after_all(*operands: Shape) -> Shape:
-    """Returns a token that is ready after all operands.
+    """A token that comes after all its operands, tokens or other values.
 
     t = token[] after-all(token[] a, token[] b)
     """
@@ -230,7 +229,7 @@ def _like_operand(result: Shape, operands: tuple[Shape, ...], attributes: dict[s
     return operands[0]
 
 
-@op(infers=False, verify=_like_operand, result_code="T081", traits=(MIXED_PRECISION, LAYOUT_KEPT, FREE, VIEW, IDENTITY, FORWARDS, HOLDS_BUFFERS))
+@op(infers=False, verify=_like_operand, result_code="T081", traits=(MIXED_PRECISION, LAYOUT_KEPT, FREE, VIEW, IDENTITY, FORWARDS))
 def opt_barrier(operand: Shape) -> Shape:
     """Returns the operand; compilers must not move instructions across it.
 

@@ -12,7 +12,7 @@ from hlotool.errors import Violation
 from hlotool.opdefs.base import OpDef, require
 from hlotool.opdefs.inference import arrays_compatible_up_to_precision, kind_of, same_type_up_to_precision
 from hlotool.opdefs.modes import VerifyModes
-from hlotool.opdefs.traits import ACCUMULATED, LAYOUT_KEPT, MIXED_PRECISION, PRECISION_KEPT, ROUNDED
+from hlotool.opdefs.traits import ACCUMULATED, ELEMENTWISE, LAYOUT_KEPT, MIXED_PRECISION, PRECISION_KEPT
 from hlotool.record import replace
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape, compatible
@@ -22,7 +22,9 @@ __all__ = ["check_precision", "check_result", "difference", "require_same_elemen
 Path = tuple[Any, int] | None
 """An index in a tuple, after the path to the tuple. Paths are linked lists: as flat tuples they would take quadratic memory in deep tuples."""
 
-# Longer paths are shortened in messages.
+MIXED_PRECISION_HINT = "allow mixed precision (--allow-mixed-precision true)"
+
+# A longer path, or one of a shape of which nobody reads the end, is cut.
 _SHOWN_PATH = 12
 _MOST_OPERANDS_SHOWN = 2
 
@@ -96,12 +98,9 @@ def _agrees(op: OpDef, expected: Shape, result: Shape, modes: VerifyModes) -> bo
         return expected == result
     if compatible(expected, result):
         return True
-    if not (modes.allow_mixed_precision or ROUNDED in op.traits) or not op.traits.isdisjoint(_TYPE_KEPT):
+    if not modes.allow_mixed_precision or not op.traits.isdisjoint(_TYPE_KEPT):
         return False
-    pairs = [(a, b) for _, a, b in _leaf_pairs(expected, result) if not compatible(a, b)]
-    if not modes.allow_mixed_precision and any((a.element_type, b.element_type) != ("f32", "bf16") for a, b in pairs):
-        return False
-    return all(arrays_compatible_up_to_precision(a, b) for a, b in pairs)
+    return all(compatible(a, b) or arrays_compatible_up_to_precision(a, b) for _, a, b in _leaf_pairs(expected, result))
 
 
 def _layout_place(expected: Shape, result: Shape) -> str:
@@ -137,11 +136,16 @@ def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: 
     if where:
         raise Violation(op.result_code, at, f"{where}the result of '{op.name}' is {expected_text}, but {written} is written")
     inputs = f" of {' and '.join(shape.text_without_layout for shape in operands)}" if 0 < len(operands) <= _MOST_OPERANDS_SHOWN else ""
-    raise Violation(op.result_code, at, f"'{op.name}'{inputs} gives {expected_text}, but {written} is written", f"write {expected_text}")
+    hint = f"write {expected_text}" + (f", or {MIXED_PRECISION_HINT}" if arrays_compatible_up_to_precision(expected, result) else "")
+    raise Violation(op.result_code, at, f"'{op.name}'{inputs} gives {expected_text}, but {written} is written", hint)
 
 
 def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
-    """Raises Violation if the result and the operands do not agree on which dimensions are dynamic, which XLA does not check."""
+    """Refuses a result that is not dynamic where the operands make it so, or the other way round.
+
+    XLA does not look at this, and its own programs write static shapes after set-dimension-size and what follows it: only elementwise ops,
+    whose result has the shape of the operands, are at fault; for others it is a warning.
+    """
     for path, a, b in _leaf_pairs(expected, result):
         if a.dynamic == b.dynamic:
             continue
@@ -149,7 +153,8 @@ def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
         k, size, is_dynamic = next((k, size, expected) for k, (size, expected, written) in enumerate(marks) if expected != written)
         where = f" of element {_path_text(path)}" if path else ""
         kinds = (f"dynamic (<={size})", "static") if is_dynamic else ("static", f"dynamic (<={size})")
-        raise Violation("T082", "result", f"result dimension {k}{where} of '{op.name}' is {kinds[0]}, but written as {kinds[1]}")
+        message = f"result dimension {k}{where} of '{op.name}' is {kinds[0]}, but written as {kinds[1]}"
+        raise Violation("T082", "result", message, severity=None if ELEMENTWISE in op.traits else "warning")
 
 
 def check_precision(op: OpDef, operands: Sequence[Shape], modes: VerifyModes) -> None:
@@ -162,7 +167,7 @@ def check_precision(op: OpDef, operands: Sequence[Shape], modes: VerifyModes) ->
             if leaf.element_type == seen or kind_of(leaf.element_type) != "float":
                 continue
             message = f"operands of '{op.name}' have the types {seen} and {leaf.element_type}"
-            require(not seen, "T085", "operands", message, "convert one of them, or allow mixed precision")
+            require(not seen, "T085", "operands", message, f"convert one of them, or {MIXED_PRECISION_HINT}")
             seen = leaf.element_type
 
 
@@ -170,7 +175,8 @@ def require_same_element_type(result: Shape, operand: Shape, opcode: str, modes:
     """Raises Violation if the result of an op that only moves elements has another element type."""
     operand_type, written = operand.element_type, result.element_type
     agree = same_type_up_to_precision(operand_type, written) if modes.allow_mixed_precision else operand_type == written
-    hint = "add a convert" if kind_of(operand_type) == "float" == kind_of(written) else "convert changes values, bitcast-convert reinterprets bits"
+    is_precision = same_type_up_to_precision(operand_type, written)
+    hint = f"add a convert, or {MIXED_PRECISION_HINT}" if is_precision else "convert changes values, bitcast-convert reinterprets bits"
     require(agree, code, "shape", f"'{opcode}' keeps the element type {operand_type}, but {written} is written", hint)
 
 

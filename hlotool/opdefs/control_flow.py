@@ -52,6 +52,7 @@ from hlotool.opdefs.traits import (
     RUNS_COMPUTATIONS,
     SAME_THREAD,
     SAME_THREAD_ON_REQUEST,
+    SHAPE_GUESSED,
     VIEW,
 )
 from hlotool.shapes.shape import ProgramShape, Shape, array_shape, compatible, subshape, tuple_shape
@@ -93,7 +94,11 @@ def _check_composite(frontend_attributes: dict[str, str]) -> None:
     require(is_number, "C034", "is_composite", f"composite.version must be an integer of 0 or more, got '{version}'")
 
 
-@op(verify=_verify_call, result_code="C003", traits=(MIXED_PRECISION, LAYOUT_KEPT, CONTROL_FLOW, ANY_SIGNATURE, SAME_THREAD_ON_REQUEST))
+@op(
+    verify=_verify_call,
+    result_code="C003",
+    traits=(MIXED_PRECISION, LAYOUT_KEPT, CONTROL_FLOW, HOLDS_BUFFERS, ANY_SIGNATURE, SAME_THREAD_ON_REQUEST),
+)
 def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) -> Shape:
     """Calls a computation with the operands. A composite call stands for a named operation that the computation implements.
 
@@ -109,24 +114,38 @@ def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) ->
 
 
 def _verify_while(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
+    """As in XLA, the written shape is that of the body's result; whether this fits the next iteration is a rule of its own (`while_state`)."""
+    condition: ProgramShape = attributes["condition"]
     body: ProgramShape = attributes["body"]
+    if not compatible(result, body.result) or compatible(result, operands[0]):
+        # Inference says it better.
+        while_(*operands, condition=condition, body=body)
+    _check_loop_parts(condition, body)
     _require_arguments(operands, body, "C005", modes)
-    _require_arguments(operands, attributes["condition"], "C005", modes)
+    _require_arguments(operands, condition, "C005", modes)
     return body.result
 
 
-@op(verify=_verify_while, result_code="C006", traits=(MIXED_PRECISION, LAYOUT_KEPT, CONTROL_FLOW, SAME_THREAD))
-def while_(init: Shape, *, condition: Computation, body: Computation) -> Shape:
-    """Runs the body on the loop state, repeatedly while the condition holds.
-
-    r = (s32[], f32[4]) while((s32[], f32[4]) init), condition=c, body=b
-    """
+def _check_loop_parts(condition: ProgramShape, body: ProgramShape) -> None:
     for name, computation in (("condition", condition), ("body", body)):
         parameters = len(computation.parameters)
         require(parameters == 1, "C004", name, f"the {name} of 'while' needs 1 parameter, got {parameters}")
     verdict = condition.result
     if not compatible(verdict, array_shape("pred")):
         raise Violation("C007", "root of condition", f"the condition of 'while' must return pred[], got {verdict.text_without_layout}")
+
+
+@op(
+    verify=_verify_while,
+    result_code="C006",
+    traits=(MIXED_PRECISION, LAYOUT_KEPT, CONTROL_FLOW, HOLDS_BUFFERS, SAME_THREAD, SHAPE_GUESSED),
+)
+def while_(init: Shape, *, condition: Computation, body: Computation) -> Shape:
+    """Runs the body on the loop state, repeatedly while the condition holds.
+
+    r = (s32[], f32[4]) while((s32[], f32[4]) init), condition=c, body=b
+    """
+    _check_loop_parts(condition, body)
     state = body.result
     for code, at, what, shape in (
         ("C006", "root of body", "the parameter of the body", body.parameters[0]),
@@ -294,7 +313,7 @@ def _side(output: Shape | None) -> str:
     infers=False,
     verify=_verify_fusion,
     result_code="C014",
-    traits=(MIXED_PRECISION, LAYOUT_KEPT, RETURNS, FORWARDS, HOLDS_BUFFERS, ANY_SIGNATURE, SAME_THREAD, EXPENSIVE),
+    traits=(MIXED_PRECISION, LAYOUT_KEPT, RETURNS, FORWARDS, ANY_SIGNATURE, SAME_THREAD, EXPENSIVE),
 )
 def fusion(*operands: Shape, kind: FusionKind, output_to_operand_aliasing: OutputAliases = (), calls: Computation) -> Shape:
     """Runs a computation that a compiler will emit as one kernel.
@@ -324,7 +343,7 @@ def _verify_custom_call(result: Shape, operands: tuple[Shape, ...], attributes: 
     if target in LAYOUT_KEEPERS:
         require_kept_layout(result, operands, modes)
     _check_aliases(result, operands, pairs, modes, converts=target in BUFFER_CONVERTERS)
-    check_buffers(result, operands, pairs)
+    check_buffers(target, result, operands, pairs)
 
 
 @op(

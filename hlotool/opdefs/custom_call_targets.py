@@ -35,8 +35,8 @@ def buffer_paths(shape: Shape) -> Iterator[Path]:
     return (path for path, leaf in indexed_leaves(shape) if leaf.element_type == "buffer")
 
 
-def check_buffers(result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:
-    """Raises Violation unless each buffer operand is aliased with exactly one buffer of the result, since calls write to buffers in place."""
+def check_buffers(target: str, result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:
+    """A buffer that goes in comes out, once: whoever takes it writes it. None comes out that did not go in, unless the target makes it."""
     for k, operand in enumerate(operands):
         if not holds_buffers(operand):
             continue
@@ -44,6 +44,12 @@ def check_buffers(result: Shape, operands: tuple[Shape, ...], pairs: Sequence[Al
             outputs = sum(pair.number == k and pair.index == path for pair in pairs)
             message = f"the buffer in operand {k}, {operand.text_without_layout}, must be aliased by 1 output, got {outputs}"
             require(outputs == 1, "T102" if outputs else "T101", f"operand {k}", message, "name it in output_to_operand_aliasing")
+    if target in _BUFFER_MAKERS or not holds_buffers(result):
+        return
+    aliased = {pair.output_index for pair in pairs}
+    for path in buffer_paths(result):
+        where = f"element {{{','.join(map(str, path))}}} of the result" if path else "the result"
+        require(path in aliased, "T101", "shape", f"{where} is a buffer, but no operand's", "name the operand in output_to_operand_aliasing")
 
 
 def _check_seed(result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:
@@ -78,6 +84,8 @@ _TARGETS: dict[str, TargetCheck] = {
     "CreateBuffer": _converts("CreateBuffer", "", "a buffer"),
 }
 
+
+_BUFFER_MAKERS = frozenset({"Pin", "CreateBuffer"})
 
 BUFFER_CONVERTERS = frozenset({"Pin", "Unpin"})
 """The targets whose result is the memory of the operand, as an array instead of a buffer or the other way round."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hlotool.errors import Violation
 from hlotool.opdefs.base import op, require
-from hlotool.opdefs.constraints import require_same_element_type
+from hlotool.opdefs.constraints import require_same_element_type, same_order
 from hlotool.opdefs.inference import (
     Bound,
     ReducerRules,
@@ -285,6 +286,10 @@ def _verify_update_slice(result: Shape, operands: tuple[Shape, ...], attributes:
         fits = UNBOUNDED in (size, bound) or size <= bound
         require(fits, "T031", "operand 1", f"update size {size} exceeds dimension {k} of size {bound}")
     check_updated_memory(result, operands[0], modes)
+    # Other changes of layouts are L008.
+    if not modes.layouts_kept and compatible(result, operands[0]) and not same_order(result, operands[0], modes):
+        message = f"the result of 'dynamic-update-slice' has the layout of {operands[0].text}, but {result.text} is written"
+        raise Violation("L024", "shape[layout]", message)
     return operands[0]
 
 

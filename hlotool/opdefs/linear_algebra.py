@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hlotool.errors import Violation
 from hlotool.opdefs.base import op, require
 from hlotool.opdefs.inference import (
     array_operand,
@@ -20,7 +21,7 @@ from hlotool.opdefs.inference import (
 from hlotool.opdefs.kinds import Bool, Dims, FftType, TransposeOption
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import EXPENSIVE, ORDER_KEPT
-from hlotool.shapes.shape import UNBOUNDED, Shape
+from hlotool.shapes.shape import UNBOUNDED, Shape, compatible
 
 __all__ = ["cholesky", "fft", "triangular_solve"]
 
@@ -71,11 +72,13 @@ def triangular_solve(
 
 
 def _verify_fft(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
-    """XLA does not compare the lengths of complex transforms, but backends fail if they do not fit."""
-    lengths = attributes["fft_length"]
-    inner = bare(operands[0]).dimensions[-len(lengths) :]
-    fits = attributes["fft_type"] not in ("FFT", "IFFT") or dimensions_agree(inner, lengths)
-    require(fits, "T055", "fft_length value", f"fft_length {list(lengths)} does not match the innermost dimensions {list(inner)}")
+    """XLA does not compare the lengths of a complex transform, so they are a warning unless the result is wrong, too; empty arrays have none."""
+    lengths, operand = attributes["fft_length"], bare(operands[0])
+    inner = operand.dimensions[-len(lengths) :]
+    if attributes["fft_type"] not in ("FFT", "IFFT") or dimensions_agree(inner, lengths) or 0 in operand.dimensions:
+        return
+    message = f"fft_length {list(lengths)} does not match the innermost dimensions {list(inner)}"
+    raise Violation("T055", "fft_length value", message, severity="warning" if compatible(result, operands[0]) else None)
 
 
 @op(verify=_verify_fft, traits=(ORDER_KEPT, EXPENSIVE))

@@ -20,6 +20,9 @@ class VerifyModes(Record):
     instructions to change layouts; None does so if `layout_sensitive` is True, but not if it is None, since the last stages of compilers do
     change layouts.
 
+    `allow_mixed_precision` lets the operands and the result of an instruction have different float types; None does so in modules that are
+    scheduled, have tiled layouts or come from after optimization, and for TPUs, whose compiler leaves such instructions behind.
+
     `stage` is the stage of compilation that the module comes from: "before-opt" or "after-opt"; "auto" takes a scheduled module for an
     optimized one. Rules about what optimization (W041, W042) or partitioning (P036) leaves behind apply only after optimization. `target`
     names the backend for rules that depend on it; `devices` overrides the number of devices that follows from the module's header.
@@ -40,8 +43,12 @@ class VerifyModes(Record):
         "auto",
         enables=("L008", "L015", "L016", "L017"),
     )
-    allow_mixed_precision: bool = option(
-        False, "Allow the operands of an instruction to have different float types.", disables=("T085",), concerns=("T003", "T020", "C022")
+    allow_mixed_precision: bool | None = option(
+        None,
+        "Allow float operands of different types; auto, the default: after optimization, in modules with tiles, and for TPUs.",
+        "auto",
+        disables=("T085",),
+        concerns=("T003", "T020", "C022"),
     )
     reshape_is_bitcast: bool = option(False, "Require reshapes to leave every element in its place in memory.", enables=("L012",))
     no_host_memory: bool = option(False, "Report layouts in host memory.", enables=("L018",))

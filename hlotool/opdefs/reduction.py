@@ -28,7 +28,7 @@ from hlotool.opdefs.inference import (
 )
 from hlotool.opdefs.kinds import Always, Bool, Computation, Dims, Int, SingleDim, Window
 from hlotool.opdefs.modes import VerifyModes
-from hlotool.opdefs.traits import EXPENSIVE, FOLDABLE, MIXED_PRECISION, ORDER_KEPT, REDUCTION, ROUNDED, SHAPE_GUESSED
+from hlotool.opdefs.traits import EXPENSIVE, FOLDABLE, MIXED_PRECISION, ORDER_KEPT, REDUCTION, SHAPE_GUESSED
 from hlotool.shapes.layout import Layout, is_valid_layout
 from hlotool.shapes.shape import UNBOUNDED, ProgramShape, Shape, array_shape, compatible, tuple_shape
 
@@ -58,7 +58,7 @@ def _verify_reduce(result: Shape, operands: tuple[Shape, ...], attributes: dict[
     _types_of_reducer(operands, attributes["to_apply"], "C022", modes)
 
 
-@op(check_parsed=_even_operands, verify=_verify_reduce, result_code="T093", traits=(ROUNDED, REDUCTION, FOLDABLE, EXPENSIVE))
+@op(check_parsed=_even_operands, verify=_verify_reduce, result_code="T093", traits=(REDUCTION, FOLDABLE, EXPENSIVE))
 def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
     """Combines the elements along the given dimensions by a function, starting from an init value for each input.
 
@@ -239,9 +239,19 @@ def _verify_scan(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
         part = f"{array.element_type}[{','.join(map(str, slice_sizes))}]"
         require(fits, "C040", "to_apply", f"parameter {k} of the computation is {parameter.text_without_layout}, but operand {k} gives {part}")
     if inputs:
-        return scan(*operands, dimensions=(dimension,), num_carries=num_carries, to_apply=to_apply)
-    # Without inputs, the number of steps follows from the written result.
+        expected = scan(*operands, dimensions=(dimension,), num_carries=num_carries, to_apply=to_apply)
+        return _like_alone(expected, result)
+    # Without inputs only the written result says how many steps there are.
     return _scanned(result.elements[0] if result.elements else result, "shape", dimension, num_carries, to_apply.result)
+
+
+def _like_alone(expected: Shape, result: Shape) -> Shape:
+    """One value may be written as a tuple or not, whatever the computation gives, as in XLA."""
+    if expected.is_tuple and len(expected.elements) == 1 and not result.is_tuple:
+        return expected.elements[0]
+    if result.is_tuple and len(result.elements) == 1 and not expected.is_tuple:
+        return tuple_shape([expected])
+    return expected
 
 
 @op(check_parsed=_scan_carries, verify=_verify_scan, result_code="T104", traits=(MIXED_PRECISION, SHAPE_GUESSED))

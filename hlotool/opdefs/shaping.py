@@ -38,7 +38,7 @@ from hlotool.opdefs.kinds import (
 )
 from hlotool.opdefs.layouts import check_bitcast_memory, check_copied_memory
 from hlotool.opdefs.modes import VerifyModes
-from hlotool.opdefs.traits import CHEAP, FOLDABLE, FREE, IDENTITY, LAYOUT_KEPT, MOVES, ORDER_KEPT, REARRANGES, ROUNDED, SHAPE_GUESSED, STRIDED, VIEW
+from hlotool.opdefs.traits import CHEAP, FOLDABLE, FREE, IDENTITY, LAYOUT_KEPT, MOVES, ORDER_KEPT, REARRANGES, SHAPE_GUESSED, STRIDED, VIEW
 from hlotool.record import replace
 from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, buffer_shape
 
@@ -230,7 +230,7 @@ def _verify_copy(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
     check_copied_memory(result, operands[0], modes)
 
 
-@op(check_parsed=_check_copy, verify=_verify_copy, result_code="T081", traits=(ROUNDED, IDENTITY))
+@op(check_parsed=_check_copy, verify=_verify_copy, result_code="T081", traits=(IDENTITY,))
 def copy(operand: Shape) -> Shape:
     """Copies the operand to other memory, possibly with another layout.
 

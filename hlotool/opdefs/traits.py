@@ -42,7 +42,6 @@ __all__ = [
     "REARRANGES",
     "REDUCTION",
     "RETURNS",
-    "ROUNDED",
     "RUNS_COMPUTATIONS",
     "SAME_THREAD",
     "SAME_THREAD_ON_REQUEST",
@@ -65,8 +64,6 @@ ORDER_KEPT = "order-kept"
 """The result has the layout of the operands of its rank: XLA's layout assignment inserts copies instead of changing it."""
 PRECISION_KEPT = "precision-kept"
 """The result has the inferred element type, even if the verifier allows mixed precision."""
-ROUNDED = "rounded"
-"""The result may be bf16 where f32 is inferred, since compilers for TPUs round such sums at once."""
 ACCUMULATED = "accumulated"
 """The result may have another element type than the operands, in which products are accumulated."""
 SHAPE_GUESSED = "shape-guessed"
@@ -172,7 +169,7 @@ _IMPLIED: dict[str, tuple[str, ...]] = {
     IDENTITY: (REARRANGES,),
     STRIDED: (REARRANGES,),
     REARRANGES: (MOVES,),
-    CONTROL_FLOW: (RUNS_COMPUTATIONS, RETURNS, FORWARDS, HOLDS_BUFFERS),
+    CONTROL_FLOW: (RUNS_COMPUTATIONS, RETURNS, FORWARDS),
 }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hlotool.record import Record
 
-__all__ = ["ARRAY_TYPES", "ELEMENT_TYPES", "ElementType", "FloatFormat"]
+__all__ = ["ELEMENT_TYPES", "ElementType", "FloatFormat"]
 
 
 class FloatFormat(Record):
@@ -79,5 +79,3 @@ ELEMENT_TYPES: dict[str, ElementType] = {
     )
 }
 """Every type that is written `type[...]` in the text format, by name."""
-
-ARRAY_TYPES = frozenset(name for name, row in ELEMENT_TYPES.items() if row.kind not in ("token", "opaque"))

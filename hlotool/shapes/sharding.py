@@ -68,7 +68,7 @@ class AxisRef(Record):
 
     def can_join(self, following: AxisRef) -> bool:
         """Whether the two parts are adjacent on one axis, so that they must be written as one part."""
-        return bool(self.axis == following.axis and self.size and following.size and self.next_pre_size == following.pre_size)
+        return self.axis == following.axis and self.next_pre_size == following.pre_size
 
     def can_coexist(self, other: AxisRef) -> bool:
         """Whether the parts are disjoint and the axis can be split so that both are parts of it."""
@@ -77,7 +77,7 @@ class AxisRef(Record):
         if not self.size or not other.size:
             return False
         low, high = sorted((self, other), key=lambda part: part.pre_size)
-        return low.next_pre_size <= high.pre_size and high.pre_size % low.next_pre_size == 0
+        return high.pre_size % low.next_pre_size == 0
 
 
 class Mesh(Record):
@@ -386,7 +386,6 @@ def tiled(tile: TileAssignment, subgroups: Sequence[str] = ()) -> Sharding:
             order += members
             merged.append(prod(tile.dimensions[k] for k in members))
             types.append(kind)
-    order += [k for k in range(rank, len(tile.dimensions)) if tile.dimensions[k] == 1]
     if types in (["replicated"], ["manual"]) and merged[-1] == tile.size:
         return Sharding(types[0])
     if min(tile.dimensions) <= 0:

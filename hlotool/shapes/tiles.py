@@ -99,13 +99,13 @@ class IotaDevices(Record):
         if min(self.reshape) <= 0 or count <= 0:
             return None
         major, minor, rest = list(self.permutation), [], count
-        while major and rest > 1 and self.reshape[major[-1]] <= rest:
+        while major and self.reshape[major[-1]] <= rest:
             if rest % self.reshape[major[-1]]:
                 return None
             rest //= self.reshape[major[-1]]
             minor.append(major.pop())
-        if rest == 1 or not major:
-            return iota_devices(self.reshape, major + sorted(minor))
+        if not major:
+            return iota_devices(self.reshape, sorted(minor))
         cut = major[-1]
         if self.reshape[cut] % rest:
             return None
@@ -196,7 +196,7 @@ class TileAssignment(Record):
         return replace(self, dimensions=tuple(dimensions))
 
     def transposed(self, order: Sequence[int]) -> TileAssignment:
-        """The tiles with their dimensions transposed by `order`."""
+        """The tiles with their dimensions transposed by `order`, which may leave out dimensions of size one."""
         dimensions = tuple(self.dimensions[k] for k in order)
         moved = [k for k in order if self.dimensions[k] != 1]
         if moved == sorted(moved):

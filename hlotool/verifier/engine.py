@@ -20,7 +20,7 @@ from hlotool.opdefs.traits import SHAPE_GUESSED
 from hlotool.options import options_of
 from hlotool.record import replace
 from hlotool.shapes.shape import Shape
-from hlotool.verifier.facts import Facts, is_optimized
+from hlotool.verifier.facts import Facts, has_mixed_precision, is_optimized
 from hlotool.verifier.registry import LINT, MODULE_RULES, SHAPE_RULES, Finding
 from hlotool.verifier.report import Reporter
 from hlotool.verifier.selection import Selection
@@ -63,6 +63,10 @@ def check(module: Module, modes: VerifyModes, selection: Selection) -> list[Diag
         modes = replace(modes, layouts_kept=bool(modes.layout_sensitive))
     if modes.layout_sensitive is None:
         modes = replace(modes, layout_sensitive=is_optimized(module, modes))
+    if modes.allow_mixed_precision is None:
+        modes = replace(modes, allow_mixed_precision=has_mixed_precision(module, modes))
+    if modes.broadcast_dimensions_sorted:
+        selection = selection.with_errors(["T019"])
     diagnostics = [d for d in module.diagnostics if d.severity == "error" or selection.has(d.code)]
     is_whole = not any(d.severity == "error" for d in diagnostics)
     with no_garbage_collection():
@@ -134,7 +138,7 @@ class _InstructionRules:
                     corrected[x] = shape
                 # The hidden computation of a start such as `negate-start` has its parameters from the start, which is checked itself.
                 if x is computation.root or computation not in hidden:
-                    yield Finding(verdict.code, computation, x, verdict.at, verdict.message, verdict.hint)
+                    yield Finding(verdict.code, computation, x, verdict.at, verdict.message, verdict.hint, severity=verdict.severity)
 
     def _corrected(self, x: Instruction) -> Shape | None:
         """The shape that follows from the operands of an instruction, or None."""

@@ -16,7 +16,7 @@ from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import CONTROL_FLOW
 from hlotool.shapes.shape import ProgramShape, Shape
 
-__all__ = ["Facts", "is_optimized"]
+__all__ = ["Facts", "has_mixed_precision", "is_optimized"]
 
 
 def is_optimized(module: Module, modes: VerifyModes) -> bool:
@@ -28,6 +28,27 @@ def is_optimized(module: Module, modes: VerifyModes) -> bool:
     (False, True)
     """
     return module.is_scheduled if modes.stage == "auto" else modes.stage == "after-opt"
+
+
+def has_mixed_precision(module: Module, modes: VerifyModes) -> bool:
+    """Whether compilers may have left instructions with float operands of different types: after optimization, and on the way to TPU code.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> module = parse("ENTRY e { ROOT p = f32[8]{0:T(128)} parameter(0) }")
+    >>> has_mixed_precision(module, VerifyModes()), has_mixed_precision(module, VerifyModes(stage="before-opt"))
+    (True, False)
+    """
+    if modes.stage == "before-opt":
+        return False
+    return modes.target == "tpu" or is_optimized(module, modes) or any(map(_has_tiles, _distinct_shapes(module)))
+
+
+def _has_tiles(shape: Shape) -> bool:
+    return any(leaf.layout is not None and leaf.layout.tiles for leaf in shape.leaves())
+
+
+def _distinct_shapes(module: Module) -> list[Shape]:
+    return list({id(x.shape): x.shape for computation in module.computations for x in computation.instructions}.values())
 
 
 class Facts:
@@ -95,8 +116,8 @@ class Facts:
 
     @cached_property
     def distinct_shapes(self) -> list[Shape]:
-        """The distinct result shapes of all instructions."""
-        return list({id(x.shape): x.shape for computation in self.module.computations for x in computation.instructions}.values())
+        """The result shapes of all instructions, each once."""
+        return _distinct_shapes(self.module)
 
     def instructions_of(self, *opcodes: str) -> Sequence[Call]:
         """The instructions with these opcodes, and their computations: opcode by opcode, each in textual order."""

@@ -40,13 +40,23 @@ class Selection:
     """
 
     def __init__(self, select: Sequence[str] | None = None, ignore: Sequence[str] | None = None) -> None:
-        self.codes = _chosen([Layer(None if select is None else tuple(select), (), tuple(ignore or ()))])
+        self.codes, self._wanted = _chosen([Layer(None if select is None else tuple(select), (), tuple(ignore or ()))])
 
     @classmethod
     def layered(cls, layers: Iterable[Layer]) -> Selection:
         """The selection that results from several layers, from the lowest to the highest. Raises SelectionError."""
         selection = cls()
-        selection.codes = _chosen(list(layers))
+        selection.codes, selection._wanted = _chosen(list(layers))
+        return selection
+
+    def with_errors(self, codes: Iterable[str]) -> Selection:
+        """Also the codes that a mode turns into errors, unless they are ignored or only others are selected.
+
+        >>> Selection().with_errors(["T019"]).has("T019"), Selection(ignore=["T"]).with_errors(["T019"]).has("T019")
+        (True, False)
+        """
+        selection = Selection.__new__(Selection)
+        selection.codes, selection._wanted = self.codes | self._wanted.intersection(codes), self._wanted
         return selection
 
     def has(self, code: str) -> bool:
@@ -63,18 +73,20 @@ def codes_of(name: str) -> list[str]:
     return [code for code in CODE_NAMES if code.startswith(prefix)]
 
 
-def _chosen(layers: list[Layer]) -> frozenset[str]:
+def _chosen(layers: list[Layer]) -> tuple[frozenset[str], frozenset[str]]:
+    """The codes that are reported, and those that would be if all codes were reported by default."""
     lowest = max((k for k, layer in enumerate(layers) if layer.select is not None), default=None)
     rules: list[tuple[str, bool]] = []
     for k, layer in enumerate(layers):
         names = (*(layer.select or ()), *layer.extend) if lowest is None or k >= lowest else ()
         rules += [(_prefix(name), True) for name in names]
         rules += [(_prefix(name), False) for name in layer.ignore]
-    return frozenset(code for code in CODE_NAMES if _has(code, rules, by_default=lowest is None))
+    chosen = frozenset(code for code in CODE_NAMES if _has(code, rules, by_default=lowest is None and is_default(code)))
+    return chosen, frozenset(code for code in CODE_NAMES if _has(code, rules, by_default=lowest is None))
 
 
 def _has(code: str, rules: list[tuple[str, bool]], *, by_default: bool) -> bool:
-    selected, length = by_default and is_default(code), -1
+    selected, length = by_default, -1
     for prefix, is_wanted in rules:
         if len(prefix) >= length and code.startswith(prefix):
             selected, length = is_wanted, len(prefix)

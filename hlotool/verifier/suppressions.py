@@ -54,10 +54,10 @@ class Mark:
 
 
 def apply_suppressions(module: Module, diagnostics: list[Diagnostic], selection: Selection, silent: Callable[[], frozenset[str]]) -> list[Diagnostic]:
-    """What is left of `diagnostics`, and the marks that hide nothing; errors of the parse are never hidden.
+    """The diagnostics that are not hidden, and those for unused suppressions. Parse errors are never hidden.
 
-    In a module with errors that nothing hides, no mark is judged: the findings that it hides may return when the errors are gone.
-    `silent` gives the codes of rules that did not look at the module, whose marks are not judged either.
+    In a module with errors, no suppression is reported as unused: what it hides may return when the errors are gone. `silent` gives the codes
+    of rules that did not check the module, whose suppressions are not reported either.
     """
     source = module.source
     if source is None or "hlotool" not in source.text:
@@ -77,10 +77,10 @@ def apply_suppressions(module: Module, diagnostics: list[Diagnostic], selection:
 
 
 def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[str]) -> Iterator[Diagnostic]:
-    """Each suppression hides something, and says what.
+    """Each suppression hides a finding, and names its code.
 
-    Checks: every code of a mark hides a finding, is the code of a rule, and is written: a mark without codes hides nothing. Codes that are
-    not reported in this run are not judged, and none are while the module has other errors.
+    Checks: every code in a suppression is the code of a rule and hides a finding; a suppression without codes hides nothing. Codes that are
+    not reported in this run are not checked, and none are while the module has other errors.
     """
     guesses = 0
     for mark in marks:
@@ -126,7 +126,7 @@ def _without(text: str, mark: Mark, unused: list[str]) -> Fix | None:
 
 
 def _hidden(source: Source, marks: Iterable[Mark], diagnostics: Iterable[Diagnostic]) -> set[int]:
-    """The ids of the diagnostics that marks hide; notes which words of the marks are of use. All that cover a diagnostic are."""
+    """The ids of the diagnostics that suppressions hide. Notes the words that are used in every suppression that covers a diagnostic."""
     # Code by code, by sorted offsets: there may be as many marks as findings.
     found: dict[str, list[tuple[int, int]]] = {}
     for d in diagnostics:

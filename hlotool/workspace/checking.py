@@ -12,29 +12,33 @@ from functools import partial
 from typing import NamedTuple
 
 from hlotool.errors import Diagnostic, Edit, Fix, HlotoolError, ParseError, Source
-from hlotool.text.parse.parser import decoded, parse_source, parts_of
+from hlotool.text.parse.parser import parse_source
 from hlotool.verifier.engine import check
 from hlotool.verifier.fixing import fix_rules, with_fixes
 from hlotool.workspace.findings import Checked, FileFinding
+from hlotool.workspace.modules import InputForm, module_sources
 from hlotool.workspace.reading import read_input
 from hlotool.workspace.rules import Checks
 from hlotool.workspace.workers import in_order
 
 __all__ = ["CheckRequest", "check_file", "check_files", "check_text"]
 
+_PLAIN = InputForm()
+
 
 class CheckRequest(NamedTuple):
-    """What to do with every file: the name to use for standard input, and whether findings need fixes."""
+    """What to do with every file: the name to use for standard input, whether findings need fixes, and how texts are read."""
 
     stdin_filename: str = "<stdin>"
     wants_fixes: bool = False
+    form: InputForm = InputForm()
 
 
 def check_file(file: str, checks: Checks, request: CheckRequest) -> Checked:
     """Checks a file. Failures are returned as a Checked, so that they can be sent between processes."""
     try:
         name, text = read_input(file, request.stdin_filename)
-        return Checked(name, check_text(text, name, checks, wants_fixes=request.wants_fixes))
+        return Checked(name, check_text(text, name, checks, wants_fixes=request.wants_fixes, form=request.form))
     except HlotoolError as error:
         return Checked(file, [], str(error), max(error.exit_code, 2))
     except MemoryError:
@@ -49,7 +53,7 @@ def check_files(files: Sequence[tuple[str, Checks]], request: CheckRequest, jobs
     return in_order(partial(check_file, request=request), files, jobs, lambda file, reason: Checked(file, [], f"cannot check '{file}': {reason}", 2))
 
 
-def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = False) -> list[FileFinding]:
+def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = False, form: InputForm = _PLAIN) -> list[FileFinding]:
     """The findings in all modules of a text, sorted by position.
 
     >>> from hlotool.workspace.rules import RuleChoice
@@ -60,12 +64,10 @@ def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = Fals
     """
     source = Source(text, name)
     findings: list[FileFinding] = []
-    for part in parts_of(decoded(text), name):
-        if part.is_separator:
-            continue
+    for part in module_sources(text, name, form):
         entry = None
         try:
-            module = parse_source(part.source)
+            module = parse_source(part.source, legacy=form.legacy)
             entry = module.entry.name
             diagnostics = check(module, checks.modes, checks.selection)
             if wants_fixes and diagnostics:

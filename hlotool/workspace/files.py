@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import stat
+import sys
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from importlib import import_module
@@ -15,10 +17,11 @@ from hlotool.text.source.trivia import TRIVIA
 from hlotool.workspace.reading import STDIN
 from hlotool.workspace.settings import Settings, settings_for
 
-__all__ = ["ChosenFiles", "FileChoice", "Remark"]
+__all__ = ["ChosenFiles", "FileChoice", "Remark", "changed_since", "names_from"]
 
 # What the configuration of a repository could make git run; the repository may come from anywhere.
 _RUN_NOTHING = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+_SHA1_LENGTH = 40
 _COMPRESSED = (".gz", ".xz", ".zst")
 # The number of bytes in which a dump is recognized.
 _SNIFFED = 1 << 16
@@ -37,12 +40,14 @@ class ChosenFiles(NamedTuple):
 
     names: list[str]
     remarks: list[Remark]
+    excludes_stdin: bool = False
 
 
 class FileChoice(NamedTuple):
     """The options that choose files. Options that are not set are taken from the settings of each file or folder.
 
-    Patterns are shell patterns, and match names, or paths relative to the folder in the arguments.
+    Patterns are shell patterns, and match names or paths. Paths are relative to the folder of the settings file that has the pattern; those of
+    `include` and `exclude` here to the folder in the arguments, or to the working directory.
     """
 
     include: tuple[str, ...] = ()
@@ -62,26 +67,37 @@ class FileChoice(NamedTuple):
         """The names, with folders replaced by the HLO files in them.
 
         HLO files are `*.hlo`, and `*.txt` that begin with a module, both also compressed. Hidden folders and files that git ignores are
-        skipped.
+        skipped, and so are devices, pipes, and links that lead out of the folder.
         """
         chosen = ChosenFiles([], [])
+        excludes_stdin = False
         for name in names:
-            if name == STDIN:
-                chosen.names.append(name)
-            elif _is_folder(name):
+            if name != STDIN and _is_folder(name):
                 chosen.names.extend(self._of_folder(name, chosen.remarks))
-            elif not (self.force_exclude and _matches(".", os.path.normpath(name), self._excluded(name))):
+            elif self.force_exclude and self._excludes(name):
+                excludes_stdin = excludes_stdin or name == STDIN
+            else:
                 chosen.names.append(name)
-        return chosen
+        return chosen._replace(excludes_stdin=excludes_stdin)
 
-    def _excluded(self, name: str) -> tuple[str, ...]:
-        return (*self.exclude, *(self.settings_of(name).get("", "exclude") or ()))
+    def _excludes(self, name: str) -> bool:
+        path = self.stdin_filename if name == STDIN else name
+        return any(group.match_or_contain(_real_path(path)) for group in self._patterns("exclude", name, "."))
+
+    def _patterns(self, key: str, name: str, folder: str) -> list[_Patterns]:
+        """The patterns for a file or folder: those of the command line, which are relative to `folder`, and those of the settings."""
+        settings = self.settings_of(name)
+        groups = [_Patterns(_real_path(folder), tuple(getattr(self, key)))]
+        if settings.origin is not None:
+            groups.append(_Patterns(os.path.dirname(_real_path(str(settings.origin))), tuple(settings.get("", key) or ())))  # noqa: PTH120
+        return [group for group in groups if group.patterns]
 
     def _of_folder(self, folder: str, remarks: list[Remark]) -> list[str]:
         settings = self.settings_of(folder)
-        include = self.include or tuple(settings.get("", "include") or ())
+        # Those of the command line replace those of the settings.
+        include = self._patterns("include", folder, folder)[:1]
         respects = self.respect_gitignore if self.respect_gitignore is not None else settings.get("", "respect-gitignore")
-        paths = list(_files_below(folder, remarks, include, self._excluded(folder)))
+        paths = list(_files_below(folder, remarks, include, self._patterns("exclude", folder, folder)))
         ignored = set() if respects is False else _ignored_by_git(folder, paths)
         files = [path for path in paths if path not in ignored and (include or _is_hlo(path, remarks))]
         if not files:
@@ -94,24 +110,73 @@ def _is_folder(name: str) -> bool:
     return os.path.isdir(name)  # noqa: PTH112  # Path.is_dir raises on some names
 
 
-def _files_below(folder: str, remarks: list[Remark], include: Sequence[str], exclude: Sequence[str]) -> Iterator[str]:
-    """Files in sorted order, except those in hidden folders."""
+def _real_path(path: str) -> str:
+    """The absolute path, with the links in its folder resolved; a link itself is not."""
+    folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100
+    return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118
+
+
+class _Patterns(NamedTuple):
+    """Shell patterns; those of paths are relative to the folder `base`."""
+
+    base: str
+    patterns: tuple[str, ...]
+
+    def match(self, path: str) -> bool:
+        """Whether a pattern matches a file or folder, by its name or by its path."""
+        relative, name = os.path.relpath(path, self.base).replace(os.sep, "/"), os.path.basename(path)  # noqa: PTH119
+        return any(fnmatchcase(name, pattern) or fnmatchcase(relative, pattern.removeprefix("./").rstrip("/")) for pattern in self.patterns)
+
+    def match_or_contain(self, path: str) -> bool:
+        """Whether a pattern matches a file or one of the folders that it is in, up to the base."""
+        while True:
+            if self.match(path):
+                return True
+            folder = os.path.dirname(path)  # noqa: PTH120
+            if not folder.startswith(os.path.join(self.base, "")) or folder == path:  # noqa: PTH118
+                return False
+            path = folder
+
+
+def _files_below(folder: str, remarks: list[Remark], include: Sequence[_Patterns], exclude: Sequence[_Patterns]) -> Iterator[str]:
+    """Regular files in sorted order, except those in hidden folders and outside of the folder."""
+    root = os.path.realpath(folder)
 
     def failed(error: OSError) -> None:
         remarks.append(Remark(f"cannot read folder '{error.filename}': {error.strerror}", is_failure=True))
 
     for at, folders, files in os.walk(folder, onerror=failed):
-        below = os.path.relpath(at, folder)
-        folders[:] = sorted(f for f in folders if not f.startswith(".") and not _matches(below, f, exclude))
+        real = os.path.normpath(os.path.join(root, os.path.relpath(at, folder)))  # noqa: PTH118
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and not _any_match(exclude, real, f))
         for file in sorted(files):
-            if not _matches(below, file, exclude) and (not include or _matches(below, file, include)):
-                yield str(Path(at, file))
+            if _any_match(exclude, real, file) or (include and not _any_match(include, real, file)):
+                continue
+            path = str(Path(at, file))
+            outside = _link_target_outside(path, root)
+            if outside is not None:
+                remarks.append(Remark(f"skipped '{path}': it is a link to '{outside}', outside of '{folder}'", is_failure=False))
+            elif _is_regular(path):
+                yield path
 
 
-def _matches(below: str, name: str, patterns: Sequence[str]) -> bool:
-    path = name if below == "." else f"{below}/{name}"
-    base = name.rpartition("/")[2]
-    return any(fnmatchcase(base, pattern) or fnmatchcase(path, pattern.rstrip("/")) for pattern in patterns)
+def _any_match(groups: Sequence[_Patterns], folder: str, name: str) -> bool:
+    return bool(groups) and any(group.match(os.path.join(folder, name)) for group in groups)  # noqa: PTH118
+
+
+def _link_target_outside(path: str, root: str) -> str | None:
+    """The target of a link that leads out of the folder `root`."""
+    if not os.path.islink(path):  # noqa: PTH114
+        return None
+    target = os.path.realpath(path)
+    return None if target.startswith(os.path.join(root, "")) else target  # noqa: PTH118
+
+
+def _is_regular(path: str) -> bool:
+    """Whether the path is a file, not a device or a pipe. Files that cannot be examined are reported when they are read."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116
+    except OSError:
+        return True
 
 
 def _ignored_by_git(folder: str, paths: Sequence[str]) -> set[str]:
@@ -128,15 +193,73 @@ def _ignored_by_git(folder: str, paths: Sequence[str]) -> set[str]:
 
 def _ask_git(folder: Path, names: Sequence[str]) -> list[str]:
     """The names that git ignores."""
+    return _git(folder, ["check-ignore", "-z", "--stdin"], names)[1]
+
+
+def _git(folder: Path, arguments: Sequence[str], names: Sequence[str] = ()) -> tuple[int, list[str]]:
+    """The exit code of a git command, -1 if it cannot be run, and the names that it prints."""
     subprocess = import_module("subprocess")
-    command = ["git", *_RUN_NOTHING, "check-ignore", "-z", "--stdin"]
+    command = ["git", *_RUN_NOTHING, *arguments]
     question = "\0".join(names).encode("utf-8", "surrogateescape")
     try:
         answer = subprocess.run(command, cwd=folder, input=question, capture_output=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
-        return []
+        return -1, []
     listed: list[str] = answer.stdout.decode("utf-8", "surrogateescape").split("\0")
-    return [name for name in listed if name]
+    return answer.returncode, [name for name in listed if name]
+
+
+def changed_since(reference: str, names: Sequence[str]) -> list[str]:
+    """Those of the files that differ from a commit of their git repository, or that git does not track.
+
+    Raises HlotoolError if a file is in no repository, or the repository has no such commit.
+    """
+    changed = []
+    trees: dict[Path, dict[str, str]] = {}
+    for name in names:
+        path = Path(_real_path(name))
+        if path.parent not in trees:
+            trees[path.parent] = _hashes(path.parent, reference)
+        expected = trees[path.parent].get(path.name)
+        if expected is None or _hash(path, expected) != expected:
+            changed.append(name)
+    return changed
+
+
+def _hashes(folder: Path, reference: str) -> dict[str, str]:
+    """The hashes of the files in a folder at a commit, by name."""
+    code, commit = _git(folder, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}"])
+    if code or not commit:
+        raise HlotoolError(f"git knows no commit '{reference}' of the files in '{folder}'")
+    entries = [entry.partition("\t") for entry in _git(folder, ["ls-tree", "-z", commit[0].strip()])[1]]
+    return {name: head.split(" ")[2] for head, _, name in entries}
+
+
+def _hash(path: Path, expected: str) -> str:
+    """The hash that git gives to a file. Not computed by git, which would run filters that its configuration names."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return ""
+    algorithm = "sha1" if len(expected) == _SHA1_LENGTH else "sha256"
+    digest: str = import_module("hashlib").new(algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+    return digest
+
+
+def names_from(path: str) -> list[str]:
+    """The file names in a list, one on each line or with NUL after each; `-` is standard input. Raises HlotoolError if it cannot be read."""
+    try:
+        data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    except (OSError, ValueError, AttributeError) as error:
+        raise UnreadableList(f"cannot read '{path}': {getattr(error, 'strerror', None) or error}") from error
+    names = data.decode("utf-8", "surrogateescape")
+    return [name.removesuffix("\r") for name in names.split("\0" if "\0" in names else "\n") if name.strip()]
+
+
+class UnreadableList(HlotoolError):
+    """A list of files that cannot be read."""
+
+    exit_code = 2
 
 
 def _is_hlo(path: str, remarks: list[Remark]) -> bool:

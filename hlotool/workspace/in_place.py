@@ -2,20 +2,53 @@
 
 from __future__ import annotations
 
+import stat
+from pathlib import Path
+
 from hlotool.text.parse.parser import has_log_prefixes
-from hlotool.text.source.files import InputError, is_compressed
+from hlotool.text.source.files import InputError, is_compressed, read_text
 from hlotool.workspace.writing import replace_file
 
-__all__ = ["write_back"]
+__all__ = ["check_writable", "write_back"]
+
+_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 def write_back(file: str, before: str, after: str, *, action: str = "rewrite", instead: str = "") -> None:
-    """Replaces the text of a file. Raises WriteError, and InputError if the file is compressed or its lines have log prefixes.
+    """Replaces the text of a file. Raises WriteError, and InputError if something would be lost, as described at `check_writable`.
 
-    `action` and `instead` are parts of the message: what cannot be done, and what can be done instead.
+    `before` is the text that was read. `action` and `instead` are parts of the message: what cannot be done, and what can be done instead.
     """
-    if is_compressed(file):
-        raise InputError(f"cannot {action} '{file}': it is compressed{instead and f'; decompress it, or {instead}'}")
-    if has_log_prefixes(before):
-        raise InputError(f"cannot {action} '{file}': its lines begin with log prefixes, which would be lost{instead and f'; {instead}'}")
+    check_writable(file, before, action=action, instead=instead)
+    if read_text(file) != before:
+        raise InputError(f"cannot {action} '{file}': it has changed since it was read; try again")
     replace_file(file, after)
+
+
+def check_writable(file: str, before: str, *, action: str = "rewrite", instead: str = "") -> None:
+    """Raises InputError if rewriting the file would lose something.
+
+    That is so if it is compressed, if its lines have log prefixes, if it is read-only, if it has other names (hard links), which would keep the
+    old text, and if it is a device or a pipe.
+    """
+    reason = _reason_not_to_write(file, before)
+    if reason:
+        raise InputError(f"cannot {action} '{file}': {reason}{instead and f'; {instead}'}")
+
+
+def _reason_not_to_write(file: str, before: str) -> str:
+    try:
+        status = Path(file).stat()
+    except (OSError, ValueError):
+        # The attempt to write it reports why.
+        return ""
+    if not stat.S_ISREG(status.st_mode):
+        return "it is not a regular file"
+    if is_compressed(file):
+        return "it is compressed"
+    if has_log_prefixes(before):
+        return "its lines begin with log prefixes, which would be lost"
+    # Also for root, who may write every file.
+    if not status.st_mode & _WRITABLE:
+        return "it is read-only"
+    return f"it has {status.st_nlink} names (hard links), and the others would keep the old text" if status.st_nlink > 1 else ""

@@ -31,7 +31,7 @@ _WARNINGS_OF_SYNTAX = tuple(code for code in CODE_NAMES if code[0] == "S" and se
 
 PRESETS: dict[str, Preset] = {
     "parse": Preset("Only errors that keep a text from being parsed.", select=("S",), ignore=_WARNINGS_OF_SYNTAX),
-    "default": Preset("All errors, and the warnings without false alarms."),
+    "default": Preset("All errors, and the warnings that are worth reading in nearly every module."),
     "strict": Preset("Every rule.", select=("ALL",)),
     "gpu": Preset(
         "For GPUs: also deadlocks of collectives and operations that could overlap.",

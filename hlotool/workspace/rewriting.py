@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 from hlotool.codes import CODE_NAMES, severity_of
-from hlotool.errors import Diagnostic
+from hlotool.errors import Diagnostic, ParseError, Source
 from hlotool.ir.model import Module
+from hlotool.text.legacy.rewrite import modernized
+from hlotool.text.parse.parser import decoded, parse_source, parts_of
 from hlotool.verifier.engine import check
 from hlotool.verifier.fixing import FixedText, fix_text
 from hlotool.verifier.ignoring import add_ignores
@@ -24,11 +27,12 @@ _PARSE_ERRORS = frozenset(code for code in _ERRORS if code[0] == "S")
 
 
 class RewriteRequest(NamedTuple):
-    """What to do with a text: apply fixes, also unsafe ones, and suppress the remaining findings."""
+    """What to do with a text: apply fixes, also unsafe ones, suppress the remaining findings, and first write it in today's spelling."""
 
     fix: bool = True
     unsafe_fixes: bool = False
     add_ignore: bool = False
+    legacy: bool = False
 
 
 def rewritten(text: str, name: str, checks: Checks, request: RewriteRequest) -> FixedText:
@@ -40,6 +44,8 @@ def rewritten(text: str, name: str, checks: Checks, request: RewriteRequest) -> 
     >>> rewritten("ENTRY e {\\n  p = f32[4] parameter(0)\\n}", "m.hlo", checks, RewriteRequest()).text.splitlines()[1]
     '  ROOT p = f32[4] parameter(0)'
     """
+    modern = _modern(text, name) if request.legacy else FixedText(text, Counter())
+    text = modern.text
     everything = Selection.layered([Layer(tuple(sorted(checks.selection.codes | _ERRORS)))])
 
     def errors_too(module: Module) -> list[Diagnostic]:
@@ -52,7 +58,27 @@ def rewritten(text: str, name: str, checks: Checks, request: RewriteRequest) -> 
         return add_ignores(text, name, selected)
     # No fix may introduce an error, whatever rules are selected.
     fixed = fix_text(text, name, errors_too, codes=checks.selection.codes | _PARSE_ERRORS, unsafe=request.unsafe_fixes)
+    fixed = FixedText(fixed.text, modern.fixed + fixed.fixed)
     if not request.add_ignore:
         return fixed
     suppressed = add_ignores(fixed.text, name, selected)
     return FixedText(suppressed.text, fixed.fixed + suppressed.fixed)
+
+
+def _modern(text: str, name: str) -> FixedText:
+    """The text in today's spelling; a module that would parse no better stays as it is."""
+    out, fixed = [], Counter[str]()
+    for part in parts_of(decoded(text), name):
+        after, warnings = (part.source, []) if part.is_separator else modernized(part.source)
+        is_better = bool(warnings) and _error_count(after) <= _error_count(part.source)
+        out.append(after.text if is_better else part.source.text)
+        fixed.update(warning.code for warning in warnings if is_better)
+    return FixedText("".join(out), fixed)
+
+
+def _error_count(source: Source) -> int:
+    try:
+        parse_source(source)
+    except ParseError as error:
+        return len(error.diagnostics)
+    return 0

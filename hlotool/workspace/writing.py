@@ -6,11 +6,12 @@ import contextlib
 import errno
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 from hlotool.errors import HlotoolError
 
-__all__ = ["WriteError", "remove_temporaries", "replace_file"]
+__all__ = ["WriteError", "check_output", "remove_temporaries", "replace_file"]
 
 # Files that are being written.
 _temporaries: set[Path] = set()
@@ -20,6 +21,17 @@ class WriteError(HlotoolError):
     """A file that cannot be written."""
 
     exit_code = 2
+
+
+def check_output(path: str | None, inputs: Iterable[str | None]) -> None:
+    """Raises WriteError if the output file is one of the inputs, under any name."""
+    for name in inputs if path is not None else ():
+        try:
+            is_same = path is not None and name is not None and os.path.samefile(path, name)  # noqa: PTH121
+        except (OSError, ValueError):
+            continue
+        if is_same:
+            raise WriteError(f"cannot write '{path}': it is an input; choose another name for the output")
 
 
 def replace_file(path: str, content: str | bytes) -> None:

@@ -64,8 +64,9 @@ def test_every_rule_is_explained(code):
     assert (not rule.good) is (code in WITHOUT_TEXT)
 
 
-def test_most_examples_mark_the_place():
-    assert sum(f"// {code}\n" in example_of(code).bad for code in OF_TEXTS) >= len(OF_TEXTS) - 2
+def test_examples_mark_the_place():
+    # The others are about texts that are not HLO, a header without a name, and comments.
+    assert {code for code in OF_TEXTS if f"// {code}\n" not in example_of(code).bad} == {"S049", "M019", "W050"}
 
 
 def test_options_concern_codes_that_exist():

@@ -231,11 +231,6 @@ def test_output_keeps_mode_and_follows_links(cli, module, tmp_path):
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
 
 
-def test_output_may_be_the_input(cli, module):
-    assert cli("print", module, "-o", module).exit_code == 0
-    assert module.read_text() == expected()
-
-
 def test_nothing_is_written_when_a_file_fails(cli, module, bad, tmp_path):
     target = tmp_path / "out.hlo"
     target.write_text("old")

@@ -220,3 +220,42 @@ def test_list_rules(cli):
     rules = json.loads(cli("verify", "--isolated", "--list-rules", "--output-format", "json").stdout)
     assert all(rule["summary"] for rule in rules)
     assert next(rule["is_selected"] for rule in rules if rule["code"] == "T003")
+
+
+CALL = 'ENTRY e {\n  p = f32[4] parameter(0)\n  ROOT c = f32[4] custom-call(p), custom_call_target="my.kernel"\n}\n'
+
+
+def test_known_custom_calls(codes):
+    assert codes("--select", "W028", text=CALL) == ["W028"]
+    assert codes("--select", "W028", "--known-custom-calls", "other", "--known-custom-calls", "my.*", text=CALL) == []
+    assert codes("--select", "W028", text=CALL, settings='[lint]\nknown-custom-calls = ["my.*"]') == []
+    assert codes("--select", "W028", "--known-custom-calls", "other", text=CALL, settings='known-custom-calls = ["my.*"]') == ["W028"]
+
+
+def test_thresholds_are_settings(codes):
+    two = "ENTRY e {\n  p = f32[4] parameter(0)\n  q = f32[4] parameter(1)\n  ROOT r = f32[4] add(p, q)\n}\n"
+    assert codes("--select", "W055", text=two) == []
+    assert codes("--select", "W055", "--entry-parameter-limit", "1", text=two) == ["W055"]
+    assert codes("--select", "W055", text=two, settings="[lint]\nentry-parameter-limit = 1") == ["W055"]
+    constant = "ENTRY e {\n  ROOT c = f32[2] constant({1, 2})\n}\n"
+    assert codes("--select", "W006", text=constant) == []
+    assert codes("--select", "W006", text=constant, settings='[lint]\nconstant-size-limit = "8"') == ["W006"]
+
+
+DEAD = "{header}ENTRY e {{\n  p = f32[4]{{0}} parameter(0)\n  d = f32[4]{{0}} abs(p)\n  ROOT r = f32[4]{{0}} negate(p)\n}}\n"
+
+
+@pytest.mark.parametrize(
+    ("header", "options", "severity"),
+    [
+        ("HloModule m, entry_computation_layout={(f32[4]{0})->f32[4]{0}}\n", (), "info"),
+        ("HloModule m, is_scheduled=true, entry_computation_layout={(f32[4]{0})->f32[4]{0}}\n", (), "warning"),
+        ("HloModule m, entry_computation_layout={(f32[4]{0})->f32[4]{0}}\n", ("--stage", "after-opt"), "warning"),
+        ("", (), "warning"),
+        ("", ("--stage", "before-opt"), "info"),
+    ],
+)
+def test_dead_code_before_optimization_does_not_fail(cli, header, options, severity):
+    result = cli("verify", "--output-format", "json", *options, stdin=DEAD.format(header=header))
+    assert [(d["code"], d["severity"]) for d in json.loads(result.stdout)] == [("W001", severity)]
+    assert result.exit_code == (severity == "warning")

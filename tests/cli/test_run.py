@@ -160,3 +160,64 @@ def test_no_other_command_imports_numpy(process, sum_file):
         result = process(*arguments, env={"PYTHONPROFILEIMPORTTIME": "1"})
         assert result.returncode == 0
         assert "numpy" not in result.stderr
+
+
+def test_mixed_precision_of_optimized_modules_runs(cli, tmp_path):
+    """Compilers leave operands of different float types behind; before optimization, they are mistakes."""
+    path = tmp_path / "mixed.hlo"
+    text = "HloModule m{}\n\nENTRY e {{\n  a = f32[] constant(1)\n  b = bf16[] constant(0.00390625)\n  ROOT c = bf16[] add(a, b)\n}}\n"
+    path.write_text(text.format(", is_scheduled=true"))
+    result = cli("run", "-q", path)
+    assert (result.exit_code, result.stdout.split()[-1]) == (0, "1")
+    path.write_text(text.format(""))
+    result = cli("run", "-q", path)
+    assert result.exit_code == 1
+    assert "error[T085]" in result.stderr
+    assert cli("verify", "-q", path).exit_code == 1
+    assert cli("verify", "-q", "--allow-mixed-precision", "true", "--select", "T", path).exit_code == 0
+
+
+NAMED = """HloModule jit_f
+
+ENTRY main.5 {
+  x.1 = f32[3] parameter(0)
+  Arg_1.2 = f32[2] parameter(1), metadata={op_name="params['w']"}
+  w.3 = f32[] parameter(2)
+  w.4 = (f32[], f32[2]) parameter(3)
+  ROOT t = tuple(x.1, Arg_1.2, w.3, w.4)
+}
+"""
+
+
+def _values(result):
+    assert result.exit_code == 0, result.stderr
+    return [x["values"] for x in json.loads(result.stdout)]
+
+
+def test_names_of_jax_are_understood(cli):
+    rest = ("--input", "w.3=1", "--input", "w.4.0=2", "--input", "w.4.1={3,4}")
+    wanted = [[1, 2, 3], [5, 6], 1, 2, [3, 4]]
+    assert _values(cli("run", "-", "--json", "--input", "x={1,2,3}", "--input", "params['w']={5,6}", *rest, stdin=NAMED)) == wanted
+    assert _values(cli("run", "-", "--json", "--input", "0={1,2,3}", "--input", "Arg_1={5,6}", *rest, stdin=NAMED)) == wanted
+    # Two parameters could be meant.
+    result = cli("run", "-", "--input", "w=1", stdin=NAMED)
+    assert (result.exit_code, "there is no parameter 'w'" in result.stderr) == (2, True)
+
+
+def test_unnamed_arrays_are_in_order(cli, tmp_path):
+    path, arrays = tmp_path / "in.npz", [np.arange(3.0), np.ones(2), np.array(7.0), np.array(8.0), np.zeros(2)]
+    np.savez(path, *arrays)
+    assert _values(cli("run", "-", "--json", "--inputs", path, stdin=NAMED)) == [x.tolist() for x in arrays]
+    np.savez(path, *arrays[:3])
+    shown = _values(cli("run", "-", "--json", "--inputs", path, "--seed", "1", stdin=NAMED))
+    assert shown[:3] == [x.tolist() for x in arrays[:3]]
+    np.savez(path, *arrays, np.zeros(1))
+    result = cli("run", "-", "--inputs", path, stdin=NAMED)
+    assert (result.exit_code, result.stderr) == (2, f"hlotool: '{path}' has 6 unnamed arrays, but the entry computation takes 5\n")
+
+
+def test_one_number_is_that_of_all_elements(cli):
+    text = "ENTRY e { x = f32[2,2] parameter(0) p = pred[2] parameter(1) z = c64[2] parameter(2) ROOT t = tuple(x, p, z) }"
+    shown = _values(cli("run", "-", "--json", "--input", "x=2.5", "--input", "p=true", "--input", "z=(1,2)", stdin=text))
+    assert shown == [[[2.5, 2.5], [2.5, 2.5]], [True, True], [[1, 2], [1, 2]]]
+    assert "expected 2 elements in dimension 0, found 1" in cli("run", "-", "--input", "x={{1,2}}", stdin=text).stderr

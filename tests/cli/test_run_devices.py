@@ -34,7 +34,7 @@ def test_each_device_is_an_element_of_the_result(cli, tmp_path):
     ]
     inputs = [json.loads(x.stdout)[0]["values"][0] for x in drawn]
     assert shown == [[inputs[0], inputs[2]], [inputs[1], inputs[3]]] * 2
-    assert [np.load(stored)[f"output.{k}"].tolist() for k in range(4)] == shown
+    assert [np.load(stored)[f"device{k}.output"].tolist() for k in range(4)] == shown
 
 
 def test_arguments_are_used_on_every_device(cli):
@@ -61,3 +61,101 @@ def test_invalid_functions_for_custom_calls(cli, custom_call, message):
     result = cli("run", "-", "--input", "x={1,2}", "--custom-call", custom_call, stdin=CALL)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+# ---- as many devices as the header says ---------------------------------------------------------------------------------
+
+RING = """HloModule m, num_partitions=2
+
+ENTRY e {
+  p = u32[] partition-id()
+  f = f32[] convert(p)
+  q = f32[] divide(f, f)
+  ROOT r = f32[] collective-permute(q), channel_id=1, source_target_pairs={{0,1},{1,0}}
+}
+"""
+WHOLE = """HloModule m, num_partitions=4
+
+ENTRY e {
+  x = f32[8] parameter(0), sharding={devices=[4]<=[4]}
+  ROOT r = f32[8] negate(x), sharding={replicated}
+}
+"""
+
+
+def test_the_header_says_how_many_devices_there_are(cli):
+    result = cli("run", "-", stdin=RING)
+    assert result.stdout.splitlines() == ["device0.output  f32[]  1.0", "device1.output  f32[]  nan"]
+    replicated = RING.replace("num_partitions=2", "replica_count=2").replace("partition-id", "replica-id").replace("channel_id=1, ", "")
+    assert cli("run", "-", stdin=replicated).stdout == result.stdout
+    assert "partition 1 takes part" in cli("run", "-", "--partitions", "1", stdin=RING).stderr
+    many = cli("run", "-", stdin=RING.replace("num_partitions=2", "num_partitions=5000"))
+    assert (many.exit_code, many.stderr) == (
+        2,
+        "hlotool: '<stdin>' is for 5000 devices; say with --replicas and --partitions how many should run in this process\n",
+    )
+
+
+def test_observers_tell_the_device(cli, tmp_path):
+    kept = tmp_path / "trace.npz"
+    result = cli("run", "-", "-q", "--trace", "^[fr]$", "--trace-out", kept, stdin=RING)
+    assert sorted(result.stdout.splitlines()) == [
+        "device0.e/f  f32[]  0",
+        "device0.e/r  f32[]  1",
+        "device1.e/f  f32[]  1",
+        "device1.e/r  f32[]  nan 1",
+    ]
+    assert sorted(np.load(kept).files) == ["device0.f", "device0.r", "device1.f", "device1.r"]
+    rows = json.loads(cli("run", "-", "--trace", "^f$", "--json", stdin=RING).stdout)["trace"]
+    assert [(row["device"], row["max"]) for row in rows] == [(0, 0), (1, 1)]
+    found = cli("run", "-", "--check-nans", stdin=RING)
+    assert found.exit_code == 1
+    assert "'divide' computes nan from operands without NaN on device 0" in found.stderr or "from finite operands on device 0" in found.stderr
+    profile = json.loads(cli("run", "-", "--profile", "--json", stdin=RING).stdout)["profile"]
+    assert {row["name"]: row["calls"] for row in profile["opcodes"]} == {"partition-id": 2, "convert": 2, "divide": 2, "collective-permute": 2}
+
+
+def test_waiting_for_others_is_not_the_time_of_an_instruction(cli):
+    slow = """HloModule m, num_partitions=2
+ENTRY e {
+  p = u32[] partition-id()
+  c = f32[] constant(1)
+  x = f32[300,300,300] broadcast(c), dimensions={}
+  y = f32[300,300,300] sine(x)
+  s = f32[1,1,1] slice(y), slice={[0:1], [0:1], [0:1]}
+  ROOT r = f32[1,1,1] collective-permute(s), channel_id=1, source_target_pairs={{0,1},{1,0}}
+}"""
+    rows = json.loads(cli("run", "-", "--profile", "--json", stdin=slow).stdout)["profile"]["opcodes"]
+    seconds = {row["name"]: row["seconds"] for row in rows}
+    assert seconds["collective-permute"] < seconds["sine"] / 4
+
+
+def test_a_module_that_is_not_partitioned_runs_once(cli):
+    result = cli("run", "-", "--input", "x=iota", stdin=WHOLE)
+    assert result.stdout == "output  f32[8]  [-0. -1. -2. -3. -4. -5. -6. -7.]\n"
+    assert "'<stdin>' is not partitioned yet: what its 4 partitions compute is the same, and is computed once" in result.stderr
+    assert cli("run", "-", "--partitions", "4", stdin=WHOLE).stdout.count("device") == 4
+
+
+def test_devices_with_the_same_part_draw_the_same_numbers(cli):
+    text = """HloModule m, num_partitions=4, is_scheduled=true
+ENTRY e {
+  a = f32[2] parameter(0), sharding={devices=[2,2]<=[4] last_tile_dim_replicate}
+  b = f32[] parameter(1), sharding={replicated}
+  c = f32[] parameter(2)
+  ROOT t = (f32[2], f32[], f32[]) tuple(a, b, c)
+}"""
+    shown = [x["values"] for x in json.loads(cli("run", "-", "--json", "-q", stdin=text).stdout)]
+    first, second, third = (shown[k::3] for k in range(3))
+    assert first[0] == first[1] != first[2] == first[3]
+    assert len(set(second)) == 1
+    assert len(set(third)) == 4
+
+
+def test_results_of_devices_are_not_arguments(cli, tmp_path):
+    stored = tmp_path / "out.npz"
+    text = RING.replace("p = u32[] partition-id()", "p = u32[] parameter(0)")
+    assert cli("run", "-", "--input", "p=3", "-q", "-o", stored, stdin=text).exit_code == 0
+    with np.load(stored) as archive:
+        np.savez(stored, p=np.uint32(5), **archive)
+    assert cli("run", "-", "--inputs", stored, "--compare", stored, "-q", stdin=text).exit_code == 0

@@ -150,8 +150,10 @@ def test_the_first_nan_is_found(cli, file_of):
 
 def test_infinities_count_unless_an_operand_has_one(cli):
     text = "ENTRY e {{ x = f32[] parameter(0) low = f32[] constant(-inf) m = f32[] maximum(x, low) ROOT r = f32[] {}(m) }}"
-    assert cli("run", "-", "--check-nans", "--input", "x=2", stdin=text.format("negate")).exit_code == 0
-    result = cli("run", "-", "--check-nans", "--input", "x=200", stdin=text.format("exponential"))
+    assert cli("run", "-", "--check-infs", "--input", "x=2", stdin=text.format("negate")).exit_code == 0
+    assert cli("run", "-", "--check-nans", "--input", "x=200", stdin=text.format("exponential")).exit_code == 0
+    result = cli("run", "-", "--check-infs", "--input", "x=200", stdin=text.format("exponential"))
+    assert result.exit_code == 1
     assert "computes inf from finite operands" in result.stderr
     assert "'m' f32[] is 200.0" in result.stderr
 
@@ -168,6 +170,35 @@ def test_profiles(cli, file_of):
     assert profile["estimated_memory"] > 0
 
 
+NANS = """ENTRY e {
+  x = f32[3] parameter(0)
+  y = f32[3] sqrt(x)
+  ROOT t = (f32[3], f32[3]) tuple(y, x)
+}"""
+
+
+def test_a_nan_in_a_result_is_remarked(cli, tmp_path):
+    result = cli("run", "-", "--input", "x={-1,-4,1}", stdin=NANS)
+    assert (result.exit_code, result.stderr) == (
+        0,
+        "hlotool: 'output.0' has 2 NaN in 3 elements; --check-nans shows the instruction that computes the first one\n",
+    )
+    result = cli("run", "-", "--input", "x={nan,4,1}", "--check-nans", stdin=NANS)
+    assert (result.exit_code, result.stderr) == (0, "hlotool: 'output.0' has 1 NaN in 3 elements, and so has 1 more; x had NaN before the run\n")
+    constant = NANS.replace("parameter(0)", "constant({nan, 1, 1})")
+    result = cli("run", "-", "--check-nans", stdin=constant)
+    assert result.stderr.endswith("it comes from constants, since no instruction computes one from operands without NaN\n")
+    assert cli("run", "-", "--input", "x={nan,4,1}", "-q", stdin=NANS).stderr == ""
+
+
+def test_nan_on_both_sides_is_told(cli, file_of):
+    path = file_of("nans.hlo", NANS)
+    result = cli("run", path, "--against", path, "--input", "x={-1,-4,1}")
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "output.0  f32[3]  equal  2 NaN on both sides")
+    shown = json.loads(cli("run", path, "--against", path, "--input", "x={-1,-4,1}", "--json").stdout)
+    assert [array["common_nans"] for array in shown["comparisons"][0]["arrays"]] == [2, 0]
+
+
 # ---- limits -----------------------------------------------------------------------------------------------------------
 
 
@@ -180,7 +211,35 @@ def test_memory_is_estimated_before_anything_is_made(cli):
     assert cli("run", "-", "-q", "--max-memory", "8000b", stdin=small).exit_code == 0
     assert "takes about 7.8 KiB of memory, and 7.8 KiB are allowed" in cli("run", "-", "--max-memory", "7999", stdin=small).stderr
     assert cli("run", "-", "-q", "--max-memory", "none", stdin=small).exit_code == 0
+    assert (
+        "about 15.6 KiB of memory (7.8 KiB for each of 2 devices)" in cli("run", "-", "--max-memory", "8000b", "--replicas", "2", stdin=small).stderr
+    )
     assert "takes a size such as" in cli("run", "-", "--max-memory", "much", stdin=small).stderr
+
+
+def test_the_largest_values_are_listed_with_who_needs_them(cli):
+    text = """HloModule m
+inner {
+  p = f32[100] parameter(0)
+  a = f32[400] concatenate(p, p, p, p), dimensions={0}
+  b = f32[400] exponential(a)
+  ROOT s = f32[100] slice(b), slice={[0:100]}
+}
+ENTRY e {
+  x = f32[300] parameter(0)
+  y = f32[300] negate(x)
+  z = f32[100] slice(y), slice={[0:100]}
+  c = f32[100] call(z), to_apply=inner
+  w = f32[300] add(x, y)
+  ROOT t = (f32[100], f32[300]) tuple(c, w)
+}"""
+    result = cli("run", "-", "--max-memory", "100b", stdin=text)
+    assert [line.split("note: ")[1] for line in result.stderr.splitlines() if "note: " in line] == [
+        "'a' f32[400], the result of 'concatenate', takes 1.6 KiB, needed until 'b'",
+        "'b' f32[400], the result of 'exponential', takes 1.6 KiB",
+        "'y' f32[300], the result of 'negate', takes 1.2 KiB, needed until 'w'",
+        "'x' f32[300], an argument, takes 1.2 KiB",
+    ]
 
 
 def test_loops_whose_state_swings_end_too(cli):
@@ -206,8 +265,8 @@ def test_assumptions_are_said(cli):
     text = """ENTRY e { ids = s32[5] parameter(0) table = f32[9,2] parameter(1) var = f32[] parameter(2)
   g = f32[5,2] gather(table, ids), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,2}
   q = f32[] rsqrt(var) ROOT t = tuple(g, q) }"""
-    result = cli("run", "-", stdin=text)
-    assert result.stderr.splitlines() == [
+    assert cli("run", "-", stdin=text).stderr == "hlotool: random values (seed 0) for ids, table, var; 2 of them suit their uses (-v shows how)\n"
+    assert cli("run", "-", "-v", stdin=text).stderr.splitlines() == [
         "hlotool: random values (seed 0) for ids, table, var",
         "hlotool:   ids: 0 to 8: index of 'gather' g",
         "hlotool:   var: positive: under 'rsqrt' q",

@@ -30,6 +30,7 @@ def test_text_shows_the_place(cli, bad):
         "  |\n"
         "5 |   ROOT r = f32[2] negate(q)\n"
         "  |                          ^\n"
+        "  = hint: define it above; if this is an excerpt, complete it\n"
         "\n"
         "1 file checked, 1 error in 1 file\n"
     )
@@ -56,7 +57,8 @@ def test_json_has_the_fields_of_diagnostic(cli, good, bad):
 def test_github_annotations(cli, bad):
     result = cli("verify", "-q", "--output-format", "github", bad)
     assert result.stdout == (
-        f"::error file={bad},line=5,endLine=5,col=26,endColumn=27,title=S002 undefined-operand::no instruction named 'q' in computation 'e'\n"
+        f"::error file={bad},line=5,endLine=5,col=26,endColumn=27,title=S002 undefined-operand::no instruction named 'q' in computation 'e'"
+        "%0Ahint: define it above; if this is an excerpt, complete it\n"
     )
 
 

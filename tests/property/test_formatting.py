@@ -67,6 +67,18 @@ def test_lines_between_formatted_lines(monkeypatch: pytest.MonkeyPatch, seed: in
     assert format_text(text, style) == after
 
 
+@pytest.mark.parametrize("seed", range(10 * MANY))
+def test_ranges(seed: int) -> None:
+    random = Random(seed)
+    text = random_mangled(seed, 4).text
+    lines = text.split("\n")
+    for _ in range(6):
+        first, last = sorted(random.choices(range(1, len(lines) + 1), k=2))
+        after = format_text(text, lines=(first, last))
+        assert after.startswith("\n".join(lines[: first - 1])), (first, last)
+        assert after.endswith("\n".join(lines[last:])), (first, last)
+
+
 _SPELLINGS = (
     lambda line: f"  {line}",
     lambda line: line.lstrip(),

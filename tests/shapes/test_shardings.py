@@ -41,51 +41,62 @@ def named(*dimensions: DimensionSharding, mesh: Mesh = MESH, **axes: object) -> 
 
 SHORT = Sharding("tiled", tile=TileAssignment((2, 2), (3, 1)))
 
-# Sharding, its text, the dimensions and devices of its tiles, the parts of each dimension, the number of devices.
+# What makes a sharding, its text, the dimensions and devices of its tiles, the parts of each dimension, the number of devices.
 SHARDINGS = [
-    (REPLICATED, "{replicated}", (), (), None, 0),
-    (Sharding("manual"), "{manual}", (), (), None, 0),
-    (Sharding("maximal", device=3), "{maximal device=3}", (1,), (3,), None, 1),
-    (Sharding("maximal_mesh", device=3), "{maximal_mesh[device_id=3]}", (1,), (3,), None, 1),
-    (tiled(iota(2, 2)), "{devices=[2,2]<=[4]}", (2, 2), (0, 1, 2, 3), (2, 2), 4),
-    (tiled(TileAssignment((2, 1, 2), (3, 2, 1, 0)), ("replicated",)), "{devices=[2,1,2]2,3,0,1 last_tile_dim_replicate}",
+    (lambda: REPLICATED, "{replicated}", (), (), None, 0),
+    (lambda: Sharding("manual"), "{manual}", (), (), None, 0),
+    (lambda: Sharding("maximal", device=3), "{maximal device=3}", (1,), (3,), None, 1),
+    (lambda: Sharding("maximal_mesh", device=3), "{maximal_mesh[device_id=3]}", (1,), (3,), None, 1),
+    (lambda: tiled(iota(2, 2)), "{devices=[2,2]<=[4]}", (2, 2), (0, 1, 2, 3), (2, 2), 4),
+    (lambda: tiled(TileAssignment((2, 1, 2), (3, 2, 1, 0)), ("replicated",)), "{devices=[2,1,2]2,3,0,1 last_tile_dim_replicate}",
      (2, 1, 2), (2, 3, 0, 1), (2, 1), 4),
-    (tiled(iota(2, 2, 2), ("replicated", "manual")), "{devices=[2,2,2]<=[2,2,2]T(0,2,1) last_tile_dims={manual, replicated}}",
+    (lambda: tiled(TileAssignment((2, 2), (3, 2, 1, 0)), ("manual",)), "{devices=[2,2]3,2,1,0 last_tile_dims={manual}}",
+     (2, 2), (3, 2, 1, 0), (2,), 4),
+    (lambda: tiled(TileAssignment((2, 1, 2, 2), (7, 6, 5, 4, 3, 2, 1, 0)), ("replicated", "manual", "unreduced")),
+     "{devices=[2,2,2]7,6,5,4,3,2,1,0 last_tile_dims={manual, unreduced}}", (2, 2, 2), (7, 6, 5, 4, 3, 2, 1, 0), (2,), 8),
+    (lambda: tiled(iota(2, 2, 2), ("replicated", "manual")), "{devices=[2,2,2]<=[2,2,2]T(0,2,1) last_tile_dims={manual, replicated}}",
      (2, 2, 2), (0, 2, 1, 3, 4, 6, 5, 7), (2,), 8),
-    (tiled(iota(2, 2, 2), ("manual", "manual")), "{devices=[2,4]<=[8] last_tile_dims={manual}}", (2, 4), tuple(range(8)), (2,), 8),
-    (tiled(iota(2, 2, 1), ("manual", "replicated")), "{devices=[2,2]<=[4] last_tile_dims={manual}}", (2, 2), (0, 1, 2, 3), (2,), 4),
-    (tiled(iota(2, 1, 1), ("manual", "replicated")), "{devices=[2]<=[2]}", (2,), (0, 1), (2,), 2),
-    (tiled(iota(1, 2, 2), ("replicated", "replicated")), "{replicated}", (), (), None, 0),
-    (tiled(iota(1, 4), ("unreduced",)), "{unreduced}", (), (), None, 0),
-    (tiled(iota(1, 4), ("maximal",)), "{devices=[1,4]<=[4] last_tile_dims={maximal}}", (1, 4), (0, 1, 2, 3), (1,), 4),
-    (tiled(iota(1, 4, 1), ("manual", "replicated")), "{manual}", (), (), None, 0),
-    (tiled(iota(1, 1, 4), ("manual", "replicated")), "{replicated}", (), (), None, 0),
-    (tiled(iota(1, 4, 1), ("unreduced", "replicated")), "{devices=[1,4,1]<=[4] last_tile_dims={unreduced, replicated}}",
+    (lambda: tiled(iota(2, 2, 2), ("manual", "manual")), "{devices=[2,4]<=[8] last_tile_dims={manual}}", (2, 4), tuple(range(8)), (2,), 8),
+    (lambda: tiled(iota(2, 2, 1), ("manual", "replicated")), "{devices=[2,2]<=[4] last_tile_dims={manual}}", (2, 2), (0, 1, 2, 3), (2,), 4),
+    (lambda: tiled(iota(2, 1, 1), ("manual", "replicated")), "{devices=[2]<=[2]}", (2,), (0, 1), (2,), 2),
+    (lambda: tiled(iota(1, 2, 2), ("replicated", "replicated")), "{replicated}", (), (), None, 0),
+    (lambda: tiled(iota(1, 4), ("unreduced",)), "{unreduced}", (), (), None, 0),
+    (lambda: tiled(iota(1, 4), ("maximal",)), "{devices=[1,4]<=[4] last_tile_dims={maximal}}", (1, 4), (0, 1, 2, 3), (1,), 4),
+    (lambda: tiled(iota(1, 4, 1), ("manual", "replicated")), "{manual}", (), (), None, 0),
+    (lambda: tiled(iota(1, 1, 4), ("manual", "replicated")), "{replicated}", (), (), None, 0),
+    (lambda: tiled(iota(1, 4, 1), ("unreduced", "replicated")), "{devices=[1,4,1]<=[4] last_tile_dims={unreduced, replicated}}",
      (1, 4), (0, 1, 2, 3), (1,), 4),
-    (tiled(iota(2, 4, 1), ("unreduced", "replicated")), "{devices=[2,4]<=[8] last_tile_dims={unreduced}}", (2, 4), tuple(range(8)), (2,), 8),
-    (tiled(iota(1, 1), ("manual", "replicated")), "{devices=[1,1]<=[1] last_tile_dims={manual, replicated}}", (), (0,), (), 1),
-    (named(), "{mesh['x'=2,'y'=4], replicated}", (), (), (), 8),
-    (named(ON_X, ON_Y), "{mesh['x'=2,'y'=4], [{'x'}, {'y'}]}", (2, 4), tuple(range(8)), (2, 4), 8),
-    (named(ON_Y, ON_X), "{mesh['x'=2,'y'=4], [{'y'}, {'x'}]}", (4, 2), (0, 4, 1, 5, 2, 6, 3, 7), (4, 2), 8),
-    (named(ON_X, OPEN), "{mesh['x'=2,'y'=4], [{'x'}, {?}]}", (2, 1, 4), tuple(range(8)), (2, 1), 8),
-    (named(DimensionSharding((Y,), is_open=True)), "{mesh['x'=2,'y'=4], [{'y', ?}]}", (4, 2), (0, 4, 1, 5, 2, 6, 3, 7), (4,), 8),
-    (named(ON_X, manual=(Y,)), "{mesh['x'=2,'y'=4], [{'x'}], manual={'y'}}", (2, 4), tuple(range(8)), (2,), 8),
-    (named(ON_X, unreduced=(Y,), reduction="max"), "{mesh['x'=2,'y'=4], [{'x'}], unreduced=max{'y'}}", (2, 4), tuple(range(8)), (2,), 8),
-    (named(ON_X, replicated=(Y,)), "{mesh['x'=2,'y'=4], [{'x'}], replicated={'y'}}", (2, 4), tuple(range(8)), (2,), 8),
-    (named(replicated=(Y,)), "{mesh['x'=2,'y'=4], [], replicated={'y'}}", (), (), (), 8),
-    (named(manual=(X, Y)), "{mesh['x'=2,'y'=4], manual}", (), (), (), 8),
-    (named(manual=(Y,)), "{mesh['x'=2,'y'=4], [], manual={'y'}}", (4, 2), (0, 4, 1, 5, 2, 6, 3, 7), (), 8),
-    (named(unreduced=(X, Y)), "{mesh['x'=2,'y'=4], unreduced}", (), (), (), 8),
-    (named(unreduced=(X, Y), reduction="min"), "{mesh['x'=2,'y'=4], unreduced=min}", (), (), (), 8),
-    (named(unreduced=(X,), manual=(Y,)), "{mesh['x'=2,'y'=4], [], unreduced={'x'}, manual={'y'}}", (4, 2), (0, 4, 1, 5, 2, 6, 3, 7), (), 8),
-    (named(DimensionSharding((AxisRef(1, 2, 2),))), "{mesh['x'=2,'y'=4], [{'y':(2)2}]}", (2, 4), (0, 2, 4, 6, 1, 3, 5, 7), (2,), 8),
-    (named(ON_X, mesh=Mesh(("x",), (2,), (1, 0))), "{mesh['x'=2], device_ids=(1,0), [{'x'}]}", (2,), (1, 0), (2,), 2),
-    (named(ON_X, mesh=Mesh(("x'",), (2,))), r"{mesh['x\''=2], [{'x\''}]}", (2,), (0, 1), (2,), 2),
+    (lambda: tiled(iota(2, 4, 1), ("unreduced", "replicated")), "{devices=[2,4]<=[8] last_tile_dims={unreduced}}", (2, 4), tuple(range(8)), (2,), 8),
+    (lambda: tiled(iota(1, 1), ("manual", "replicated")), "{devices=[1,1]<=[1] last_tile_dims={manual, replicated}}", (), (0,), (), 1),
+    (named, "{mesh['x'=2,'y'=4], replicated}", (), (), (), 8),
+    (lambda: named(ON_X, ON_Y), "{mesh['x'=2,'y'=4], [{'x'}, {'y'}]}", (2, 4), tuple(range(8)), (2, 4), 8),
+    (lambda: named(ON_Y, ON_X), "{mesh['x'=2,'y'=4], [{'y'}, {'x'}]}", (4, 2), (0, 4, 1, 5, 2, 6, 3, 7), (4, 2), 8),
+    (lambda: named(ON_X, OPEN), "{mesh['x'=2,'y'=4], [{'x'}, {?}]}", (2, 1, 4), tuple(range(8)), (2, 1), 8),
+    (lambda: named(DimensionSharding((Y,), is_open=True)), "{mesh['x'=2,'y'=4], [{'y', ?}]}", (4, 2), (0, 4, 1, 5, 2, 6, 3, 7), (4,), 8),
+    (lambda: named(ON_X, manual=(Y,)), "{mesh['x'=2,'y'=4], [{'x'}], manual={'y'}}", (2, 4), tuple(range(8)), (2,), 8),
+    (lambda: named(ON_X, unreduced=(Y,), reduction="max"), "{mesh['x'=2,'y'=4], [{'x'}], unreduced=max{'y'}}", (2, 4), tuple(range(8)), (2,), 8),
+    # Parts of axes in one of the lists split the axis for all.
+    (lambda: named(ON_X, manual=(AxisRef(1, 1, 2),)), "{mesh['x'=2,'y'=4], [{'x'}], manual={'y':(1)2}}", (2, 2, 2), tuple(range(8)), (2,), 8),
+    (lambda: named(ON_X, unreduced=(AxisRef(1, 1, 2),)), "{mesh['x'=2,'y'=4], [{'x'}], unreduced={'y':(1)2}}",
+     (2, 2, 2), tuple(range(8)), (2,), 8),
+    (lambda: named(ON_X, replicated=(Y,)), "{mesh['x'=2,'y'=4], [{'x'}], replicated={'y'}}", (2, 4), tuple(range(8)), (2,), 8),
+    (lambda: named(replicated=(Y,)), "{mesh['x'=2,'y'=4], [], replicated={'y'}}", (), (), (), 8),
+    # All axes that there are to divide are among none.
+    (lambda: named(replicated=(X,), mesh=Mesh(("x",), (1,))), "{mesh['x'=1], [], replicated={'x'}}", (), (), (), 1),
+    (lambda: named(manual=(X, Y)), "{mesh['x'=2,'y'=4], manual}", (), (), (), 8),
+    (lambda: named(manual=(Y,)), "{mesh['x'=2,'y'=4], [], manual={'y'}}", (4, 2), (0, 4, 1, 5, 2, 6, 3, 7), (), 8),
+    (lambda: named(unreduced=(X, Y)), "{mesh['x'=2,'y'=4], unreduced}", (), (), (), 8),
+    (lambda: named(unreduced=(X, Y), reduction="min"), "{mesh['x'=2,'y'=4], unreduced=min}", (), (), (), 8),
+    (lambda: named(unreduced=(X,), manual=(Y,)), "{mesh['x'=2,'y'=4], [], unreduced={'x'}, manual={'y'}}", (4, 2), (0, 4, 1, 5, 2, 6, 3, 7), (), 8),
+    (lambda: named(DimensionSharding((AxisRef(1, 2, 2),))), "{mesh['x'=2,'y'=4], [{'y':(2)2}]}", (2, 4), (0, 2, 4, 6, 1, 3, 5, 7), (2,), 8),
+    (lambda: named(ON_X, mesh=Mesh(("x",), (2,), (1, 0))), "{mesh['x'=2], device_ids=(1,0), [{'x'}]}", (2,), (1, 0), (2,), 2),
+    (lambda: named(ON_X, mesh=Mesh(("x'",), (2,))), r"{mesh['x\''=2], [{'x\''}]}", (2,), (0, 1), (2,), 2),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("sharding", "text", "dimensions", "devices", "counts", "number"), SHARDINGS)
-def test_shardings(sharding, text, dimensions, devices, counts, number):
+@pytest.mark.parametrize(("make", "text", "dimensions", "devices", "counts", "number"), SHARDINGS)
+def test_shardings(make, text, dimensions, devices, counts, number):
+    sharding = make()
     assert sharding.text == text
     assert sharding.tile_assignment() == (dimensions, devices)
     assert sharding.tile_counts == counts
@@ -94,15 +105,16 @@ def test_shardings(sharding, text, dimensions, devices, counts, number):
 
 
 PRINTED = [
-    (tiled(iota(1, 1), ("manual", "replicated")), "{devices=[]<=[1]}"),
-    (tiled(iota(1, 4, 1), ("unreduced", "replicated")), "{devices=[1,4]<=[4] last_tile_dims={unreduced}}"),
-    (named(ON_X, mesh=Mesh(("x'",), (2,))), "{mesh['x''=2], [{'x''}]}"),
-    (SHORT, "{devices=[2,2]3,1,0,0}"),
+    (lambda: tiled(iota(1, 1), ("manual", "replicated")), "{devices=[]<=[1]}"),
+    (lambda: tiled(iota(1, 4, 1), ("unreduced", "replicated")), "{devices=[1,4]<=[4] last_tile_dims={unreduced}}"),
+    (lambda: named(ON_X, mesh=Mesh(("x'",), (2,))), "{mesh['x''=2], [{'x''}]}"),
+    (lambda: SHORT, "{devices=[2,2]3,1,0,0}"),
 ]
 
 
-@pytest.mark.parametrize(("sharding", "text"), PRINTED)
-def test_what_xla_prints_and_cannot_always_read(sharding, text):
+@pytest.mark.parametrize(("make", "text"), PRINTED)
+def test_what_xla_prints_and_cannot_always_read(make, text):
+    sharding = make()
     assert sharding.to_text(exact=False) == text
     assert tuple_sharding([sharding]).to_text(exact=False) == "{" + text + "}"
 
@@ -111,6 +123,8 @@ def test_device_lists_of_the_wrong_length():
     assert SHORT.text == "{devices=[2,2]3,1}"
     assert SHORT.completed().text == SHORT.as_tiled().text == SHORT.to_text(exact=False)
     assert REPLICATED.completed() is REPLICATED
+    unreduced = Sharding("tiled", tile=TileAssignment((1, 4), (0, 1, 2)), subgroups=("unreduced",))
+    assert unreduced.text == "{devices=[1,4]0,1,2 last_tile_dims={unreduced}}"
     group = Sharding("tiled", tile=SHORT.tile, shard_group=("shard_as", 1), metadata=(NAMED,)).completed()
     assert (group.shard_group, group.metadata) == (("shard_as", 1), (NAMED,))
 
@@ -153,6 +167,37 @@ def test_named_metadata_is_kept_by_tiles():
     assert sharding.as_tiled().metadata == (NAMED,)
 
 
+@pytest.mark.parametrize(
+    ("axes", "text"),
+    [
+        ({"manual": (Y,)}, "{devices=[2,4]<=[8] last_tile_dims={manual}}"),
+        ({"unreduced": (Y,)}, "{devices=[2,4]<=[8] last_tile_dims={unreduced}}"),
+        ({"manual": (AxisRef(1, 1, 2),)}, "{devices=[2,2,2]<=[8] last_tile_dims={manual, replicated}}"),
+        ({"unreduced": (AxisRef(1, 2, 2),), "manual": (AxisRef(1, 1, 2),)}, "{devices=[2,2,2]<=[8] last_tile_dims={manual, unreduced}}"),
+        ({}, "{devices=[2,1,4]<=[8] last_tile_dim_replicate}"),
+    ],
+)
+def test_named_axes_as_subgroups(axes, text):
+    dimensions = (ON_X, *([DimensionSharding()] if not axes else []))
+    assert named(*dimensions, **axes).as_tiled().text == text
+
+
+@pytest.mark.parametrize("kind", ["manual", "unreduced"])
+def test_axes_of_size_one_are_subgroups_where_there_are_no_others(kind):
+    axes = {kind: (X,)}
+    assert named(**axes, mesh=Mesh(("x",), (1,))).as_tiled().text == f"{{{kind}}}"
+    assert named(**axes, mesh=Mesh(("x", "y"), (1, 4))).as_tiled() == REPLICATED
+
+
+def test_parts_of_replicated_axes_split_an_iota_too():
+    mesh = Mesh(("a", "b"), (6, 4), iota_devices((12, 2), (1, 0)))
+    parted = named(DimensionSharding((AxisRef(1),)), replicated=(AxisRef(0, 1, 3),), mesh=mesh).as_tiled()
+    whole = named(DimensionSharding((AxisRef(1),)), replicated=(AxisRef(0),), mesh=mesh).as_tiled()
+    assert whole.text == "{devices=[4,6]<=[3,4,2]T(1,0,2) last_tile_dim_replicate}"
+    assert parted.text.startswith("{devices=[4,6]0,1,8,9,16,17,2,3,")
+    assert parted.tile_assignment() == whole.tile_assignment()
+
+
 def test_different_shardings_hardly_ever_have_one_hash():
     different = [
         REPLICATED, Sharding("manual"), Sharding("maximal", 1), Sharding("maximal", 2), tiled(iota(2)), tiled(iota(3)), named(ON_X), named(ON_Y),
@@ -174,9 +219,13 @@ def test_tiles_that_cannot_be(tile, subgroups, message):
     assert error.value.code == "S017"
 
 
-def test_miscounted_tiles_stay_as_they_are():
-    sharding = tiled(TileAssignment((1, 2), (5,)), ("manual",))
-    assert (sharding.kind, sharding.subgroups) == ("tiled", ("manual",))
+@pytest.mark.parametrize(
+    ("tile", "subgroups"),
+    [(TileAssignment((1, 2), (5,)), ("manual",)), (TileAssignment((), (0,)), ()), (TileAssignment((0, 2), iota_devices((0,))), ())],
+)
+def test_tiles_that_are_miscounted_or_have_no_subgroups_stay_as_they_are(tile, subgroups):
+    sharding = tiled(tile, subgroups)
+    assert (sharding.kind, sharding.tile, sharding.subgroups) == ("tiled", tile, subgroups)
 
 
 # Two parts of axes: whether the first covers the second, can be joined with it, and can be on one axis with it.
@@ -213,6 +262,7 @@ def test_meshes():
     assert not mesh.contains_all([X, AxisRef(2, 1, 4)])
     assert (X.extent(MESH), Y.extent(MESH), AxisRef(1, 2, 2).extent(MESH)) == (2, 4, 2)
     assert MESH.split([AxisRef(1, 2, 2), X]) == [X, AxisRef(1, 1, 2), AxisRef(1, 2, 2)]
+    assert MESH.split([AxisRef(1, 1, 2)]) == [X, AxisRef(1, 1, 2), AxisRef(1, 2, 2)]
     assert MESH.split([]) == [X, Y]
     assert Mesh(("x",), (4,), iota_devices((2, 2), (1, 0))).to_text() == "mesh['x'=4], device_ids=([2,2]T(1,0))"
     assert Mesh(("x",), (4,), iota_devices((2, 2), (1, 0))).tile.device_ids() == (0, 2, 1, 3)

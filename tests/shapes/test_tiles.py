@@ -8,7 +8,26 @@ import pytest
 from hlotool.errors import Violation
 from hlotool.shapes.tiles import MAX_DEVICES, IotaDevices, TileAssignment, integers_text, iota_devices
 
-SIZES = [(8,), (1, 8), (2, 4), (4, 2), (2, 2, 2), (1, 2, 1, 4), (3, 4), (2, 3, 2), (6, 2), (12,), (2, 6), (4, 3), (1,), (1, 1)]
+SIZES = [
+    (8,),
+    (1, 8),
+    (2, 4),
+    (4, 2),
+    (2, 2, 2),
+    (1, 2, 1, 4),
+    (3, 4),
+    (2, 3, 2),
+    (6, 2),
+    (12,),
+    (2, 6),
+    (4, 3),
+    (1,),
+    (1, 1),
+    (2, 4, 2),
+    (8, 2),
+    (4, 4),
+    (2, 8),
+]
 
 
 def iotas():
@@ -64,6 +83,10 @@ def test_sorted_runs(reshape, permutation, ids):
         # One that cannot be cut there becomes a list.
         ((2, 3), iota_devices((3, 2), (1, 0)), (1, 0), "[3,2]<=[6]"),
         ((3, 2), iota_devices((3, 2), (1, 0)), (1, 0), "[2,3]0,4,3,2,1,5"),
+        # As in XLA, nobody asks for the number of devices where they are in order.
+        ((2, 2, 2), iota_devices((4,)), (0, 2, 1), "[2,2,2]<=[2,2,2]T(0,2,1)"),
+        # Dimensions of size one go anywhere.
+        ((3, 1, 2), iota_devices((3, 2), (1, 0)), (1, 0, 2), "[1,3,2]<=[3,2]T(1,0)"),
         ((2, 2), (3, 1, 2, 0), (1, 0), "[2,2]3,2,1,0"),
     ],
 )
@@ -79,6 +102,8 @@ def test_transposed_texts(dimensions, devices, order, text):
         ((1, 8), iota_devices((2, 4), (1, 0)), "[1,8]<=[8]"),
         ((2, 4), iota_devices((2, 2, 2), (0, 2, 1)), "[2,4]<=[8]"),
         ((4, 2), iota_devices((4, 2), (1, 0)), "[4,2]<=[4,2]T(1,0)"),
+        # A run that is longer than all devices together.
+        ((2, 8), iota_devices((2, 2), (1, 0)), "[2,8]<=[4]"),
     ],
 )
 def test_sorted_texts(dimensions, devices, text):
@@ -90,6 +115,8 @@ def test_texts():
     assert TileAssignment((2, 2), (0, 3, 1, 2)).text == "[2,2]0,3,1,2"
     assert integers_text((1, 2)) == "1,2"
     assert iota_devices((1, 1)).ids() == (0,)
+    # Numbers that are no permutation are completed from those that were written.
+    assert iota_devices((1, 2, 2), (0, 0, 1)).text == "[2,2]T(0,0)"
 
 
 def test_counts():

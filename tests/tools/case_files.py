@@ -4,7 +4,8 @@ Knows the notation only; what a folder's cases must do is decided in `conftest`.
 
 `// -----` separates cases, `// output` stands before the expected print, `// error: S002` on the line that a diagnostic must point to.
 `// error@-1: S001` points to another line, counted from its own; `:12` after the code is the column, `~ words` must occur in the message or
-hint. `// modes: reshape_is_bitcast memory_budget=64 stage=after-opt` switches modes of the verifier on for the case, or gives them a value.
+hint. `// warning: T082` announces a finding that is a warning although its code is an error elsewhere.
+`// modes: reshape_is_bitcast memory_budget=64 stage=after-opt` switches modes of the verifier on for the case, or gives them a value.
 `// expect: {1, 2}` is the value of the entry computation, one line for each leaf of a tuple; `// expect about:` allows for rounding.
 `// devices: replicas=2 partitions=3` says on how many devices a case runs; then `// input 0: 7` is an argument of device 0, one line for each
 leaf, `// expect 0:` a leaf of its result, `// infeed 0:` an item of its infeed queue, and `// outfeed 0:` what it puts out.
@@ -36,7 +37,8 @@ __all__ = [
 _SEPARATOR = "// -----\n"
 _OUTPUT = "// output\n"
 _ERROR = re.compile(
-    r"// error(?:@(?P<shift>[+-][0-9]+))?: (?P<codes>[A-Z][0-9]{3}(?:, [A-Z][0-9]{3})*)(?::(?P<column>[0-9]+))?(?: ~ (?P<words>[^\n]*))?"
+    r"// (?P<level>error|warning)(?:@(?P<shift>[+-][0-9]+))?: (?P<codes>[A-Z][0-9]{3}(?:, [A-Z][0-9]{3})*)"
+    r"(?::(?P<column>[0-9]+))?(?: ~ (?P<words>[^\n]*))?"
 )
 _VALUE = re.compile(r"^// expect(?P<about> about)?: (?P<literal>[^\n]*)$", re.MULTILINE)
 _DEVICES = re.compile(r"// devices: replicas=(?P<replicas>\d+)(?: partitions=(?P<partitions>\d+))?")
@@ -63,6 +65,7 @@ class Expected:
     code: str
     words: str
     column: int = 0
+    is_warning: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,8 @@ def expected_errors(text: str) -> list[Expected]:
     for number, line in enumerate(text.split("\n"), 1):
         for match in _ERROR.finditer(line):
             for code in match["codes"].split(", "):
-                found.append(Expected(number + int(match["shift"] or 0), code, (match["words"] or "").strip(), int(match["column"] or 0)))
+                line, column = number + int(match["shift"] or 0), int(match["column"] or 0)
+                found.append(Expected(line, code, (match["words"] or "").strip(), column, match["level"] == "warning"))
     return sorted(found, key=lambda e: (e.line, e.code))
 
 
@@ -138,7 +142,8 @@ def device_values(text: str, what: str, device: int) -> list[str]:
 def case_modes(text: str) -> dict[str, bool | int | str]:
     """The modes that a text switches on or gives a value."""
     parts = (word.partition("=") for match in _MODES.finditer(text) for word in match[1].split())
-    return {name: True if not value else int(value) if value.isdecimal() else value for name, _, value in parts}
+    words: dict[str, bool | int | str] = {"": True, "true": True, "false": False}
+    return {name: words.get(value, int(value) if value.isdecimal() else value) for name, _, value in parts}
 
 
 def expected_line(said: str, text: str) -> set[int]:

@@ -56,6 +56,18 @@ MUTATED = (
     "analysis.transfers",
     "analysis.users",
     "analysis.value_numbers",
+    "shapes.dtype",
+    "shapes.json_text",
+    "shapes.layout",
+    "shapes.literal",
+    "shapes.memory",
+    "shapes.metadata",
+    "shapes.replica_groups",
+    "shapes.shape",
+    "shapes.sharding",
+    "shapes.strings",
+    "shapes.tiles",
+    "shapes.values",
 )
 """Modules of which every mutation is noticed; a random part of them is tried."""
 

@@ -10,20 +10,20 @@ from math import prod
 from random import Random
 
 from hlotool.opdefs.codecs.enums import ENUMS
-from hlotool.shapes.dtype import ARRAY_TYPES, ELEMENT_TYPES
+from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.layout import Layout
 from hlotool.shapes.shape import Shape, array_shape, tuple_shape
 
-__all__ = ["VALUES", "array", "element_type", "literal", "metadata", "shape", "sharding"]
+__all__ = ["ARRAY_TYPES", "VALUES", "array", "element_type", "literal", "metadata", "shape", "sharding"]
 
-_TYPES = sorted(ARRAY_TYPES)
+ARRAY_TYPES = sorted(name for name in ELEMENT_TYPES if Shape(name).is_array)
 _COMMON_TYPES = ("f32", "f32", "s32", "bf16", "pred", "u32", "f64", "s8", "c64")
 _STRINGS = ("x", "a/b", "jit(f)/mul", "tab\\there", 'q\\"q', "\\303\\251", "it\\'s", "a b", "{", "}", "// no comment", "/*", "\\\\")
 _DIMENSIONS = (0, 1, 1, 2, 2, 3, 4, 7, 8, 128)
 
 
 def element_type(r: Random) -> str:
-    return r.choice(_COMMON_TYPES) if r.random() < 0.7 else r.choice(_TYPES)
+    return r.choice(_COMMON_TYPES) if r.random() < 0.7 else r.choice(ARRAY_TYPES)
 
 
 def array(r: Random, rank: int | None = None, kind: str | None = None, *, odd: bool = True) -> Shape:

@@ -17,10 +17,10 @@ from pathlib import Path
 from random import Random
 
 from case_files import read_cases
+from generator_values import ARRAY_TYPES
 
 from hlotool.errors import ParseError
 from hlotool.opdefs.table import OPS
-from hlotool.shapes.dtype import ARRAY_TYPES
 from hlotool.text.parse.parser import parse
 from hlotool.verifier.engine import verify
 
@@ -55,7 +55,6 @@ _HEADER_ATTRIBUTES = (
     "num_partitions=2", "replica_count=2", "is_scheduled=true",
 )  # fmt: skip
 _BOOLEANS = ("true", "false")
-_TYPES = tuple(sorted(ARRAY_TYPES))
 
 
 @dataclass(frozen=True)
@@ -280,7 +279,7 @@ def _dimension(place: _Place, random: Random) -> str | None:
 @_edit
 def _element_type(place: _Place, random: Random) -> str | None:
     common = ("f32", "s32", "pred", "bf16", "f16", "f64", "u32", "c64", "s8", "u8", "s64")
-    return _change_in(place, place.line.shape, _TYPE, lambda _: random.choice(common if random.random() < 0.8 else _TYPES), random)
+    return _change_in(place, place.line.shape, _TYPE, lambda _: random.choice(common if random.random() < 0.8 else ARRAY_TYPES), random)
 
 
 @_edit

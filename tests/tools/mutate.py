@@ -409,10 +409,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "-p",
         "no:terminal",
         "--capture=sys",
-        "--hypothesis-profile=without-shrinking",
         "-k",
         "not test_time and not test_guides and not test_mutations",
     ]
+    if any(Path(path).is_relative_to(HERE) for path in paths):
+        # The profile is in the conftest of the tests, which is not read for doctests alone.
+        plain.append("--hypothesis-profile=without-shrinking")
     with tempfile.TemporaryDirectory() as folder:
         status = pytest.main([*plain, "--basetemp", f"{folder}/tests", "--rootdir", str(HERE.parent), *paths], plugins=[mutator])
     return mutator.exit_code if status == 0 else int(status)

@@ -1,4 +1,4 @@
-"""What the function of a custom-call target may ask about its instruction, and the settings in backend configurations."""
+"""What the handler of a custom-call target can know about its instruction, and the settings in backend configurations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Handler = Callable[..., Any]
 
 
 class CustomCall(Record):
-    """What a handler may ask about the instruction: target, shapes, the backend configuration as it is written, and attributes."""
+    """What a handler can know about the instruction: target, shapes, the backend configuration as it is written, and attributes."""
 
     target: str
     result: Shape

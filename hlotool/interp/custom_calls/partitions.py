@@ -21,7 +21,7 @@ from hlotool.record import Record
 from hlotool.shapes.shape import Shape, compatible
 from hlotool.shapes.sharding import Sharding
 
-__all__ = ["Placement", "join", "mesh_axes", "partitioned_call", "split"]
+__all__ = ["JOINS_OR_SPLITS", "Placement", "join", "mesh_axes", "partitioned_call", "placement_of", "split"]
 
 _AXES = re.compile(r'"?([\w.]+)"?\s*=\s*(\d+)')
 _MESH = re.compile(r"(\w+)\s*=\s*#sdy\.mesh<\[([^\]]*)\](?:\s*,\s*device_ids\s*=\s*\[([^\]]*)\])?>")
@@ -81,7 +81,7 @@ def partitioned_call(
     if not splits:
         wholes, parts = parts, wholes
     if call.target.startswith("SPMD"):
-        placements = [_tiled(shardings[1] if splits else shardings[0])]
+        placements = [placement_of(shardings[1] if splits else shardings[0])]
     else:
         placements = _of_mesh(attributes, device.grid.meshes, "in" if splits else "out")
     fits = len(placements) == len(wholes) and all(map(_fits, wholes, parts, placements))
@@ -93,6 +93,8 @@ def partitioned_call(
 
 
 _SPLITS = {_FULL_TO_SHARD: True, _SHARD_TO_FULL: False, "xla.sdy.GlobalToLocalShape": True, "xla.sdy.LocalToGlobalShape": False}
+JOINS_OR_SPLITS = frozenset(_SPLITS)
+"""The targets of calls that give each device its part, or put the parts together."""
 
 
 def _hint(placements: Sequence[Placement]) -> str:
@@ -105,7 +107,7 @@ def _fits(whole: Shape, part: Shape, placement: Placement) -> bool:
     return len(counts) == whole.rank and all(n == size * count for n, size, count in zip(whole.dimensions, part.dimensions, counts, strict=True))
 
 
-def _tiled(sharding: Sharding | None) -> Placement:
+def placement_of(sharding: Sharding | None) -> Placement:
     """The placement that a sharding with tiles describes; one without parts otherwise."""
     if sharding is None or sharding.is_tuple or not (counts := sharding.tile_counts):
         return Placement((), ())

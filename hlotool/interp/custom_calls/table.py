@@ -36,7 +36,7 @@ def takes_call(handler: Handler) -> bool:
 
 
 def load_handler(place: str) -> Handler:
-    """The function at a place such as `package.module:function`; raises HlotoolError when there is none.
+    """The function at a place such as `package.module:function`; raises HlotoolError if there is none.
 
     >>> load_handler("numpy:sin")
     <ufunc 'sin'>

@@ -14,7 +14,7 @@ from hlotool.interp.kernels.random_numbers import threefry
 from hlotool.interp.values import Value, zeros
 from hlotool.shapes.shape import compatible
 
-__all__ = ["TARGETS"]
+__all__ = ["PARTITIONER_TARGETS", "TARGETS"]
 
 
 def _unchanged(*operands: Value, call: CustomCall) -> Value:
@@ -127,15 +127,20 @@ def _from_halves(low: Array, high: Array) -> Array:
     return np.asarray(high.astype(np.uint32).astype(np.uint64) << np.uint64(32) | low.astype(np.uint32).astype(np.uint64))
 
 
-_ANNOTATIONS = """Sharding SPMDFullToShardShape SPMDShardToFullShape LayoutConstraint annotate_device_placement MoveToHost MoveToDevice
-PinToDevice PinToDeviceSram PinToHost AssumeGatherIndicesInBound xla.sdy.Sharding xla.sdy.FuncResultSharding xla.sdy.GlobalToLocalShape
-xla.sdy.LocalToGlobalShape xla.sdy.PropagationBarrier xla.sdy.ShardingGroup""".split()
+PARTITIONER_TARGETS = frozenset(
+    """Sharding SPMDFullToShardShape SPMDShardToFullShape xla.sdy.Sharding xla.sdy.FuncResultSharding xla.sdy.GlobalToLocalShape
+    xla.sdy.LocalToGlobalShape xla.sdy.PropagationBarrier xla.sdy.ShardingGroup""".split()
+)
+"""Targets that a partitioner reads and removes."""
+
+_ANNOTATIONS = """LayoutConstraint annotate_device_placement MoveToHost MoveToDevice PinToDevice PinToDeviceSram PinToHost
+AssumeGatherIndicesInBound AwsNeuronTransferWithStaticRing""".split()
 
 _SORTS = """__cub$DeviceRadixSort __cub$DeviceRadixSortUnassignedScratchSize xla.gpu.ext.cub_sort_keys xla.gpu.ext.cub_sort_pairs
 xla.gpu.ext.cub_sort_unassigned_scratch_size""".split()
 
 TARGETS: dict[str, Handler] = {
-    **dict.fromkeys(_ANNOTATIONS, _unchanged),
+    **dict.fromkeys([*sorted(PARTITIONER_TARGETS), *_ANNOTATIONS], _unchanged),
     **dict.fromkeys(["TopK", "__gpu$TopK", "mhlo.topk"], _top_k),
     **dict.fromkeys(_SORTS, _sorted_by_keys),
     **dict.fromkeys(["cuda_threefry2x32", "cu_threefry2x32", "cu_threefry2x32_ffi", "hip_threefry2x32", "hip_threefry2x32_ffi"], _threefry_bits),

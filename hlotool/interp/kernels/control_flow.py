@@ -16,7 +16,7 @@ from hlotool.interp.kernels.base import Invoke, Run, kernel
 from hlotool.interp.options import RunOptions
 from hlotool.interp.values import Value, leaves, with_leaves, zeros
 from hlotool.ir.model import Computation
-from hlotool.shapes.shape import Shape
+from hlotool.shapes.shape import Shape, compatible
 
 __all__: list[str] = []
 
@@ -49,7 +49,7 @@ def fusion(*operands: Value, calls: Computation) -> Run:
 
 @kernel("async-start")
 def async_start(*operands: Value, calls: Computation, result: Shape) -> Run:
-    """The computation runs at the start. The result holds the operands, the value, and contexts that nobody reads."""
+    """The computation runs at the start. The result has the operands, the value, and contexts that are not read."""
     value = yield Invoke(calls, operands)
     return operands, value, *(zeros(shape) for shape in result.elements[2:])
 
@@ -79,6 +79,7 @@ def _next_iteration(iterations: int, options: RunOptions) -> int:
 
 def _while_batch(init: Value, *, condition: Computation, body: Computation, options: RunOptions, batch: Batch, result: Shape) -> Run:
     """Each instance goes on as long as its own condition holds; those that have ended are not computed any more."""
+    _require_lasting_state(body)
     state = [np.array(np.broadcast_to(leaf, batch)).reshape(-1) for leaf in leaves(init)]
     active = np.arange(prod(batch))
     iterations = 0
@@ -103,6 +104,7 @@ def while_(init: Value, *, condition: Computation, body: Computation, options: R
     HLO assumes that loops end, so XLA, too, drops a loop that changes nothing. Whether the state has changed is checked after 64, 128,
     256, ... iterations.
     """
+    _require_lasting_state(body)
     state, iterations = init, 0
     del init
     while bool((yield Invoke(condition, (state,)))):
@@ -116,6 +118,14 @@ def while_(init: Value, *, condition: Computation, body: Computation, options: R
             break
         del before
     return state
+
+
+def _require_lasting_state(body: Computation) -> None:
+    """Raises Violation if the body returns something else than it takes, which XLA's verifier accepts."""
+    taken, returned = body.parameters[0].shape, body.root.shape
+    if not compatible(taken, returned):
+        message = f"the body '{body.name}' takes {taken.text_without_layout}, but returns {returned.text_without_layout}"
+        raise Violation("R004", "body", message, "return what the next iteration takes")
 
 
 def _is_same(before: Value, after: Value) -> bool:

@@ -13,6 +13,7 @@ from hlotool.shapes.strings import escape
 from hlotool.shapes.values import (
     AliasPair,
     DebugEntry,
+    OriginLeaf,
     Recovery,
     ResultAccuracy,
     SparsityConfig,
@@ -23,6 +24,7 @@ __all__: list[str] = []
 
 _ULPS_LIMIT = 2.0**63
 _MODES = ("default", "highest")
+_LOG_MODES = ("default", "fusion_debugger")
 
 
 @builds("tolerance")
@@ -151,15 +153,24 @@ def build_recovery(children: list[Any]) -> Recovery:
 
 @builds("recovery_table")
 def build_recovery_table(children: list[Any]) -> tuple[Recovery, ...]:
-    return tuple(children)
+    # Of several rows for one array XLA keeps the first.
+    rows: dict[Any, Recovery] = {}
+    for row in children:
+        rows.setdefault(row.old, row)
+    return tuple(rows.values())
 
 
 def _write_recovery_table(value: tuple[Recovery, ...], style: WriteStyle) -> str:
     rows = []
     for row in sorted(value, key=lambda r: (r.old.name or "", r.old.index)):
         module = "" if row.module is None else f',\n  "\n{escape_lines(row.module)}\n  "'
-        rows.append(f"  {leaf_text(row.old)} : {leaf_text(row.new)}{module}\n")
+        rows.append(f"  {_array_text(row.old)} : {_array_text(row.new)}{module}\n")
     return "{\n" + "".join(rows) + "}\n"
+
+
+def _array_text(leaf: OriginLeaf) -> str:
+    """In tables XLA prints an array without a name with an empty one."""
+    return leaf_text(leaf) if leaf.name is not None else '{""}'
 
 
 def escape_lines(text: str) -> str:
@@ -169,7 +180,10 @@ def escape_lines(text: str) -> str:
 
 @builds("debug_field")
 def build_debug_field(children: list[Any]) -> tuple[str, str]:
-    return children[0][:-1], str(children[1])
+    name, value = children[0][:-1], children[1]
+    if name == "log_mode" and value not in _LOG_MODES:
+        raise Violation("S018", value.start_pos, f"'{value[:60]}' is not one of {', '.join(_LOG_MODES)}")
+    return name, str(value)
 
 
 @builds("debug_record")

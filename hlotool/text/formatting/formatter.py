@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 
 from lark.exceptions import UnexpectedInput
 
 from hlotool.collection import no_garbage_collection
-from hlotool.errors import ParseError, Source
-from hlotool.ir.model import Module
+from hlotool.errors import InternalError, ParseError, Source
 from hlotool.text.formatting.callbacks import formatting_callback
 from hlotool.text.formatting.equivalence import check_equivalent, raise_internal_error
 from hlotool.text.formatting.lines import LineFormatter
@@ -22,7 +22,7 @@ from hlotool.text.parse.fast_path import FastPath
 from hlotool.text.parse.parser import Part, decoded, form_of, parts_of, read_source
 from hlotool.text.source.trivia import COMMENT, skip_trivia
 
-__all__ = ["format_text"]
+__all__ = ["format_source", "format_text"]
 
 _DEFAULT = FormatStyle()
 _EMPTY_LINE = re.compile(r"[ \t]*+(\r?+\n)")
@@ -32,13 +32,20 @@ _BRACKET = re.compile(COMMENT + r"|[(\[{]|[)\]}]")
 
 
 def format_text(
-    text: str | bytes, style: FormatStyle = _DEFAULT, *, filename: str = "<string>", lines: tuple[int, int] | None = None, checked: bool = True
+    text: str | bytes,
+    style: FormatStyle = _DEFAULT,
+    *,
+    filename: str = "<string>",
+    lines: tuple[int, int] | None = None,
+    checked: bool = True,
+    legacy: bool = False,
 ) -> str:
     """Formats a text with the spacing, line breaks and order of attributes of XLA's printer, and keeps everything else as written.
 
-    `lines` is the first and the last line to format, counted from 1; instructions on other lines stay as they are. Raises ParseError if
-    the text is not valid HLO. With `checked`, the result is read again, and InternalError is raised if its module or its comments are
-    not those of `text`, or if formatting it once more would change it.
+    `lines` is the first and the last line to format, counted from 1; other lines stay as they are, and so do instructions that begin or end
+    on them. Raises ParseError if the syntax is wrong; undefined names, missing attributes and the like are errors of the verifier. With
+    `legacy`, spellings of earlier years are read, too, and written as today. With `checked`, the result is read again, and InternalError is
+    raised if its module or its comments are not those of `text`, if other lines have changed, or if formatting it once more would change it.
 
     >>> print(format_text("ENTRY e{p = f32[ ] parameter( 0 )  // in\\nROOT r = f32[] add(p ,p)}"), end="")
     ENTRY e {
@@ -51,7 +58,7 @@ def format_text(
         # A file that has just been created has no module yet.
         return ""
     parts = parts_of(source_text, filename)
-    texts = [part.source.text if part.is_separator else _format_part(part.source, style, lines, checked=checked) for part in parts]
+    texts = [part.source.text if part.is_separator else format_source(part.source, style, lines, checked=checked, legacy=legacy) for part in parts]
     if len(parts) > 1:
         for k, part in enumerate(parts):
             texts[k] = _with_leading_empty_line(part, texts[k])
@@ -72,31 +79,36 @@ def _check_separators(parts: list[Part], texts: list[str], filename: str) -> Non
         raise_internal_error(filename, "formatting would join or split modules")
 
 
-def _format_part(source: Source, style: FormatStyle, lines: tuple[int, int] | None, *, checked: bool) -> str:
+def format_source(
+    source: Source, style: FormatStyle = _DEFAULT, lines: tuple[int, int] | None = None, *, checked: bool = True, legacy: bool = False
+) -> str:
+    """Like `format_text`, for a source that has one module."""
+    if legacy:
+        # Imported on use: most texts are of today.
+        source, _ = import_module("hlotool.text.legacy.rewrite").modernized(source)
     module, path = read_source(source, strict=False)
-    errors = [d for d in module.diagnostics if d.severity == "error"]
-    if errors:
-        raise ParseError(errors)
     assert path is not None, "the fast path is enabled"
-    selected = None if lines is None else _selected(source, module, lines)
-    after = _formatted(source.text, path, style, selected)
-    if checked:
-        # The text after the selection is the same but may start at another offset.
-        moved = None if selected is None else (selected[0], len(after) - (len(source.text) - selected[1]))
-        check_equivalent(source, module, path, after, lambda text, path: _formatted(text, path, style, moved))
+    errors = [d for d in module.diagnostics if d.severity == "error"]
+    selected = None if lines is None else (source.line_start(lines[0]), source.line_start(lines[1] + 1))
+    format_once = _formatted_by_grammar if errors else _formatted
+    try:
+        after = format_once(source.text, path, style, selected)
+        if checked:
+            # The text after the selection is the same but may start at another offset.
+            moved = None if selected is None else (selected[0], len(after) - (len(source.text) - selected[1]))
+            if selected is not None and not (after.startswith(source.text[: selected[0]]) and after.endswith(source.text[selected[1] :])):
+                raise_internal_error(source.filename, "formatting would change other lines")
+            check_equivalent(source, module, path, after, lambda text, path: format_once(text, path, style, moved))
+    except (UnexpectedInput, InternalError):
+        if not errors:
+            raise
+        # A syntax error, or one that hides what the text means, such as a literal that is none.
+        raise ParseError(errors) from None
     return after
 
 
-def _selected(source: Source, module: Module, lines: tuple[int, int]) -> tuple[int, int]:
-    """Start and end offsets of these lines, extended to source_text instructions."""
-    start, end = source.line_start(lines[0]), source.line_start(lines[1] + 1)
-    for x in module.all_instructions():
-        if x.start < end and x.end > start and x.start >= 0:
-            first, _ = source.line_column(skip_trivia(source.text, x.start))
-            last, _ = source.line_column(max(x.end - 1, x.start))
-            if source.line_start(last + 1) > start and source.line_start(first) < end:
-                start, end = min(start, source.line_start(first)), max(end, source.line_start(last + 1))
-    return start, end
+def _formatted_by_grammar(text: str, path: FastPath, style: FormatStyle, selected: tuple[int, int] | None) -> str:
+    return _format_once(text, path, style, selected, by_lines=False)
 
 
 def _formatted(text: str, path: FastPath, style: FormatStyle, selected: tuple[int, int] | None) -> str:

@@ -22,22 +22,15 @@ class _GapPart(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """The parts of a gap, and the number of line ends after the last."""
+    """The parts of a gap, the number of line ends after the last, and whether the next item follows the last part without a line end."""
 
     parts: list[_GapPart]
     newlines: int
+    joins_next: bool
 
     def _line_counts(self) -> list[int]:
         """The numbers of line ends before each part and after the last."""
         return [*(part.newlines for part in self.parts), self.newlines]
-
-    @property
-    def joins_next(self) -> bool:
-        """Whether the next item continues the line of the last part."""
-        if self.newlines or not self.parts:
-            return False
-        last = self.parts[-1]
-        return last.is_verbatim or (last.newlines > 0 and not last.text.startswith("//"))
 
     def text(self, newline: str, indent: str, *, at_start: bool, empty_first: int | None, empty_last: int | None) -> str:
         """The formatted gap, up to and including the line end before the next item.
@@ -49,6 +42,8 @@ class Gap(NamedTuple):
         out: list[str] = []
         on_new_line = at_start
         empty = empty_first
+        # Verbatim text keeps its line end, which may differ from `newline`.
+        line_end = newline
         last_empty = max((k for k, newlines in enumerate(self._line_counts()) if newlines > 1), default=-1)
         for k, (newlines, text, is_verbatim) in enumerate(self.parts):
             if not newlines and not on_new_line:
@@ -57,34 +52,35 @@ class Gap(NamedTuple):
                 empty = None if is_verbatim else empty
             else:
                 waits = bool(empty) and newlines <= 1 and k < last_empty
-                out.append("" if on_new_line else _line_ends(newline, newlines, None if waits else empty))
+                out.append("" if on_new_line else line_end + _empty_lines(newline, newlines, None if waits else empty))
                 out.append(text if is_verbatim else indent + text)
                 empty = empty if waits else None
             on_new_line = False
+            line_end = "" if is_verbatim and text.endswith("\n") else newline
         if self.joins_next:
-            out.append("" if self.parts[-1].is_verbatim else " ")
+            out.append(" " if self.parts and not self.parts[-1].is_verbatim else "")
         elif not on_new_line:
-            out.append(_line_ends(newline, self.newlines, empty_last if empty is None or empty_last == 0 else empty))
+            out.append(line_end + _empty_lines(newline, self.newlines, empty_last if empty is None or empty_last == 0 else empty))
         return "".join(out)
 
 
-def _line_ends(newline: str, count: int, empty: int | None) -> str:
-    """A line end and `empty` empty lines; if None, one empty line where the source, with `count` line ends, has any."""
-    return newline * (1 + (int(count > 1) if empty is None else empty))
+def _empty_lines(newline: str, count: int, empty: int | None) -> str:
+    """`empty` empty lines; if None, one empty line where the source, with `count` line ends, has any."""
+    return newline * (int(count > 1) if empty is None else empty)
 
 
-def read_gap(source: str, start: int, end: int, verbatim: VerbatimRanges, hoisted: list[str]) -> Gap:
+def read_gap(source: str, start: int, end: int, verbatim: VerbatimRanges, hoisted: list[str], *, next_is_verbatim: bool) -> Gap:
     """Reads the gap source[start:end]. The `hoisted` comments follow those of the gap, each on a line of its own."""
     parts: list[_GapPart] = []
     # The start of the text is the start of a line.
     newlines = int(start == 0)
-    for low, high, is_verbatim in verbatim.split(start, end) if verbatim else ((start, end, False),):
-        if is_verbatim:
+    ends_verbatim = next_is_verbatim and start == end
+    for low, high, ends_verbatim in verbatim.split(start, end) if verbatim else ((start, end, False),):
+        if ends_verbatim:
             text = source[low:high]
+            parts.append(_GapPart(newlines, text, True))
             # Its last line end is counted like one after a comment.
-            bare = text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
-            parts.append(_GapPart(newlines, bare, True))
-            newlines = int(bare is not text)
+            newlines = int(text.endswith("\n"))
             continue
         position = low
         for match in _COMMENT.finditer(source, low, high):
@@ -94,5 +90,12 @@ def read_gap(source: str, start: int, end: int, verbatim: VerbatimRanges, hoiste
     if hoisted:
         first = max(newlines, 1)
         parts += [_GapPart(first if k == 0 else 1, comment, False) for k, comment in enumerate(hoisted)]
-        newlines = 1
-    return Gap(parts, newlines)
+        newlines, ends_verbatim = 1, False
+    return Gap(parts, newlines, _joins_next(parts, newlines, ends_verbatim=ends_verbatim, next_is_verbatim=next_is_verbatim))
+
+
+def _joins_next(parts: list[_GapPart], newlines: int, *, ends_verbatim: bool, next_is_verbatim: bool) -> bool:
+    if ends_verbatim:
+        # Verbatim text has its own line ends and indentation.
+        return next_is_verbatim or not newlines
+    return bool(parts) and not newlines and parts[-1].newlines > 0 and not parts[-1].text.startswith("//")

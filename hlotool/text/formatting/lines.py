@@ -49,23 +49,7 @@ class LineFormatter(RunReader):
         self.operand_marks = "operands" in session.joiner.marks
         self.shape_marks = "shapes" in session.joiner.marks
         self._header: tuple[str, int, str | None, int, int] | None = None
-        self.formatted_runs = self._formatted_runs()
-
-    def _formatted_runs(self) -> dict[int, int]:
-        """The runs of lines that the parse has found to be formatted, if all attributes are and these lines may be copied."""
-        runs, writer, text = self.path.formatted_runs, self.writer, self.session.text
-        if not runs or writer.verbatim or writer.newline != self.path.newline:
-            return {}
-        try:
-            for opcode, memo in self.path.attribute_memos.items():
-                formatted = self.heads[opcode][2]
-                if any(formatted[attributes] != attributes for attributes in memo):
-                    return {}
-        except NeedsGrammar:
-            return {}
-        if writer.width is None:
-            return runs
-        return {start: end for start, end in runs.items() if max(map(len, text[start:end].splitlines())) <= writer.width}
+        self.formatted_runs = _formatted_runs(self)
 
     # ---- header -------------------------------------------------------------------------------------------------------
 
@@ -348,6 +332,23 @@ class LineFormatter(RunReader):
             raise NeedsGrammar
         formatted: str = piece.text
         return formatted
+
+
+def _formatted_runs(lines: LineFormatter) -> dict[int, int]:
+    """The runs of lines that the parse has found to be formatted, if all attributes are and these lines may be copied."""
+    runs, writer, text = lines.path.formatted_runs, lines.writer, lines.session.text
+    if not runs or writer.verbatim or writer.newline != lines.path.newline:
+        return {}
+    try:
+        for opcode, memo in lines.path.attribute_memos.items():
+            formatted = lines.heads[opcode][2]
+            if any(formatted[attributes] != attributes for attributes in memo):
+                return {}
+    except NeedsGrammar:
+        return {}
+    if writer.width is None:
+        return runs
+    return {start: end for start, end in runs.items() if max(map(len, text[start:end].splitlines())) <= writer.width}
 
 
 def _joined(parts: list[str], percent: str, *, is_marked: bool) -> str:

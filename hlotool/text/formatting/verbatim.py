@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
+from hlotool.text.source.trivia import comment_spans
+
 __all__ = ["VerbatimRanges", "verbatim_ranges"]
 
 _DIRECTIVE = re.compile(
@@ -61,7 +63,11 @@ def verbatim_ranges(text: str, selected: tuple[int, int] | None) -> VerbatimRang
         ranges = _directive_ranges(text)
     if selected is not None:
         ranges += [(0, selected[0]), (selected[1], len(text))]
-    return VerbatimRanges([(start, end) for start, end in ranges if start < end])
+    verbatim = VerbatimRanges([(start, end) for start, end in ranges if start < end])
+    if not verbatim or "/*" not in text:
+        return verbatim
+    # Comments are kept or formatted as a whole.
+    return VerbatimRanges([*zip(verbatim.starts, verbatim.ends, strict=True), *(span for span in comment_spans(text) if verbatim.overlaps(*span))])
 
 
 def _directive_ranges(text: str) -> list[tuple[int, int]]:

@@ -13,7 +13,8 @@ __all__ = ["wrapped"]
 _STEP = "    "
 _PART = re.compile(
     rf"(?P<solid>\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'|{BLOCK_COMMENT})"
-    r"|(?P<open>[{(\[])|(?P<close>[})\]])|(?P<comma>, )(?:(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*+)=)?+|(?P<rest>[^\"'/{}()\[\],]++|.)",
+    r"|(?P<open>[{(\[])|(?P<close>[})\]])|(?P<comma>, )(?:(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*+)=)?+|(?P<tight>,)(?=true|false|[0-9{])"
+    r"|(?P<rest>[^\"'/{}()\[\],]++|.)",
     re.DOTALL,
 )
 # Values of these attributes, and of unknown ones, are never broken.
@@ -34,7 +35,8 @@ def wrapped(text: str, indent: str, width: int, newline: str) -> str:
     if "\n" in text[:end]:
         # Inline computations and comments of several lines have their own line breaks.
         return text
-    lines, start, prefix = [], 0, indent
+    lines: list[str] = []
+    start, prefix = 0, indent
     first = 0
     # Comments after the last attribute do not count, like those after the instruction.
     while len(prefix) + end - start > width and first < len(breaks):
@@ -46,7 +48,7 @@ def wrapped(text: str, indent: str, width: int, newline: str) -> str:
         choice = max(range(first, max(last, first + 1)), key=lambda k: (-breaks[k][1], k))
         offset, depth = breaks[choice]
         lines.append(prefix + text[start : offset + 1])
-        start, first, prefix = offset + 2, choice + 1, indent + _STEP * (depth + 1)
+        start, first, prefix = offset + 1 + (text[offset + 1] == " "), choice + 1, indent + _STEP * (depth + 1)
     lines.append(prefix + text[start:])
     return newline.join(lines).removeprefix(indent)
 
@@ -54,7 +56,7 @@ def wrapped(text: str, indent: str, width: int, newline: str) -> str:
 def _breaks(text: str) -> tuple[list[tuple[int, int]], int]:
     """The commas after which a line may end, as offsets with the number of open brackets, and the end of the last token."""
     breaks, depth, position, end = [], 0, 0, 0
-    kinds = attribute_tokens()
+    kinds, in_attributes = attribute_tokens(), False
     while (part := _PART.match(text, position)) is not None:
         position = part.end()
         if not part[0].isspace() and not part[0].startswith("/*"):
@@ -63,9 +65,13 @@ def _breaks(text: str) -> tuple[list[tuple[int, int]], int]:
             depth += 1
         elif part["close"]:
             depth -= 1
+        elif part["tight"] and depth > 0 and in_attributes:
+            # Between booleans, numbers and groups, which XLA prints without spaces. Shapes are not broken.
+            breaks.append((part.start(), depth))
         elif part["comma"]:
             breaks.append((part.start(), depth))
             name = part["name"]
+            in_attributes = in_attributes or (bool(name) and depth == 0)
             if name and depth == 0 and kinds.get(name, "KEY_BACKEND_CONFIG") in _RAW:
                 end = position = raw_value_end(text, skip_trivia(text, position))
     return breaks, end

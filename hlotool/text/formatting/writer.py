@@ -60,10 +60,10 @@ class Writer:
     def item(self, start: int, end: int, text: str, *, empty_lines: int = 0) -> None:
         """Writes the item source[start:end] as `text`, on a new line, after at least `empty_lines` empty lines."""
         block = self.block
-        is_verbatim = bool(self.verbatim) and self.verbatim.overlaps(start, end)
+        is_verbatim = self.is_verbatim(start, end)
         if is_verbatim:
-            self.joiner.hoisted = []
-        same_line = self.write_gap(start, end, empty_lines=empty_lines)
+            self.joiner.take_hoisted(end)
+        same_line = self.write_gap(start, end, empty_lines=empty_lines, is_verbatim=is_verbatim)
         indent = INDENT * block.level
         if is_verbatim:
             text = self.source[start:end]
@@ -77,7 +77,11 @@ class Writer:
         self.item(start, end, text, empty_lines=1)
         self.block.has_tables = True
 
-    def write_gap(self, start: int, end: int, *, empty_lines: int = 0, closes: bool = False) -> bool:
+    def is_verbatim(self, start: int, end: int) -> bool:
+        """Whether the item source[start:end] is written as it is."""
+        return bool(self.verbatim) and self.verbatim.overlaps(start, end)
+
+    def write_gap(self, start: int, end: int, *, empty_lines: int = 0, closes: bool = False, is_verbatim: bool = False) -> bool:
         """Writes the gap before the item source[start:end]; returns whether the item continues the line of a comment."""
         block, hoisted = self.block, self.joiner.take_hoisted(end)
         was_empty, block.is_empty = block.is_empty, False
@@ -90,7 +94,7 @@ class Writer:
                     count = empty_first if empty_first is not None else int(not closes and space.count("\n") > 1)
                     block.parts.append(self.newline * (1 + count))
                 return False
-        gap = read_gap(source, last, start, self.verbatim, hoisted)
+        gap = read_gap(source, last, start, self.verbatim, hoisted, next_is_verbatim=is_verbatim)
         indent = INDENT * (block.level + closes)
         block.parts.append(gap.text(self.newline, indent, at_start=not block.parts, empty_first=empty_first, empty_last=0 if closes else None))
         return gap.joins_next
@@ -110,7 +114,11 @@ class Writer:
         """Writes the brace that ends a computation."""
         block = self.block
         block.level -= 1
-        same_line = self.write_gap(start, end, closes=True)
+        is_verbatim = self.is_verbatim(start, end)
+        if is_verbatim:
+            text = self.source[start:end]
+            self.joiner.take_hoisted(end)
+        same_line = self.write_gap(start, end, closes=True, is_verbatim=is_verbatim)
         block.parts.append(text if same_line else INDENT * block.level + text)
         block.written_end = end
 
@@ -136,10 +144,8 @@ class Writer:
     def finish(self) -> str:
         """Returns the whole text, up to the end of the source. An empty line at the end stays, since XLA's files have one."""
         block, end = self.block, len(self.source)
-        gap = read_gap(self.source, block.written_end, end, self.verbatim, [])
-        if gap.parts and gap.parts[-1].is_verbatim and not gap.newlines:
-            block.parts.append(gap.text(self.newline, "", at_start=not block.parts, empty_first=None, empty_last=None))
-            return "".join(block.parts)
-        gap = gap._replace(newlines=max(1, gap.newlines))
+        gap = read_gap(self.source, block.written_end, end, self.verbatim, [], next_is_verbatim=self.is_verbatim(end - 1, end))
+        if not gap.joins_next or not self.is_verbatim(end - 1, end):
+            gap = gap._replace(newlines=max(1, gap.newlines), joins_next=False)
         block.parts.append(gap.text(self.newline, "", at_start=not block.parts, empty_first=None, empty_last=None))
         return "".join(block.parts)

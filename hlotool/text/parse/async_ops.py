@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hlotool.errors import Violation, nearest
+from hlotool.errors import Violation
 from hlotool.ir.model import AttributeSet, Computation, Instruction, set_field
 from hlotool.ir.notes import Annotations, SourceNotes
 from hlotool.opdefs.base import OpDef
@@ -16,6 +16,7 @@ from hlotool.text.parse.attributes import (
     unknown_attribute,
 )
 from hlotool.text.parse.builder import ModuleBuilder
+from hlotool.text.parse.near_names import meant_opcode
 
 __all__ = ["ASYNC_OPCODES", "annotate_root", "annotate_wrapped", "continuation_attributes", "desugared_op", "set_annotations", "wrapped_start"]
 
@@ -29,7 +30,7 @@ def desugared_op(opcode: str, position: int) -> tuple[OpDef, OpDef]:
     prefix, _, suffix = opcode.rpartition("-")
     wrapped, name = OPS.get(prefix), ASYNC_OPCODES.get(suffix)
     if wrapped is None or name is None or f"{prefix}-start" in OPS or f"{prefix}-done" in OPS:
-        meant = nearest(opcode, OPS)
+        meant = meant_opcode(opcode)
         raise Violation("S012", position, f"unknown opcode '{opcode}'", f"did you mean '{meant}'?" if meant else None)
     return OPS[name], wrapped
 

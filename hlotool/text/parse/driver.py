@@ -154,13 +154,15 @@ def _report(session: ParseSession, error: UnexpectedInput, accepts: frozenset[st
     line = _RESUME_LINE.match(text, text.rfind("\n", 0, position) + 1)
     unclosed = in_body and (position == len(text) or (line is not None and line["header"] is not None))
     shown = position
-    code, message, hint = describe_syntax_error(text, position, accepts)
+    code, message, hint, at = describe_syntax_error(text, position, accepts)
     if "\n" in text[at_end:position] and (unclosed or not begins) and code != "S034":
         # Something ended too early: point to its end, not to the start of what follows.
         shown, end = at_end, at_end + 1
     before = _WORD_BEFORE.search(text, max(0, position - _LONGEST_WORD), position) if code in _ABOUT_WORD_BEFORE else None
     if before is not None and (code != "S017" or "=" in before[0]):
         shown = before.start()
+    if at is not None:
+        shown, end = at, position
     if unclosed and session.builder.scopes:
         hint = hint or f"close computation '{session.builder.scope.computation.name}' with }}"
     session.builder.report(code, shown, message, hint, end=end)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from hlotool.errors import nearest
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.text.parse.near_names import meant_opcode, meant_type
+from hlotool.text.source.trivia import skip_trivia
 
-__all__ = ["TO_APPLY_AND_CALLS", "describe_syntax_error"]
+__all__ = ["TO_APPLY_AND_CALLS", "SyntaxMistake", "describe_syntax_error"]
 
 TO_APPLY_AND_CALLS = "an instruction cannot have both to_apply and calls"
 
@@ -80,6 +83,8 @@ _WORD = re.compile(r"%?[A-Za-z_][A-Za-z0-9_.\-]*=?|-?[0-9][0-9A-Za-z_.+\-]*|\"(?
 # The word before an error, and the equals sign after it, if any.
 _BEFORE = re.compile(r"([A-Za-z_][A-Za-z0-9_\-]*+)(=?+)[ \t]*+\Z")
 _CONTEXT = 80
+# A word and the bracket after it, which the error follows or is; before an opcode stands the end of a shape, or an equals sign.
+_OPENED = re.compile(r"(?P<before>[\])}=][ \t]+)?(?<![A-Za-z0-9_.\-%])(?P<word>[A-Za-z_][A-Za-z0-9_.\-]*)(?P<bracket>[\[(])[ \t]*\Z")
 _PUNCTUATION = frozenset("{}()[],:=#%\"'/")
 
 
@@ -97,8 +102,43 @@ def _word_for(terminal: str) -> str | None:
     return f"'{terminal.lower()}'"
 
 
-def describe_syntax_error(text: str, position: int, accepts: frozenset[str]) -> tuple[str, str, str | None]:
-    """Code, message and hint of a syntax error at `position`, in a parser state that accepts the tokens `accepts`."""
+class SyntaxMistake(NamedTuple):
+    """The code, message and hint of a syntax error, and the offset of the word that is wrong if it stands before the error."""
+
+    code: str
+    message: str
+    hint: str | None = None
+    at: int | None = None
+
+
+def describe_syntax_error(text: str, position: int, accepts: frozenset[str]) -> SyntaxMistake:
+    """What is wrong at `position`, in a parser state that accepts the tokens `accepts`."""
+    return _misspelled(text, position) or SyntaxMistake(*_described(text, position, accepts))
+
+
+def _misspelled(text: str, position: int) -> SyntaxMistake | None:
+    """An unknown opcode or element type before the bracket that does not fit it."""
+    start = max(0, position - _LONGEST_KEY)
+    array = _OPENED.search(text, start, position + 1)
+    if array is not None and array["bracket"] == "[" and array["word"] not in ELEMENT_TYPES and meant_type(array["word"]) is not None:
+        return SyntaxMistake("S036", f"unknown element type '{array['word']}'", _type_hint(array["word"]), array.start("word"))
+    call = _OPENED.search(text, start, position)
+    if call is None or call["bracket"] == "[" or not call["before"] or call["word"] in OPS or call["word"].rpartition("-")[0] in OPS:
+        return None
+    meant = meant_opcode(call["word"])
+    return SyntaxMistake("S012", f"unknown opcode '{call['word']}'", f"did you mean '{meant}'?" if meant else None, call.start("word"))
+
+
+def _type_hint(word: str) -> str | None:
+    meant = meant_type(word)
+    if meant is None:
+        return None
+    return f"element types are lower case: {meant}" if meant == word.lower() else f"did you mean '{meant}'?"
+
+
+def _described(text: str, position: int, accepts: frozenset[str]) -> tuple[str, str, str | None]:
+    if skip_trivia(text, 0) == len(text):
+        return "S001", "the text is empty", "a module begins with HloModule, or with a computation"
     match = _WORD.match(text, position)
     seen = match[0] if match else ""
     words = sorted({word for terminal in accepts if (word := _word_for(terminal)) is not None}, key=lambda w: (w.startswith("'"), w))
@@ -126,6 +166,8 @@ def describe_syntax_error(text: str, position: int, accepts: frozenset[str]) -> 
         )
     if code == "S001" and "EQUAL" in accepts and len(seen) == 1 and not seen.isalnum() and seen not in _PUNCTUATION:
         return "S048", f"{shown} is not allowed in a name", "names consist of letters, digits, '_', '.' and '-'"
+    if code == "S036":
+        return code, f"unknown element type {shown}", hint
     return code, f"expected {expected}, found {shown}", hint
 
 
@@ -165,7 +207,7 @@ def _known_mistake(text: str, position: int, seen: str, accepts: frozenset[str])
     if "EQUAL" not in accepts and "ROOT" in accepts and seen.endswith("="):
         return "S001", f"write a space before '=': {word} = ..."
     if accepts == {"$END"} or ("$END" in accepts and "ENTRY" in accepts):
-        return "S034", None
-    if "ELEMENT_TYPE" in accepts and "OPCODE" in accepts and text.startswith("[", position + len(seen)):
-        return "S036", f"element types are lower case: {word.lower()}" if word.lower() != word else None
+        return "S034", "separate modules in one file by a line `// -----`" if seen == "HloModule" else None
+    if "ELEMENT_TYPE" in accepts and text.startswith("[", position + len(seen)):
+        return "S036", _type_hint(word)
     return "S001", None

@@ -62,7 +62,7 @@ class FastPath(RunReader):
         self.literals: dict[tuple[str, str], Literal] = {}
         self.numbers: Memo[str, int] = Memo(self._number)
         self.checked: dict[tuple[Any, ...], Shape] = {}
-        self.configs: Memo[str, str | None] = Memo(_configuration)
+        self.configs: Memo[str, tuple[str | None, int]] = Memo(_configuration)
         self._header: tuple[str, list[tuple[int, str, Any]], str | None, int] | None = None
 
     def attach(self, session: ParseSession, known: FastPath | None = None) -> None:
@@ -181,7 +181,7 @@ class FastPath(RunReader):
         scope = self.builder.scope
         match, heads, configs = self.patterns.line.match, self.heads, self.configs
         names, reserved, odd_names, computation = scope.names, self.reserved, scope.odd_names, scope.computation
-        append, get, unmark = computation.instructions.append, names.__getitem__, self.patterns.index_mark.sub
+        append, get = computation.instructions.append, names.__getitem__
         make_fields, final_class = cast("type[Instruction]", InstructionFields), Instruction
         started, first, unmarked = len(computation.instructions), position, self._unmarked
         # The spelling of all lines so far, and where the current run of formatted lines starts.
@@ -190,8 +190,7 @@ class FastPath(RunReader):
         while True:
             line = match(text, position)
             if line is None:
-                next_start = self._skip(text, position)
-                line = match(text, next_start) if next_start > position and text[next_start : next_start + 1] != "}" else None
+                line = self._line_after_space(text, position)
                 if line is None:
                     break
                 common_spelling = _OTHERWISE
@@ -204,10 +203,8 @@ class FastPath(RunReader):
                     operands, shape, immediate, operands_spelling = self._other_operands(work, head, others, shape, scope)
                     spelling &= operands_spelling
                 elif "/*" in references:
-                    operand_names = unmark("", references).split(", %")
-                    operands = tuple(map(get, operand_names))
-                    if marked_operands(operand_names) != f"%{references}":
-                        spelling = _OTHERWISE
+                    operands, operands_spelling = self._marked_operands(references, scope)
+                    spelling &= operands_spelling
                 else:
                     operands = tuple(map(get, references.split(", %")))
                     if len(operands) > MARK_INTERVAL:
@@ -217,13 +214,11 @@ class FastPath(RunReader):
                 if name in names or name in reserved or (odd_names and not percent) or (arity != len(operands) and arity >= 0):
                     break
                 if pending:
-                    spelled, attributes = attributes, resolve_pending(self.builder, op, shape, attributes, {})  # type: ignore[arg-type]
-                    if attributes is not spelled or not op.operand_defaults.keys().isdisjoint(attributes):
-                        spelling &= _FORMATTED
+                    attributes, attributes_spelling = self._resolved(op, shape, attributes)  # type: ignore[arg-type]
+                    spelling &= attributes_spelling
                 if config is not None:
-                    source_config, config = config, configs[config]
-                    if source_config != config:
-                        spelling &= _FORMATTED
+                    config, config_spelling = configs[config]
+                    spelling &= config_spelling
             except (KeyError, NeedsGrammar, Violation, ValueError):
                 break
             if not percent:
@@ -249,6 +244,23 @@ class FastPath(RunReader):
         self.count += len(computation.instructions) - started
         self._note_span(scope, first, position if common_spelling == _PRINTED else -1)
         return position
+
+    def _line_after_space(self, text: str, position: int) -> re.Match[str] | None:
+        """The next line after spaces and comments, None if there are none or the fast path cannot read it."""
+        start = self._skip(text, position)
+        return self.patterns.line.match(text, start) if start > position and text[start : start + 1] != "}" else None
+
+    def _marked_operands(self, references: str, scope: Scope) -> tuple[tuple[Instruction, ...], int]:
+        """Operands with index marks between them, and how they are spelled."""
+        operand_names = self.patterns.index_mark.sub("", references).split(", %")
+        operands = tuple([scope.names[name] for name in operand_names])
+        return operands, _PRINTED if marked_operands(operand_names) == f"%{references}" else _OTHERWISE
+
+    def _resolved(self, op: OpDef, shape: Shape, attributes: AttributeSet) -> tuple[AttributeSet, int]:
+        """The attributes with values that depend on the instruction; these may be printed in another way than they are spelled."""
+        resolved = resolve_pending(self.builder, op, shape, attributes, {})
+        is_same = resolved is attributes and op.operand_defaults.keys().isdisjoint(attributes)
+        return resolved, _PRINTED if is_same else _FORMATTED
 
     def _note_run(self, start: int, end: int) -> None:
         if start < end:
@@ -342,10 +354,12 @@ def _prints_unread(op: OpDef) -> bool:
     return bool(op.derived) or any(op.attributes[name].always for name in op.operand_defaults)
 
 
-def _configuration(text: str) -> str | None:
-    """The canonical text of a backend configuration at the end of a line. Raises NeedsGrammar when the configuration ends earlier."""
-    if text[0] == '"':
-        return backend_config_text(unquote(text))
-    if not is_raw_dict(text):
+def _configuration(text: str) -> tuple[str | None, int]:
+    """The canonical text of a backend configuration at the end of a line, and how it is spelled.
+
+    Raises NeedsGrammar when the configuration ends earlier.
+    """
+    if text[0] != '"' and not is_raw_dict(text):
         raise NeedsGrammar
-    return text
+    canonical = backend_config_text(unquote(text)) if text[0] == '"' else text
+    return canonical, _PRINTED if canonical == text else _FORMATTED

@@ -18,7 +18,7 @@ __all__ = ["with_hints"]
 _ENTRY = re.compile(r"^[ \t]*+ENTRY(?![A-Za-z0-9_.\-:=])", re.MULTILINE)
 _EMPHASIS = re.compile(r"\*\*|__")
 _OUTSIDE = re.compile(r"[ \t]*+(?:ROOT[ \t]++)?+%?[A-Za-z_][A-Za-z0-9_.\-]*+[ \t]*+=[ \t]")
-_UNDEFINED = {"S002": "instruction", "S006": "computation"}
+_UNDEFINED = frozenset({"S002", "S006"})
 _EXTRACT = "read it with --extract (in Python, hlotool.extract)"
 
 
@@ -35,7 +35,7 @@ def with_hints(source: Source, diagnostics: list[Diagnostic]) -> list[Diagnostic
 def _about_whole(source: Source, error: Diagnostic) -> str | None:
     """A hint for a text that is more or less than one module, if the error shows it."""
     text, offset = source.text, source.offset(error.line, error.column)
-    if text.strip() and offset >= len(text.rstrip()) - 1 and error.code in ("S001", "S017"):
+    if skip_trivia(text, 0) < len(text) and offset >= len(text.rstrip()) - 1 and error.code in ("S001", "S017"):
         if error.computation is None:
             return "the text is cut off here"
         return f"the text is cut off here, inside computation '{error.computation}'; close it with }} if this is all"
@@ -63,8 +63,9 @@ def _about_excerpt(source: Source, diagnostics: list[Diagnostic], error: Diagnos
     offset = source.offset(error.line, error.column)
     if error.code in _UNDEFINED:
         missing = sum(d.code in _UNDEFINED for d in diagnostics)
-        what = f"{missing} names are" if missing > 1 else "it is"
-        return f"{what} not defined anywhere; the text may be an excerpt of a larger module"
+        if missing == 1:
+            return "define it above; if this is an excerpt, complete it"
+        return f"{missing} names are not defined; if this is an excerpt, complete it"
     if error.code == "M004" and not _ENTRY.search(text):
         return "no computation is ENTRY, so the last one was taken; the text may be cut off before its ENTRY computation"
     if error.code == "M004":

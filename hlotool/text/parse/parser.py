@@ -16,6 +16,7 @@ from hlotool.shapes.shape import ProgramShape, with_default_order
 from hlotool.text.parse.builder import MAX_DIAGNOSTICS, ModuleBuilder
 from hlotool.text.parse.driver import parse_with_recovery
 from hlotool.text.parse.fast_path import FastPath
+from hlotool.text.parse.other_formats import describe_other_format
 from hlotool.text.parse.session import ParseSession
 from hlotool.text.source.trivia import TRIVIA
 
@@ -151,7 +152,10 @@ def read_source(
         path.attach(session, known)
     with no_garbage_collection():
         form = form_of(source.text)
-        if form == "single_instruction":
+        other = describe_other_format(source.text, may_be_binary=form == "single_instruction") if form != "module" else None
+        if other is not None:
+            _refuse(session, f"this is {other.name}, not HLO text", other.hint)
+        elif form == "single_instruction":
             _parse_single_instruction(session)
         else:
             parse_with_recovery(session, form, MAX_DIAGNOSTICS)
@@ -167,6 +171,14 @@ def read_source(
     if warnings:
         diagnostics[:] = sorted([*diagnostics, *warnings], key=lambda d: (d.line, d.column))
     return module, path
+
+
+def _refuse(session: ParseSession, message: str, hint: str) -> None:
+    """Reports that a text is no HLO; its module is empty."""
+    builder = session.builder
+    builder.open_computation("_", 0, is_entry=True)
+    builder.report("S049", 0, message, hint)
+    builder.close_computation(0, len(session.text), inline=True)
 
 
 def form_of(text: str) -> str:

@@ -135,7 +135,7 @@ def _nul_reason(head: bytes) -> str:
     """Why a file that begins with these bytes contains NUL bytes."""
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "it is UTF-16 text; convert it to UTF-8"
-    return "it is a binary file (it has NUL bytes), but HLO text was expected; convert a serialized module to text first"
+    return "it is a binary file (it has NUL bytes), not HLO text; a serialized module (.pb) must be dumped as text, with --xla_dump_hlo_as_text"
 
 
 class _ZstdReader:

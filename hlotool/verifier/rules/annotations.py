@@ -25,16 +25,16 @@ def backend_configurations(facts: Facts) -> Iterator[Finding]:
     Checks: configurations in braces, and strings that begin with a brace. Custom calls with the typed interface have MLIR dictionaries instead,
     which are not checked.
     """
-    judged: dict[str, int] = {}
+    offsets: dict[str, int] = {}
     for computation in facts.module.computations:
         for x in computation.instructions:
             config = x.backend_config
             if config is None or str(x.attributes.get("api_version", "")) == _TYPED:
                 continue
-            at = judged.get(config)
+            at = offsets.get(config)
             if at is None:
                 content = unquote(config) if config.startswith('"') else config
-                at = judged[config] = json_error_offset(content) if content.lstrip().startswith("{") else -1
+                at = offsets[config] = json_error_offset(content) if content.lstrip().startswith("{") else -1
             if at >= 0:
                 message = f"backend_config is not valid JSON: unexpected text at offset {at}"
                 yield Finding("S039", computation, x, "backend_config value", message)

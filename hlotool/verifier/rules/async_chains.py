@@ -12,7 +12,7 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# Custom calls that partitioners and schedulers lay around values without using them.
+# Custom calls that partitioners and schedulers insert, and that do not use the value.
 _MARKERS = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "control_dep"})
 
 
@@ -47,7 +47,7 @@ def _hands_on(user: Instruction) -> bool:
 
 
 def _goes_on(facts: Facts, computation: Computation, user: Instruction) -> bool:
-    """Whether an instruction continues the operation; an update that nobody uses is reported as that and counts for nothing else."""
+    """Whether an instruction continues the operation; unused updates are reported separately and do not count."""
     return user.op.name == "async-done" or (user.op.name == "async-update" and (user is computation.root or user in facts.users(computation)))
 
 
@@ -61,6 +61,6 @@ def _forks(facts: Facts, computation: Computation, x: Instruction, continuations
 
 
 def _is_ended(flow: AsyncFlow, computation: Computation, x: Instruction) -> bool:
-    """Whether the value comes to a done or an update, or goes around a loop, where a done may lie before the start."""
+    """Whether the value reaches a done or an update, or is carried by a loop, where the done may be before the start."""
     ways = flow.arrivals(computation, x)
     return any(arrival is not x and (continues(arrival) or arrival.op.name == "while") for _, arrival in ways)

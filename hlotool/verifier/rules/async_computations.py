@@ -22,8 +22,8 @@ _THREAD = re.compile(r'execution_thread\s*=\s*"([^"]*)"')
 def async_computations(facts: Facts) -> Iterator[Finding]:
     """An asynchronous operation runs one instruction on one thread, and has all its operands when it ends.
 
-    Checks: operands that are still missing at the async-done (A005); a computation on the main thread with more than parameters and a root
-    (A007), unless it is marked as a group of collectives; a computation whose `execution_thread` is not the thread of its start
+    Checks: operands that are still missing at the async-done (A005); a computation on the main thread with more than parameters, elements of
+    these and a root (A007), unless it is marked as a group of collectives; a computation whose `execution_thread` is not the thread of its start
     (A008); one that is also called by other instructions (A011).
     """
     for computation, x in facts.instructions_of("async-done"):
@@ -48,16 +48,21 @@ def async_computations(facts: Facts) -> Iterator[Finding]:
         yield from _other_calls(facts, x)
         if called.execution_thread != _MAIN or _GROUPED in (x.attributes.get("frontend_attributes") or {}):
             continue
-        extra = next((y for y in called.instructions if y is not called.root and y.op.name != "parameter"), None)
+        extra = next((y for y in called.instructions if y is not called.root and not _is_argument(y)), None)
         if extra is not None:
             message = f"'{called.name}' runs asynchronously and must contain only parameters and one operation"
             yield Finding("A007", called, extra, "instruction", message)
 
 
 def _shown(facts: Facts, x: Instruction) -> str:
-    """What runs, by the name that stands in the text."""
+    """The operation that runs, by its name in the text."""
     called = x.called[0]
     return f"'{called.root.op.name}'" if called in facts.module.hidden else f"'{called.name}'"
+
+
+def _is_argument(x: Instruction) -> bool:
+    """Whether an instruction is a parameter or an element of one."""
+    return x.op.name == "parameter" or (x.op.name == "get-tuple-element" and x.operands[0].op.name == "parameter")
 
 
 def _threads(facts: Facts, computation: Computation, x: Instruction) -> Iterator[Finding]:
@@ -72,9 +77,9 @@ def _threads(facts: Facts, computation: Computation, x: Instruction) -> Iterator
 
 
 def _written_thread(facts: Facts, called: Computation) -> str | None:
-    """The thread that stands after a computation's closing brace; XLA's reader puts the start's in its place.
+    """The thread written after the closing brace of a computation, which XLA's parser replaces by the thread of the start.
 
-    A text that leaves it out is not at fault: compilers' own tests do so.
+    It may be omitted, as in tests of compilers.
     """
     source = facts.module.source
     if source is None or called.end < 0 or not called.instructions:

@@ -13,7 +13,7 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# What could be moved is looked for among this many instructions after a done.
+# How many instructions after a done are searched for one that could run before it.
 _FORESIGHT = 100
 
 

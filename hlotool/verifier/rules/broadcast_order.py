@@ -11,7 +11,7 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 
-@module_rule("T019", stage="lint")
+@module_rule("T019", stage="module")
 def broadcast_order(facts: Facts) -> Iterator[Finding]:
     """The dimensions of a broadcast are sorted.
 

@@ -12,6 +12,9 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
+# The frontend attribute of calls that run beside others.
+_STREAM = "_xla_stream_annotation"
+
 Value = tuple[Instruction, Path]
 """The value of a buffer between two writes: the instruction that produces it, and its index in that result."""
 
@@ -20,8 +23,9 @@ Value = tuple[Instruction, Path]
 def buffers(facts: Facts) -> Iterator[Finding]:
     """A buffer has one writer at a time and stays inside the program.
 
-    Checks: no `b(...)` in the parameters of the entry computation or in operands and results of ops that cannot work on buffers (T101); each
-    buffer value is used by one instruction only, or returned, apart from tuples (T102).
+    Checks: no `b(...)` in the parameters of the entry computation or in operands and results of ops that cannot work on buffers, among them
+    fusions and calls without a stream annotation, unless they run asynchronously (T101); each buffer value is used by one instruction
+    only, or returned, apart from tuples (T102).
     """
     # By identity: a module's instructions share their shapes, and most modules have no buffer at all.
     holding = {id(shape) for shape in facts.distinct_shapes if holds_buffers(shape)}
@@ -29,12 +33,15 @@ def buffers(facts: Facts) -> Iterator[Finding]:
         return
     for computation in facts.module.computations:
         is_entry = computation is facts.module.entry
+        is_asynchronous = any(caller.op.name == "async-start" for _, caller in facts.callers.get(computation, ()))
         for x in computation.instructions:
             has_buffer = any(id(y.shape) in holding for y in (x, *x.operands))
             if is_entry and x.op.name == "parameter" and has_buffer:
                 yield Finding("T101", computation, x, "name", "buffer types are not allowed in entry parameters", "pin an array instead")
-            elif has_buffer and HOLDS_BUFFERS not in x.op.traits:
+            elif has_buffer and not is_asynchronous and HOLDS_BUFFERS not in x.op.traits:
                 yield Finding("T101", computation, x, "opcode", f"'{x.op.name}' cannot work on buffers", "unpin the buffer first")
+            elif has_buffer and not is_asynchronous and x.op.name == "call" and _STREAM not in (x.attributes.get("frontend_attributes") or {}):
+                yield Finding("T101", computation, x, "opcode", "'call' cannot work on buffers", f"only a call with the attribute {_STREAM} can")
         yield from _writers(computation)
 
 

@@ -13,11 +13,11 @@ __all__: list[str] = []
 
 @module_rule("P018", stage="module")
 def channel_ids(facts: Facts) -> Iterator[Finding]:
-    """The channel id of a collective is positive.
+    """The channel id of a collective is not negative.
 
     Checks: `channel_id` of collectives.
     """
     for computation, x in facts.instructions_with(COLLECTIVE):
         channel = x.attributes.get("channel_id")
-        if channel is not None and channel <= 0:
-            yield Finding("P018", computation, x, "channel_id", f"channel_id must be positive, got {channel}")
+        if channel is not None and channel < 0:
+            yield Finding("P018", computation, x, "channel_id", f"channel_id must not be negative, got {channel}")

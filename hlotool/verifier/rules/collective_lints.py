@@ -17,7 +17,7 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 _SMALL = 1 << 20
-# An index is computed by fewer instructions than these.
+# The most instructions by which an index is expected to be computed.
 _MOST_STEPS = 32
 
 
@@ -64,7 +64,7 @@ def combinable_collectives(facts: Facts) -> Iterator[Finding]:
 
 
 def _combination(x: Instruction) -> tuple[Any, ...]:
-    """What two collectives must share to be combined."""
+    """The properties that two collectives must share to be combined."""
     reducer = x.attributes.get("to_apply")
     root = binary_root(reducer) if isinstance(reducer, Computation) else None
     combines = reducer if root is None else (root.op.name, root.shape)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.opdefs.inference import count
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
@@ -20,6 +19,5 @@ def elided_constant(facts: Facts) -> Iterator[Finding]:
     elided = [(computation, x) for computation, x in facts.instructions_of("constant") if x.literal is not None and x.literal.elided]
     if elided:
         computation, x = elided[0]
-        more = f" and of {count(len(elided) - 1, 'other')}" if len(elided) > 1 else ""
-        message = f"the values of this constant{more} were left out"
+        message = "this constant's values are elided ({...})" + (f"; {len(elided) - 1} more like it" if len(elided) > 1 else "")
         yield Finding("S045", computation, x, "literal", message, "dump with XLA_FLAGS=--xla_dump_large_constants")

@@ -26,14 +26,14 @@ def padding_waste(facts: Facts) -> Iterator[Finding]:
     Checks: arrays whose layout's tiles at least double their size and waste 64 KiB or more; where such an array first appears, not where it
     is passed on.
     """
-    judged: dict[int, str | None] = {}
+    messages: dict[int, str | None] = {}
     for computation in facts.module.computations:
         for x in computation.instructions:
             # By identity, since a module's instructions share their shapes and keep them alive.
-            if id(x.shape) not in judged:
-                judged[id(x.shape)] = _waste(x)
-            message = judged[id(x.shape)]
-            if message is not None and not any(judged.get(id(y.shape)) for y in x.operands):
+            if id(x.shape) not in messages:
+                messages[id(x.shape)] = _waste(x)
+            message = messages[id(x.shape)]
+            if message is not None and not any(messages.get(id(y.shape)) for y in x.operands):
                 yield Finding("W027", computation, x, "shape", message, "make a larger dimension the most minor one")
 
 

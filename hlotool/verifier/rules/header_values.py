@@ -15,7 +15,7 @@ __all__: list[str] = []
 _COUNTS = ("replica_count", "num_partitions")
 _TO_PARAMETERS, _TO_OUTPUT = "allow_spmd_sharding_propagation_to_parameters", "allow_spmd_sharding_propagation_to_output"
 _ORDER = {name: k for k, name in enumerate(MODULE_ATTRIBUTES)}
-# In the names that XLA gives to dumps of what it has compiled.
+# A part of the names of XLA's dumps of compiled modules.
 _COMPILED = "after_optimizations"
 
 
@@ -24,8 +24,8 @@ def header_values(facts: Facts) -> Iterator[Finding]:
     """The header's numbers and lists fit the module, and scheduled modules are marked as such.
 
     Checks: `replica_count` and `num_partitions` are at least 1 (M016); lists that allow sharding propagation have one entry, or one for each
-    parameter, output or array in these (M018); attributes are in XLA's order (M024); a file whose name contains after_optimizations
-    has a schedule (M026).
+    parameter, output or array in these (M018; a warning if there is only one partition, where nobody reads them); attributes are in XLA's
+    order (M024); a file whose name contains after_optimizations has a schedule (M026).
     """
     module = facts.module
     for name in _COUNTS:
@@ -54,4 +54,6 @@ def _list_length(facts: Facts, name: str, shapes: list[Shape], noun: str) -> Ite
     flags = facts.module.attributes.get(name)
     if flags is None or len(flags) in (1, len(shapes)) or len(flags) == sum(1 for shape in shapes for _ in shape.leaves()):
         return
-    yield Finding("M018", None, None, f"{name} value", f"{name} needs 1 flag or {len(shapes)} (one per {noun}), got {len(flags)}")
+    message = f"{name} needs 1 flag or {len(shapes)} (one per {noun}), got {len(flags)}"
+    severity = None if facts.module.num_partitions > 1 else "warning"
+    yield Finding("M018", None, None, f"{name} value", message, severity=severity)

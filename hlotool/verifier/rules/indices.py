@@ -46,11 +46,11 @@ def constant_indices(facts: Facts) -> Iterator[Finding]:
 
 
 def _least_bound(x: Instruction) -> int | None:
-    """The largest index that is in bounds in each dimension that the indices name."""
+    """The largest index that is in bounds in all dimensions that the indices refer to."""
     sizes = x.operands[0].shape.dimensions
     if x.op.name == "gather":
-        taken = x.attributes["slice_sizes"]
-        return min((sizes[k] - taken[k] for k in x.attributes["start_index_map"]), default=None)
+        slice_sizes = x.attributes["slice_sizes"]
+        return min((sizes[k] - slice_sizes[k] for k in x.attributes["start_index_map"]), default=None)
     inserted = x.attributes["inserted_window_dims"]
     mapped = x.attributes["scatter_dims_to_operand_dims"]
     return min((sizes[k] - 1 for k in mapped), default=None) if all(k in inserted for k in mapped) else None
@@ -93,8 +93,8 @@ def gathers_of_one(facts: Facts) -> Iterator[Finding]:
     for computation, x in facts.instructions_of("gather"):
         indices = x.operands[1]
         vector = x.attributes["index_vector_dim"]
-        taken = prod(size for k, size in enumerate(indices.shape.dimensions) if k != vector)
+        count = prod(size for k, size in enumerate(indices.shape.dimensions) if k != vector)
         if constant_value(indices) is not None:
             yield Finding("W053", computation, x, "opcode", "all indices are the same constant", "use slice")
-        elif taken == 1:
+        elif count == 1:
             yield Finding("W053", computation, x, "opcode", "this gathers a single slice", "use dynamic-slice")

@@ -1,4 +1,4 @@
-"""W006, W022 and W032: constants that are large, uniform or not finite."""
+"""W006, W022, W032 and W061: constants that are large, uniform, not finite, or not written out."""
 
 from __future__ import annotations
 
@@ -40,6 +40,23 @@ def large_constants(facts: Facts) -> Iterator[Finding]:
             yield Finding("W006", computation, x, "shape", message, "pass it as a parameter")
         if count >= _FEWEST_EQUAL and uniform_spelling(literal) is not None:
             yield Finding("W022", computation, x, "literal", f"all {count} elements are equal", "broadcast a scalar")
+
+
+@module_rule("W061", stage="lint")
+def incomplete_literals(facts: Facts) -> Iterator[Finding]:
+    """A constant array has a number for each element.
+
+    Checks: array constants with a single number and no braces, unless it is 0 or the array has only one element.
+    """
+    for computation, x in facts.instructions_of("constant"):
+        literal = x.literal
+        if literal is None or not literal.shape.is_array or not literal.shape.dimensions or literal.element_count < 2 or not literal.text:
+            continue
+        if not literal.elided and literal.text[0] not in "{," and number_of(literal.text) != 0 and literal.text != "false":
+            rest = literal.element_count - 1
+            elements = "the other element" if rest == 1 else f"the other {rest} elements"
+            message = f"only the first element is {literal.text[:40]}; {elements} of {literal.shape.text_without_layout} will be 0"
+            yield Finding("W061", computation, x, "literal", message, "write all elements in braces, or broadcast a scalar")
 
 
 @module_rule("W032", stage="lint")

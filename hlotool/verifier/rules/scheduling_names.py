@@ -9,7 +9,7 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# Passes that copy an instruction mark the copy's name so.
+# Parts of the names that passes give to copies of instructions.
 _COPIED = (".clone", ".remat")
 _FIELD = "scheduling_name="
 
@@ -25,7 +25,7 @@ def scheduling_names(facts: Facts) -> Iterator[Finding]:
     for computation in facts.module.computations:
         for x in computation.instructions:
             text = x.metadata_text
-            # An asynchronous computation's root has its start's metadata, and the start is looked at itself.
+            # An asynchronous computation's root has its start's metadata, and the start is checked itself.
             if text is None or _FIELD not in text or x.start < 0 or facts.module.notes.written(x) is not None:
                 continue
             metadata = x.metadata

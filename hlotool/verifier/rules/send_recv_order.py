@@ -13,7 +13,7 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 Pending = tuple[Instruction, ...]
-"""Transfers whose other side has not come yet: sends or receives, not both."""
+"""Transfers that have not been matched yet: either sends or receives."""
 
 
 @module_rule("A026", "A027", stage="module")
@@ -21,14 +21,18 @@ def send_recv_order(facts: Facts) -> Iterator[Finding]:
     """In a schedule, each send is followed by its recv before any other communication.
 
     Checks: under the mode `collective_deadlocks` and in scheduled modules, every send is followed by the recv with the same source-target
-    pairs, or the other way round, with no collective and no other transfer between them (A026). Several transfers may begin together if no
-    device sends or receives twice and they form no cycle. The pairs of one transfer have no repetition and no cycle (A027). Transfers to the
-    host and pipelined ones are not checked.
+    pairs, or the other way round, with no collective and no other transfer between them (A026; a warning for reductions and asynchronous
+    collectives, which XLA accepts). Several transfers may begin together if no device sends or receives twice and they form no cycle. Each transfer
+    has pairs, without repetition and cycle (A027). Transfers to the host and pipelined ones are not checked.
     """
     if not (facts.modes.collective_deadlocks and facts.module.is_scheduled):
         return
     sound: dict[Instruction, Computation] = {}
     for computation, x in facts.instructions_with(TRANSFER):
+        if is_between_devices(x) and not (x.attributes.get("frontend_attributes") or {}).get(PAIRS_ATTRIBUTE):
+            message = f"'{x.name}' has no source-target pairs, so nobody can tell whether devices wait for each other"
+            yield Finding("A027", computation, x, "instruction", message, f"write the frontend attribute {PAIRS_ATTRIBUTE}")
+            continue
         fault = _fault(pairs_of(x)) if is_between_devices(x) else None
         if fault is not None:
             yield Finding("A027", computation, x, f"frontend_attributes value[{PAIRS_ATTRIBUTE}]", fault)
@@ -59,19 +63,19 @@ def _communicating(facts: Facts, sound: Mapping[Instruction, Computation]) -> di
 
 
 class _Order:
-    """Goes through the schedule, into called computations, and remembers which transfers wait for their other side."""
+    """Walks through the schedule and called computations, and tracks the transfers that have not been matched."""
 
     def __init__(self, events: Mapping[Computation, list[Instruction]], sound: Mapping[Instruction, Computation], entry: Computation) -> None:
         self.events = events
         self.sound = sound
         self.entry = entry
-        # What a computation leaves pending depends on what was pending before it, and on nothing else.
+        # The transfers that are pending after a computation depend only on those that were pending before it.
         self.after: dict[tuple[Computation, Pending], Pending] = {}
         self.reported: set[Instruction] = set()
 
     def findings(self) -> Iterator[Finding]:
         pending: Pending = ()
-        # Computations to go into, and those that are being gone through with what was pending before them.
+        # Computations to enter, and computations being walked through with the transfers that were pending before them.
         work: list[Computation | tuple[Computation, Pending, Iterator[Instruction]]] = [self.entry]
         while work:
             top = work[-1]
@@ -94,14 +98,15 @@ class _Order:
                 conflict = self._conflict(x, pending)
                 if conflict is not None and x not in self.reported:
                     self.reported.add(x)
-                    yield Finding("A026", computation, x, "instruction", *conflict)
+                    is_tolerated = COLLECTIVE in x.op.traits and (x.op.is_asynchronous or bool(x.called))
+                    yield Finding("A026", computation, x, "instruction", *conflict, severity="warning" if is_tolerated else None)
                 pending = self._step(x, pending)
         # After a conflict, transfers that are still pending are its consequence.
         for x in () if self.reported else pending:
             yield Finding("A026", self.sound[x], x, "instruction", f"no {_other(x)} with the pairs of '{x.name}' follows")
 
     def _conflict(self, x: Instruction, pending: Pending) -> tuple[str, str | None] | None:
-        """What is wrong with x, and a hint, while the other side of `pending` has not come."""
+        """The message and a hint if x conflicts with the pending transfers."""
         if not pending:
             return None
         first = pending[0]
@@ -127,6 +132,6 @@ def _other(x: Instruction) -> str:
 
 
 def _match(x: Instruction, pending: Pending) -> Instruction | None:
-    """The pending other side of a transfer."""
+    """The pending transfer that matches one."""
     opcode, pairs = _other(x), sorted(pairs_of(x))
     return next((y for y in pending if y.op.name == opcode and sorted(pairs_of(y)) == pairs), None)

@@ -13,6 +13,9 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
+# The attributes in which transfers of one channel may differ.
+_OF_EACH = frozenset({"metadata", "sharding", "control-predecessors", "origin"})
+
 
 @module_rule("A023", "A024", "A025", "A037", stage="module")
 def send_recv_pairs(facts: Facts) -> Iterator[Finding]:
@@ -20,20 +23,30 @@ def send_recv_pairs(facts: Facts) -> Iterator[Finding]:
 
     Checks: a send or recv has one user, its done or the tuple that carries it on (A024), but for the root of an asynchronous computation; a
     done takes a send or recv, or the element of a tuple (A037); both agree on `is_host_transfer` (A023); transfers to or from the host on
-    one channel have one shape (A025).
+    one channel are alike in direction, shape and attributes (A025).
     """
-    channels: dict[tuple[str, int | None], Instruction] = {}
+    channels: dict[int | None, Instruction] = {}
     for begin, done in [(op.name, op.done) for op in OPS.values() if TRANSFER in op.traits and op.done is not None]:
         for computation, x in facts.instructions_of(begin):
             yield from _users(facts, computation, x, done)
             if x.attributes.get("is_host_transfer", False):
                 channel = x.attributes.get("channel_id")
-                first = channels.setdefault((begin, channel), x)
-                if not compatible(first.shape, x.shape):
-                    what = first.shape.elements[0].text_without_layout
-                    yield Finding("A025", computation, x, "instruction", f"channel {channel} is also used by '{first.name}' with {what}")
+                other_use = _unlike(channels.setdefault(channel, x), x) if channel is not None else ""
+                if other_use:
+                    yield Finding("A025", computation, x, "instruction", f"channel {channel} is also used by {other_use}")
         for computation, x in facts.instructions_of(done):
             yield from _begun(computation, x, begin)
+
+
+def _unlike(first: Instruction, x: Instruction) -> str:
+    """In what another transfer with the host differs from this one, "" if they are alike but for what they send."""
+    if first.op is not x.op:
+        return f"the {first.op.name} '{first.name}'"
+    if not compatible(first.shape, x.shape):
+        return f"'{first.name}' with {first.shape.elements[0].text_without_layout}"
+    names = sorted(first.attributes.keys() | x.attributes.keys())
+    other = next((name for name in names if name not in _OF_EACH and first.attributes.get(name) != x.attributes.get(name)), None)
+    return "" if other is None else f"'{first.name}' with other {other}"
 
 
 def _users(facts: Facts, computation: Computation, x: Instruction, done: str) -> Iterator[Finding]:

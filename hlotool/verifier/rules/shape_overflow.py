@@ -1,4 +1,4 @@
-"""T084: sizes that no machine can count."""
+"""T084: sizes that do not fit in 64 bits."""
 
 from __future__ import annotations
 

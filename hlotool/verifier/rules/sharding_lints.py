@@ -1,4 +1,4 @@
-"""W051 and P035 to P037: shardings and device ids that say nothing, or more than one wants."""
+"""W051 and P035 to P037: shardings and device ids without effect, shardings after partitioning, and shardings that need padding."""
 
 from __future__ import annotations
 

@@ -32,24 +32,26 @@ _TILE, _DEVICES = "[devices]", "[devices][1][1]"
 def shardings(facts: Facts) -> Iterator[Finding]:
     """A sharding fits the dimensions of its array and the devices of the module.
 
-    Checks: a tuple has a tuple sharding (P024) with an entry for each array in it (P023); there are as many tile dimensions as array dimensions
-    (P020) and as many tiles as devices (P019, P026 in the iota form); each device is listed once (P021) and is below the number of partitions (P022),
-    and all partitions are used (P029), if the header or the mode `devices` says how many there are.
+    Checks: a tuple has a tuple sharding (P024; a warning where XLA's parser repeats a single one for all arrays, but for parameters) with an
+    entry for each array in it (P023); there are as many tile dimensions as array dimensions (P020) and as many tiles as devices (P019, P026 in
+    the iota form); each device is listed once (P021) and is below the number of partitions (P022), and all partitions are used (P029), if the
+    header or the mode `devices` says how many there are.
     """
     partitions = facts.modes.devices or int(facts.module.num_partitions)
-    # Identities tell them apart: the module keeps them alive, and hashing long tuples would cost more.
-    judged: dict[tuple[int, int], Fault | None] = {}
+    # Keys are identities of objects that the module keeps alive; hashing long tuples would take longer.
+    faults: dict[tuple[int, int], Fault | None] = {}
     for computation in facts.module.computations:
         for x in computation.instructions:
             sharding = x.attributes.get("sharding")
             if sharding is None:
                 continue
             key = id(sharding), id(x.shape)
-            if key not in judged:
-                judged[key] = _fault(sharding, x.shape, partitions) or _repeated(facts, x, sharding)
-            fault = judged[key]
+            if key not in faults:
+                faults[key] = _fault(sharding, x.shape, partitions) or _repeated(facts, x, sharding)
+            fault = faults[key]
             if fault is not None:
-                yield Finding(fault[0], computation, x, *fault[1:])
+                is_repeated = fault[0] == "P024" and sharding.is_tuple and x.shape.is_tuple and x.op.name != "parameter"
+                yield Finding(fault[0], computation, x, *fault[1:], severity="warning" if is_repeated else None)
 
 
 def _fault(sharding: Sharding, shape: Shape, partitions: int) -> Fault | None:
@@ -81,9 +83,9 @@ def _fault(sharding: Sharding, shape: Shape, partitions: int) -> Fault | None:
 
 
 def _repeated(facts: Facts, x: Instruction, sharding: Sharding) -> Fault | None:
-    """What is wrong with one tiled sharding that the parser has repeated for all arrays of a tuple, as XLA's parser does for old texts."""
+    """The fault of a single tiled sharding that the parser has repeated for all arrays of a tuple, as XLA's parser does for old texts."""
     elements, source = sharding.elements, facts.module.source
-    # XLA's tests hold it for valid on tuples of one array.
+    # XLA's tests accept it for tuples of one array.
     if source is None or x.start < 0 or len(elements) < 2 or elements[0].tile is None or any(element is not elements[0] for element in elements):
         return None
     start, end = locate(source.text, x.start, x.end, _VALUE)
@@ -102,7 +104,7 @@ def _leaf_fault(sharding: Sharding, shape: Shape, partitions: int, at: str) -> F
         return "P022", f"{at}[device]", f"device {sharding.device} does not exist; the module has {count(partitions, 'partition')}", None
     if sharding.named is not None:
         sharded = len(sharding.named.dimensions)
-        # A word for the whole mesh says nothing about dimensions.
+        # A word for the whole mesh does not split dimensions.
         if sharded in (0, shape.rank):
             return None
         place = at if at.endswith("]") else f"{at} value"

@@ -1,4 +1,4 @@
-"""A013 to A015: starts of collectives and copies, and what waits for them."""
+"""A013 to A015: starts of collectives and copies, and their dones."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
+# The target of custom calls that order instructions and use no value.
+_ORDER = "control_dep"
+
 
 @module_rule("A013", "A014", "A015", stage="module")
 def start_done_pairs(facts: Facts) -> Iterator[Finding]:
@@ -20,7 +23,7 @@ def start_done_pairs(facts: Facts) -> Iterator[Finding]:
     """
     for start, done in [(op.name, op.done) for op in OPS.values() if op.start_of is not None and op.done is not None]:
         for computation, x in facts.instructions_of(start):
-            users = facts.users(computation).get(x, [])
+            users = [user for user in facts.users(computation).get(x, []) if user.attributes.get("custom_call_target") != _ORDER]
             dones = [user for user in users if user.op.name == done]
             if not dones:
                 yield Finding("A013", computation, x, "operands", f"'{x.name}' has no {done}", f"every {start} needs one")

@@ -15,20 +15,22 @@ __all__: list[str] = []
 def thread_mismatch(facts: Facts) -> Iterator[Finding]:
     """A called computation runs on the thread of its caller.
 
-    Checks: `execution_thread` of the bodies of fusions, whiles and conditionals; of calls and custom calls under the mode
-    `nested_thread_names`.
+    Checks: `execution_thread` of the bodies of fusions, whiles and conditionals; under the mode `nested_thread_names` also of custom calls and of
+    all computations in `to_apply`.
     """
-    checked = {SAME_THREAD, SAME_THREAD_ON_REQUEST} if facts.modes.nested_thread_names else {SAME_THREAD}
+    checks_all = facts.modes.nested_thread_names
+    checked = {SAME_THREAD, SAME_THREAD_ON_REQUEST} if checks_all else {SAME_THREAD}
     for called, calls in facts.callers.items():
         for computation, x in calls:
-            if not checked.isdisjoint(x.op.traits) and computation.execution_thread != called.execution_thread:
+            is_checked = not checked.isdisjoint(x.op.traits) or (checks_all and x.attributes.get("to_apply") is called)
+            if is_checked and computation.execution_thread != called.execution_thread:
                 message = f"'{called.name}' runs on thread '{called.execution_thread}', but its caller on '{computation.execution_thread}'"
                 yield Finding("C038", called, None, _thread_place(facts, called.end), message, "use async-start with async_execution_thread")
                 break
 
 
 def _thread_place(facts: Facts, end: int) -> int:
-    """Where the computation that ends at `end` names its thread."""
+    """The place of the thread of the computation that ends at `end`."""
     source = facts.module.source
     start = source.text.rfind("execution_thread", 0, end) if source is not None else -1
     return max(start, 0)

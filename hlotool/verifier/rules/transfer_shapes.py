@@ -1,10 +1,11 @@
-"""A020 and A021: shapes of transfers that the text gives and XLA's reader replaces by its own."""
+"""A020 and A021: written shapes of transfers, which XLA's parser replaces by its own."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from hlotool.analysis.transfers import pairs_of
 from hlotool.text.locate.instruction import locate
 from hlotool.text.source.places import Place
 from hlotool.verifier.facts import Facts
@@ -14,7 +15,7 @@ __all__: list[str] = []
 
 _GIVES = {"send": "(data, u32[], token[])", "recv": "(data, u32[], token[])", "recv-done": "(data, token[])"}
 _SHAPE = Place("shape")
-# Layouts, comments and whitespace, which nobody compares here.
+# Layouts, comments and whitespace, which are not compared here.
 _ASIDE = re.compile(r"/\*.*?\*/|//[^\n]*|\{[^{}]*\}|\s+", re.DOTALL)
 
 
@@ -22,8 +23,8 @@ _ASIDE = re.compile(r"/\*.*?\*/|//[^\n]*|\{[^{}]*\}|\s+", re.DOTALL)
 def transfer_shapes(facts: Facts) -> Iterator[Finding]:
     """The written shape of a send, recv or recv-done is its actual shape.
 
-    Checks: it has as many elements as the op gives (otherwise an error), and these follow from the operand (otherwise a warning, since XLA's
-    parser ignores them and its own tests write others).
+    Checks: it has as many elements as the op gives, and these follow from the operand. A tuple of another length is an error; other shapes,
+    shapes that are no tuple, and those of transfers between pairs of devices are warnings, since XLA's parser ignores them and programs write them.
     """
     source = facts.module.source
     if source is None:
@@ -33,12 +34,13 @@ def transfer_shapes(facts: Facts) -> Iterator[Finding]:
             continue
         start, end = locate(source.text, x.start, x.end, _SHAPE)
         written, true = _plain(source.text[start:end]), _plain(x.shape.text_without_layout)
-        # Where no shape is written, the place is that of the opcode.
+        # If no shape is written, the place is that of the opcode.
         if written in (true, x.op.name):
             continue
-        code, fits = x.op.result_code, _width(written) == len(x.shape.elements)
+        code, width = x.op.result_code, _width(written)
+        is_tolerated = width in (0, len(x.shape.elements)) or bool(pairs_of(x))
         message = f"'{x.op.name}' gives {_GIVES[x.op.name]}, here {x.shape.text_without_layout}, but {source.text[start:end]} is written"
-        yield Finding(code, computation, x, "shape", message, f"write {x.shape.text_without_layout}", severity="warning" if fits else None)
+        yield Finding(code, computation, x, "shape", message, f"write {x.shape.text_without_layout}", severity="warning" if is_tolerated else None)
 
 
 def _plain(text: str) -> str:
@@ -46,7 +48,7 @@ def _plain(text: str) -> str:
 
 
 def _width(plain: str) -> int:
-    """How many elements a written tuple has, 0 when it is none."""
+    """The number of elements of a written tuple; 0 if it is not a tuple."""
     depth, commas = 0, 0
     for letter in plain if plain.startswith("(") else "":
         depth += (letter in "([") - (letter in ")]")

@@ -1,4 +1,4 @@
-"""S007 and S009: roots and entry computations that are only guessed."""
+"""S007 and S009: roots and entry computations that are not marked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def unmarked(facts: Facts) -> Iterator[Finding]:
     text = source.text
     for computation in facts.module.computations:
         root = computation.root
-        # Inline bodies need the mark as much as others; computations that the text does not spell have none.
+        # Inline bodies need the mark, too; computations that are not in the text have none.
         if root.start >= 0 and not is_marked_root(text, root):
             message = f"computation '{computation.name}' has no ROOT, so XLA takes the last instruction, '{root.name}'"
             yield Finding("S007", computation, root, "instruction", message, "write ROOT before it")

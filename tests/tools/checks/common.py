@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from case_files import Expected
 from compare import differences
 
+from hlotool.codes import severity_of
 from hlotool.errors import Diagnostic, ParseError, Source
 from hlotool.ir.model import Module
 from hlotool.text.parse.parser import parse_source
@@ -29,6 +30,8 @@ def compare_findings(found: Iterable[Diagnostic], wanted: list[Expected]) -> Non
             raise Mismatch(f"'{expected.words}' is neither in message, hint nor notes of\n  {d} [{d.hint}]")
         if expected.column and expected.column != d.column:
             raise Mismatch(f"points to column {d.column}, wanted {expected.column}:\n  {d}")
+        if (expected.is_warning and d.severity == "error") or (d.severity != "error" == severity_of(d.code) and not expected.is_warning):
+            raise Mismatch(f"is of severity {d.severity}:\n  {d}")
 
 
 def parsed(text: str, filename: str = "<string>") -> Module:

@@ -1,0 +1,57 @@
+"""What the devices of a run have in common: which of them hold equal arguments, and whether their results can differ at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.interp.custom_calls.partitions import JOINS_OR_SPLITS, placement_of
+from hlotool.interp.custom_calls.xla import PARTITIONER_TARGETS
+from hlotool.interp.program import reachable
+from hlotool.ir.model import Instruction, Module
+from hlotool.opdefs.traits import COLLECTIVE, COMMUNICATES, DEVICE_ID, EFFECT, NONDETERMINISTIC
+from hlotool.shapes.sharding import Sharding
+
+__all__ = ["first_holder", "is_whole", "same_everywhere"]
+
+_OF_A_DEVICE = frozenset({COMMUNICATES, DEVICE_ID, EFFECT, NONDETERMINISTIC})
+
+
+def _instructions(module: Module) -> Iterator[Instruction]:
+    return (x for computation in reachable(module.entry) for x in computation.instructions)
+
+
+def is_whole(module: Module) -> bool:
+    """Whether a module for several partitions computes with whole arrays, as before a partitioner has divided them.
+
+    >>> import hlotool
+    >>> text = "HloModule m, num_partitions=2 ENTRY e { x = f32[4] parameter(0), sharding={devices=[2]<=[2]} ROOT r = f32[4] negate(x) }"
+    >>> is_whole(hlotool.parse(text)), is_whole(hlotool.parse(text.replace("m,", "m, is_scheduled=true,")))
+    (True, False)
+    """
+    if module.num_partitions < 2 or module.is_scheduled:
+        return False
+    has_shardings = False
+    for x in _instructions(module):
+        if x.attributes.get("custom_call_target") in PARTITIONER_TARGETS:
+            return True
+        has_shardings = has_shardings or "sharding" in x.attributes
+    return has_shardings and not any(COLLECTIVE in x.op.traits or DEVICE_ID in x.op.traits for x in _instructions(module))
+
+
+def same_everywhere(module: Module) -> bool:
+    """Whether devices with equal arguments compute the same: nothing communicates, or asks for the number of its device."""
+    return not any(
+        not _OF_A_DEVICE.isdisjoint(x.op.traits) or x.attributes.get("custom_call_target") in JOINS_OR_SPLITS for x in _instructions(module)
+    )
+
+
+def first_holder(parameter: Instruction, leaf: int, device: int, partitions: int, *, whole: bool) -> int:
+    """The first device of the same replica that holds the same value of a parameter's leaf: by its sharding, or all if the module is whole."""
+    replica, partition = divmod(device, partitions)
+    sharding = parameter.attributes.get("sharding")
+    if isinstance(sharding, Sharding) and sharding.is_tuple:
+        sharding = sharding.elements[leaf] if leaf < len(sharding.elements) else None
+    if whole or (isinstance(sharding, Sharding) and sharding.kind == "replicated"):
+        return replica * partitions
+    parts = placement_of(sharding).parts
+    return replica * partitions + (parts.index(parts[partition]) if len(parts) == partitions else partition)

@@ -1,0 +1,123 @@
+"""Names of other languages for opcodes and element types of HLO, and what was probably meant by a misspelled one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hlotool.errors import nearest
+from hlotool.opdefs.table import OPS
+from hlotool.shapes.dtype import ELEMENT_TYPES
+
+__all__ = ["meant_opcode", "meant_type"]
+
+_DIALECTS = ("stablehlo.", "mhlo.", "chlo.", "hlo.", "xla.", "lax.", "jnp.", "np.", "tf.", "torch.", "aten.", "xla_hlo.")
+
+
+def _by_word(words: Mapping[str, str]) -> Mapping[str, str]:
+    """The name in HLO by each of the other words."""
+    return {word: name for name, others in words.items() for word in others.split()}
+
+
+_OPCODES = _by_word(
+    {
+        "subtract": "sub",
+        "multiply": "mul",
+        "divide": "div",
+        "remainder": "rem mod",
+        "negate": "neg",
+        "maximum": "max relu",
+        "minimum": "min",
+        "power": "pow",
+        "exponential": "exp",
+        "exponential-minus-one": "expm1",
+        "log-plus-one": "log1p",
+        "sine": "sin",
+        "cosine": "cos",
+        "logistic": "sigmoid",
+        "dot": "matmul einsum dot-general mm",
+        "convert": "cast astype",
+        "concatenate": "concat",
+        "select": "where",
+        "conditional": "cond if case",
+        "get-tuple-element": "gte",
+        "broadcast": "broadcast-in-dim dynamic-broadcast-in-dim",
+        "reduce": "reduce-sum sum",
+        "transpose": "permute",
+        "reshape": "view",
+        "parameter": "param arg argument",
+        "constant": "const",
+        "all-reduce": "psum",
+        "collective-permute": "ppermute",
+        "opt-barrier": "optimization-barrier",
+        "after-all": "create-token",
+        "convolution": "conv",
+        "rng": "rng-uniform",
+        "shift-right-logical": "shift-right",
+        "ceil": "ceiling",
+        "cbrt": "cbroot",
+        "sqrt": "square-root",
+        "abs": "absolute",
+        "and": "logical-and",
+        "or": "logical-or",
+        "not": "logical-not",
+        "xor": "logical-xor",
+        "tuple": "return",
+        "round-nearest-afz": "round",
+        "sinh": "sine-hyperbolic",
+        "popcnt": "population-count",
+        "count-leading-zeros": "count-leading-zeroes clz",
+        "compare": "equal less greater",
+    }
+)
+"""Names in MLIR dialects, JAX, NumPy and PyTorch that are not similar to those in HLO, with hyphens."""
+
+_TYPES = _by_word(
+    {
+        "f32": "float float32 fp32 tensor",
+        "f64": "double float64 fp64",
+        "f16": "half float16 fp16",
+        "bf16": "bfloat16 brain_float b16",
+        "f8e4m3fn": "fp8 float8",
+        "s32": "int int32 i32 si32",
+        "s2": "int2",
+        "s4": "int4 i4",
+        "s8": "int8 i8 si8 char",
+        "s16": "int16 i16 short",
+        "s64": "int64 i64 si64 long",
+        "u2": "uint2",
+        "u4": "uint4 ui4",
+        "u8": "uint8 ui8 byte",
+        "u16": "uint16 ui16",
+        "u32": "uint32 ui32",
+        "u64": "uint64 ui64 size_t",
+        "pred": "i1 bool boolean bit",
+        "c64": "complex complex64",
+        "c128": "complex128",
+    }
+)
+"""Names of element types in NumPy, C, MLIR and PyTorch."""
+
+
+def meant_opcode(word: str) -> str | None:
+    """The opcode that was probably meant by an unknown one.
+
+    >>> meant_opcode("stablehlo.dot_general"), meant_opcode("paramter"), meant_opcode("zork")
+    ('dot', 'parameter', None)
+    """
+    name = word.lower()
+    name = next((name.removeprefix(dialect) for dialect in _DIALECTS if name.startswith(dialect)), name).replace("_", "-")
+    if name in OPS:
+        return name
+    return _OPCODES.get(name) or nearest(name, OPS)
+
+
+def meant_type(word: str) -> str | None:
+    """The element type that was probably meant by an unknown one.
+
+    >>> meant_type("float32"), meant_type("F32"), meant_type("f23"), meant_type("zork")
+    ('f32', 'f32', 'f32', None)
+    """
+    name = word.lower().rpartition(".")[2]
+    if name in ELEMENT_TYPES:
+        return name
+    return _TYPES.get(name) or nearest(name, ELEMENT_TYPES)

@@ -1,0 +1,86 @@
+"""What a text is that does not begin like HLO: MLIR, a program, JSON, a report of XLA, bytes.
+
+A row of the table is a format with the expression that recognizes its beginning. A text that begins with HloModule is never looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+__all__ = ["OtherFormat", "describe_other_format"]
+
+_FROM_JAX = 'print HLO instead; in JAX: jax.jit(f).lower(x).as_text(dialect="hlo")'
+_DUMP = "dump HLO as text, with XLA_FLAGS=--xla_dump_to=FOLDER --xla_dump_hlo_as_text"
+_DUMPED_BESIDE = "the folder of the dump also has the module, in a file whose name ends with optimizations.txt"
+
+
+class OtherFormat(NamedTuple):
+    """A format that is not HLO: what it is called, how texts of it begin, and how to get HLO instead."""
+
+    name: str
+    beginning: re.Pattern[str]
+    hint: str
+
+
+def _row(name: str, beginning: str, hint: str) -> OtherFormat:
+    return OtherFormat(name, re.compile(beginning), hint)
+
+
+_FORMATS = (
+    _row(
+        "MLIR, such as StableHLO",
+        r"(?:builtin\.)?module(?:[ \t]+@[^\s{]+)?(?:[ \t]+attributes\b|[ \t]*\{\s*(?:\}|//|#|%|\"|(?:func|stablehlo|mhlo|sdy|vhlo|ml_program|\w+\.)))"
+        r"|func(?:\.func)?[ \t]+(?:public[ \t]+|private[ \t]+)?@|#[A-Za-z_]\w*[ \t]*=|#loc\b|\"builtin\.module\""
+        r"|%\w+(?::\d+)?[ \t]*=[ \t]*\"?(?:stablehlo|mhlo|chlo|func|arith)\.",
+        _FROM_JAX,
+    ),
+    _row("MLIR bytecode", r"ML\udcefR", _FROM_JAX),
+    _row("a jaxpr", r"(?:let[ \t]+\w+ = )?\{[ \t]*lambda\b", _FROM_JAX),
+    _row(
+        "Python",
+        r"#![^\n]*python|(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+[\w.*]+|def[ \t]+\w+\(|class[ \t]+\w+[(:]"
+        r"|@\w[\w.]*(?:\(|\s*\n)|(?:r|b|f)?\"\"\"|if __name__",
+        f'{_DUMP}, or, in JAX, print jax.jit(f).lower(x).as_text(dialect="hlo")',
+    ),
+    _row("C or C++", r"#[ \t]*(?:include|define|pragma|ifndef|ifdef)\b|namespace[ \t]+\w|using[ \t]+namespace", _DUMP),
+    _row("JSON", r"\{\s*(?:\}\s*\Z|\"(?:[^\"\\\n]|\\.)*\"\s*:)|\[\s*(?:\]\s*\Z|[{\"\[]|-?\d)", _DUMP),
+    _row("HTML or XML", r"<(?:!DOCTYPE|!--|\?xml|html|svg|[a-z]+[ >])", _DUMP),
+    _row("LLVM IR", r"; ModuleID =|source_filename = \"|target (?:datalayout|triple) = \"", _DUMPED_BESIDE),
+    _row("PTX", r"\.version[ \t]+\d", _DUMPED_BESIDE),
+    _row("a graph for Graphviz", r"(?:strict[ \t]+)?digraph\b", _DUMPED_BESIDE),
+    _row("a buffer assignment of XLA", r"BufferAssignment:", _DUMPED_BESIDE),
+    _row("a memory report of XLA", r"Total bytes used:|HloLiveRange|Allocated buffers:", _DUMPED_BESIDE),
+    _row(
+        "a protocol buffer in text form",
+        r"(?:hlo_module|computations|node|hlo)[ \t]*:?[ \t]*\{\s*(?:name|id|hlo_module|computations|op|attr)[ \t]*[:{]|name: \"",
+        _DUMP,
+    ),
+    _row("a diff", r"diff --git |--- [^\n]*\n\+\+\+ |Index: ", "apply it to a file, or take out the signs at the beginning of lines"),
+    _row("an error message of Python", r"Traceback \(most recent call last\)", _DUMP),
+    _row("a zip archive", r"PK[\x03\x05]", "unpack it first"),
+)
+_COMMENTS = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
+_LOOKED_AT = 1024
+# Characters that no text has: control characters, and bytes that are not UTF-8.
+_BYTES = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\udc80-\udcff]")
+_MOST_BYTES = 0.02
+_BINARY = OtherFormat("binary data, perhaps a serialized module", _BYTES, _DUMP)
+
+
+def describe_other_format(text: str, *, may_be_binary: bool = True) -> OtherFormat | None:
+    """The format of a text that does not begin with HloModule, None if it may be HLO.
+
+    Comments and metadata of HLO may have bytes that are not UTF-8, so `may_be_binary` is False if the text begins like a computation.
+
+    >>> describe_other_format("module @jit_f attributes {mhlo.num_partitions = 1 : i32} {").name
+    'MLIR, such as StableHLO'
+    >>> describe_other_format("ENTRY e { ROOT p = f32[] parameter(0) }") is None
+    True
+    """
+    beginning = text[:_LOOKED_AT]
+    if may_be_binary and len(_BYTES.findall(beginning)) > _MOST_BYTES * len(beginning):
+        return next((row for row in _FORMATS if row.beginning.match(text)), _BINARY)
+    start = _COMMENTS.match(text, 0, 1 << 16)
+    at = start.end() if start is not None else 0
+    return next((row for row in _FORMATS if row.beginning.match(text, at)), None)

@@ -1,0 +1,68 @@
+"""The modules of a text: as the text of a file, or inside other text, and in today's spelling or that of earlier years."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import NamedTuple
+
+from hlotool.errors import HlotoolError, ParseError, Source
+from hlotool.ir.model import Module
+from hlotool.text.parse.parser import decoded, parse_source, parts_of
+
+__all__ = ["InputForm", "ModuleSource", "module_sources", "modules_of", "modules_or_error"]
+
+
+class InputForm(NamedTuple):
+    """How texts are read: with spellings of earlier years, and by taking modules out of other text."""
+
+    legacy: bool = False
+    extract: bool = False
+
+
+class ModuleSource(NamedTuple):
+    """The source of a module, and the offset in the whole text that its own offsets count from."""
+
+    source: Source
+    start: int
+
+
+class NoModuleError(HlotoolError):
+    """Raised for a text that is to contain modules, and has none."""
+
+    exit_code = 2
+
+
+def module_sources(text: str, name: str, form: InputForm) -> list[ModuleSource]:
+    """The sources of all modules in a text. Raises HlotoolError if modules are to be extracted, and there are none.
+
+    >>> [part.source.text for part in module_sources("log:\\nHloModule a\\nENTRY e { ROOT p = f32[] parameter(0) }", "log", InputForm(extract=True))]
+    ['HloModule a\\nENTRY e { ROOT p = f32[] parameter(0) }']
+    """
+    if not form.extract:
+        return [ModuleSource(part.source, part.start) for part in parts_of(decoded(text), name) if not part.is_separator]
+    # Imported on use: most texts are HLO alone. Offsets in an excerpt lead to the whole text by themselves.
+    excerpts = import_module("hlotool.text.parse.extraction").excerpts_of(text, name)
+    if not excerpts:
+        raise NoModuleError(f"'{name}' has no module to extract: no line `HloModule name`, and no ENTRY computation")
+    return [ModuleSource(excerpt.source, 0) for excerpt in excerpts]
+
+
+def modules_of(text: str, name: str, form: InputForm) -> Iterator[Module | ParseError]:
+    """The modules in a text, each or its ParseError."""
+    for source, _ in module_sources(text, name, form):
+        try:
+            yield parse_source(source, legacy=form.legacy)
+        except ParseError as error:
+            yield error
+
+
+def modules_or_error(text: str, name: str, form: InputForm) -> tuple[list[Module], ParseError | None]:
+    """The modules in a text, and one error for those that do not parse."""
+    modules, diagnostics = [], []
+    for module in modules_of(text, name, form):
+        if isinstance(module, ParseError):
+            diagnostics += module.diagnostics
+        else:
+            modules.append(module)
+    return modules, ParseError(diagnostics) if diagnostics else None

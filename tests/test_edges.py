@@ -117,6 +117,7 @@ USES = {
     "VerifyModes": lambda: hlotool.verify(hlotool.parse(TEXT), hlotool.VerifyModes(layout_sensitive=True)) == [],
     "evaluate": lambda: hlotool.evaluate(hlotool.parse(TEXT), [VALUES]).shape == (4,),
     "evaluate_replicas": replicas,
+    "extract": lambda: hlotool.extract("I0101 a log\nHloModule m\n\n" + TEXT.strip() + "\n") != [],
     "format_text": lambda: hlotool.format_text(TEXT) == hlotool.format_text(hlotool.format_text(TEXT)),
     "parse": lambda: len(hlotool.parse(TEXT).computations) == 3,
     "parse_all": lambda: len(hlotool.parse_all(TEXT + "\n// -----\n" + TEXT)) == 2,

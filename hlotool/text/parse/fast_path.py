@@ -183,17 +183,13 @@ class FastPath(RunReader):
         names, reserved, odd_names, computation = scope.names, self.reserved, scope.odd_names, scope.computation
         append, get = computation.instructions.append, names.__getitem__
         make_fields, final_class = cast("type[Instruction]", InstructionFields), Instruction
-        started, first, unmarked = len(computation.instructions), position, self._unmarked
+        started, first, unmarked, ending = len(computation.instructions), position, self._unmarked, self.newline[:-1]
         # The spelling of all lines so far, and where the current run of formatted lines starts.
-        ending = self.newline[:-1]
         common_spelling, run_start = _OTHERWISE if started or ending else _PRINTED, position
         while True:
-            line = match(text, position)
+            line = match(text, position) or self._line_after_space(text, position)
             if line is None:
-                line = self._line_after_space(text, position)
-                if line is None:
-                    break
-                common_spelling = _OTHERWISE
+                break
             indent, root, percent, name, head, references, others, attribute_text, metadata, config, trailing = line.groups()
             immediate = None
             try:
@@ -207,24 +203,20 @@ class FastPath(RunReader):
                     spelling &= operands_spelling
                 else:
                     operands = tuple(map(get, references.split(", %")))
-                    if len(operands) > MARK_INTERVAL:
-                        spelling &= unmarked
+                    spelling &= _PRINTED if len(operands) <= MARK_INTERVAL else unmarked
                 if work == _CHECKED:
                     shape = self._checked(head, attribute_text, shape, op, operands, attributes)
                 if name in names or name in reserved or (odd_names and not percent) or (arity != len(operands) and arity >= 0):
                     break
                 if pending:
-                    attributes, attributes_spelling = self._resolved(op, shape, attributes)  # type: ignore[arg-type]
+                    attributes, attributes_spelling = _resolved(self.builder, op, shape, attributes)  # type: ignore[arg-type]
                     spelling &= attributes_spelling
                 if config is not None:
                     config, config_spelling = configs[config]
                     spelling &= config_spelling
             except (KeyError, NeedsGrammar, Violation, ValueError):
                 break
-            if not percent:
-                spelling &= _FORMATTED
-            if indent != "  " or trailing != ending:
-                spelling = _OTHERWISE
+            spelling &= (_PRINTED if percent else _FORMATTED) if indent == "  " and trailing == ending else _OTHERWISE
             common_spelling &= spelling
             instruction = make_fields(name, op, shape, operands, attributes, immediate, metadata, config, position, line.end())
             instruction.__class__ = final_class
@@ -237,10 +229,9 @@ class FastPath(RunReader):
             names[name] = instruction
             append(instruction)
             if not spelling:
-                self._note_run(run_start, position)
-                run_start = instruction.end
+                run_start = self._note_run(run_start, position, instruction.end)
             position = instruction.end
-        self._note_run(run_start, position)
+        self._note_run(run_start, position, position)
         self.count += len(computation.instructions) - started
         self._note_span(scope, first, position if common_spelling == _PRINTED else -1)
         return position
@@ -256,15 +247,10 @@ class FastPath(RunReader):
         operands = tuple([scope.names[name] for name in operand_names])
         return operands, _PRINTED if marked_operands(operand_names) == f"%{references}" else _OTHERWISE
 
-    def _resolved(self, op: OpDef, shape: Shape, attributes: AttributeSet) -> tuple[AttributeSet, int]:
-        """The attributes with values that depend on the instruction; these may be printed in another way than they are spelled."""
-        resolved = resolve_pending(self.builder, op, shape, attributes, {})
-        is_same = resolved is attributes and op.operand_defaults.keys().isdisjoint(attributes)
-        return resolved, _PRINTED if is_same else _FORMATTED
-
-    def _note_run(self, start: int, end: int) -> None:
+    def _note_run(self, start: int, end: int, next_start: int) -> int:
         if start < end:
             self.formatted_runs[start] = end
+        return next_start
 
     def _note_span(self, scope: Scope, start: int, end: int) -> None:
         """Notes that the source of a computation's instructions is spelled as printed; `end` is -1 if it is not."""
@@ -363,3 +349,10 @@ def _configuration(text: str) -> tuple[str | None, int]:
         raise NeedsGrammar
     canonical = backend_config_text(unquote(text)) if text[0] == '"' else text
     return canonical, _PRINTED if canonical == text else _FORMATTED
+
+
+def _resolved(builder: ModuleBuilder, op: OpDef, shape: Shape, attributes: AttributeSet) -> tuple[AttributeSet, int]:
+    """The attributes with values that depend on the instruction; these may be printed in another way than they are spelled."""
+    resolved = resolve_pending(builder, op, shape, attributes, {})
+    is_same = resolved is attributes and op.operand_defaults.keys().isdisjoint(attributes)
+    return resolved, _PRINTED if is_same else _FORMATTED

@@ -28,7 +28,7 @@ from hlotool.text.parse.segments import NeedsGrammar, SegmentCache
 from hlotool.text.parse.session import ParseSession
 from hlotool.text.source.marks import MARK_INTERVAL, marked_operands
 
-__all__ = ["FastPath"]
+__all__ = ["FastPath", "prints_unread"]
 
 # Extra work for a head (shape and opcode): none, a parameter number, a literal, or a check of the shape.
 _PLAIN, _PARAMETER, _CONSTANT, _CHECKED = range(4)
@@ -153,7 +153,7 @@ class FastPath(RunReader):
             raise NeedsGrammar
         shape = self.segments.shapes[shape_text] if shape_text else None
         spelling = self.shape_spellings[shape_text] if shape_text else _FORMATTED
-        if op.shape_ignored or _prints_unread(op):
+        if op.shape_ignored or prints_unread(op):
             spelling &= _FORMATTED
         memo = self.attribute_memos.get(opcode)
         if memo is None:
@@ -335,7 +335,7 @@ class FastPath(RunReader):
         return int(text)
 
 
-def _prints_unread(op: OpDef) -> bool:
+def prints_unread(op: OpDef) -> bool:
     """Whether an opcode is printed with attributes that follow from its operands or result, even when the text does not have them."""
     return bool(op.derived) or any(op.attributes[name].always for name in op.operand_defaults)
 

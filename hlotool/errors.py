@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = [
     "Diagnostic",
@@ -152,6 +152,9 @@ class HlotoolError(Exception):
         super().__init__(message)
         self.diagnostics = list(diagnostics)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, self.__dict__)
+
 
 class ParseError(HlotoolError):
     """Raised for a text that XLA's parser would not accept; `diagnostics` has every error found in it."""
@@ -202,6 +205,16 @@ class Violation(Exception):
         self.hint = hint
         self.notes = notes
         self.severity = severity
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(cls: type[Exception], arguments: tuple[Any, ...], fields: dict[str, Any]) -> Exception:
+    """A copy of an exception, for pickles: constructors take other arguments than the message."""
+    error = cls.__new__(cls, *arguments)
+    error.__dict__.update(fields)
+    return error
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:

@@ -15,7 +15,7 @@ import click
 import hlotool
 from hlotool.cli.command import HloCommand
 from hlotool.cli.inputs import Outcome, chosen_files
-from hlotool.cli.options import click_option, color_option, file_choice_options, files_argument, input_form_options
+from hlotool.cli.options import click_option, color_option, file_choice_options, files_argument, input_form_options, input_size_option
 from hlotool.cli.output import SEPARATOR, bug_message, complain, visible, write_out
 from hlotool.cli.progress import progress
 from hlotool.cli.render import render_to_stderr, wants_color
@@ -36,6 +36,8 @@ __all__ = ["command"]
 
 # Errors shown of a file that does not parse.
 _MAX_ERRORS = 3
+# In characters. Python refuses to read numbers of thousands of digits.
+_LONGEST_RANGE = 64
 _HELP = """Format HLO texts: spacing, line breaks and attribute order match XLA's printer.
 
 Names, comments, numbers, omitted parts and the order of instructions stay as they are. Files are rewritten in place, each as a whole or not
@@ -98,7 +100,7 @@ def line_range(ctx: click.Context, param: click.Parameter, value: str | None) ->
     if value is None:
         return None
     first, _, last = value.partition(":" if ":" in value else "-")
-    if not (first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last)):
+    if not (first.isdecimal() and last.isdecimal() and len(value) < _LONGEST_RANGE and 1 <= int(first) <= int(last)):
         raise click.BadParameter(f"'{value}' is not a range of lines such as 10:20", ctx, param)
     return int(first), int(last)
 
@@ -135,6 +137,11 @@ def format_file(file: str, style: FormatStyle, job: Job) -> Result:
         return Result(name, error=HlotoolError(f"not enough memory for '{name}'"))
     except Exception as error:
         return Result(name, error=InternalError(bug_message(f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)), name)))
+
+
+def lost_file(file: str, reason: str) -> Result:
+    """The result for a file whose process has died."""
+    return Result(file, error=HlotoolError(f"cannot format '{file}': {reason}"))
 
 
 def _format_extracted(name: str, text: str, style: FormatStyle, form: InputForm) -> Result:
@@ -239,6 +246,7 @@ def _files(number: int) -> str:
 @click.option("--changed-since", metavar="REF", help="Format only files that have changed since this git commit; without FILE, in this folder.")
 @click.option("--exit-zero", is_flag=True, help="Exit with code 0 even if files are not formatted.")
 @click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="File name to use for standard input, in messages and to find settings.")
+@input_size_option
 @input_form_options
 @file_choice_options
 @color_option
@@ -265,7 +273,7 @@ def command(
     report = FormatReport(outcome, job, quiet=quiet, verbose=verbose, color=color)
     work = [(name, style_of(width, choice.settings_of(name))) for name in names]
     with progress(len(work), "Formatting", quiet=bool(quiet)) as advance:
-        for result in in_order(partial(format_file, job=job), work, jobs):
+        for result in in_order(partial(format_file, job=job), work, jobs, lost_file):
             advance(result.name)
             report.take(result)
     if excludes_stdin and not (check or diff or list_different):

@@ -14,7 +14,7 @@ import click
 import hlotool
 from hlotool.cli.command import HloCommand
 from hlotool.cli.inputs import Outcome, files_or_stdin
-from hlotool.cli.options import click_option, color_option, decorate, files_argument, input_form_options, stdin_filename_option
+from hlotool.cli.options import click_option, color_option, decorate, files_argument, input_form_options, input_size_option, stdin_filename_option
 from hlotool.cli.output import SEPARATOR, write_out
 from hlotool.cli.render import render_to_stderr
 from hlotool.errors import Source
@@ -83,6 +83,7 @@ def _options(preset: str, changes: dict[str, Any]) -> hlotool.PrintOptions:
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, if all files can be printed.")
 @click.option("--preset", type=click.Choice(list(PRESETS)), default="default", help="Values of all flags that are not set; default: default.")
 @color_option
+@input_size_option
 @stdin_filename_option
 @input_form_options
 @_print_options

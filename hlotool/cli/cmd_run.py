@@ -13,7 +13,7 @@ import click
 from hlotool.cli.command import HloCommand
 from hlotool.cli.completions import complete_parameters
 from hlotool.cli.inputs import Outcome, files_or_stdin
-from hlotool.cli.options import color_option, input_form_options, stdin_filename_option
+from hlotool.cli.options import color_option, input_form_options, input_size_option, stdin_filename_option
 from hlotool.workspace.reading import read_input
 from hlotool.workspace.writing import check_output
 
@@ -124,8 +124,8 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @click.option("--profile", is_flag=True, help="Show time by opcode and by instruction, and the peak memory.")
 @click.option("--elided", type=_MODES, help="Values to use for constants written {...}, which are errors otherwise.")
 @click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="Stop if a loop takes more than N iterations.")
-@click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: the memory of this machine.")
-@click.option("--timeout", type=_SECONDS, metavar="SECONDS", help="Stop the run after SECONDS.")
+@click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80 % of what is available.")
+@click.option("--timeout", type=_SECONDS, metavar="SECONDS", help="Stop after SECONDS, whatever is being done.")
 @click.option("--verify/--no-verify", default=True, help="Verify the module first, and run it only if it is valid (default).")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @click.option("--replicas", type=click.IntRange(min=1), metavar="N", help="Number of replicas; default: the module's replica_count.")
@@ -138,6 +138,7 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @color_option
 @click.option("-q", "--quiet", is_flag=True, help="Show only errors and findings.")
 @click.option("-v", "--verbose", is_flag=True, help="Show how random values suit their uses.")
+@input_size_option
 @stdin_filename_option
 @input_form_options
 def command(file: str | None, stdin_filename: str, **options: Any) -> None:

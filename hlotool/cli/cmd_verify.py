@@ -19,7 +19,14 @@ from hlotool.cli.alike import collapsed
 from hlotool.cli.command import HloCommand
 from hlotool.cli.completions import complete_subjects
 from hlotool.cli.inputs import Outcome, chosen_files
-from hlotool.cli.options import color_option, file_choice_options, files_argument, input_form_options, stdin_filename_option
+from hlotool.cli.options import (
+    color_option,
+    file_choice_options,
+    files_argument,
+    input_form_options,
+    input_size_option,
+    stdin_filename_option,
+)
 from hlotool.cli.output import bug_message, complain, flush_out, write_out
 from hlotool.cli.progress import progress
 from hlotool.cli.render import FORMATS, Style, style_for
@@ -308,6 +315,7 @@ def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: O
 )
 @color_option
 @click.option("-q", "--quiet", count=True, help="Show no summary; -qq shows nothing.")
+@input_size_option
 @stdin_filename_option
 @input_form_options
 @file_choice_options

@@ -26,7 +26,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Comparing": ("compare", "against", "rtol", "atol"),
     "Observing": ("trace", "trace_out", "check_nans", "check_infs", "profile"),
     "Devices": ("replicas", "partitions"),
-    "Limits": ("max_iterations", "max_memory", "timeout", "jobs"),
+    "Limits": ("max_input_size", "max_iterations", "max_memory", "timeout", "jobs"),
     "Output": (
         "output_format", "output", "as_json", "statistics", "max_findings", "show_all", "fail_on", "exit_zero", "color", "quiet", "verbose",
     ),

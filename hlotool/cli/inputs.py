@@ -10,7 +10,7 @@ from typing import NamedTuple
 import click
 from click.exceptions import Exit
 
-from hlotool.cli.output import OutputError, complain, flush_out, report_bug
+from hlotool.cli.output import OutputError, complain, flush_out, report_bug, system_message
 from hlotool.errors import HlotoolError
 from hlotool.workspace.files import FileChoice
 from hlotool.workspace.reading import STDIN
@@ -47,6 +47,8 @@ class Outcome:
             self.failed(f"not enough memory for '{name}'")
         except (OutputError, BrokenPipeError, click.ClickException, click.Abort, Exit):
             raise
+        except OSError as error:
+            self.failed(system_message(error))
         except Exception as error:
             self.unreadable += 1
             self.at_least(3)

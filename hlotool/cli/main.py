@@ -18,7 +18,7 @@ import click
 
 import hlotool
 from hlotool.cli.interruption import TERMINATED, Terminated, raise_on_termination
-from hlotool.cli.output import BROKEN_PIPE, OutputError, complain, flush_out, report_bug, silence, visible
+from hlotool.cli.output import BROKEN_PIPE, OutputError, complain, flush_out, report_bug, silence, system_message, visible
 from hlotool.errors import HlotoolError, InternalError, nearest
 
 __all__ = ["COMMANDS", "INTERRUPTED", "main", "run"]
@@ -133,6 +133,11 @@ def run(arguments: list[str] | None = None) -> int:
     except Terminated:
         silence()
         return TERMINATED
+    except OSError as error:
+        # A full disk, a working directory that is gone: the system's fault and not a bug.
+        silence()
+        complain(system_message(error))
+        return 2
     except Exception as error:
         report_bug(error)
         return 3

@@ -11,7 +11,7 @@ import click
 from hlotool.options import Option, parse_size
 from hlotool.workspace.files import FileChoice
 from hlotool.workspace.keys import FILE_OPTIONS
-from hlotool.workspace.reading import STDIN
+from hlotool.workspace.reading import STDIN, limit_input_size
 
 __all__ = [
     "click_option",
@@ -20,6 +20,7 @@ __all__ = [
     "file_choice_options",
     "files_argument",
     "input_form_options",
+    "input_size_option",
     "list_option",
     "stdin_filename_option",
 ]
@@ -91,6 +92,20 @@ def _unset(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 
 def _auto(ctx: click.Context, param: click.Parameter, word: str | None) -> bool | str | None:
     return {"true": True, "false": False}.get(word, word) if word is not None else None
+
+
+def _limit_input_size(ctx: click.Context, param: click.Parameter, size: int | None) -> None:
+    limit_input_size(size)
+
+
+input_size_option = click.option(
+    "--max-input-size",
+    type=_Size(),
+    metavar="SIZE",
+    expose_value=False,
+    callback=_limit_input_size,
+    help="Largest text to read, after decompression, such as 2GiB; default: 400M.",
+)
 
 
 # ---- how texts are read -----------------------------------------------------------------------------------------------

@@ -7,7 +7,19 @@ import os
 import sys
 import traceback
 
-__all__ = ["BROKEN_PIPE", "SEPARATOR", "OutputError", "bug_message", "complain", "flush_out", "report_bug", "silence", "visible", "write_out"]
+__all__ = [
+    "BROKEN_PIPE",
+    "SEPARATOR",
+    "OutputError",
+    "bug_message",
+    "complain",
+    "flush_out",
+    "report_bug",
+    "silence",
+    "system_message",
+    "visible",
+    "write_out",
+]
 
 BROKEN_PIPE = 128 + 13
 """The exit code that shells report for a program whose output pipe was closed."""
@@ -77,6 +89,16 @@ def complain(message: str) -> None:
     with contextlib.suppress(OSError, AttributeError):
         sys.stderr.write(f"hlotool: {visible(message)}\n")
         sys.stderr.flush()
+
+
+def system_message(error: OSError) -> str:
+    """What the operating system says, and about which file, as one line.
+
+    >>> system_message(FileNotFoundError(2, "No such file or directory", "a.hlo"))
+    "'a.hlo': No such file or directory"
+    """
+    name = "" if error.filename is None else f"'{error.filename}': "
+    return f"{name}{error.strerror or error or type(error).__name__}"
 
 
 def report_bug(error: BaseException, name: str | None = None) -> None:

@@ -37,8 +37,8 @@ from hlotool.interp.tracing import NonfiniteWatch, Tracer, TraceRow
 from hlotool.interp.values import leaves
 from hlotool.options import parse_size
 from hlotool.shapes.shape import tuple_shape
-from hlotool.text.source.files import read_text
 from hlotool.workspace.modules import modules_or_error
+from hlotool.workspace.reading import read_input
 from hlotool.workspace.writing import replace_file
 
 __all__ = ["Session"]
@@ -86,7 +86,7 @@ class Session:
             return None
         try:
             return Tracer(re.compile(pattern), self._show_trace, keep=self.request.trace_out is not None)
-        except re.error as error:
+        except (re.error, RecursionError, OverflowError) as error:
             raise click.UsageError(f"--trace '{pattern}' is not a regular expression: {error}") from None
 
     def _show_trace(self, row: TraceRow) -> None:
@@ -112,7 +112,7 @@ class Session:
         module = self._module(name, text)
         self._choose_devices(name, module)
         other_path: str | None = self.request.against
-        other = None if other_path is None else self._module(other_path, read_text(other_path))
+        other = None if other_path is None else self._module(*read_input(other_path))
         for checked in (module,) if other is None else (module, other):
             self._check_memory(checked)
         reference: str | None = self.request.compare

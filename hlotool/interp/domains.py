@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
+from heapq import merge
 
 from hlotool.analysis.simplify import constant_value
 from hlotool.interp.drawing import Domain
@@ -62,14 +63,20 @@ class _Walk:
     """Follows parameters through instructions that only move numbers, into called computations and out again."""
 
     def __init__(self, module: Module) -> None:
-        self.users: dict[Instruction, list[tuple[Instruction, int]]] = {}
+        self.users: dict[Instruction, list[tuple[int, Instruction, int]]] = {}
+        # The users that take one element, by its index; each leaf of a large tuple goes to few of them.
+        self.takers: dict[tuple[Instruction, int], list[tuple[int, Instruction, int]]] = {}
+        self.parameters: dict[Computation, list[Instruction]] = {}
         self.callers: dict[Computation, list[Instruction]] = {}
         self.home: dict[Instruction, Computation] = {}
         for computation in module.computations:
             for x in computation.instructions:
                 self.home[x] = computation
                 for k, operand in enumerate(x.operands):
-                    self.users.setdefault(operand, []).append((x, k))
+                    if x.opcode == "get-tuple-element":
+                        self.takers.setdefault((operand, x.attributes["index"]), []).append((len(self.home), x, k))
+                    else:
+                        self.users.setdefault(operand, []).append((len(self.home), x, k))
                 for called in x.called:
                     self.callers.setdefault(called, []).append(x)
 
@@ -80,8 +87,10 @@ class _Walk:
         left = _MOST_USES
         while queue and left:
             value, leaf, factor, offset = queue.popleft()
-            for user, operand in self.users.get(value, ()):
+            for user, operand in self._users(value, leaf):
                 left -= 1
+                if left < 0:
+                    break
                 use = _Use(user, operand, leaf, factor, offset)
                 rule = _RULES.get(user.opcode)
                 if rule is not None:
@@ -99,6 +108,26 @@ class _Walk:
                 break
         return domain
 
+    def _users(self, value: Instruction, leaf: Leaf) -> Iterator[tuple[Instruction, int]]:
+        """The users of a leaf of the value, in textual order, and the operand that it is part of."""
+        takers = self.takers.get((value, leaf[0]), ()) if leaf else ()
+        return ((x, k) for _, x, k in merge(self.users.get(value, ()), takers))
+
+    def _parameters_for(self, x: Instruction, operand: int) -> Iterator[Instruction]:
+        """The parameters of called computations that an operand goes to."""
+        if x.opcode == "conditional":
+            branches = [called for name in ("true_computation", "false_computation") if (called := x.attributes.get(name)) is not None]
+            branches = branches or list(x.attributes.get("branch_computations", ()))
+            if 0 < operand <= len(branches):
+                yield from branches[operand - 1].parameters
+            return
+        for called in x.called:
+            parameters = self.parameters.get(called)
+            if parameters is None:
+                parameters = self.parameters[called] = list(called.parameters)
+            if operand < len(parameters):
+                yield parameters[operand]
+
     def _next(self, use: _Use) -> Iterator[tuple[Instruction, Leaf, float, float]]:
         """The values that contain the numbers after this use."""
         x, leaf, factor, offset = use.user, use.leaf, use.factor, use.offset
@@ -113,23 +142,9 @@ class _Walk:
             if leaf[:1] == (x.attributes["index"],):
                 yield x, leaf[1:], factor, offset
         elif RETURNS in x.op.traits:
-            yield from ((p, leaf, factor, offset) for p in _parameters_for(x, use.operand))
+            yield from ((p, leaf, factor, offset) for p in self._parameters_for(x, use.operand))
         elif _is_data(x, use.operand):
             yield x, leaf, factor, offset
-
-
-def _parameters_for(x: Instruction, operand: int) -> Iterator[Instruction]:
-    """The parameters of called computations to which an operand is passed."""
-    if x.opcode == "conditional":
-        branches = [called for name in ("true_computation", "false_computation") if (called := x.attributes.get(name)) is not None]
-        branches = branches or list(x.attributes.get("branch_computations", ()))
-        if 0 < operand <= len(branches):
-            yield from branches[operand - 1].parameters
-        return
-    for called in x.called:
-        parameters = called.parameters
-        if operand < len(parameters):
-            yield parameters[operand]
 
 
 _DATA_OPERANDS: dict[str, tuple[int, ...]] = {"clamp": (1,), "select": (1, 2), "sort": (0,)}

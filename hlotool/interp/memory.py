@@ -41,6 +41,10 @@ class LiveValue(Record):
     needed_by: Instruction | None = None
 
 
+_COPIES = {"erf": 4, "rng": 3, "rng-bit-generator": 3, "scatter": 2, "sort": 4}
+"""Opcodes whose kernels work on copies, with the number of arrays of the size of the result that they take at most times."""
+
+
 class Estimate:
     """The most bytes that are in use at one time, the instruction at which they are, and the largest arrays among them."""
 
@@ -82,7 +86,11 @@ def estimate(module: Module) -> Estimate:
     peaks: dict[Computation, Estimate] = {}
     computations = _callees_first(module.entry)
     for computation in computations:
-        peaks[computation] = _Peak(peaks).of(computation)
+        walk = _Peak(peaks)
+        peaks[computation] = walk.of(computation)
+        if computation is module.entry:
+            inputs = [leaf for x in computation.instructions if not x.operands for leaf in x.shape.leaves()]
+            peaks[computation] = walk.copy_result(peaks[computation], computation.root, max(map(_size, inputs), default=0))
     held = [LiveValue(x, _size(x.shape)) for c in computations for x in c.instructions if x.literal is not None]
     held += [LiveValue(p, _size(p.shape)) for p in module.entry.parameters]
     peak = peaks[module.entry]
@@ -151,6 +159,7 @@ class _Peak:
         self.sizes: dict[int, int] = {}
         self.fresh: dict[Instruction, list[int]] = {}
         self.ends: dict[Shape, list[int]] = {}
+        self.result: list[int] = []
         self.live = 0
         # The instruction that allocates each array, its place, and that of the last one that needs it.
         self.makers: dict[int, tuple[Instruction, int]] = {}
@@ -175,6 +184,19 @@ class _Peak:
         here = (self._live_value(array, order) for array, (_, k) in self.makers.items() if k <= latest and self.last[array] >= place)
         return Estimate(best, at, [*here, *(called.largest if called is not None else ())])
 
+    def copy_result(self, peak: Estimate, root: Instruction, largest: int) -> Estimate:
+        """The peak with the copies of results that are views of fewer elements, or occur twice; `largest` is the size of the largest input."""
+        copied, seen = 0, set[int]()
+        for array, leaf in zip(self.result, root.shape.leaves(), strict=False):
+            if array in seen or _size(leaf) > self.sizes.get(array, largest):
+                copied += _size(leaf)
+            if array:
+                seen.add(array)
+        if self.live + copied <= peak.bytes:
+            return peak
+        kept = [LiveValue(self.makers[array][0], self.sizes[array]) for array in dict.fromkeys(self.result) if array]
+        return Estimate(self.live + copied, root, [*kept, LiveValue(root, copied)])
+
     def _live_value(self, array: int, order: list[Instruction]) -> LiveValue:
         last = self.last[array]
         return LiveValue(self.makers[array][0], self.sizes[array], order[last] if last < len(order) else None)
@@ -182,14 +204,20 @@ class _Peak:
     def _expiring(self, computation: Computation, order: list[Instruction]) -> dict[int, list[int]]:
         """The arrays that die after each instruction, by its index; fills `fresh`."""
         holders: dict[Instruction, list[int]] = {}
+        last_uses: dict[Instruction, int] = {}
         last: dict[int, int] = {}
         for k, x in enumerate(order):
-            arrays = self._leaves_of(x, holders)
+            arrays = holders[x] = self._leaves_of(x, holders)
             self.fresh[x] = [array for array in arrays if array and array not in last]
-            holders[x] = arrays
-            for array in [array for operand in x.operands for array in holders[operand]] + arrays:
-                last[array] = k
+            last.update(dict.fromkeys(arrays, k))
+            last_uses[x] = k
+            last_uses.update(dict.fromkeys(x.operands, k))
             self.makers.update(dict.fromkeys(self.fresh[x], (x, k)))
+        # Value by value, and not use by use: a large tuple may have as many uses as elements.
+        for x, k in last_uses.items():
+            for array in holders[x]:
+                last[array] = max(last[array], k)
+        self.result = holders[computation.root]
         self.last = last
         kept = set(holders[computation.root])
         expiring: dict[int, list[int]] = {}
@@ -251,9 +279,9 @@ class _Peak:
 
 
 def _temporary(x: Instruction) -> int:
-    """The temporary memory of a kernel: narrow floats are computed in 32 bits."""
+    """The temporary memory of a kernel: narrow floats are computed in 32 bits, and some kernels work on copies."""
     shapes = [x.shape, *(operand.shape for operand in x.operands)]
-    total = 0
+    total = _size(x.shape) * _COPIES.get(x.opcode, 0)
     for shape in shapes:
         number = NUMBERS.get(shape.element_type)
         if number is not None and _VIEWS.isdisjoint(x.op.traits) and number.computed != number.held and number.kind == "float":

@@ -119,18 +119,26 @@ def checked_argument(argument: Any, shape: Shape, name: str) -> Value:
     array([1, 2], dtype=int8)
     """
     checked: list[Any] = []
-    stack: list[tuple[Any, Shape, tuple[int, ...]]] = [(argument, shape, ())]
+    # A path is that of the tuple and the number of the element: copies at each level would take quadratic time in deep tuples.
+    stack: list[tuple[Any, Shape, Any]] = [(argument, shape, None)]
     while stack:
         item, part, path = stack.pop()
-        place = f"'{name}'" + (f", element {'.'.join(map(str, path))}," if path else "")
         if not part.is_tuple:
-            checked.append(_checked_leaf(item, part, place))
+            checked.append(_checked_leaf(item, part, _place_of(name, path)))
             continue
         if not isinstance(item, tuple | list) or len(item) != len(part.elements):
             got = f"{len(item)}" if isinstance(item, tuple | list) else f"a {type(item).__name__}"
-            raise Violation("R002", name, f"{place} takes a tuple of {len(part.elements)} values, got {got}")
-        stack.extend((item[k], part.elements[k], (*path, k)) for k in range(len(item) - 1, -1, -1))
+            raise Violation("R002", name, f"{_place_of(name, path)} takes a tuple of {len(part.elements)} values, got {got}")
+        stack.extend((item[k], part.elements[k], (path, k)) for k in range(len(item) - 1, -1, -1))
     return with_leaves(shape, checked)
+
+
+def _place_of(name: str, path: Any) -> str:
+    numbers: list[str] = []
+    while path is not None:
+        path, number = path
+        numbers.append(str(number))
+    return f"'{name}'" + (f", element {'.'.join(reversed(numbers))}," if numbers else "")
 
 
 def _checked_leaf(argument: Any, shape: Shape, place: str) -> Any:

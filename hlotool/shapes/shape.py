@@ -156,11 +156,18 @@ class Shape(Record):
         """The shapes in a tuple that are not tuples, at any depth and in order; the shape itself if it is not a tuple."""
         if self.element_type != "tuple":
             return iter((self,))
-        if self._leaves is None:
-            # Cached, since many rules ask; a tuple without tuples has its leaves anyway.
-            is_nested = any(element.is_tuple for element in self.elements)
-            object.__setattr__(self, "_leaves", tuple([leaf for _, leaf in indexed_leaves(self)]) if is_nested else self.elements)
-        return iter(self._leaves or ())
+        # Cached, since many rules ask. A tuple of one tuple has the leaves of that.
+        inner = self
+        while inner._leaves is None and len(inner.elements) == 1 and inner.elements[0].is_tuple:
+            inner = inner.elements[0]
+        leaves = inner._leaves
+        if leaves is None:
+            is_nested = any(element.is_tuple for element in inner.elements)
+            leaves = tuple([leaf for _, leaf in indexed_leaves(inner)]) if is_nested else inner.elements
+            object.__setattr__(inner, "_leaves", leaves)
+        if inner is not self:
+            object.__setattr__(self, "_leaves", leaves)
+        return iter(leaves)
 
     def with_layout(self, layout: Layout | None) -> Shape:
         """The same shape with another layout."""

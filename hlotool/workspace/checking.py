@@ -50,7 +50,7 @@ def check_file(file: str, checks: Checks, request: CheckRequest) -> Checked:
 
 def check_files(files: Sequence[tuple[str, Checks]], request: CheckRequest, jobs: int) -> Iterator[Checked]:
     """The results in the order of the files, computed by `jobs` processes; with 0, by as many as are worth their start."""
-    return in_order(partial(check_file, request=request), files, jobs)
+    return in_order(partial(check_file, request=request), files, jobs, lambda file, reason: Checked(file, [], f"cannot check '{file}': {reason}", 2))
 
 
 def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = False, form: InputForm = _PLAIN) -> list[FileFinding]:

@@ -7,9 +7,24 @@ import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 
-__all__ = ["STDIN", "one_by_one", "read_input"]
+__all__ = ["DEFAULT_INPUT_SIZE", "STDIN", "input_size", "limit_input_size", "one_by_one", "read_input"]
 
 STDIN = "-"
+DEFAULT_INPUT_SIZE = 400 << 20
+"""The size of the largest text that commands read by default, in bytes after decompression. A module takes ten times the memory of its text."""
+
+_max_size = DEFAULT_INPUT_SIZE
+
+
+def limit_input_size(size: int | None) -> None:
+    """Sets the size in bytes of the largest text that `read_input` reads in this process; None sets the default."""
+    global _max_size
+    _max_size = DEFAULT_INPUT_SIZE if size is None else size
+
+
+def input_size() -> int:
+    """The size of the largest text that `read_input` reads."""
+    return _max_size
 
 
 def read_input(name: str, stdin_name: str = "<stdin>") -> tuple[str, str]:
@@ -17,10 +32,10 @@ def read_input(name: str, stdin_name: str = "<stdin>") -> tuple[str, str]:
     # Imported on use: the modules that decompress files would cost every --help 3 ms.
     files = import_module("hlotool.text.source.files")
     if name != STDIN:
-        return name, files.read_text(name)
+        return name, files.read_text(name, max_bytes=_max_size)
     if sys.stdin is None:
         raise files.InputError("standard input is closed")
-    return stdin_name, files.read_stream(sys.stdin.buffer, stdin_name)
+    return stdin_name, files.read_stream(sys.stdin.buffer, stdin_name, max_bytes=_max_size)
 
 
 def one_by_one(names: Iterable[str]) -> Iterator[str]:

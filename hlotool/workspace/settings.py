@@ -87,6 +87,8 @@ def _read(path: Path) -> Settings:
         data = tomllib.loads(_bytes(path).decode("utf-8"))
     except ValueError as error:
         raise wrong_setting(path, f"not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise wrong_setting(path, "its values are nested too deeply") from error
     if path.name == _PROJECT:
         for name in ("tool", "hlotool"):
             data = data.get(name, {})

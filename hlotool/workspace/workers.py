@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from hlotool.workspace.reading import STDIN, one_by_one
+from hlotool.workspace.reading import STDIN, input_size, limit_input_size, one_by_one
 
 __all__ = ["in_order"]
 
@@ -16,18 +20,32 @@ Setting = TypeVar("Setting")
 Result = TypeVar("Result")
 # In bytes of text. Starting a process takes as long as a megabyte.
 _MIN_PARALLEL_SIZE = 4_000_000
+# More processes than this are a mistake.
+_MAX_WORKERS = 256
+# In seconds: how often workers look for their parent, and how long they may take to end.
+_INTERVAL, _PATIENCE = 1.0, 2.0
+# Instead of the number of a file: there are no more.
+_STOP = -1
 
 
-def in_order(work: Callable[[str, Setting], Result], files: Sequence[tuple[str, Setting]], jobs: int) -> Iterator[Result]:
-    """Yields `work(file, setting)` for each file, in order, computed by `jobs` processes; with 0, by as many as are worth their start."""
-    workers = _workers(jobs, [file for file, _ in files])
-    if workers <= 1 or len(files) <= 1:
+def in_order(
+    work: Callable[[str, Setting], Result], files: Sequence[tuple[str, Setting]], jobs: int, lost: Callable[[str, str], Result]
+) -> Iterator[Result]:
+    """Yields `work(file, setting)` for each file, in order, computed by `jobs` processes; with 0, by as many as are worth their start.
+
+    If a process dies, the result of its file is `lost(file, reason)`, and another process goes on. When the iteration ends, early or with an
+    exception, so do the processes.
+    """
+    workers = min(_workers(jobs, [file for file, _ in files]), len(files), _MAX_WORKERS)
+    if workers <= 1:
         for file, (_, setting) in zip(one_by_one([name for name, _ in files]), files, strict=True):
             yield work(file, setting)
         return
-    futures = import_module("concurrent.futures")
-    with futures.ProcessPoolExecutor(min(workers, len(files))) as pool:
-        yield from pool.map(work, *zip(*files, strict=True), chunksize=1)
+    team = _Team(work, files, lost)
+    try:
+        yield from team.results(workers)
+    finally:
+        team.end()
 
 
 def _workers(jobs: int, files: Sequence[str]) -> int:
@@ -43,3 +61,110 @@ def _workers(jobs: int, files: Sequence[str]) -> int:
         except (OSError, ValueError):
             continue
     return (os.cpu_count() or 1) if total > _MIN_PARALLEL_SIZE and len(files) > 1 else 1
+
+
+class _Team:
+    """The processes, each with a connection over which it gets the number of a file and returns the result."""
+
+    def __init__(self, work: Callable[[str, Any], Any], files: Sequence[tuple[str, Any]], lost: Callable[[str, str], Any]) -> None:
+        self.work = work
+        self.files = files
+        self.lost = lost
+        self.next = 0
+        # By connection: the process, and the number of its file.
+        self.members: dict[Any, tuple[Any, int]] = {}
+
+    def results(self, workers: int) -> Iterator[Any]:
+        """The results in the order of the files."""
+        wait = import_module("multiprocessing.connection").wait
+        done: dict[int, Any] = {}
+        for _ in range(workers):
+            self._start()
+        for number in range(len(self.files)):
+            while number not in done:
+                for connection in wait(list(self.members)):
+                    k, result = self._receive(connection)
+                    done[k] = result
+            yield done.pop(number)
+
+    def _start(self) -> None:
+        """Starts a process with the next file."""
+        if self.next >= len(self.files):
+            return
+        processes = import_module("multiprocessing")
+        ours, theirs = processes.Pipe()
+        process = processes.Process(target=_serve, args=(self.work, self.files, theirs, os.getpid(), input_size()), daemon=True)
+        process.start()
+        # Only the process itself may hold its end, so that ours is closed when it dies.
+        theirs.close()
+        self.members[ours] = process, -1
+        self._send(ours)
+
+    def _send(self, connection: Any) -> None:
+        """Sends the next file to an idle process, or ends the process if there is none."""
+        process, _ = self.members.pop(connection)
+        if self.next >= len(self.files):
+            with contextlib.suppress(OSError):
+                connection.send(_STOP)
+            process.join(_PATIENCE)
+            connection.close()
+            return
+        self.members[connection] = process, self.next
+        # If it has died, that is noticed when its result is received.
+        with contextlib.suppress(OSError):
+            connection.send(self.next)
+        self.next += 1
+
+    def _receive(self, connection: Any) -> tuple[int, Any]:
+        process, number = self.members[connection]
+        try:
+            result = connection.recv()
+        except (EOFError, OSError):
+            del self.members[connection]
+            process.join(_PATIENCE)
+            code = process.exitcode
+            reason = f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
+            self._start()
+            return number, self.lost(self.files[number][0], f"its process ended {reason}, perhaps for want of memory")
+        self._send(connection)
+        return number, result
+
+    def end(self) -> None:
+        """Ends all processes."""
+        members, self.members = [process for process, _ in self.members.values()], {}
+        for process in members:
+            process.terminate()
+        deadline = time.monotonic() + _PATIENCE
+        for process in members:
+            process.join(max(0.0, deadline - time.monotonic()))
+            if process.is_alive():
+                process.kill()
+
+
+# ---- in a process -----------------------------------------------------------------------------------------------------
+
+
+def _serve(work: Callable[[str, Any], Any], files: Sequence[tuple[str, Any]], connection: Any, parent: int, max_size: int) -> None:
+    """Works on the files whose numbers arrive."""
+    limit_input_size(max_size)
+    signal = import_module("signal")
+    # Ctrl-C reaches all processes of a terminal; the parent ends this one.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _terminated)
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    while (number := connection.recv()) != _STOP:
+        connection.send(work(*files[number]))
+        if not gc.isenabled():
+            gc.collect()
+
+
+def _terminated(number: int, frame: object) -> None:
+    """Ends the process so that unfinished files are removed."""
+    raise SystemExit(128 + number)
+
+
+def _watch(parent: int) -> None:
+    """Ends the process if the parent has been killed, which could not end it."""
+    while os.getppid() == parent:
+        time.sleep(_INTERVAL)
+    os._exit(1)

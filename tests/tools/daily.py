@@ -21,6 +21,7 @@ FUZZERS: tuple[tuple[str, ...], ...] = (
     ("fuzz.py", "--lines", "1500", "--bytes", "500", "--formats", "150"),
     ("fuzz_verify.py", "--count", "4000"),
     ("fuzz_ops.py", "--count", "4000", "--without-xla"),
+    ("growth.py", "--sample", "12"),
 )
 """Fuzzers, with as much to do as takes each of them less than a minute."""
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 __all__ = ["FAMILIES", "Family"]
@@ -87,7 +87,7 @@ def nested(opening: str, inner: str, closing: str) -> Callable[[int], str]:
 def state(n: int) -> str:
     """A loop over a tuple of n + 1 elements, of which the body copies all but the first."""
     shape = "(s32[], " + ", ".join(["f32[4]"] * n) + ")"
-    takes = rows(f"  x@k = f32[4] get-tuple-element(s), index=@n", n)
+    takes = rows("  x@k = f32[4] get-tuple-element(s), index=@n", n)
     body = (
         f"body {{\n  s = {shape} parameter(0)\n  k = s32[] get-tuple-element(s), index=0\n  o = s32[] constant(1)\n  n = s32[] add(k, o)\n{takes}\n"
     )
@@ -295,7 +295,7 @@ FAMILIES: dict[str, Family] = {
     "undefined computations": Family(lines("x@k = f32[] call(p), to_apply=f@k"), 500),
     "undefined computations with near names": Family(computations("name.@k { a = f32[] parameter(0) ROOT b = f32[] negate(a) }", call="x@k = f32[] call(p), to_apply=nmae.@k"), 200),
     "undefined control predecessors": Family(lines("x@k = f32[] negate(p), control-predecessors={z@k}"), 300),
-    "unknown opcodes": Family(lines("x@k = f32[] opcode@k(p)"), 300),
+    "unknown opcodes": Family(lines("x@k = f32[] opcode@k(p)"), 100),
     "unknown attributes": Family(lines("x@k = f32[] negate(p), attribute@k=1"), 300),
     "wrong shapes": Family(lines("x@k = f32[5] negate(v)"), 500),
     "wrong shapes in one line": Family(lambda n: entry(rows("x@k = f32[5] negate(v)", n, " ")), 500),
@@ -350,10 +350,10 @@ FAMILIES: dict[str, Family] = {
     "tuple parameter of a call": Family(tuple_parameter_through_calls, 300),
     "parameters": Family(parameters, 300),
     "elements of an inferred tuple": Family(lambda n: entry(f"  t = tuple({rows('p', n, ', ')})\n" + rows("  g@k = f32[] get-tuple-element(t), index=@k", n)), 300),
-    "tuples of tuples": Family(lines("t@n = tuple(t@k)", first="  t0 = tuple(p)"), 100),
+    "tuples of tuples": Family(lines("t@n = tuple(t@k)", first="  t0 = tuple(p)"), 30),
     "tuples of one tuple": Family(lambda n: entry(f"  t = tuple({rows('p', n, ', ')})\n  x = tuple(t, t, t, t)\n  ROOT g = get-tuple-element(x), index=2"), 300),
     "nested tuple shape": Family(lambda n: entry("  q = " + "(" * n + "f32[2]{0}" + ")" * n + " parameter(2)"), 1000),
-    "elements in nested tuples": Family(lambda n: entry("  t0 = " + "(" * n + "f32[2]{0}" + ")" * n + " parameter(2)\n" + rows("  t@n = get-tuple-element(t@k), index=0", n)), 50),
+    "elements in nested tuples": Family(lambda n: entry("  t0 = " + "(" * n + "f32[2]{0}" + ")" * n + " parameter(2)\n" + rows("  t@n = get-tuple-element(t@k), index=0", n)), 30),
     "loop state": Family(state, 200),
     "result elements": Family(lambda n: entry(rows("  x@k = f32[4] negate(v)", n) + f"\n  ROOT t = ({', '.join(['f32[4]'] * n)}) tuple({rows('x@k', n, ', ')})"), 300),
     # ---- computations
@@ -454,6 +454,7 @@ FAMILIES: dict[str, Family] = {
     "off": Family(off_only, 200),
     "on": Family(lines("// hlotool: on[T003]\n  x@k = f32[5] negate(v)"), 200),
     "unused marks": Family(lines("x@k = f32[4] negate(v) // hlotool: ignore[T003]"), 300),
+    "doubled tuples": Family(lines("t@n = tuple(t@k, t@k)", first="  t0 = tuple(p)"), 20),
     "codes of one mark": Family(lambda n: entry("  q = f32[] negate(p) // hlotool: ignore[" + rows("T@k", n, ",") + "]"), 500),
     "formatting off and on": Family(lines("// hlotool: fmt off\n  x@k  =  f32[] negate(p)\n  // hlotool: fmt on"), 300),
     "formatting skipped": Family(lines("x@k  =  f32[] negate(p)  // hlotool: fmt skip"), 300),

@@ -15,6 +15,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from random import Random
 from types import FrameType
 from typing import NamedTuple
 
@@ -180,13 +181,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="parts of names of families; default: all")
     parser.add_argument("--operations", default=",".join(OPERATIONS), help="default: all")
+    parser.add_argument("--sample", type=int, help="measure so many families, drawn at random")
+    parser.add_argument("--seed", type=int, default=0, help="for --sample")
     parser.add_argument("--memory", action="store_true", help="measure memory instead of time")
     parser.add_argument("--all", action="store_true", help="also list growth that is linear")
     options = parser.parse_args()
     failed = 0
-    for name, family in FAMILIES.items():
-        if options.names and not any(part in name for part in options.names):
-            continue
+    names = [name for name in FAMILIES if not options.names or any(part in name for part in options.names)]
+    if options.sample is not None:
+        names = Random(options.seed).sample(names, min(options.sample, len(names)))
+    for name in names:
+        family = FAMILIES[name]
         for operation in options.operations.split(","):
             try:
                 measured = memory_growth(operation, family) if options.memory else growth(operation, family, attempts=3)

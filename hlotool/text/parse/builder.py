@@ -38,8 +38,10 @@ _DEFINITION = re.compile(r"^[ \t]*+(?:(?:ROOT[ \t]++)?+%?+([A-Za-z0-9_.\-]++)[ \
 _MOST_COMPARED = 1000
 _MOST_COMPARISONS = 20_000
 
-# Shapes in inferred tuples that a short text may have; a long one may have one more for each character.
+# Leaves of inferred tuples that a short text may have; a long one may have one more for each character.
 _MIN_INFERRED = 1 << 17
+# Tuples and leaves of inferred tuples, in any text.
+_MAX_NESTED = 5_000_000
 
 MAX_DIAGNOSTICS = 100
 """Parsing stops after this many diagnostics."""
@@ -105,7 +107,9 @@ class ModuleBuilder:
         self._owners: dict[str, Computation] = {}
         self._owners_of = 0
         self._comparisons = 0
-        self._inferred = 0
+        # Of the tuples whose shapes were inferred: leaves, and tuples and leaves.
+        self._leaves = 0
+        self._nested = 0
         # While a segment is parsed for the fast path, Violations propagate instead of being reported.
         self.in_segment = False
 
@@ -149,12 +153,15 @@ class ModuleBuilder:
     # ---- shapes -------------------------------------------------------------------------------------------------------
 
     def count_inferred(self, shape: Shape) -> None:
-        """Counts the shapes in an inferred tuple. Raises Violation if there are too many: 40 tuples of tuples can have 2^40 elements."""
+        """Counts the elements of an inferred tuple. Raises Violation if there are too many: 40 tuples of tuples can have 2^40 elements."""
+        self._leaves += shape.leaf_count
+        self._nested += shape.tree_size
         limit = _MIN_INFERRED + len(self.source.text)
-        if self._inferred + shape.tree_size > limit:
-            message = f"the tuples whose shapes are inferred have more than {limit:,} elements in all, counting those of nested tuples"
-            raise Violation("S037", "shape", message, "write the result shapes of tuples, or nest fewer tuples")
-        self._inferred += shape.tree_size
+        if self._leaves > limit or self._nested > _MAX_NESTED:
+            message = f"the tuples whose shapes are inferred have more than {limit if self._leaves > limit else _MAX_NESTED:,} elements in all"
+            self._leaves -= shape.leaf_count
+            self._nested -= shape.tree_size
+            raise Violation("S037", "shape", f"{message}, counting those of nested tuples", "write the result shapes of tuples, or nest fewer tuples")
 
     # ---- computations -------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS, OPS
 from hlotool.shapes.shape import ProgramShape, Shape, with_default_order
 from hlotool.shapes.values import Raw, Recovery
-from hlotool.text.parse.fast_path import prints_unread
+from hlotool.text.parse.line_parts import prints_unread
 from hlotool.text.parse.parser import parse_source
 from hlotool.text.print.instruction import InstructionWriter, as_written, is_wrapper, typed_literal_text
 from hlotool.text.print.options import PrintOptions

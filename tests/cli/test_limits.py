@@ -1,0 +1,316 @@
+"""Limits of memory, time and size hold, and signals end commands, wherever these are and without leaving anything behind."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import hlotool
+from hlotool.errors import Violation
+from hlotool.interp.allocation import memory_limit
+from hlotool.interp.memory import default_limit
+from hlotool.workspace.workers import in_order
+
+ROOT = Path(__file__).resolve().parents[2]
+# Instructions that take seconds each, in which NumPy does not let Python run.
+SLOW = """ENTRY e {
+  z = f32[] constant(0)
+  a = f32[6000,6000] broadcast(z), dimensions={}
+  b = f32[6000,6000] sine(a)
+  c = f32[6000,6000] dot(b, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  d = f32[6000,6000] dot(c, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT e = f32[6000,6000] dot(d, d), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts what a process allocates")
+
+
+def start(*arguments: str | Path, **options: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "hlotool", *map(str, arguments)]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, start_new_session=True, **pipes, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
+
+
+def until(condition: Callable[[], object], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+# ---- signals ----------------------------------------------------------------------------------------------------------
+
+
+@on_linux
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_run_inside_an_instruction(tmp_path: Path, number: int, code: int) -> None:
+    path = tmp_path / "m.hlo"
+    path.write_text(SLOW)
+    process = start("run", path, "--trace", "b")
+    assert process.stdout is not None
+    # The first matrix product begins after this line, and takes longer than the test waits.
+    process.stdout.readline()
+    time.sleep(0.2)
+    process.send_signal(number)
+    process.communicate(timeout=20)
+    assert process.returncode == code
+
+
+@pytest.fixture
+def slow_files(tmp_path: Path) -> Path:
+    text = "HloModule m\nENTRY e {\n  p = f32[] parameter(0)\n" + "".join(f"  x{k}  = f32[] negate(p)\n" for k in range(60_000)) + "}\n"
+    for k in range(4):
+        (tmp_path / f"m{k}.hlo").write_text(text)
+    return tmp_path
+
+
+@on_linux
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_ends_all_workers(slow_files: Path, number: int) -> None:
+    process = start("fmt", "-j", "2", slow_files)
+    until(lambda: len(children_of(process.pid)) == 2)
+    workers = children_of(process.pid)
+    process.send_signal(number)
+    process.communicate(timeout=20)
+    assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[number]
+    until(lambda: not any(map(is_running, workers)), 10)
+    assert [path.name for path in slow_files.iterdir() if path.suffix != ".hlo"] == []
+
+
+def size_or_death(name: str, setting: int) -> str:
+    if name == "bad":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return f"{name} {setting}"
+
+
+def test_a_worker_that_dies_costs_its_file_only() -> None:
+    files = [(name, k) for k, name in enumerate(["a", "bad", "b", "bad", "c", "d"])]
+    results = list(in_order(size_or_death, files, 2, lambda name, reason: f"{name}: {reason.partition(',')[0]}"))
+    lost = "bad: its process ended by signal 9"
+    assert results == ["a 0", lost, "b 2", lost, "c 4", "d 5"]
+
+
+# ---- time -------------------------------------------------------------------------------------------------------------
+
+
+def rows(n: int) -> str:
+    return "ENTRY e {\n  p = f32[] parameter(0)\n" + "".join(f"  x{k} = f32[] negate(p)\n" for k in range(n)) + "}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        (rows(100_000), ()),
+        ("ENTRY e { ROOT p = f32[300000000] parameter(0) }", ("--max-memory", "8G")),
+        ("ENTRY e { ROOT p = f32[100] parameter(0) }", ("--replicas", "1000000", "--max-memory", "8G")),
+        ("ENTRY e { ROOT p = s32[20000000] iota(), iota_dimension=0 }", ("--json", "--max-memory", "8G")),
+    ],
+    ids=["verifying", "drawing", "replicas", "output"],
+)
+def test_the_timeout_covers_every_phase(tmp_path: Path, text: str, options: tuple[str, ...]) -> None:
+    path = tmp_path / "m.hlo"
+    path.write_text(text)
+    started = time.monotonic()
+    process = start("run", path, "--timeout", "0.3", *options)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "the run took longer than 0.3 seconds" in errors
+    assert time.monotonic() - started < 20
+
+
+# ---- memory and size --------------------------------------------------------------------------------------------------
+
+
+@on_linux
+def test_memory_that_no_estimate_foresees_is_limited_too() -> None:
+    with memory_limit(100 << 20):
+        bytearray(50 << 20)
+        with pytest.raises(MemoryError):
+            bytearray(200 << 20)
+    bytearray(200 << 20)
+
+
+def test_the_default_limit_leaves_room() -> None:
+    limit = default_limit()
+    assert limit is None or limit < os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 0.81
+
+
+VIEW = "ENTRY e { z = f32[] constant(0) ROOT q = f32[100000000] broadcast(z), dimensions={} }"
+GREEDY = {
+    "a view as the result": VIEW,
+    "narrow floats": "ENTRY e { p = f8e4m3fn[100000000] parameter(0) ROOT q = f8e4m3fn[100000000] sine(p) }",
+    "random numbers": "ENTRY e { z = f32[] constant(0) ROOT q = f32[40000000] rng(z, z), distribution=rng_uniform }",
+    "erf": "ENTRY e { p = f32[40000000] parameter(0) ROOT q = f32[40000000] erf(p) }",
+    "comparator": """less { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = pred[] compare(a, b), direction=LT }
+      ENTRY e { p = f32[40000000] parameter(0) ROOT q = f32[40000000] sort(p), dimensions={0}, to_apply=less }""",
+}
+
+
+@pytest.mark.parametrize("name", GREEDY)
+def test_the_memory_limit_counts(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "m.hlo"
+    path.write_text(GREEDY[name])
+    process = start("run", path, "--max-memory", "200M")
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2, errors
+    assert "memory" in errors
+    assert "internal error" not in errors
+
+
+COMPRESSED: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".xz": partial(lzma.compress, preset=0)}
+
+
+@pytest.mark.parametrize("ending", COMPRESSED)
+@pytest.mark.parametrize("command", ["verify", "fmt", "print", "run"])
+def test_inputs_are_limited_after_decompression(tmp_path: Path, cli: Callable[..., object], command: str, ending: str) -> None:
+    path = tmp_path / f"m.hlo{ending}"
+    path.write_bytes(COMPRESSED[ending](b"HloModule m\nENTRY e {\n  ROOT p = f32[] parameter(0)\n}\n" + b" " * 3_000_000))
+    result = cli(command, "--max-input-size", "2M", path)
+    assert (result.exit_code, "more than 2,097,152 bytes" in result.stderr) == (2, True)  # type: ignore[attr-defined]
+    assert "bytes of text" not in cli(command, path).stderr  # type: ignore[attr-defined]
+
+
+# ---- what the surroundings do -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not Path("/usr/bin/git").exists(), reason="git is not installed")
+def test_reading_a_folder_runs_no_program_of_its_repository(tmp_path: Path, cli: Callable[..., object]) -> None:
+    folder, mark = tmp_path / "repository", tmp_path / "mark"
+    folder.mkdir()
+    (folder / "m.hlo").write_text("HloModule m\n\nENTRY e {\n  ROOT p = f32[] parameter(0)\n}\n")
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {mark}\n")
+    program.chmod(0o755)
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    subprocess.run(["git", "-C", folder, "add", "m.hlo"], check=True)
+    subprocess.run(["git", "-C", folder, "config", "core.fsmonitor", program], check=True)
+    assert cli("verify", folder).exit_code == 0  # type: ignore[attr-defined]
+    assert not mark.exists()
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path) -> Iterator[None]:
+    """A working directory that has been deleted."""
+    before, folder = Path.cwd(), tmp_path / "gone"
+    folder.mkdir()
+    os.chdir(folder)
+    folder.rmdir()
+    yield
+    os.chdir(before)
+
+
+@pytest.mark.usefixtures("nowhere")
+@pytest.mark.parametrize("arguments", [("verify", "."), ("fmt", "."), ("run", "m.hlo", "--custom-call", "a=b:c"), ("verify", "m.hlo")], ids=" ".join)
+def test_a_working_directory_that_is_gone(process: Callable[..., subprocess.CompletedProcess[str]], arguments: tuple[str, ...]) -> None:
+    result = process(*arguments)
+    assert result.returncode == 2
+    assert "internal error" not in result.stderr
+
+
+@on_linux
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("verify", "--help"), ("explain", "T003")], ids=" ".join)
+def test_a_full_disk(process: Callable[..., subprocess.CompletedProcess[str]], arguments: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        result = process(*arguments, stdout=full)
+    assert (result.returncode, "No space left on device" in result.stderr) == (2, True)
+
+
+NUMBER = "9" * 5000
+ABSURD = {
+    "range": ("fmt", "--range", f"1:{NUMBER}"),
+    "width": ("fmt", "--width", NUMBER),
+    "jobs": ("verify", "-j", NUMBER),
+    "seed": ("run", "--seed", NUMBER),
+    "replicas": ("run", "--replicas", "999999999999", "--max-memory", "1G", "--timeout", "5"),
+    "memory": ("run", "--max-memory", "1e400G"),
+    "trace": ("run", "--trace", "(" * 3000),
+    "input size": ("print", "--max-input-size", "1e999"),
+}
+
+
+@pytest.mark.parametrize("name", ABSURD)
+def test_absurd_options(process: Callable[..., subprocess.CompletedProcess[str]], good: Path, name: str) -> None:
+    result = process(*ABSURD[name], good)
+    assert result.returncode == 2
+    assert "internal error" not in result.stderr
+
+
+@pytest.mark.parametrize("settings", ["a = " + "[" * 5000, "a = " + "{a=" * 5000, "a." * 5000 + "b = 1"], ids=["lists", "tables", "keys"])
+def test_settings_nested_deeply(cli: Callable[..., object], good: Path, settings: str) -> None:
+    good.with_name("hlotool.toml").write_text(settings)
+    assert cli("verify", good).exit_code == 2  # type: ignore[attr-defined]
+
+
+def error_of(function: Callable[[], object]) -> hlotool.HlotoolError:
+    with pytest.raises(hlotool.HlotoolError) as caught:
+        function()
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda: hlotool.parse("ENTRY e { p = f32[ }"),
+        lambda: hlotool.evaluate(hlotool.parse("ENTRY e { p = f32[] parameter(0) }"), []),
+        lambda: hlotool.parse_file("/nowhere"),
+        lambda: hlotool.verify(hlotool.parse("ENTRY e { p = f32[] parameter(0) }"), select=["nothing"]),
+    ],
+    ids=["parse", "evaluate", "read", "select"],
+)
+def test_exceptions_are_pickled(function: Callable[[], object]) -> None:
+    error = error_of(function)
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy), copy.diagnostics) == (type(error), str(error), error.diagnostics)
+
+
+def test_violations_are_pickled() -> None:
+    copy = pickle.loads(pickle.dumps(Violation("T003", "shape", "wrong", "write it", ("a note",))))
+    assert (str(copy), copy.code, copy.at, copy.hint, copy.notes) == ("wrong", "T003", "shape", "write it", ("a note",))
+
+
+GROUPS = ("[2,3]<=[5]", "[1,1000000000]<=[1000000000]", "[1000000000,1]<=[1000000000]", "[0,0]<=[0]", "{{0,1,2},{3}}", "{{999999999999}}", "{{-1}}")
+TEXTS = {
+    **{f"groups {g}": f"ENTRY e {{ p = f32[4] parameter(0) ROOT q = f32[4] all-to-all(p), replica_groups={g}, dimensions={{0}} }}" for g in GROUPS},
+    "a constant of 2^63 elements": "ENTRY e { ROOT c = f32[9223372036854775807] constant({...}) }",
+    "a constant of 2^64 elements": "ENTRY e { ROOT c = s8[4294967296,4294967296] constant(1) }",
+    "a dimension out of range": "ENTRY e { p = f32[4] parameter(0) ROOT q = f32[4] transpose(p), dimensions={5} }",
+    "a window out of range": "ENTRY e { p = f32[4] parameter(0) ROOT q = f32[4] slice(p), slice={[3:90]} }",
+    "attributes that are unknown": "ENTRY e { p = f32[4] parameter(0) ROOT q = f32[4] strange(p), a={b={c}}, d=[1,[2]], d2={{}} }",
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_hostile_texts(cli: Callable[..., object], name: str) -> None:
+    for arguments in (
+        ("verify", "--select", "ALL"),
+        ("run", "--max-memory", "400M"),
+        ("run", "--no-verify", "--max-memory", "400M"),
+        ("print",),
+        ("fmt",),
+    ):
+        result = cli(*arguments, "-", stdin=TEXTS[name])
+        assert result.exit_code in (0, 1, 2), (arguments, result.stderr)  # type: ignore[attr-defined]
+        assert "internal error" not in result.stderr  # type: ignore[attr-defined]

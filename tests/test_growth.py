@@ -1,0 +1,76 @@
+"""Time and memory grow linearly with the size of a text, for families that were once worse than that, and for relatives of theirs.
+
+`tests/tools/growth.py` measures all families.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import pytest
+from families import FAMILIES
+from growth import MAX_EXPONENT, OPERATIONS, attempt, growth, memory_growth
+
+import hlotool
+from hlotool.shapes.shape import Shape, array_shape, compatible, tuple_shape
+
+ONCE_WORSE = {
+    "parse": ("forward references", "operands of other computations", "undefined computations with near names", "undefined operands with near names"),
+    "verify": (
+        "broadcast of n dimensions", "chain in one line", "codes of one mark", "control predecessors of one instruction",
+        "gather of n dimensions", "ignored findings in one line", "ignored in the file", "inline computations", "nested tuple shape", "off", "on",
+        "off and on", "reduce of n dimensions", "wrong shapes in one line",
+    ),
+    "run": ("elements of an inferred tuple", "fusion parameters", "nested tuple shape", "tuple parameter", "tuple parameter of a call"),
+    "fmt": ("doubled tuples", "undefined operands"),
+    "print": ("doubled tuples", "operands"),
+}  # fmt: skip
+CASES = [(operation, name) for operation, names in ONCE_WORSE.items() for name in names]
+on_unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no timers that end a measurement")
+
+
+@on_unix
+@pytest.mark.parametrize(("operation", "name"), CASES)
+def test_time_grows_linearly(operation: str, name: str) -> None:
+    measured = growth(operation, FAMILIES[name], seconds=20)
+    assert measured is None or measured.exponent < MAX_EXPONENT, measured
+
+
+@pytest.mark.parametrize(
+    ("operation", "name"), [case for case in CASES if case[1] in ("doubled tuples", "tuple parameter", "nested tuple shape", "off")]
+)
+def test_memory_grows_linearly(operation: str, name: str) -> None:
+    measured = memory_growth(operation, FAMILIES[name])
+    assert measured is None or measured.exponent < MAX_EXPONENT, measured
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_exponential_tuples_end_soon(operation: str) -> None:
+    """Forty lines, each a tuple of the line before and itself again, have 2^40 arrays."""
+    started = time.process_time()
+    attempt(operation, FAMILIES["doubled tuples"].make(40))
+    assert time.process_time() - started < 5
+
+
+def test_exponential_tuples_are_errors() -> None:
+    with pytest.raises(hlotool.ParseError, match=r"more than 13[0-9],[0-9]+ elements in all") as caught:
+        hlotool.parse(FAMILIES["doubled tuples"].make(40))
+    assert [d.code for d in caught.value.diagnostics] == ["S037"]
+
+
+def test_shared_shapes_are_compared_once() -> None:
+    """Shapes that share their elements can be built without a text, too."""
+
+    def doubled(depth: int) -> Shape:
+        shape = array_shape("f32", (2,))
+        for _ in range(depth):
+            shape = tuple_shape([shape, shape])
+        return shape
+
+    first, second = doubled(60), doubled(60)
+    assert first == second
+    assert hash(first) == hash(second)
+    assert compatible(first, second)
+    assert first.leaf_count == 2**60
+    assert first.tree_size == 2**61 - 1

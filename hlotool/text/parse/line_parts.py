@@ -21,7 +21,7 @@ from hlotool.text.parse.segments import NeedsGrammar, SegmentCache
 from hlotool.text.parse.session import ParseSession
 from hlotool.text.source.marks import MARK_INTERVAL, marked_operands
 
-__all__ = ["CHECKED", "FORMATTED", "OTHERWISE", "PRINTED", "LineParts"]
+__all__ = ["CHECKED", "FORMATTED", "OTHERWISE", "PRINTED", "LineParts", "prints_unread"]
 
 # Extra work for a head (shape and opcode): none, a parameter number, a literal, or a check of the shape.
 PLAIN, PARAMETER, CONSTANT, CHECKED = range(4)
@@ -64,7 +64,7 @@ class LineParts:
             raise NeedsGrammar
         shape = self.segments.shapes[shape_text] if shape_text else None
         spelling = self.shape_spellings[shape_text] if shape_text else FORMATTED
-        if op.shape_ignored or _prints_unread(op):
+        if op.shape_ignored or prints_unread(op):
             spelling &= FORMATTED
         memo = self.attribute_memos.get(opcode)
         if memo is None:
@@ -175,7 +175,7 @@ class LineParts:
         return int(text)
 
 
-def _prints_unread(op: OpDef) -> bool:
+def prints_unread(op: OpDef) -> bool:
     """Whether an opcode is printed with attributes that follow from its operands or result, even when the text does not have them."""
     return bool(op.derived) or any(op.attributes[name].always for name in op.operand_defaults)
 

@@ -21,6 +21,7 @@ from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS, OPS
 from hlotool.shapes.shape import ProgramShape, Shape, with_default_order
 from hlotool.shapes.values import Raw, Recovery
+from hlotool.text.parse.line_parts import prints_unread
 from hlotool.text.parse.parser import parse_source
 from hlotool.text.print.instruction import InstructionWriter, as_written, is_wrapper, typed_literal_text
 from hlotool.text.print.options import PrintOptions
@@ -131,12 +132,13 @@ class ModulePrinter:
     def respelled(self) -> set[int]:
         """The attribute sets that are printed in another way than the source spells them, by identity.
 
-        Sets with control predecessors are replaced when these are resolved, so that no instruction has the set that was read.
+        Sets with control predecessors are replaced when these are resolved, so that no instruction has the set that was read. Computations with
+        attributes that follow from operands or results have no spans.
         """
         return {
             id(attributes)
             for attributes, op, text in self.module.notes.spellings()
-            if "control-predecessors" not in attributes and self.plain_attributes(op, attributes) != text
+            if not prints_unread(op) and "control-predecessors" not in attributes and self.plain_attributes(op, attributes) != text
         }
 
     def plain_attributes(self, op: OpDef, attributes: AttributeSet) -> str:

@@ -79,8 +79,8 @@ class Binding:
     def checked(self, value: Value) -> Value:
         """The value as an array of the declared shape; raises Violation if it is another, since written shapes need not be true."""
         value = np.asarray(value)
-        if value.dtype != self.dtype and self.rounds and value.dtype in _FLOATS:
-            value = value.astype(self.dtype)
+        if self.rounds:
+            value = value.astype(self.dtype, copy=False)
         if value.dtype != self.dtype or (self.dimensions is not None and value.shape != self.dimensions):
             x = self.instruction
             actual = f"{value.dtype}{list(value.shape)}"

@@ -56,7 +56,7 @@ class Reporter:
             place = parse_place(finding.at)
             start, end = self._span(x, computation, place)
             origin = self._origin(x)
-            notes = (*finding.notes, *self._definitions(x, place), *origin.note)
+            notes = (*finding.notes, *self._definitions(x, computation, place), *origin.note)
         line, column = self.source.line_column(start)
         end_line, end_column = self.source.line_column(end)
         return Diagnostic(
@@ -120,7 +120,7 @@ class Reporter:
 
         That is so if it follows from nothing else, and nothing else depends on it.
         """
-        is_source = not operand.operands and not operand.control_predecessors
+        is_source = x.start >= 0 and not operand.operands and not operand.control_predecessors
         return is_source and operand.start >= 0 and computation is not None and self.facts.users(computation).get(operand) == [x]
 
     def _header_span(self, start: int, place: Place) -> tuple[int, int]:
@@ -128,7 +128,7 @@ class Reporter:
         rule = CODECS[MODULE_ATTRIBUTES[place.word].kind].rule
         return locate_in_header(self.source.text, start, rule, place)
 
-    def _definitions(self, x: Instruction, place: Place) -> Iterator[str]:
+    def _definitions(self, x: Instruction, computation: Computation | None, place: Place) -> Iterator[str]:
         """Notes that say where operands or called computations at fault are defined, and with which shapes."""
         called = x.attributes.get(place.word)
         if isinstance(called, Computation) and called.start >= 0:
@@ -137,6 +137,11 @@ class Reporter:
         chosen = list(dict.fromkeys(x.operands)) if place.word == "operands" else []
         if place.number is not None:
             chosen = [operand for k, operand in enumerate(x.operands) if k == place.number]
+        if place.of == "definition" and len(chosen) == 1 and self._is_chosen_for(chosen[0], x, computation):
+            # The finding is at the definition, so what a reader misses is the user.
+            start, _ = locate(self.source.text, x.start, x.end, _NAME)
+            yield f"'{x.name}' at {self._at(start)} uses '{chosen[0].name}'"
+            return
         for operand in chosen[:_MOST_DEFINITIONS]:
             if operand.start >= 0:
                 start, _ = locate(self.source.text, operand.start, operand.end, _NAME)

@@ -231,8 +231,10 @@ def test_without_streams(good, arguments, code):
     assert (result.returncode, result.stdout, result.stderr) == (code, b"", b"")
 
 
-def test_broken_input_without_streams(bad):
+def test_broken_input_without_streams(tmp_path):
+    broken = tmp_path / "broken.hlo"
+    broken.write_text("ENTRY e {\n  ROOT p = f32[2 parameter(0\n}\n")
     script = "import sys, os; sys.stdin = sys.stdout = sys.stderr = None; from hlotool.cli.main import run; os._exit(run(sys.argv[1:]))"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    result = subprocess.run([sys.executable, "-c", script, "fmt", str(bad)], env=environment, timeout=60, check=False)
+    result = subprocess.run([sys.executable, "-c", script, "fmt", str(broken)], env=environment, timeout=60, check=False)
     assert result.returncode == 2

@@ -167,11 +167,11 @@ def test_mixed_precision_of_optimized_modules_runs(cli, tmp_path):
     path = tmp_path / "mixed.hlo"
     text = "HloModule m{}\n\nENTRY e {{\n  a = f32[] constant(1)\n  b = bf16[] constant(0.00390625)\n  ROOT c = bf16[] add(a, b)\n}}\n"
     path.write_text(text.format(", is_scheduled=true"))
-    result = cli("run", "-q", path)
+    result = cli("run", path)
     assert (result.exit_code, result.stdout.split()[-1]) == (0, "1")
     path.write_text(text.format(""))
-    result = cli("run", "-q", path)
-    assert result.exit_code == 1
+    result = cli("run", path)
+    assert result.exit_code == 2
     assert "error[T085]" in result.stderr
     assert cli("verify", "-q", path).exit_code == 1
     assert cli("verify", "-q", "--allow-mixed-precision", "true", "--select", "T", path).exit_code == 0

@@ -355,6 +355,7 @@ def test_computing_leaves_operands_as_they_are():
         ("r = f32[2] negate(x)", [], "R002", "'r' takes the values of 1 operands, got 0"),
         ("r = f32[2] negate(x)", [[1.0]], "R002", "operand 'x' takes f32[2]"),
         ("r = f32[3] negate(x)", [[1.0, 2.0]], "R004", "the result of 'negate' is float32[2], not f32[3] as written"),
+        ("r = s32[2] reverse(x), dimensions={0}", [[1.0, 2.0]], "R004", "the result of 'reverse' is float32[2], not s32[2] as written"),
     ],
 )
 def test_what_cannot_be_computed(instruction, values, code, message):
@@ -429,3 +430,12 @@ def test_without_assertions():
     result = subprocess.run([sys.executable, "-O", "-W", "error", "-c", OPTIMIZED], capture_output=True, text=True, check=False)
     assert result.stderr == ""
     assert result.stdout.splitlines() == ["R003", "[0. 1. 2.]", "R001", "[1. 1.]", "R004"]
+
+
+def test_only_floats_are_rounded_to_the_written_type():
+    module = hlotool.parse("ENTRY e { x = s32[2] parameter(0) ROOT r = f32[2] reverse(x), dimensions={0} }")
+    with pytest.raises(hlotool.EvaluationError, match="the result of 'reverse' is int32"):
+        hlotool.evaluate(module, [np.array([1, 2], np.int32)])
+    module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = bf16[2] reverse(x), dimensions={0} }")
+    result = hlotool.evaluate(module, [np.array([1, 1.00390625], np.float32)])
+    assert (result.dtype.name, result.tolist()) == ("bfloat16", [1, 1])

@@ -54,7 +54,9 @@ def test_other_formats_are_recognized(words, text):
 
 
 def test_hlo_is_not_taken_for_another_format():
-    texts = [path.read_text(encoding="utf-8", errors="surrogateescape") for path in (ROOT / "tests").rglob("*.hlo")]
+    texts = [
+        path.read_text(encoding="utf-8", errors="surrogateescape") for path in (ROOT / "tests").rglob("*.hlo") if path.name != "other_formats.hlo"
+    ]
     pieces = [piece.partition("HloModule")[2].partition("\n")[2] or piece for text in texts for piece in text.split("// -----\n")]
     assert len(pieces) > 1000
     assert [piece[:200] for piece in pieces if describe_other_format(piece)] == []

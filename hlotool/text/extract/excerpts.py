@@ -16,7 +16,8 @@ from hlotool.text.source.derived import DerivedSource, Piece
 __all__ = ["Excerpt", "excerpts"]
 
 _NAME = r"%?[A-Za-z_][A-Za-z0-9_.\-]*+"
-_HEADER = re.compile(rf"(?<![A-Za-z0-9_.\-%])HloModule[ \t]++{_NAME}(?=[\s,:\\]|\Z)")
+_HEADER = re.compile(rf"(?:(?<![A-Za-z0-9_.\-%])|(?<=\\n))HloModule[ \t]++{_NAME}(?=[\s,:\\]|\Z)")
+_LINE_END = re.compile(r"\n|\\n")
 # The opening line of a computation: its brace may follow on a later line, if the signature is broken.
 _OPENING = re.compile(rf"[ \t]*+(?:(?P<entry>ENTRY)[ \t]++)?+{_NAME}[ \t]*+(?:\{{|\((?![^\n]*=[ \t]))")
 _TABLE = re.compile(r"[ \t]*+(?:FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*+$|[ \t]*+[0-9]++[ \t]++[\"{]")
@@ -53,7 +54,7 @@ def excerpts(source: Source) -> list[Excerpt]:
     text = source.text
     found: list[Excerpt] = []
     at = 0
-    for header in _HEADER.finditer(text):
+    for header in _headers(text):
         if header.start() >= at:
             found += _headerless(source, at, header.start())
             excerpt = _Reader(source, header.start(), has_header=True).read()
@@ -62,6 +63,17 @@ def excerpts(source: Source) -> list[Excerpt]:
                 found.append(excerpt)
                 at = max(at, excerpt.end)
     return [*found, *_headerless(source, at, len(text))]
+
+
+def _headers(text: str) -> Iterator[re.Match[str]]:
+    """Where modules may begin: mentions of modules after which a line ends before the next one."""
+    previous: re.Match[str] | None = None
+    for header in _HEADER.finditer(text):
+        if previous is not None and _LINE_END.search(text, previous.end(), header.start()):
+            yield previous
+        previous = header
+    if previous is not None:
+        yield previous
 
 
 def _headerless(source: Source, start: int, end: int) -> Iterator[Excerpt]:

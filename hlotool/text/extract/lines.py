@@ -15,6 +15,8 @@ __all__ = ["Line", "lines_from"]
 
 # Lines of other threads between the lines of a module in a log.
 _MOST_FOREIGN_LINES = 200
+# In logs, lines of other threads may also come right after the first line of a module.
+_MOST_TRIED_LINES = 20
 # How much of the line before a module is looked at.
 _LONGEST_PREFIX = 300
 _BLANK_LINE = "<BLANKLINE>"
@@ -61,8 +63,9 @@ def lines_from(text: str, start: int) -> Iterator[Line]:
         quote = _OPENING_QUOTE.search(prefix)
         return _escaped_lines(text, start, quote["quote"] if quote is not None else "")
     pattern = _prefix_pattern(prefix)
-    if pattern is not None and pattern.match(text, _next_filled_line(text, line_end)):
-        return _prefixed_lines(text, start, pattern, is_log=any(c.isdigit() for c in prefix))
+    is_log = any(c.isdigit() for c in prefix)
+    if pattern is not None and _goes_on(text, line_end, pattern, _MOST_TRIED_LINES if is_log else 1):
+        return _prefixed_lines(text, start, pattern, is_log=is_log)
     return _plain_lines(text, start)
 
 
@@ -71,11 +74,15 @@ def _end_of_line(text: str, start: int) -> int:
     return len(text) if end < 0 else end + 1
 
 
-def _next_filled_line(text: str, start: int) -> int:
-    """The start of the next line that is not empty."""
-    while start < len(text) and not text[start : _end_of_line(text, start)].strip():
-        start = _end_of_line(text, start)
-    return start
+def _goes_on(text: str, start: int, pattern: re.Pattern[str], tries: int) -> bool:
+    """Whether the prefix is that of one of the next lines, too; empty lines do not count."""
+    while start < len(text) and tries:
+        end = _end_of_line(text, start)
+        if pattern.match(text, start, end):
+            return True
+        tries -= not text[start:end].isspace()
+        start = end
+    return False
 
 
 def _prefix_pattern(prefix: str) -> re.Pattern[str] | None:

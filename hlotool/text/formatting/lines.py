@@ -133,7 +133,7 @@ class LineFormatter(RunReader):
     def _run(self, text: str, position: int) -> int:
         """Formats instructions line by line; returns the end of the last one that it could read, before its line end."""
         match, heads, writer, newline = self.patterns.line.match, self.heads, self.writer, self.writer.newline
-        is_plain, numbered, configs = self.patterns.operand_names.fullmatch, self.operand_marks, self.path.configs
+        is_plain, numbered, configs = self.patterns.operand_names.fullmatch, self.operand_marks, self.path.parts.configs
         ending = "\r" if newline == "\r\n" else ""
         verbatim: VerbatimRanges | None = writer.verbatim or None
         indent = "  " * writer.block.level
@@ -240,7 +240,7 @@ class LineFormatter(RunReader):
         return _joined(operands, "", is_marked=self.operand_marks)
 
     def _constant(self, head: str, text: str) -> str:
-        known = self.path.literals.get((head, text))
+        known = self.path.parts.literals.get((head, text))
         if known is None:
             # Not a single literal: the closing parenthesis may be that of another instruction.
             raise NeedsGrammar
@@ -258,7 +258,7 @@ class LineFormatter(RunReader):
         return text if self.patterns.plain_array.fullmatch(text) else self.shapes[text]
 
     def _formatted_shape(self, text: str) -> str:
-        known = self.path.segments.shapes.get(text)
+        known = self.path.parts.segments.shapes.get(text)
         if known is not None and text in (known.text, known.text_without_layout):
             return text
         if text.startswith("("):
@@ -318,7 +318,7 @@ class LineFormatter(RunReader):
         if kind in _NAMES and (self.patterns.word.fullmatch(text) or self.patterns.name_list.fullmatch(text)):
             return True
         codec = CODECS[kind]
-        value = self.path.segments.values.get((codec.rule, text), None)
+        value = self.path.parts.segments.values.get((codec.rule, text), None)
         return value is not None and kind not in _NAMES and codec.write(codec.convert(value) if codec.convert else value, _STYLE) == text
 
     def _formatted(self, rule: str, text: str) -> str:
@@ -340,7 +340,7 @@ def _formatted_runs(lines: LineFormatter) -> dict[int, int]:
     if not runs or writer.verbatim or writer.newline != lines.path.newline:
         return {}
     try:
-        for opcode, memo in lines.path.attribute_memos.items():
+        for opcode, memo in lines.path.parts.attribute_memos.items():
             formatted = lines.heads[opcode][2]
             if any(formatted[attributes] != attributes for attributes in memo):
                 return {}

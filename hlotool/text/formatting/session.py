@@ -40,7 +40,7 @@ class FormatSession(LexerSession):
         shape: Shape | None = None
         if shape_text:
             try:
-                shape = self.path.segments.shapes[shape_text]
+                shape = self.path.parts.segments.shapes[shape_text]
             except (NeedsGrammar, Violation):
                 shape = None
         return formatted_literal(shape, text, self.joiner, start)

@@ -35,7 +35,7 @@ def with_hints(source: Source, diagnostics: list[Diagnostic]) -> list[Diagnostic
 def _about_whole(source: Source, error: Diagnostic) -> str | None:
     """A hint for a text that is more or less than one module, if the error shows it."""
     text, offset = source.text, source.offset(error.line, error.column)
-    if skip_trivia(text, 0) < len(text) and offset >= len(text.rstrip()) - 1 and error.code in ("S001", "S017"):
+    if skip_trivia(text, 0) < len(text) and error.message.endswith("found the end of the text"):
         if error.computation is None:
             return "the text is cut off here"
         return f"the text is cut off here, inside computation '{error.computation}'; close it with }} if this is all"

@@ -1,0 +1,191 @@
+"""The parts of lines that the fast path reads, with how they are spelled; each distinct text is read once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hlotool.ir.model import AttributeSet, Instruction
+from hlotool.literals.parse import parse_literal
+from hlotool.memo import Memo
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.table import OPS
+from hlotool.shapes.literal import Literal
+from hlotool.shapes.shape import Shape, compatible
+from hlotool.shapes.strings import is_raw_dict, unquote
+from hlotool.text.parse.attributes import backend_config_text, has_pending, resolve_pending
+from hlotool.text.parse.builder import ModuleBuilder, Scope
+from hlotool.text.parse.instructions import checked_shape, needs_operands
+from hlotool.text.parse.patterns import patterns
+from hlotool.text.parse.segments import NeedsGrammar, SegmentCache
+from hlotool.text.parse.session import ParseSession
+from hlotool.text.source.marks import MARK_INTERVAL, marked_operands
+
+__all__ = ["CHECKED", "FORMATTED", "OTHERWISE", "PRINTED", "LineParts"]
+
+# Extra work for a head (shape and opcode): none, a parameter number, a literal, or a check of the shape.
+PLAIN, PARAMETER, CONSTANT, CHECKED = range(4)
+# How a part of a line is spelled, as sets of bits: in another way, as the formatter leaves it, or, in addition, as the printer writes it.
+OTHERWISE, FORMATTED, PRINTED = 0, 1, 3
+_ANY_MARK = "/*index="
+# Shape, opcode, arity, attribute sets by text and whether each is pending, extra work, and how the text is spelled.
+Head = tuple[Shape | None, OpDef, int, Memo[str, tuple[AttributeSet, bool]], int, int]
+
+
+class LineParts:
+    """Reads parts of lines. Methods raise KeyError, NeedsGrammar, Violation or ValueError when the fast path cannot read a part.
+
+    Values of parts that `known`, the parts of another text, has read are not read again.
+    """
+
+    def __init__(self, builder: ModuleBuilder, session: ParseSession, known: LineParts | None = None) -> None:
+        self.builder = builder
+        self.patterns = patterns()
+        self.segments = SegmentCache(session)
+        # In a text with index marks, they belong in long lists.
+        self.unmarked = OTHERWISE if _ANY_MARK in builder.source.text else FORMATTED
+        self.heads: Memo[str, Head] = Memo(self._head)
+        self.shape_spellings: Memo[str, int] = Memo(self._shape_spelling)
+        self.attribute_memos: dict[str, Memo[str, tuple[AttributeSet, bool]]] = {}
+        self.literals: dict[tuple[str, str], Literal] = {}
+        self.numbers: Memo[str, int] = Memo(self._number)
+        self.checked_shapes: dict[tuple[Any, ...], Shape] = {}
+        self.configs: Memo[str, tuple[str | None, int]] = Memo(_configuration)
+        if known is not None:
+            self.segments.adopt(known.segments)
+            self.literals.update(known.literals)
+            self.numbers.update(known.numbers)
+            self.configs.update(known.configs)
+
+    def _head(self, text: str) -> Head:
+        shape_text, _, opcode = text.rpartition(" ")
+        op = OPS.get(opcode)
+        if op is None or needs_operands(op):
+            raise NeedsGrammar
+        shape = self.segments.shapes[shape_text] if shape_text else None
+        spelling = self.shape_spellings[shape_text] if shape_text else FORMATTED
+        if op.shape_ignored or _prints_unread(op):
+            spelling &= FORMATTED
+        memo = self.attribute_memos.get(opcode)
+        if memo is None:
+            memo = self.attribute_memos[opcode] = Memo(lambda text: self._attributes(op, text))
+        if opcode in ("parameter", "constant"):
+            if shape is None:
+                raise NeedsGrammar
+            return shape, op, 0, memo, PARAMETER if opcode == "parameter" else CONSTANT, spelling
+        checked = shape is None or op.shape_ignored or op.check_parsed is not None or (op.variadic and bool(op.operands))
+        return shape, op, op.arity, memo, CHECKED if checked else PLAIN, spelling
+
+    def _shape_spelling(self, text: str) -> int:
+        shape = self.segments.shapes[text]
+        if text == shape.text:
+            return PRINTED
+        return FORMATTED if text == shape.text_without_layout else OTHERWISE
+
+    def _attributes(self, op: OpDef, text: str) -> tuple[AttributeSet, bool]:
+        attributes = self.segments.attributes(op, text)
+        return attributes, has_pending(attributes) or not op.operand_defaults.keys().isdisjoint(attributes)
+
+    def _marked_operands(self, references: str, scope: Scope) -> tuple[tuple[Instruction, ...], int]:
+        """Operands with index marks between them, and how they are spelled."""
+        operand_names = self.patterns.index_mark.sub("", references).split(", %")
+        operands = tuple([scope.names[name] for name in operand_names])
+        return operands, PRINTED if marked_operands(operand_names) == f"%{references}" else OTHERWISE
+
+    def resolved(self, op: OpDef, shape: Shape, attributes: AttributeSet, spelling: int) -> tuple[AttributeSet, int]:
+        """The attributes with values that depend on the instruction, which may be printed in another way than the line spells them."""
+        resolved = resolve_pending(self.builder, op, shape, attributes, {})
+        is_same = resolved is attributes and op.operand_defaults.keys().isdisjoint(attributes)
+        return resolved, spelling if is_same else spelling & FORMATTED
+
+    def _operands(self, text: str, scope: Scope) -> tuple[tuple[Instruction, ...], int]:
+        """Operands that are written without percent signs or with their shapes, and how they are spelled."""
+        if not scope.odd_names:
+            try:
+                plain = tuple([scope.names[name] for name in text.split(", ")])
+            except KeyError:
+                pass
+            else:
+                return plain, FORMATTED if len(plain) <= MARK_INTERVAL else self.unmarked
+        names, shapes, match, at, operands = scope.names, self.segments.shapes, self.patterns.typed_operand.match, 0, []
+        spelling = OTHERWISE if "/" in text else FORMATTED
+        while at < len(text):
+            piece = match(text, at)
+            if piece is None or (piece.end() == len(text)) != (piece.end(2) == len(text)):
+                raise NeedsGrammar
+            shape_text, name = piece.groups()
+            operand = names[name]
+            if name in self.patterns.reserved and text[piece.start(2) - 1] != "%":
+                raise NeedsGrammar
+            if shape_text:
+                shape = shapes[shape_text]
+                if shape is not operand.shape and not compatible(shape, operand.shape):
+                    raise NeedsGrammar
+                spelling &= self.shape_spellings[shape_text]
+            operands.append(operand)
+            at = piece.end()
+        if len(operands) > MARK_INTERVAL:
+            spelling &= self.unmarked
+        return tuple(operands), spelling
+
+    def other_operands(
+        self, work: int, head: str, references: str | None, others: str, shape: Shape | None, scope: Scope
+    ) -> tuple[tuple[Instruction, ...], Shape | None, Any, int]:
+        """Operands, shape, immediate and how these are spelled, for a line whose operands are not just names with percent signs."""
+        if references is not None:
+            operands, spelling = self._marked_operands(references, scope)
+            return operands, shape, None, spelling
+        if work == PARAMETER:
+            number = self.numbers[others]
+            if number in scope.numbers:
+                raise NeedsGrammar
+            return (), shape, number, PRINTED
+        if work == CONSTANT:
+            literal = self.literals.get((head, others)) or self._literal(head, others, shape)
+            return (), literal.shape, literal, PRINTED if literal.text == others else OTHERWISE
+        if not others:
+            return (), shape, None, PRINTED
+        operands, spelling = self._operands(others, scope)
+        return operands, shape, None, spelling
+
+    def checked(
+        self, head: str, attribute_text: str, shape: Shape | None, op: OpDef, operands: Sequence[Instruction], attributes: AttributeSet
+    ) -> Shape:
+        """The checked or inferred shape; computed once for equal heads, attributes and operand shapes."""
+        if op.arity >= 0 and len(operands) != op.arity:
+            raise NeedsGrammar
+        # Shapes live as long as their instructions, so their ids are unique during this parse.
+        key = (head, attribute_text, *[id(operand.shape) for operand in operands])
+        result = self.checked_shapes.get(key)
+        if result is None:
+            result = self.checked_shapes[key] = checked_shape(op, shape, operands, attributes)
+        if shape is None and result.is_tuple:
+            self.builder.count_inferred(result)
+        return result
+
+    def _literal(self, head: str, text: str, shape: Shape | None) -> Literal:
+        if shape is None:
+            raise NeedsGrammar
+        literal = self.literals[head, text] = parse_literal(shape, text)
+        return literal
+
+    def _number(self, text: str) -> int:
+        if not self.patterns.integer.fullmatch(text):
+            raise NeedsGrammar
+        return int(text)
+
+
+def _prints_unread(op: OpDef) -> bool:
+    """Whether an opcode is printed with attributes that follow from its operands or result, even when the text does not have them."""
+    return bool(op.derived) or any(op.attributes[name].always for name in op.operand_defaults)
+
+
+def _configuration(text: str) -> tuple[str | None, int]:
+    """The canonical text of a backend configuration at the end of a line, and how it is spelled.
+
+    Raises NeedsGrammar when the configuration ends earlier.
+    """
+    if text[0] != '"' and not is_raw_dict(text):
+        raise NeedsGrammar
+    canonical = backend_config_text(unquote(text)) if text[0] == '"' else text
+    return canonical, PRINTED if canonical == text else FORMATTED

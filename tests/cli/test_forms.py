@@ -1,0 +1,102 @@
+"""`--legacy` and `--extract` of the commands that read modules."""
+
+from __future__ import annotations
+
+import pytest
+
+OLD = "HloModule old\n\nENTRY e {\n  p = f32[2]{0} parameter(0)\n  ROOT q = pred[2]{0} less-than(p, p)\n}\n"
+NEW = OLD.replace("less-than(p, p)", "compare(p, p), direction=LT")
+PAGE = f"# Two modules\n\n```\n{NEW}```\n\nand `HloModule m`:\n\n> HloModule broken\n> ENTRY e {{\n>   ROOT p = f32[2] foo(0)\n> }}\n"
+
+
+@pytest.fixture
+def old(tmp_path):
+    path = tmp_path / "old.hlo"
+    path.write_text(OLD)
+    return path
+
+
+@pytest.fixture
+def page(tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text(PAGE)
+    return path
+
+
+def test_old_spellings_are_errors_with_a_hint(cli, old):
+    result = cli("verify", old)
+    assert result.exit_code == 1
+    assert "today it is compare(a, b), direction=LT; read it with --legacy" in result.stdout
+
+
+def test_old_spellings_are_warnings_with_legacy(cli, old):
+    result = cli("verify", "--legacy", "--output-format", "concise", old)
+    assert result.exit_code == 1
+    assert [line.split(": ")[1] for line in result.stdout.splitlines()] == ["warning[W060] obsolete-spelling"]
+    assert cli("verify", "--legacy", "--ignore", "W060", old).exit_code == 0
+
+
+def test_fix_writes_todays_spelling(cli, old):
+    result = cli("verify", "--legacy", "--fix", old)
+    assert (result.exit_code, old.read_text()) == (0, NEW)
+    assert "1 finding fixed in 1 file" in result.stderr
+
+
+def test_fmt_and_print_write_todays_spelling(cli, old):
+    assert "compare(%p, %p), direction=LT" in cli("print", "--legacy", old).stdout
+    assert cli("fmt", "--legacy", old).exit_code == 0
+    assert old.read_text() == NEW
+
+
+def test_run_takes_old_texts(cli, old):
+    assert cli("run", old).exit_code == 2
+    assert "[False False]" in cli("run", "--legacy", "--input", "p={1,2}", old).stdout
+
+
+def test_findings_in_a_page_have_its_lines(cli, page):
+    result = cli("verify", "--extract", "--output-format", "concise", page)
+    assert result.exit_code == 1
+    assert result.stdout.startswith(f"{page}:16:21: error[S012]")
+    assert result.stdout.count("\n") == 1
+
+
+def test_modules_are_written_apart_from_the_page(cli, page):
+    for command in ("fmt", "print"):
+        result = cli(command, "--extract", page)
+        assert result.exit_code == 2
+        assert "direction=LT" in result.stdout
+        assert "unknown opcode" in result.stderr
+    assert page.read_text() == PAGE
+    assert "[False False]" in cli("run", "--extract", "--input", "p={1,2}", page).stdout
+
+
+def test_run_names_the_lines_of_several_modules(cli, tmp_path):
+    path = tmp_path / "two.log"
+    path.write_text(f"x\n{NEW}{NEW}")
+    result = cli("run", "--extract", path)
+    assert result.exit_code == 2
+    assert "holds 2 modules, which begin on lines 2, 8" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("verify", "--extract", "--fix"),
+        ("verify", "--extract", "--add-ignore"),
+        ("verify", "--legacy", "--add-ignore"),
+        ("fmt", "--extract", "--check"),
+        ("fmt", "--extract", "--diff"),
+    ],
+)
+def test_pages_are_not_rewritten(cli, page, options):
+    assert cli(*options, page).exit_code == 2
+    assert page.read_text() == PAGE
+
+
+def test_a_text_without_modules_is_an_error(cli, tmp_path):
+    path = tmp_path / "empty.md"
+    path.write_text("no HLO here\n")
+    for command in ("verify", "fmt", "print", "run"):
+        result = cli(command, "--extract", path)
+        assert result.exit_code == 2
+        assert "has no module to extract" in result.stderr

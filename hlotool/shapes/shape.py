@@ -108,6 +108,16 @@ class Shape(Record):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Shape):
             return NotImplemented
+        if self is other:
+            return True
+        if not self.elements:
+            return (
+                self.element_type == other.element_type
+                and self.dimensions == other.dimensions
+                and not other.elements
+                and self.dynamic == other.dynamic
+                and self.layout == other.layout
+            )
         stack: list[tuple[Shape, Shape]] = [(self, other)]
         # Pairs of tuples, since tuples of tuples may share their elements.
         seen: set[tuple[int, int]] = set()
@@ -246,7 +256,10 @@ def compatible(first: Shape, second: Shape) -> bool:
 
     An unbounded dimension equals a dimension of any size.
     """
-    stack, seen = [(first, second)], set[tuple[int, int]]()
+    if first is second:
+        return True
+    stack: list[tuple[Shape, Shape]] = [(first, second)]
+    seen: set[tuple[int, int]] = set()
     while stack:
         a, b = stack.pop()
         if a is b:

@@ -94,7 +94,8 @@ class _Team:
         processes = import_module("multiprocessing")
         ours, theirs = processes.Pipe()
         process = processes.Process(target=_serve, args=(self.work, self.files, theirs, os.getpid(), input_size()), daemon=True)
-        process.start()
+        with _without_signals():
+            process.start()
         # Only the process itself may hold its end, so that ours is closed when it dies.
         theirs.close()
         self.members[ours] = process, -1
@@ -141,6 +142,20 @@ class _Team:
                 process.kill()
 
 
+@contextlib.contextmanager
+def _without_signals() -> Iterator[None]:
+    """Delays signals: Python ignores exceptions in functions that it calls at a fork, and with them that of Ctrl-C."""
+    signal = import_module("signal")
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 # ---- in a process -----------------------------------------------------------------------------------------------------
 
 
@@ -151,6 +166,8 @@ def _serve(work: Callable[[str, Any], Any], files: Sequence[tuple[str, Any]], co
     # Ctrl-C reaches all processes of a terminal; the parent ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _terminated)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
     while (number := connection.recv()) != _STOP:
         connection.send(work(*files[number]))

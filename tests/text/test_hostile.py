@@ -110,6 +110,7 @@ GROWING: dict[str, tuple[Callable[[int], str], int]] = {
     "unknown attribute": (lambda n: entry("q = f32[] negate(p), what=" + "{" * n), 50_000),
     "origin": (origin_of_depth, 10_000),
     "open origin": (lambda n: entry("q = f32[] negate(p), origin={" + "(" * n), 10_000),
+    "open strings in a line": (lambda n: entry('q = f32[] negate(p), metadata={op_name="' + '\\"' * n), 50_000),
     "inline bodies": (lambda n: entry("q = f32[] " + "call(p), to_apply={ p = f32[] parameter(0) q = f32[] " * n), 1_000),
     "sharding": (lambda n: entry("q = f32[] negate(p), sharding=" + "{" * n), 50_000),
     "devices": (lambda n: entry(f"q = f32[4] parameter(1), sharding={{devices=[{n}]{','.join(map(str, range(n)))}}}"), 20_000),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.text.source.trivia import COMMENT
 
-__all__ = ["ARRAY", "Statement", "close_of", "masked", "operands_of", "statements"]
+__all__ = ["ARRAY", "Statement", "masked", "operands_of", "statements"]
 
 TYPE = rf"(?:{'|'.join(ELEMENT_TYPES)})"
 # Dimensions with an optional layout, which may be `invalid{}`, `sparse{10}` or empty in old texts.
@@ -25,7 +25,8 @@ _STATEMENT = re.compile(
     r"(?<![A-Za-z0-9_.\-%])(?P<root>ROOT[ \t]+)?(?P<name>%?[A-Za-z_][A-Za-z0-9_.\-]*+)[ \t]*+=\s*+"
     rf"(?P<shape>{_TUPLE}|{ARRAY})?+\s*+(?P<opcode>[a-z][a-z0-9\-]*+)[ \t]*+\("
 )
-_HIDDEN = re.compile(rf'{COMMENT}|"(?:[^"\\\n]++|\\.)*+"', re.DOTALL)
+# Comments and strings that are not closed are hidden, too: otherwise each of them would be searched for its end.
+_HIDDEN = re.compile(rf'{COMMENT}|/\*.*+|"(?:[^"\\\n]++|\\.)*+"?+', re.DOTALL)
 _BRACKET = re.compile(r"[()\[\]{}]")
 _MOST_SCANS = 8
 _PIECE = re.compile(r"[()\[\]{},]")
@@ -43,7 +44,7 @@ def masked(text: str) -> str:
 def _mask(match: re.Match[str]) -> str:
     hidden = match[0]
     if hidden[0] == '"':
-        return f'"{"_" * (len(hidden) - 2)}"'
+        return f'"{"_" * (len(hidden) - 2)}"' if len(hidden) > 1 else hidden
     return " " * len(hidden) if "\n" not in hidden else re.sub(r"[^\r\n]", " ", hidden)
 
 
@@ -66,14 +67,12 @@ def statements(text: str) -> Iterator[Statement]:
     >>> [(s.name, s.opcode) for s in statements("ENTRY e { p = f32[] parameter(0) ROOT %n = pred[] less-than(p, p) }")]
     [('p', 'parameter'), ('%n', 'less-than')]
     """
-    position = scanned_in_vain = 0
+    position, brackets = 0, _Brackets(text)
     while (match := _STATEMENT.search(text, position)) is not None:
-        close = close_of(text, match.end() - 1)
+        close = brackets.close_of(match.end() - 1)
         position = match.end()
         if close < 0:
-            # Each search for a parenthesis that is missing goes to the end of the text.
-            scanned_in_vain += len(text) - position
-            if scanned_in_vain > _MOST_SCANS * len(text):
+            if brackets.is_exhausted:
                 return
             continue
         position = close
@@ -86,30 +85,44 @@ def statements(text: str) -> Iterator[Statement]:
             match["opcode"],
             match.start("opcode"),
             (match.end(), close),
-            _end(text, close + 1),
+            _end(text, close + 1, brackets),
         )
 
 
-def close_of(text: str, start: int) -> int:
-    """The offset of the bracket that closes the one at `start`, -1 if there is none."""
-    depth = 0
-    for bracket in _BRACKET.finditer(text, start):
-        depth += 1 if bracket[0] in "([{" else -1
-        if depth <= 0:
-            return bracket.start() if depth == 0 else -1
-    return -1
+class _Brackets:
+    """Finds closing brackets. Each search for one that is missing goes to the end of the text, so the number of these is limited."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.budget = _MOST_SCANS * len(text)
+
+    @property
+    def is_exhausted(self) -> bool:
+        return self.budget < 0
+
+    def close_of(self, start: int) -> int:
+        """The offset of the bracket that closes the one at `start`, -1 if there is none or the limit has been reached."""
+        if self.is_exhausted:
+            return -1
+        depth = 0
+        for bracket in _BRACKET.finditer(self.text, start):
+            depth += 1 if bracket[0] in "([{" else -1
+            if depth <= 0:
+                return bracket.start()
+        self.budget -= len(self.text) - start
+        return -1
 
 
 _ATTRIBUTE = re.compile(r"\s*+,\s*+[A-Za-z_][A-Za-z0-9_\-]*+=\s*+")
 _VALUE = re.compile(r'"[^"]*+"|[^\s{},()]++(?:\([^()]*+\))?+')
 
 
-def _end(text: str, start: int) -> int:
+def _end(text: str, start: int, brackets: _Brackets) -> int:
     """The end of the attributes that start at `start`."""
     while (attribute := _ATTRIBUTE.match(text, start)) is not None:
         at = attribute.end()
         if text.startswith(("{", "(", "["), at):
-            close = close_of(text, at)
+            close = brackets.close_of(at)
             if close < 0:
                 return start
             at = close + 1

@@ -86,8 +86,6 @@ def group_size(x: Instruction, module: Module) -> int:
     """The number of devices that exchange data with each other; 1 if neither the groups nor the header tell it."""
     mode, groups = group_mode(x), groups_of(x)
     # A tile of no groups is not valid, which is reported elsewhere.
-    first = groups.device_count // max(1, groups.group_count) if groups.tile is not None or groups.mesh is not None else 0
-    if groups.lists:
-        first = len(groups.lists[0])
+    first = len(groups.lists[0]) if groups.lists else groups.device_count // max(1, groups.group_count)
     size = first or ids_of_mode(mode, module)
     return size * int(module.num_partitions) if mode == CROSS_BOTH else size

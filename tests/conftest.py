@@ -6,6 +6,7 @@ What the folders mean is the table at the end, what their cases must do is in `c
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,10 @@ collect_ignore = ["tools/made_up_ops.py", *([] if os.environ.get("HLOTOOL_CORPUS
 # Makers of case files, which need JAX.
 collect_ignore_glob = ["programs/*.py"]
 
+
+# A shell starts its background jobs with Ctrl-C ignored, which the processes of tests would inherit.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples in every run, whatever the speed of the machine, and no files of earlier failures.
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))

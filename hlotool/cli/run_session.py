@@ -170,8 +170,9 @@ class Session:
         if request.partitions is None and partitions > 1 and is_whole(module) and same_everywhere(module):
             self._remark(f"'{name}' is not partitioned yet: what its {partitions} partitions compute is the same, and is computed once")
             partitions = 1
-        if (request.replicas is None or request.partitions is None) and replicas * partitions > _MOST_DEVICES:
-            count = replicas * partitions
+        count = replicas * partitions
+        is_asked_for = replicas == (request.replicas or 1) and partitions == (request.partitions or 1)
+        if count > _MOST_DEVICES and not is_asked_for:
             raise HlotoolError(f"'{name}' is for {count} devices; say with --replicas and --partitions how many should run in this process")
         self.partitions, self.devices = partitions, replicas * partitions
 

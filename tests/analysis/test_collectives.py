@@ -23,6 +23,7 @@ def collective(call: str, *, header: str = HEADER):
     [
         (REDUCE.format("replica_groups={}"), "replicas", 4),
         (REDUCE.format("replica_groups={{0,1},{2,3}}"), "replicas", 2),
+        (REDUCE.format("replica_groups={{0,1,2},{3}}"), "replicas", 3),
         (REDUCE.format("replica_groups={}, channel_id=1"), "replicas of all partitions", 12),
         (REDUCE.format("replica_groups={{0,1},{2,3}}, channel_id=1"), "replicas of all partitions", 6),
         (REDUCE.format("replica_groups={}, channel_id=1, use_global_device_ids=true"), "devices", 12),

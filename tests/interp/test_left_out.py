@@ -17,6 +17,7 @@ ROWS = {
     "beside what is not needed": ("n = f32[] negate(x)", ["u"]),
     "used by an outfeed": ("t = token[] after-all() o = token[] outfeed(u, t), outfeed_shape=f32[]", []),
     "used by a random number": ("n = f32[] rng(u, x), distribution=rng_uniform", []),
+    "used by a copy": ("s = (f32[], f32[], u32[]) copy-start(u) d = f32[] copy-done(s)", []),
     "used by a call": ("c = f32[] call(u), to_apply=f", []),
 }
 

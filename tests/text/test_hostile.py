@@ -15,7 +15,7 @@ from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
 
 # The largest accepted ratio of the times for a text of twice the size; above 2, since times vary.
-MAX_RATIO = 2.6
+MAX_RATIO = 3.2
 ATTEMPTS = 12
 
 

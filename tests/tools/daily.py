@@ -63,7 +63,6 @@ MUTATED = (
     "shapes.memory",
     "shapes.metadata",
     "shapes.replica_groups",
-    "shapes.shape",
     "shapes.sharding",
     "shapes.strings",
     "shapes.tiles",

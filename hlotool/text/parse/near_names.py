@@ -101,7 +101,7 @@ _TYPES = _by_word(
 def meant_opcode(word: str) -> str | None:
     """The opcode that was probably meant by an unknown one.
 
-    >>> meant_opcode("stablehlo.dot_general"), meant_opcode("paramter"), meant_opcode("zork")
+    >>> meant_opcode("stablehlo.dot_general"), meant_opcode("paramter"), meant_opcode("zzzz")
     ('dot', 'parameter', None)
     """
     name = word.lower()

@@ -5,8 +5,9 @@ An observer may end a run by raising Violation, and must not change values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
+from hlotool.interp.devices import Device, Wait
 from hlotool.interp.values import Value
 from hlotool.ir.model import Computation, Instruction
 
@@ -99,9 +100,19 @@ class Observers:
     array(-1., dtype=float32)
     """
 
-    def __init__(self, entry: Computation, members: Sequence[Observer], device: int | None = None) -> None:
+    def __init__(self, entry: Computation, members: Sequence[Observer], device: Device) -> None:
         self.members = members
-        self.where = Whereabouts(entry, device)
+        self.where = Whereabouts(entry, device.number if device.grid.count > 1 else None)
+
+    def on(self, device: Device) -> Observers:
+        """The same observers with a place of their own for another device."""
+        return Observers(self.where.entry, self.members, device)
+
+    def waiting(self, wanted: Wait) -> Generator[Wait, None, None]:
+        """Yields what the device waits for; the observers know when that begins and ends."""
+        self.suspended()
+        yield wanted
+        self.resumed()
 
     def entered(self, computation: Computation, arguments: Sequence[Value]) -> None:
         if self.where.frames:

@@ -43,8 +43,7 @@ class ReferenceExecutor:
         self.module = module
         self.options = options
         self.device = device
-        self.members = observers
-        self.observers = self._observers(device)
+        self.observers = Observers(module.entry, observers, device) if observers else None
         self.deadline = None if options.timeout_seconds is None else time.monotonic() + options.timeout_seconds
         self.programs = ProgramCache(module, options)
 
@@ -52,14 +51,8 @@ class ReferenceExecutor:
         """The same run on another device; programs and limits are shared."""
         other = copy(self)
         other.device = device
-        other.observers = self._observers(device)
+        other.observers = None if self.observers is None else self.observers.on(device)
         return other
-
-    def _observers(self, device: Device) -> Observers | None:
-        """The observers with a place of their own for the device."""
-        if not self.members:
-            return None
-        return Observers(self.module.entry, self.members, device.number if device.grid.count > 1 else None)
 
     def run(self, request: Invoke) -> Generator[Wait, None, Value]:
         """Computes the value of a computation and returns it; yields when the device has to wait. Raises EvaluationError."""
@@ -84,12 +77,11 @@ class ReferenceExecutor:
             if isinstance(wanted, Invoke):
                 stack.append(self._start(wanted))
                 continue
-            if self.observers is not None:
-                self.observers.suspended()
             try:
-                yield wanted
-                if self.observers is not None:
-                    self.observers.resumed()
+                if self.observers is None:
+                    yield wanted
+                else:
+                    yield from self.observers.waiting(wanted)
             except Violation as violation:
                 # It will never be ready; the computation knows which instruction waits.
                 stack[-1].throw(violation)
@@ -99,12 +91,11 @@ class ReferenceExecutor:
         # Here and not only after each instruction: a loop may have none.
         if self._is_late():
             raise failure(self.module, request.computation.root, "R005", self._too_late())
-        batch = request.batch
-        if batch is not None and not self.programs.can_batch(request.computation):
-            return run_one_by_one(self.module, request, batch)
+        if request.batch is not None and not self.programs.can_batch(request.computation):
+            return run_one_by_one(self.module, request, request.batch)
         program = self.programs.of(request)
-        run = self._execute(program, self._initial_slots(program, request), batch)
-        return run if batch is None else run_all_at_once(self.module, request, batch, run)
+        run = self._execute(program, self._initial_slots(program, request), request.batch)
+        return run if request.batch is None else run_all_at_once(self.module, request, request.batch, run)
 
     def _is_late(self) -> bool:
         return self.deadline is not None and time.monotonic() > self.deadline

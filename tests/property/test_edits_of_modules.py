@@ -6,6 +6,7 @@ import copy
 import os
 import pickle
 from collections.abc import Callable
+from itertools import count
 from random import Random
 
 import pytest
@@ -75,8 +76,11 @@ def erase_parameter(rewriter: Rewriter, random: Random) -> None:
 
 
 def rename(rewriter: Rewriter, random: Random) -> None:
-    rewriter.rename(some_instruction(rewriter, random), f"renamed.{random.randrange(10**9)}")
-    rewriter.rename(random.choice(rewriter.module.computations), f"computation.{random.randrange(10**9)}")
+    computations = rewriter.module.computations
+    names = {x.name for c in computations for x in rewriter.instructions(c)} | {c.name for c in computations}
+    number = next(k for k in count(random.randrange(10)) if names.isdisjoint((f"renamed.{k}", f"computation.{k}")))
+    rewriter.rename(some_instruction(rewriter, random), f"renamed.{number}")
+    rewriter.rename(random.choice(computations), f"computation.{number}")
 
 
 def move_down(rewriter: Rewriter, random: Random) -> None:

@@ -126,7 +126,7 @@ def printed_string(value: str) -> str:
     >>> [printed_string(value) for value in ('{"a":1}\\n', "{}{}")]
     ['{"a":1}\\n', '"{}{}"']
     """
-    match = _TRIVIA.match(value)
-    start = match.end() if match is not None else 0
+    # The pattern matches at the start of any text.
+    start = next(_TRIVIA.finditer(value)).end()
     end = raw_dict_end(value, start) if value.startswith("{", start) else -1
     return value if end >= 0 and _TRIVIA.fullmatch(value, end) else quote(value)

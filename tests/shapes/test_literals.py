@@ -12,7 +12,7 @@ from hlotool.shapes.json_text import json_error_offset
 from hlotool.shapes.layout import Layout
 from hlotool.shapes.literal import Literal, literal_from_bytes, literal_shape, tuple_literal
 from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, buffer_shape, tuple_shape
-from hlotool.shapes.strings import escape, is_raw_dict, quote, raw_dict_end, unescape, unquote
+from hlotool.shapes.strings import escape, is_raw_dict, printed_string, quote, raw_dict_end, unescape, unquote
 
 F32, S32 = array_shape("f32", (2,)), array_shape("s32", (2,))
 
@@ -201,3 +201,13 @@ def test_json_is_what_the_standard_library_reads(text):
     except ValueError:
         is_json = False
     assert (json_error_offset(text) == -1) is is_json
+
+
+@pytest.mark.parametrize("text", ["{}", ' {"a":1}\n', '/* before */ {"a":{"b":"}"}} // after'])
+def test_strings_that_are_a_dictionary_are_printed_raw(text: str) -> None:
+    assert printed_string(text) == text
+
+
+@pytest.mark.parametrize("text", ["", "  ", "// {}", "x{}", "{}x", "{}{}", "{", '{"}', "[1]"])
+def test_other_strings_are_printed_quoted(text: str) -> None:
+    assert printed_string(text) == quote(text)

@@ -111,7 +111,7 @@ def _evaluate(
     if errors := [d for d in module.diagnostics if d.severity == "error"]:
         # The module of a tolerant parse is not what a text with errors means.
         raise EvaluationError(errors)
-    if diagnostics := obstacles(module, runnable_instructions(options, module.entry), options) or too_much_memory(module, options.max_memory):
+    if diagnostics := obstacles(module, runnable_instructions(options, module.entry), options) or too_much_memory(module, options.max_memory, count):
         raise EvaluationError(diagnostics)
     queues = options.queues or ()
     meshes = mesh_axes(module.frontend_attributes.get("xla.sdy.meshes", "")) if module.frontend_attributes else None

@@ -26,6 +26,7 @@ from hlotool.shapes.shape import Shape
 __all__ = ["Estimate", "default_limit", "estimate", "too_much_memory"]
 
 _AVAILABLE = re.compile(r"^MemAvailable: *([0-9]+) kB", re.MULTILINE)
+_INACTIVE = re.compile(r"^inactive_file (\d+)$", re.MULTILINE)
 _VIEWS = frozenset({VIEW, STRIDED, IDENTITY, STRUCTURAL})
 """Traits of opcodes whose values take no memory of their own, because they are views of an operand."""
 
@@ -69,7 +70,9 @@ def default_limit() -> int | None:
         sizes.append(int(_AVAILABLE.search(Path("/proc/meminfo").read_text(encoding="ascii"))[1]) * 1024)  # type: ignore[index]
     with contextlib.suppress(OSError, ValueError):
         limit, used = (int(Path(f"/sys/fs/cgroup/memory.{name}").read_text(encoding="ascii")) for name in ("max", "current"))
-        sizes.append(limit - used)
+        # The system gives up cached files when a process needs the memory.
+        cached = _INACTIVE.search(Path("/sys/fs/cgroup/memory.stat").read_text(encoding="ascii"))
+        sizes.append(max(1, limit - used + (int(cached[1]) if cached is not None else 0)))
     available = min((size for size in sizes if size > 0), default=None)
     return None if available is None else available * 8 // 10
 

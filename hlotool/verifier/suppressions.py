@@ -33,15 +33,16 @@ ATTRIBUTE = "hlotool_ignore"
 _VERBS = ("ignore", "ignore-next", "ignore-file", "off", "on")
 _ALL_VERBS = (*_VERBS, ATTRIBUTE)
 _MARK = re.compile(r"(?://|/\*)[ \t]*+hlotool:[ \t]*+(?P<verb>[A-Za-z\-]++)(?:[ \t]*+\[(?P<codes>[^\]\n]*+)\])?+")
+_LINE_END = re.compile(r"\r?\n|\Z")
 _CODE = "W050"
 # Of unknown codes, only the first get a suggestion, which takes as long as parsing a thousand lines.
 _MOST_GUESSES = 20
 
 
 class Mark:
-    """A suppression: its kind, its codes, its position, and the range of offsets that it covers."""
+    """A suppression: its kind, its codes, its position, and the range of offsets that it covers; `ends` are earlier ends for some codes."""
 
-    __slots__ = ("comment", "covers", "end", "start", "used", "verb", "words")
+    __slots__ = ("comment", "covers", "end", "ends", "start", "used", "verb", "words")
 
     def __init__(self, verb: str, words: tuple[str, ...], start: int, end: int, comment: tuple[int, int]) -> None:
         self.verb = verb
@@ -50,6 +51,7 @@ class Mark:
         self.end = end
         self.comment = comment
         self.covers = (start, end)
+        self.ends: dict[str, int] = {}
         self.used: set[str] = set()
 
 
@@ -117,12 +119,16 @@ def _without(text: str, mark: Mark, unused: list[str]) -> Fix | None:
     if left:
         return Fix((Edit(text.index("[", mark.start) + 1, mark.end - 1, ", ".join(left)),), "Remove the unused codes")
     start, end = mark.start, mark.comment[1]
-    if text.startswith("/*", start) and start != mark.comment[0]:
+    following = _MARK.search(text, mark.end, end)
+    if text.startswith("/*", start) and (start != mark.comment[0] or following is not None):
         return None
+    if following is not None:
+        return Fix((Edit(start, following.start(), ""),), "Remove the suppression")
     while start > 0 and text[start - 1] in " \t":
         start -= 1
-    is_own_line = (start == 0 or text[start - 1] == "\n") and text[end : end + 1] in ("\n", "")
-    return Fix((Edit(start, end + is_own_line, ""),), "Remove the suppression")
+    line_end = _LINE_END.match(text, end)
+    is_own_line = (start == 0 or text[start - 1] == "\n") and line_end is not None
+    return Fix((Edit(start, line_end.end() if is_own_line and line_end is not None else end, ""),), "Remove the suppression")
 
 
 def _hidden(source: Source, marks: Iterable[Mark], diagnostics: Iterable[Diagnostic]) -> set[int]:
@@ -136,7 +142,7 @@ def _hidden(source: Source, marks: Iterable[Mark], diagnostics: Iterable[Diagnos
     for mark in marks:
         for word in mark.words if mark.verb != "on" else ():
             for code in found.keys() & _known(word):
-                start, end = mark.covers
+                start, end = mark.covers[0], mark.ends.get(code, mark.covers[1])
                 k = bisect_left(offsets[code], start)
                 if k < len(offsets[code]) and offsets[code][k] < end:
                     mark.used.add(word)
@@ -151,6 +157,10 @@ def _hidden(source: Source, marks: Iterable[Mark], diagnostics: Iterable[Diagnos
             if at < reach:
                 hidden.add(number)
     return hidden
+
+
+def _codes_of(mark: Mark) -> set[str]:
+    return {code for word in mark.words for code in _known(word)}
 
 
 @lru_cache(maxsize=4096)
@@ -175,20 +185,20 @@ def marks_of(module: Module, source: Source) -> list[Mark]:
             mark.covers = (0, len(source.text) + 1)
         elif mark.verb == "off":
             mark.covers = (mark.start, len(source.text) + 1)
-            for word in mark.words:
-                off.setdefault(word, []).append(mark)
+            for code in _codes_of(mark):
+                off.setdefault(code, []).append(mark)
         elif mark.verb == "on":
             _end(off, mark)
     return [*marks, *_attribute_marks(module, source.text)] if ATTRIBUTE in source.text else marks
 
 
 def _end(off: dict[str, list[Mark]], on: Mark) -> None:
-    """Ends the ranges that are off for the codes of `on`; `off` has the marks by word."""
+    """Ends the ranges that are off for the codes of `on`; `off` has the marks by code."""
     for word in on.words:
-        for mark in off.pop(word, ()):
-            if mark.covers[1] > on.start:
-                on.used.update(mark.words)
-                mark.covers = (mark.covers[0], on.start)
+        for code in _known(word):
+            for mark in off.pop(code, ()):
+                on.used.add(word)
+                mark.ends[code] = on.start
 
 
 def _comment_marks(text: str) -> Iterator[Mark]:

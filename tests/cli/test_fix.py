@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from functools import partial
 
 import pytest
 
@@ -158,6 +159,21 @@ def test_other_fixes_are_applied_after_a_bad_one():
 
     result = fix_text(text, "m.hlo", check)
     assert result.fixed == {"W050": 1}
+
+
+@pytest.mark.parametrize(
+    ("comment", "after"),
+    [
+        ("  // hlotool: ignore[T003] // hlotool: ignore[W001] on purpose\n", "  // hlotool: ignore[W001] on purpose\n"),
+        ("  // hlotool: ignore[W001] on purpose // hlotool: ignore[T003]\n", "  // hlotool: ignore[W001] on purpose\n"),
+        ("\r\n  // hlotool: ignore-next[T003]\r\n", "\r\n"),
+    ],
+)
+def test_only_the_unused_suppression_is_removed(comment, after):
+    dead = f"  d = f32[4] abs(p){comment}"
+    text = f"HloModule m, is_scheduled=true\n\nENTRY e {{\n  p = f32[4] parameter(0)\n{dead}  ROOT r = f32[4] negate(p)\n}}\n"
+    result = fix_text(text, "m.hlo", partial(verify, select=["W050", "T003"]))
+    assert result.text == text.replace(comment, after)
 
 
 def test_fixes_have_no_cap():

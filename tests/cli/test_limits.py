@@ -163,6 +163,20 @@ def test_memory_that_no_estimate_foresees_is_limited_too() -> None:
     assert result.stdout.split() == ["small", "refused"]
 
 
+@on_linux
+@pytest.mark.parametrize(("cached", "expected"), [(3 << 30, 0.8 * 3.5 * (1 << 30)), (0, 0.8 * (1 << 29)), (None, 0.8 * (1 << 29))])
+def test_files_that_a_container_has_cached_are_available(monkeypatch: pytest.MonkeyPatch, cached: int | None, expected: float) -> None:
+    files = {
+        "/proc/meminfo": "MemAvailable: 67108864 kB\n",
+        "/sys/fs/cgroup/memory.max": str(4 << 30),
+        "/sys/fs/cgroup/memory.current": str((4 << 30) - (1 << 29)),
+        "/sys/fs/cgroup/memory.stat": "anon 5\n" if cached is None else f"anon 5\ninactive_file {cached}\nactive_file 7\n",
+    }
+    monkeypatch.setattr(Path, "read_text", lambda path, encoding: files[str(path)])
+    monkeypatch.setattr(os, "sysconf", lambda name: 1 << 20)
+    assert default_limit() == int(expected)
+
+
 def test_the_default_limit_leaves_room() -> None:
     limit = default_limit()
     assert limit is None or limit < os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 0.81

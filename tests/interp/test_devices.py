@@ -143,3 +143,12 @@ def test_a_loop_that_changes_nothing_any_more_is_left():
     # What other devices or a random state may change cannot be left.
     found = refused(text.replace("EFFECT", "z = u32[] replica-id()"), 1.0, 0, max_iterations=400)
     assert found.code == "R005"
+
+
+def test_memory_is_that_of_all_devices() -> None:
+    module = hlotool.parse("ENTRY e { x = f32[1000] parameter(0) ROOT r = f32[1000] negate(x) }")
+    limits = hlotool.RunOptions(max_memory=10_000)
+    hlotool.evaluate_replicas(module, [[np.zeros(1000)]], options=limits)
+    with pytest.raises(hlotool.EvaluationError) as caught:
+        hlotool.evaluate_replicas(module, [[np.zeros(1000)]] * 2, options=limits)
+    assert [d.code for d in caught.value.diagnostics] == ["R005"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,18 @@ from hlotool.record import Record
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.values import ConvolutionDimensions, WindowDimension
 
-__all__ = ["CustomCall", "Handler", "computable", "dot_dims", "number_of", "result_with_workspace", "results_of", "settings_of", "unwritten"]
+__all__ = [
+    "CustomCall",
+    "Handler",
+    "computable",
+    "dot_dims",
+    "flag_of",
+    "number_of",
+    "result_with_workspace",
+    "results_of",
+    "settings_of",
+    "unwritten",
+]
 
 Handler = Callable[..., Any]
 
@@ -51,13 +63,17 @@ def settings_of(call: CustomCall, section: str) -> dict[str, Any]:
     >>> from hlotool.shapes.shape import TOKEN
     >>> settings_of(CustomCall("f", TOKEN, (), '{conv_config: {activationMode:"kRelu"}}'), "conv_config")
     {'activation_mode': 'kRelu'}
+    >>> settings_of(CustomCall("f", TOKEN, (), '{"note":"x, y: z"}'), "conv_config")
+    {'note': 'x, y: z'}
     """
     if not call.backend_config:
         return {}
-    try:
-        decoded = json.loads(_BARE_NAME.sub(r'\1"\2"\3', call.backend_config))
-    except (ValueError, RecursionError):
-        decoded = None
+    decoded = None
+    # As it is, and with quoted names: these are searched for in strings, too.
+    for text in (call.backend_config, _BARE_NAME.sub(r'\1"\2"\3', call.backend_config)):
+        with suppress(ValueError, RecursionError):
+            decoded = json.loads(text)
+            break
     settings = decoded.get(section, decoded) if isinstance(decoded, dict) else None
     if not isinstance(settings, dict):
         raise Violation(
@@ -91,6 +107,13 @@ def number_of(settings: Mapping[str, Any], name: str, default: float, call: Cust
         return float(settings.get(name, default))
     except (TypeError, ValueError):
         raise Violation("R004", "backend_config", f"'{name}' in the backend_config of '{call.target}' is not a number") from None
+
+
+def flag_of(settings: Mapping[str, Any], name: str, call: CustomCall) -> bool:
+    """A setting that is true or false, or one as a string; False if it is not set."""
+    flag = {True: True, False: False, "true": True, "false": False}.get(settings.get(name, False))
+    computable(flag is not None, call, f"has the setting '{name}', which is neither true nor false")
+    return bool(flag)
 
 
 def results_of(call: CustomCall) -> tuple[Shape, ...]:

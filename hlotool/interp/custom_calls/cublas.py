@@ -16,6 +16,7 @@ from hlotool.interp.custom_calls.base import (
     Handler,
     computable,
     dot_dims,
+    flag_of,
     number_of,
     result_with_workspace,
     results_of,
@@ -107,11 +108,13 @@ def _finished(product: Array, others: list[Array], settings: Mapping[str, Any], 
     extra = []
     if "AUX" in words:
         # What the activation is applied to, for its gradient.
+        computable(bool(more), call, f"returns what its epilogue '{epilogue}' is applied to, but has no result for it")
         extra.append(converted(product, NUMBERS[more[0].element_type]))
     for word in words & set(_ACTIVATIONS):
         product = _ACTIVATIONS[word](product)
-    if settings.get("damax_output"):
-        extra.append(converted(np.asarray(np.abs(product).max(initial=0)), NUMBERS[more[0].element_type]))
+    if flag_of(settings, "damax_output", call):
+        computable(len(more) > len(extra), call, "returns the largest magnitude, but has no result for it")
+        extra.append(converted(np.asarray(np.abs(product).max(initial=0)), NUMBERS[more[len(extra)].element_type]))
     if scale is not None:
         product = np.asarray(product * scale)
     return result_with_workspace(call, _limited(product, NUMBERS[output.element_type]), *extra)
@@ -127,13 +130,15 @@ def _limited(product: Array, number: NumberType) -> Array:
 
 def _triangular_solve(a: Array, b: Array, *, call: CustomCall) -> Value:
     settings = settings_of(call, "triangular_solve_options")
-    flags = {name: bool(settings.get(name)) for name in ("left_side", "lower", "unit_diagonal")}
-    return result_with_workspace(call, triangular_solve(a, b, **flags, transpose_a=str(settings.get("transpose_a", "NO_TRANSPOSE"))))
+    flags = {name: flag_of(settings, name, call) for name in ("left_side", "lower", "unit_diagonal")}
+    transpose = str(settings.get("transpose_a", "NO_TRANSPOSE"))
+    computable(transpose in ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"), call, f"has the setting transpose_a '{transpose}', which does not exist")
+    return result_with_workspace(call, triangular_solve(a, b, **flags, transpose_a=transpose))
 
 
 def _cholesky(a: Array, *, call: CustomCall) -> Value:
     """The factor, a workspace, and for each matrix whether it was not positive definite."""
-    factor = cholesky(a, lower=bool(settings_of(call, "cholesky_options").get("lower")))
+    factor = cholesky(a, lower=flag_of(settings_of(call, "cholesky_options"), "lower", call))
     failed = np.isnan(factor).any(axis=(-1, -2)).astype(np.int32)
     return (factor, *(np.reshape(failed, shape.dimensions) if shape.element_type == "s32" else unwritten(shape) for shape in results_of(call)[1:]))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from math import prod
@@ -293,6 +293,7 @@ def _bytes_of(text: str) -> bytes:
     return re.sub(rb"\\([0-7]{3})", lambda match: bytes([int(match[1], 8) & 0xFF]), text.strip('"').encode())
 
 
+@lru_cache(maxsize=256)
 def lapack_target(target: str) -> Callable[..., Value] | None:
     """The function that computes a target of linear algebra; None for other targets, for unknown routines, and without SciPy.
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hlotool.errors import Violation
-from hlotool.interp.custom_calls.base import CustomCall, results_of
+from hlotool.interp.custom_calls.base import CustomCall, computable, results_of
 from hlotool.interp.devices import Device, Wait, exchange
 from hlotool.interp.dtypes import Array
 from hlotool.interp.values import Value
@@ -74,7 +74,11 @@ def partitioned_call(
     `shardings` are that of the instruction and those of its operands.
     """
     splits = _SPLITS.get(call.target)
-    if splits is None or all(map(compatible, call.operand_shapes, results_of(call))):
+    if splits is None:
+        return None
+    operands, results = len(call.operand_shapes), len(results_of(call))
+    computable(operands == results, call, f"takes one operand for each result, got {operands} for {results}")
+    if all(map(compatible, call.operand_shapes, results_of(call))):
         return None
     shapes = list(zip(call.operand_shapes, results_of(call), strict=True))
     wholes, parts = ([shape for shape, _ in shapes], [shape for _, shape in shapes])
@@ -87,7 +91,7 @@ def partitioned_call(
     fits = len(placements) == len(wholes) and all(map(_fits, wholes, parts, placements))
     if not fits or any(len(placement.parts) != device.grid.partitions for placement in placements):
         operands_text = ", ".join(shape.text_without_layout for shape in call.operand_shapes)
-        message = f"'{call.target}' changes shapes from {operands_text} to {call.result.text_without_layout}, which takes several devices"
+        message = f"'{call.target}' changes shapes from {operands_text} to {call.result.text_without_layout}, which needs several devices"
         raise Violation("R004", "custom_call_target", message, _hint(placements))
     return splits, placements
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from hlotool.errors import Violation
 from hlotool.interp.bits import total_order_keys
-from hlotool.interp.custom_calls.base import CustomCall, Handler, computable, result_with_workspace, results_of
+from hlotool.interp.custom_calls.base import CustomCall, Handler, computable, flag_of, result_with_workspace, results_of, settings_of
 from hlotool.interp.dtypes import NUMPY_TYPES, Array
 from hlotool.interp.kernels.random_numbers import threefry
 from hlotool.interp.values import Value, zeros
@@ -20,8 +18,8 @@ __all__ = ["PARTITIONER_TARGETS", "TARGETS"]
 def _unchanged(*operands: Value, call: CustomCall) -> Value:
     """The operand, if the result has its shape: an annotation changes nothing."""
     if len(operands) != 1 or not compatible(call.operand_shapes[0], call.result):
-        operands_text = ", ".join(shape.text_without_layout for shape in call.operand_shapes)
-        message = f"'{call.target}' changes shapes from {operands_text} to {call.result.text_without_layout}, which takes several devices"
+        operands_text = ", ".join(shape.text_without_layout for shape in call.operand_shapes) or "no operands"
+        message = f"'{call.target}' changes shapes from {operands_text} to {call.result.text_without_layout}, which needs several devices"
         raise Violation("R004", "custom_call_target", message, "run the module as its partitioner leaves it")
     return operands[0]
 
@@ -50,13 +48,10 @@ def _sorted_by_keys(keys: Array, *values: Array, call: CustomCall) -> Value:
     order_keys = total_order_keys(keys)
     if keys.dtype.kind not in "biu":
         order_keys = np.where(keys == 0, order_keys.dtype.type(0), order_keys)
-    if _DESCENDING.search(call.backend_config):
+    if flag_of(settings_of(call, "sort"), "descending", call):
         order_keys = np.invert(order_keys)
     order = np.argsort(order_keys, axis=-1, kind="stable")
     return result_with_workspace(call, *(np.take_along_axis(x, order, axis=-1) for x in (keys, *values)))
-
-
-_DESCENDING = re.compile(r'descending"?\s*[:=]\s*true')
 
 
 def _padded(operand: Array, *, call: CustomCall) -> Value:
@@ -106,7 +101,8 @@ def _pivots_to_permutation(pivots: Array, *, call: CustomCall) -> Value:
 def _low_word(operand: Array, *, call: CustomCall) -> Value:
     """The low half of 64 bits; of a double, what its nearest f32 leaves."""
     if operand.dtype.kind == "f":
-        return (operand - operand.astype(np.float32)).astype(np.float32)
+        high = operand.astype(np.float32)
+        return np.where(np.isfinite(high), operand - high, 0).astype(np.float32)
     return operand.astype(np.uint64).astype(np.uint32).astype(NUMPY_TYPES[call.result.element_type])
 
 

@@ -122,6 +122,8 @@ def while_(init: Value, *, condition: Computation, body: Computation, options: R
 
 def _require_lasting_state(body: Computation) -> None:
     """Raises Violation if the body returns something else than it takes, which XLA's verifier accepts."""
+    if len(body.parameters) != 1:
+        raise Violation("R004", "body", f"the body '{body.name}' takes {len(body.parameters)} values, not the state alone")
     taken, returned = body.parameters[0].shape, body.root.shape
     if not compatible(taken, returned):
         message = f"the body '{body.name}' takes {taken.text_without_layout}, but returns {returned.text_without_layout}"

@@ -28,7 +28,7 @@ _NAME = Place("name")
 # More notes than these do not help.
 _MOST_DEFINITIONS = 3
 _LONGEST_MESSAGE = 1000
-_LEAST_READABLE = 1_000_000
+_LEAST_READABLE = 100_000
 
 
 class Reporter:

@@ -27,7 +27,7 @@ from hlotool.text.source.places import parse_place
 from hlotool.text.source.trivia import comment_spans, skip_trivia
 from hlotool.verifier.selection import Selection, known_codes
 
-__all__ = ["ATTRIBUTE", "Mark", "apply_suppressions", "marks_of", "unused_suppression"]
+__all__ = ["ATTRIBUTE", "Mark", "apply_suppressions", "marks_of", "suppressed", "unused_suppression"]
 
 ATTRIBUTE = "hlotool_ignore"
 _VERBS = ("ignore", "ignore-next", "ignore-file", "off", "on")
@@ -76,6 +76,31 @@ def apply_suppressions(module: Module, diagnostics: list[Diagnostic], selection:
         hidden = _hidden(source, marks, unused)
         kept += [d for d in unused if id(d) not in hidden]
     return kept
+
+
+def suppressed(module: Module, code: str) -> Callable[[int], bool]:
+    """Tells of the start of an instruction or a computation whether suppressions hide a finding with this code there.
+
+    For rules that report many places in one finding, and for fixes that change other places than that of the finding.
+    """
+    source = module.source
+    if source is None or "hlotool" not in source.text:
+        return lambda start: False
+    text = source.text
+    marks = [mark for mark in marks_of(module, source) if mark.verb != "on" and code in _codes_of(mark)]
+    starts: list[int] = []
+    # The greatest end of a range that starts there or earlier.
+    ends: list[int] = []
+    for start, end in sorted((mark.covers[0], mark.ends.get(code, mark.covers[1])) for mark in marks):
+        starts.append(start)
+        ends.append(max(end, ends[-1] if ends else 0))
+
+    def is_suppressed(start: int) -> bool:
+        at = skip_trivia(text, start) if start >= 0 else -1
+        k = bisect_right(starts, at) - 1
+        return k >= 0 and at < ends[k]
+
+    return is_suppressed
 
 
 def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[str]) -> Iterator[Diagnostic]:

@@ -108,6 +108,17 @@ def test_dead_instruction():
     assert fixed(one_line, "W001", computation="e", instruction="a") == one_line
 
 
+def test_suppressed_dead_code_stays():
+    suppressed = (
+        '  // hlotool: off[W001]\n  b = f32[] abs(p)\n  // hlotool: on[W001]\n  c = f32[] sine(p), frontend_attributes={hlotool_ignore="W001"}\n'
+    )
+    text = f"ENTRY e {{\n  p = f32[] parameter(0)\n  a = f32[] negate(p)\n{suppressed}  ROOT r = f32[] negate(p)\n}}\n"
+    assert fixed(text, "W001", computation="e", instruction="a") == text.replace("  a = f32[] negate(p)\n", "")
+    dead = "// hlotool: off[W003]\nf {\n  ROOT p = f32[] parameter(0)\n}\n// hlotool: on[W003]\n"
+    live = "ENTRY main {\n  ROOT p = f32[] parameter(0)\n}\n"
+    assert fixed(dead + "g {\n  ROOT p = f32[] parameter(0)\n}\n" + live, "W003", computation="g") == dead + live
+
+
 def test_dead_computation():
     dead = "dead {\n  p = f32[] parameter(0)\n}\n\n"
     live = "ENTRY main {\n  p = f32[] parameter(0)\n}\n"

@@ -138,7 +138,8 @@ def attempt(operation: str, text: str) -> tuple[float, float]:
 def growth(operation: str, family: Family, *, attempts: int = 8, seconds: float = 5.0) -> Growth | None:
     """The growth of the time, or None if it is too short to be measured. Raises Overdue if an attempt takes longer than `seconds`.
 
-    Repeats the measurement until it is linear, since other processes disturb the least of several times least.
+    Repeats the measurement until it is linear. Other processes disturb the least of several times least, but the processor may be faster for
+    some seconds only: two measurements, one right after the other, count by themselves, too.
     """
     small_text, large_text = family.make(family.size), family.make(FACTOR * family.size)
     small = large = math.inf
@@ -148,7 +149,8 @@ def growth(operation: str, family: Family, *, attempts: int = 8, seconds: float 
         with limit(seconds):
             (small_time, small_output), (large_time, large_output) = attempt(operation, small_text), attempt(operation, large_text)
         small, large = min(small, small_time), min(large, large_time)
-        measured = Growth(small, large, large_output / small_output if small_output else FACTOR)
+        output = large_output / small_output if small_output else FACTOR
+        measured = min(Growth(small, large, output), Growth(small_time, large_time, output), key=lambda pair: pair.exponent)
         if large < MEASURABLE:
             return None
         if measured.exponent < MAX_EXPONENT:

@@ -36,7 +36,7 @@ _DEFINITION = re.compile(r"^[ \t]*+(?:(?:ROOT[ \t]++)?+%?+([A-Za-z0-9_.\-]++)[ \
 
 # Names that a misspelled one is compared with, and comparisons in one text: each takes about 20 microseconds.
 _MOST_COMPARED = 1000
-_MOST_COMPARISONS = 20_000
+_MOST_COMPARISONS = 10_000
 
 # Leaves of inferred tuples that a short text may have; a long one may have one more for each character.
 _MIN_INFERRED = 1 << 17

@@ -15,6 +15,7 @@ from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import STRUCTURAL
 from hlotool.text.source.trivia import comment_spans, skip_trivia
 from hlotool.verifier.fixing import Faulty, fixer
+from hlotool.verifier.suppressions import suppressed
 
 __all__: list[str] = []
 
@@ -28,6 +29,7 @@ def dead_instruction(faulty: Faulty) -> Iterator[Edit]:
     users = computation_users(computation)
     ordered = {y for z in computation.instructions for y in z.control_predecessors}
     with_effects = computations_with_effects(faulty.module)
+    is_suppressed = suppressed(faulty.module, "W001")
     removed: set[Instruction] = set()
     # Users come after what they use, except in texts with errors, where less is removed.
     for y in reversed(computation.instructions):
@@ -35,6 +37,8 @@ def dead_instruction(faulty: Faulty) -> Iterator[Edit]:
         is_idle = y is not computation.root and y.op.name != "parameter" and y not in ordered and not y.control_predecessors
         # What takes no time may be unused from the start, but goes with its last user.
         if not is_idle or y.start < 0 or (not uses and STRUCTURAL in y.op.traits) or not removed.issuperset(uses) or has_effect(y, with_effects):
+            continue
+        if is_suppressed(y.start):
             continue
         edits = list(_removed(faulty.source.text, y.start, y.end))
         if edits:
@@ -48,9 +52,12 @@ def dead_computation(faulty: Faulty) -> Iterator[Edit]:
     if faulty.computation is None or faulty.computation is faulty.module.entry:
         return
     live, calls = reachable([faulty.module.entry]), callers(faulty.module)
+    is_suppressed = suppressed(faulty.module, "W003")
     removed: set[Computation] = set()
     for computation in reversed(faulty.module.computations):
-        if computation in live or computation.start < 0 or not removed.issuperset(caller for caller, _ in calls.get(computation, ())):
+        if computation in live or computation.start < 0 or is_suppressed(computation.start):
+            continue
+        if not removed.issuperset(caller for caller, _ in calls.get(computation, ())):
             continue
         edits = list(_removed(faulty.source.text, computation.start, computation.end))
         if edits:

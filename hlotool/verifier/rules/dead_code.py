@@ -9,6 +9,7 @@ from hlotool.opdefs.inference import count
 from hlotool.opdefs.traits import ANY_SIGNATURE, STRUCTURAL
 from hlotool.verifier.facts import Facts, is_optimized
 from hlotool.verifier.registry import Finding, module_rule
+from hlotool.verifier.suppressions import suppressed
 
 __all__: list[str] = []
 
@@ -21,6 +22,8 @@ def dead_instructions(facts: Facts) -> Iterator[Finding]:
     their elements cost nothing and are not reported. One finding for each computation, with their number. In a dump from
     before optimization, where tracing leaves dead code, it is for information.
     """
+    is_suppressed = suppressed(facts.module, "W001")
+    severity = "info" if _is_traced(facts) else None
     for computation in facts.module.computations:
         # A set of used instructions is enough; lists of users would cost more than the rest of the rule.
         # Taking an element out of a tuple costs nothing, and programs that unpack tuples leave the rest.
@@ -30,13 +33,17 @@ def dead_instructions(facts: Facts) -> Iterator[Finding]:
             continue
         ordered = {y for x in computation.instructions for y in x.control_predecessors}
         dead = [x for x in unused if x not in ordered and not x.control_predecessors and not facts.has_effect(x)]
-        if dead:
-            message, hint = f"'{dead[0].name}' is never used", "remove it"
-            if len(dead) > 1:
-                others = count(len(dead) - 1, "other instruction")
-                message, hint = f"'{dead[0].name}' and {others} in '{computation.name}' are never used", "remove them"
-            severity = "info" if _is_traced(facts) else None
-            yield Finding("W001", computation, dead[0], "name", message, hint, severity=severity)
+        # Each on its own, so that its suppression hides it, and it hides no other.
+        hidden = [x for x in dead if is_suppressed(x.start)]
+        for x in hidden:
+            yield Finding("W001", computation, x, "name", f"'{x.name}' is never used", "remove it", severity=severity)
+        shown = [x for x in dead if x not in set(hidden)] if hidden else dead
+        if shown:
+            message, hint = f"'{shown[0].name}' is never used", "remove it"
+            if len(shown) > 1:
+                others = count(len(shown) - 1, "other instruction")
+                message, hint = f"'{shown[0].name}' and {others} in '{computation.name}' are never used", "remove them"
+            yield Finding("W001", computation, shown[0], "name", message, hint, severity=severity)
 
 
 def _is_traced(facts: Facts) -> bool:
@@ -73,7 +80,17 @@ def dead_computations(facts: Facts) -> Iterator[Finding]:
     """
     if len(facts.module.computations) == len(facts.reachable):
         return
-    dead = [computation for computation in facts.module.computations if computation not in facts.reachable]
+    is_suppressed = suppressed(facts.module, "W003")
+    dead = []
+    for computation in facts.module.computations:
+        if computation in facts.reachable:
+            continue
+        if is_suppressed(computation.start):
+            yield Finding("W003", computation, None, max(0, computation.start), f"computation '{computation.name}' is never called", "remove it")
+        else:
+            dead.append(computation)
+    if not dead:
+        return
     message, hint = f"computation '{dead[0].name}' is never called", "remove it"
     if len(dead) > 1:
         message, hint = f"computation '{dead[0].name}' and {count(len(dead) - 1, 'other')} are never called", "remove them"

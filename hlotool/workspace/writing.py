@@ -26,7 +26,8 @@ class WriteError(HlotoolError):
 
 def check_outputs(outputs: Iterable[str | None], inputs: Iterable[str | None]) -> None:
     """Raises WriteError if an output file is one of the inputs or another output, under any name. None is no file."""
-    read, written = [name for name in inputs if name not in (None, STDIN)], []
+    read = [name for name in inputs if name is not None and name != STDIN]
+    written: list[str] = []
     for output in outputs:
         if output is None:
             continue

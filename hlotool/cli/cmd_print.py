@@ -20,7 +20,7 @@ from hlotool.cli.render import render_to_stderr
 from hlotool.errors import Source
 from hlotool.options import options_of
 from hlotool.workspace.reading import one_by_one, read_input
-from hlotool.workspace.writing import check_output, replace_file
+from hlotool.workspace.writing import check_outputs, replace_file
 
 if TYPE_CHECKING:
     from hlotool.workspace.modules import InputForm
@@ -92,7 +92,7 @@ def command(files: tuple[str, ...], output: str | None, preset: str, color: str,
     from hlotool.workspace.modules import modules_or_error  # noqa: PLC0415
 
     inputs = files_or_stdin(files)
-    check_output(output, inputs)
+    check_outputs([output], inputs)
     options = _options(preset, {field: value for field, value in switches.items() if value is not None})
     outcome = Outcome()
     printed: list[str] = []

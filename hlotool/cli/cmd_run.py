@@ -15,7 +15,7 @@ from hlotool.cli.completions import complete_parameters
 from hlotool.cli.inputs import Outcome, files_or_stdin
 from hlotool.cli.options import color_option, input_form_options, input_size_option, stdin_filename_option
 from hlotool.workspace.reading import read_input
-from hlotool.workspace.writing import check_output
+from hlotool.workspace.writing import check_outputs
 
 __all__ = ["command"]
 
@@ -147,15 +147,16 @@ def command(file: str | None, stdin_filename: str, **options: Any) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     outcome = Outcome()
     with outcome.file(path):
-        for output in (options["output"], options["trace_out"]):
-            check_output(output, (path, options["inputs"], options["compare"], options["against"]))
         # Imported on use, since --help does not need NumPy.
         from hlotool.cli.interruption import PromptEnd  # noqa: PLC0415
         from hlotool.cli.run_deadline import Deadline  # noqa: PLC0415
         from hlotool.cli.run_request import RunRequest  # noqa: PLC0415
         from hlotool.cli.run_session import Session  # noqa: PLC0415
         from hlotool.interp.allocation import keep_freed_memory, memory_limit  # noqa: PLC0415
+        from hlotool.interp.files import is_array_file  # noqa: PLC0415
 
+        arrays = [value for _, value in options["arguments"] if is_array_file(value)]
+        check_outputs([options["output"], options["trace_out"]], [path, options["inputs"], options["compare"], options["against"], *arrays])
         keep_freed_memory()
         deadline = Deadline(options["timeout"])
         session = Session(RunRequest(**options), outcome, deadline)

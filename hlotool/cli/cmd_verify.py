@@ -34,7 +34,7 @@ from hlotool.cli.rule_options import rule_options, settings_lines
 from hlotool.workspace.files import FileChoice
 from hlotool.workspace.findings import Checked, FileFinding
 from hlotool.workspace.reading import STDIN
-from hlotool.workspace.writing import check_output, replace_file
+from hlotool.workspace.writing import check_outputs, replace_file
 
 if TYPE_CHECKING:
     from hlotool.workspace.baseline import Baseline
@@ -346,7 +346,8 @@ def command(
                 "--write-baseline requires --baseline FILE" if options.baseline is None else "--write-baseline writes no other files"
             )
         names = chosen_files(choice, files, outcome).names
-        check_output(options.output, names)
+        baseline_in, baseline_out = (None, options.baseline) if options.write_baseline else (options.baseline, None)
+        check_outputs([options.output, baseline_out], [*names, choice.config, baseline_in])
         work = [(name, rules.checks_for(stdin_filename if name == STDIN else name, choice.settings_of(name))) for name in names]
         _verify(names, work, options, outcome, stdin_filename)
     if options.exit_zero and outcome.exit_code == 1:

@@ -28,7 +28,7 @@ from hlotool.literals.parse import parse_literal
 from hlotool.shapes.shape import Shape, indexed_leaves
 from hlotool.text.source.files import InputError
 
-__all__ = ["ArgumentError", "Arguments", "leaf_names", "npz_bytes", "npz_of", "on_device", "output_names", "read_npz"]
+__all__ = ["ArgumentError", "Arguments", "is_array_file", "leaf_names", "npz_bytes", "npz_of", "on_device", "output_names", "read_npz"]
 
 _OUTPUT = "output"
 _RESULT = re.compile(r"(device\d+\.)?output(\..*)?")
@@ -67,6 +67,11 @@ def on_device(name: str, device: int | None) -> str:
     ('device3.x', 'x')
     """
     return name if device is None else f"device{device}.{name}"
+
+
+def is_array_file(text: str) -> bool:
+    """Whether an argument on a command line is the name of a file, and not a literal or a word."""
+    return text.endswith(".npy")
 
 
 def leaf_names(name: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
@@ -130,7 +135,7 @@ class Arguments:
                 self._put(number, leaf, filled(shape, text, 0, number) if shape.is_array else Token())
             elif len(numbers) > 1:
                 raise ArgumentError(f"'{name}' is a tuple; give its elements one by one: {name}.0=...")
-            elif text.endswith(".npy"):
+            elif is_array_file(text):
                 self._put(number, leaf, _read_npy(text))
             else:
                 self._put(number, leaf, _read_literal(name, shape, text))

@@ -22,8 +22,8 @@ Result = TypeVar("Result")
 _MIN_PARALLEL_SIZE = 4_000_000
 # More processes than this are a mistake.
 _MAX_WORKERS = 256
-# In seconds: how often workers look for their parent, and how long they may take to end.
-_INTERVAL, _PATIENCE = 1.0, 2.0
+# The time in seconds that processes have to end by themselves.
+_PATIENCE = 2.0
 # Instead of the number of a file: there are no more.
 _STOP = -1
 
@@ -93,18 +93,17 @@ class _Team:
             return
         processes = import_module("multiprocessing")
         ours, theirs = processes.Pipe()
-        process = processes.Process(target=_serve, args=(self.work, self.files, theirs, os.getpid(), input_size()), daemon=True)
+        process = processes.Process(target=_serve, args=(self.work, self.files, theirs, input_size()), daemon=True)
         with _without_signals():
             process.start()
         # Only the process itself may hold its end, so that ours is closed when it dies.
         theirs.close()
-        self.members[ours] = process, -1
-        self._send(ours)
+        self._send(ours, process)
 
-    def _send(self, connection: Any) -> None:
+    def _send(self, connection: Any, process: Any) -> None:
         """Sends the next file to an idle process, or ends the process if there is none."""
-        process, _ = self.members.pop(connection)
         if self.next >= len(self.files):
+            del self.members[connection]
             with contextlib.suppress(OSError):
                 connection.send(_STOP)
             process.join(_PATIENCE)
@@ -126,8 +125,8 @@ class _Team:
             code = process.exitcode
             reason = f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
             self._start()
-            return number, self.lost(self.files[number][0], f"its process ended {reason}, perhaps for want of memory")
-        self._send(connection)
+            return number, self.lost(self.files[number][0], f"its process ended {reason}, perhaps out of memory")
+        self._send(connection, process)
         return number, result
 
     def end(self) -> None:
@@ -159,7 +158,7 @@ def _without_signals() -> Iterator[None]:
 # ---- in a process -----------------------------------------------------------------------------------------------------
 
 
-def _serve(work: Callable[[str, Any], Any], files: Sequence[tuple[str, Any]], connection: Any, parent: int, max_size: int) -> None:
+def _serve(work: Callable[[str, Any], Any], files: Sequence[tuple[str, Any]], connection: Any, max_size: int) -> None:
     """Works on the files whose numbers arrive."""
     limit_input_size(max_size)
     signal = import_module("signal")
@@ -168,7 +167,7 @@ def _serve(work: Callable[[str, Any], Any], files: Sequence[tuple[str, Any]], co
     signal.signal(signal.SIGTERM, _terminated)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
-    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    threading.Thread(target=_watch, daemon=True).start()
     while (number := connection.recv()) != _STOP:
         connection.send(work(*files[number]))
         if not gc.isenabled():
@@ -180,8 +179,8 @@ def _terminated(number: int, frame: object) -> None:
     raise SystemExit(128 + number)
 
 
-def _watch(parent: int) -> None:
+def _watch() -> None:
     """Ends the process if the parent has been killed, which could not end it."""
-    while os.getppid() == parent:
-        time.sleep(_INTERVAL)
+    # The process that has this one as its child may be a fork server, which goes on.
+    import_module("multiprocessing").parent_process().join()
     os._exit(1)

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hlotool.errors import HlotoolError
+from hlotool.workspace.reading import STDIN
 
-__all__ = ["WriteError", "check_output", "remove_temporaries", "replace_file"]
+__all__ = ["WriteError", "check_outputs", "remove_temporaries", "replace_file"]
 
 # Files that are being written.
 _temporaries: set[Path] = set()
@@ -23,15 +24,28 @@ class WriteError(HlotoolError):
     exit_code = 2
 
 
-def check_output(path: str | None, inputs: Iterable[str | None]) -> None:
-    """Raises WriteError if the output file is one of the inputs, under any name."""
-    for name in inputs if path is not None else ():
-        try:
-            is_same = path is not None and name is not None and os.path.samefile(path, name)  # noqa: PTH121
-        except (OSError, ValueError):
+def check_outputs(outputs: Iterable[str | None], inputs: Iterable[str | None]) -> None:
+    """Raises WriteError if an output file is one of the inputs or another output, under any name. None is no file."""
+    read = [name for name in inputs if name is not None and name != STDIN]
+    written: list[str] = []
+    for output in outputs:
+        if output is None:
             continue
-        if is_same:
-            raise WriteError(f"cannot write '{path}': it is an input; choose another name for the output")
+        if any(_is_same_file(output, name) for name in read):
+            raise WriteError(f"cannot write '{output}': it is an input; choose another name for the output")
+        if any(_is_same_file(output, name) for name in written):
+            raise WriteError(f"cannot write '{output}': another output is written to it; choose another name for one of them")
+        written.append(output)
+
+
+def _is_same_file(output: str, other: str) -> bool:
+    """Whether writing an output would replace another file, which may not exist yet. Nothing is lost on devices and pipes."""
+    try:
+        if Path(output).exists():
+            return Path(output).is_file() and Path(output).samefile(other)
+        return os.path.realpath(output) == os.path.realpath(other)
+    except (OSError, ValueError):
+        return False
 
 
 def replace_file(path: str, content: str | bytes) -> None:

@@ -202,14 +202,3 @@ def test_colored_diffs_escape_control_characters(cli, messy):
     messy.write_text(MESSY.replace("// in", "// \x1b[7m in"))
     assert "\x1b[7m" in cli("fmt", "--diff", messy).stdout
     assert "\x1b[7m" not in cli("fmt", "--diff", "--color", "always", messy).stdout
-
-
-@pytest.mark.parametrize("command", ["print", "verify", "run"])
-def test_an_output_is_never_an_input(cli, neat, command, tmp_path):
-    link = tmp_path / "link"
-    link.symlink_to(neat)
-    for output in (neat, link):
-        result = cli(command, neat, "-o", output)
-        assert result.exit_code == 2
-        assert "it is an input" in result.stderr
-    assert neat.read_text() == NEAT

@@ -35,8 +35,8 @@ SLOW = """ENTRY e {
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts what a process allocates")
 
 
-def start(*arguments: str | Path, **options: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "hlotool", *map(str, arguments)]
+def start(*arguments: str | Path, program: tuple[str, ...] = ("-m", "hlotool"), **options: object) -> subprocess.Popen[str]:
+    command = [sys.executable, *program, *map(str, arguments)]
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(command, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, start_new_session=True, **pipes, **options)  # type: ignore[call-overload,no-any-return]
 
@@ -51,6 +51,12 @@ def is_running(pid: int) -> bool:
 
 def children_of(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
+
+
+def descendants_of(pid: int) -> list[int]:
+    """The processes that a process has started, and those that these have."""
+    children = children_of(pid)
+    return [*children, *(process for child in children for process in descendants_of(child))]
 
 
 def until(condition: Callable[[], object], seconds: float = 30) -> None:
@@ -97,6 +103,26 @@ def test_a_signal_ends_all_workers(slow_files: Path, number: int) -> None:
     assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[number]
     until(lambda: not any(map(is_running, workers)), 10)
     assert [path.name for path in slow_files.iterdir() if path.suffix != ".hlo"] == []
+
+
+@on_linux
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_every_way_to_start_workers(slow_files: Path, method: str) -> None:
+    # In a process of its own, since one that has a method keeps it.
+    lines = ("import multiprocessing", f"multiprocessing.set_start_method('{method}')", "from hlotool.cli.main import main", "main()")
+    program = ("-c", "\n".join(lines))
+    process = start("fmt", "-j", "2", slow_files, program=program)
+    # With forkserver, the server and a tracker of resources come before the workers.
+    until(lambda: len(descendants_of(process.pid)) == {"fork": 2, "forkserver": 4, "spawn": 3}[method])
+    descendants = descendants_of(process.pid)
+    process.kill()
+    process.communicate(timeout=20)
+    until(lambda: not any(map(is_running, descendants)), 10)
+    for path in slow_files.iterdir():
+        path.write_text("ENTRY e {\n  ROOT  p = f32[] parameter(0)\n}\n")
+    process = start("fmt", "-j", "2", slow_files, program=program)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, "4 files reformatted" in errors) == (0, True), errors
 
 
 def size_or_death(name: str, setting: int) -> str:

@@ -270,6 +270,14 @@ STRANGE: dict[str, str | bytes] = {
     "tolerance without a number": entry("q = f32[] tanh(p), result_accuracy={tolerance={ulps=nan}}"),
     "endless tolerance": entry("q = f32[] tanh(p), result_accuracy={tolerance={ulps=inf}}"),
     "huge sparsity": entry("q = f32[] convolution(p, p), dim_labels=bf_io->bf, sparsity_config={lhs={sparsity=" + "9" * 5_000 + "x1}}"),
+    "sparse shape without commas": entry("q = f32[2 3]sparse{1} constant({[0]: 5})"),
+    "sparse literal without an index": entry("q = f32[2,3]sparse{1} constant({[,]: 5})"),
+    "sparse literal without commas": entry("q = f32[2,3]sparse{1} constant({[1 0]: 5})"),
+    "sparse literal with half an index": entry("q = f32[2,3]sparse{1} constant({[0,]: 5})"),
+    "sparse literal with a huge index": entry("q = f32[2]sparse{1} constant({" + "9" * 5_000 + ": 5})"),
+    "sparse literal with a huge index in a list": entry("q = f32[2,3]sparse{1} constant({[0," + "9" * 5_000 + "]: 5})"),
+    "sparse shape with a huge dimension": entry("q = f32[" + "9" * 5_000 + "]sparse{1} constant({})"),
+    "sparse shape with a large and an empty dimension": entry("q = f32[999999999999,0]sparse{1} constant({})"),
 }
 
 

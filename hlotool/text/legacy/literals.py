@@ -14,7 +14,10 @@ __all__ = ["dense_literal", "plain_literal", "spaced_bits"]
 _MOST_ELEMENTS = 1_000_000
 _ARRAY = re.compile(rf"{ARRAY}\s*+(?=[^\s,)])")
 _EMPTY = re.compile(r"\([\s,\0]*+\)")
-_ENTRY = re.compile(r"\s*+(?:\[(?P<list>[0-9, ]++)\]|(?P<index>[0-9]++))\s*+:\s*+(?P<value>\([^()]*+\)|[^,(){}\s]++)\s*+(?:,|\Z)")
+# No more digits than a number of 64 bits may have.
+_INDICES = r"[0-9]{1,18}+(?:[ ]*+,[ ]*+[0-9]{1,18}+)*+"
+_DIMENSIONS = re.compile(rf"[ ]*+{_INDICES}[ ]*+")
+_ENTRY = re.compile(rf"\s*+(?:\[[ ]*+(?P<list>{_INDICES})[ ]*+\]|(?P<index>[0-9]{{1,18}}+))\s*+:\s*+(?P<value>\([^()]*+\)|[^,(){{}}\s]++)\s*+(?:,|\Z)")
 
 
 def plain_literal(text: str) -> str:
@@ -45,8 +48,10 @@ def dense_literal(dimensions: str, text: str) -> str | None:
     >>> dense_literal("2,3", "{[0, 1]: 5, [1, 2]: -1}")
     '{{0, 5, 0}, {0, 0, -1}}'
     """
-    sizes = [int(size) for size in dimensions.split(",") if size.strip()]
-    if not sizes or prod(sizes) > _MOST_ELEMENTS:
+    if not _DIMENSIONS.fullmatch(dimensions):
+        return None
+    sizes = [int(size) for size in dimensions.split(",")]
+    if prod(max(size, 1) for size in sizes) > _MOST_ELEMENTS:
         return None
     values: dict[tuple[int, ...], str] = {}
     inner, at = text.strip()[1:-1].rstrip(), 0
@@ -60,7 +65,9 @@ def dense_literal(dimensions: str, text: str) -> str | None:
         values[index] = entry["value"]
         at = entry.end()
     zero = "(0, 0)" if any(value.startswith("(") for value in values.values()) else "0"
-    rows = [values.get(index, zero) for index in product(*map(range, sizes))]
-    for size in reversed(sizes):
-        rows = [f"{{{', '.join(rows[k : k + size])}}}" for k in range(0, len(rows), size)] if size else ["{}"]
+    # A dimension of size 0 is written as {}, whatever the dimensions inside it are.
+    outer = sizes[: sizes.index(0)] if 0 in sizes else sizes
+    rows = ["{}"] * prod(outer) if 0 in sizes else [values.get(index, zero) for index in product(*map(range, sizes))]
+    for size in reversed(outer):
+        rows = [f"{{{', '.join(rows[k : k + size])}}}" for k in range(0, len(rows), size)]
     return rows[0]

@@ -142,7 +142,7 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @stdin_filename_option
 @input_form_options
 def command(file: str | None, stdin_filename: str, **options: Any) -> None:
-    (path,) = files_or_stdin((file,) if file is not None else ())
+    (path,) = files_or_stdin((file,) if file is not None else (), options["against"])
     # Idle threads of OpenBLAS spin, which slows down a machine that is busy otherwise more than it helps here.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     outcome = Outcome()

@@ -33,7 +33,7 @@ from hlotool.cli.render import FORMATS, Style, style_for
 from hlotool.cli.rule_options import rule_options, settings_lines
 from hlotool.workspace.files import FileChoice
 from hlotool.workspace.findings import Checked, FileFinding
-from hlotool.workspace.reading import STDIN
+from hlotool.workspace.reading import STDIN, read_input
 from hlotool.workspace.writing import check_outputs, replace_file
 
 if TYPE_CHECKING:
@@ -243,10 +243,8 @@ def _write_baseline(results: Iterable[Checked], report: VerifyReport) -> None:
         complain(f"{_count_of(writer.known.total(), 'finding')} in {_count_of(len(report.files), 'file')} written to '{writer.path}'")
 
 
-def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: Options, outcome: Outcome, stdin_filename: str) -> None:
+def _verify(work: Sequence[tuple[str, Checks]], options: Options, outcome: Outcome, stdin_filename: str, *, to_stdout: bool) -> None:
     report = VerifyReport(outcome, options)
-    # Standard output has the rewritten text of standard input, so findings go to standard error.
-    to_stdout = not (options.rewrites and STDIN in names)
     with progress(len(work), "Verifying", quiet=bool(options.quiet)) as advance:
         if options.rewrites:
             results = import_module("hlotool.cli.rewriting").rewrite_files(work, options, outcome, stdin_filename)
@@ -345,11 +343,16 @@ def command(
             raise click.UsageError(
                 "--write-baseline requires --baseline FILE" if options.baseline is None else "--write-baseline writes no other files"
             )
-        names = chosen_files(choice, files, outcome).names
+        names, excludes_stdin = chosen_files(choice, files, outcome)
         baseline_in, baseline_out = (None, options.baseline) if options.write_baseline else (options.baseline, None)
         check_outputs([options.output, baseline_out], [*names, choice.config, baseline_in])
         work = [(name, rules.checks_for(stdin_filename if name == STDIN else name, choice.settings_of(name))) for name in names]
-        _verify(names, work, options, outcome, stdin_filename)
+        # If standard output has the text of standard input, findings go to standard error.
+        to_stdout = not (options.rewrites and (excludes_stdin or STDIN in names))
+        _verify(work, options, outcome, stdin_filename, to_stdout=to_stdout)
+        if excludes_stdin and options.rewrites and not options.diff:
+            # An editor replaces its buffer by the output.
+            write_out(read_input(STDIN, stdin_filename)[1])
     if options.exit_zero and outcome.exit_code == 1:
         outcome.exit_code = 0
     outcome.finish()

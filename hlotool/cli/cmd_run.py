@@ -159,8 +159,10 @@ def command(file: str | None, stdin_filename: str, **options: Any) -> None:
         check_outputs([options["output"], options["trace_out"]], [path, options["inputs"], options["compare"], options["against"], *arrays])
         keep_freed_memory()
         deadline = Deadline(options["timeout"])
-        session = Session(RunRequest(**options), outcome, deadline)
-        with PromptEnd(), deadline, memory_limit(session.limit):
-            name, text = read_input(path, stdin_filename)
-            session.run(name, text)
+        with PromptEnd(), deadline:
+            # Imports the modules of --custom-call, which may take any time.
+            session = Session(RunRequest(**options), outcome, deadline)
+            with memory_limit(session.limit):
+                name, text = read_input(path, stdin_filename)
+                session.run(name, text)
     outcome.finish()

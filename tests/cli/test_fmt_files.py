@@ -124,6 +124,21 @@ def test_files_from(cli, messy, neat, tmp_path, separator):
     assert cli("fmt", "--files-from", tmp_path / "list", stdin=MESSY).stdout == NEAT
 
 
+def test_changed_since_without_git(cli, messy, tmp_path, monkeypatch):
+    missing = cli("fmt", "--changed-since", "HEAD", tmp_path / "none" / "m.hlo")
+    assert (missing.exit_code, missing.stderr) == (
+        2,
+        f"hlotool: cannot run git in '{tmp_path}/none': '{tmp_path}/none': No such file or directory\n",
+    )
+    monkeypatch.setenv("PATH", str(tmp_path))
+    refused = cli("fmt", "--changed-since", "HEAD", messy)
+    assert (refused.exit_code, refused.stderr) == (2, f"hlotool: cannot run git in '{tmp_path}': 'git': No such file or directory\n")
+    assert messy.read_text() == MESSY
+    # Folders need no git, even if they are repositories.
+    (tmp_path / ".git").mkdir()
+    assert cli("fmt", "-l", tmp_path).stdout == f"{messy}\n"
+
+
 @pytest.mark.parametrize(
     "line", ["fmt - -", "fmt --files-from - -", "fmt --files-from -", "print - m.hlo -", "verify - -", "verify --fix - -", "run - --against -"]
 )
@@ -141,13 +156,17 @@ def test_changed_since(cli, tmp_path):
     for name in ("same", "changed", "sub/same", "sub/changed"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / f"{name}.hlo").write_text(MESSY)
+    (tmp_path / "link.hlo").symlink_to("sub/same.hlo")
+    (tmp_path / "turned.hlo").symlink_to("same.hlo")
     git("add", ".")
     git("commit", "-qm", "first")
     for name in ("changed", "sub/changed", "new", "sub/new"):
         (tmp_path / f"{name}.hlo").write_text(MESSY + "\n")
+    (tmp_path / "turned.hlo").unlink()
+    (tmp_path / "turned.hlo").symlink_to("sub/same.hlo")
     result = cli("fmt", "-l", "--changed-since", "HEAD", tmp_path)
     assert {Path(line).relative_to(tmp_path).as_posix() for line in result.stdout.splitlines()} == {
-        "changed.hlo", "new.hlo", "sub/changed.hlo", "sub/new.hlo",
+        "changed.hlo", "new.hlo", "sub/changed.hlo", "sub/new.hlo", "turned.hlo",
     }  # fmt: skip
     for reference in ("nothing", "--help"):
         refused = cli("fmt", "--changed-since", reference, tmp_path)

@@ -44,7 +44,8 @@ def module_sources(text: str, name: str, form: InputForm) -> list[ModuleSource]:
     # Imported on use: most texts are HLO alone. Offsets in an excerpt lead to the whole text by themselves.
     excerpts = import_module("hlotool.text.parse.extraction").excerpts_of(text, name)
     if not excerpts:
-        raise NoModuleError(f"'{name}' has no module to extract: no line `HloModule name`, and no ENTRY computation")
+        beginnings = "no `HloModule name` before lines with a computation, and no line `ENTRY name {` before a line with an instruction"
+        raise NoModuleError(f"'{name}' has no module to extract: {beginnings}")
     return [ModuleSource(excerpt.source, 0) for excerpt in excerpts]
 
 

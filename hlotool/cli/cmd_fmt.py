@@ -24,13 +24,12 @@ from hlotool.errors import HlotoolError, InternalError, ParseError, Source
 from hlotool.options import options_of
 from hlotool.workspace.files import FileChoice, names_from
 from hlotool.workspace.files import changed_since as select_changed
-from hlotool.workspace.reading import STDIN, read_input
+from hlotool.workspace.reading import STDIN, InputForm, read_input
 from hlotool.workspace.settings import Settings, wrong_setting
 from hlotool.workspace.workers import in_order
 
 if TYPE_CHECKING:
     from hlotool.text.formatting.style import FormatStyle
-    from hlotool.workspace.modules import InputForm
 
 __all__ = ["command"]
 

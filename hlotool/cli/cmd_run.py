@@ -13,7 +13,10 @@ import click
 from hlotool.cli.command import HloCommand
 from hlotool.cli.completions import complete_parameters
 from hlotool.cli.inputs import Outcome, files_or_stdin
+from hlotool.cli.interruption import PromptEnd
 from hlotool.cli.options import color_option, input_form_options, input_size_option, stdin_filename_option
+from hlotool.cli.run_deadline import Deadline
+from hlotool.cli.run_request import RunRequest
 from hlotool.workspace.reading import read_input
 from hlotool.workspace.writing import check_outputs
 
@@ -148,9 +151,6 @@ def command(file: str | None, stdin_filename: str, **options: Any) -> None:
     outcome = Outcome()
     with outcome.file(path):
         # Imported on use, since --help does not need NumPy.
-        from hlotool.cli.interruption import PromptEnd  # noqa: PLC0415
-        from hlotool.cli.run_deadline import Deadline  # noqa: PLC0415
-        from hlotool.cli.run_request import RunRequest  # noqa: PLC0415
         from hlotool.cli.run_session import Session  # noqa: PLC0415
         from hlotool.interp.allocation import keep_freed_memory, memory_limit  # noqa: PLC0415
         from hlotool.interp.files import is_array_file  # noqa: PLC0415

@@ -33,12 +33,11 @@ from hlotool.cli.render import FORMATS, Style, style_for
 from hlotool.cli.rule_options import rule_options, settings_lines
 from hlotool.workspace.files import FileChoice
 from hlotool.workspace.findings import Checked, FileFinding
-from hlotool.workspace.reading import STDIN, read_input
+from hlotool.workspace.reading import STDIN, InputForm, read_input
 from hlotool.workspace.writing import check_outputs, replace_file
 
 if TYPE_CHECKING:
     from hlotool.workspace.baseline import Baseline
-    from hlotool.workspace.modules import InputForm
     from hlotool.workspace.rules import Checks, RuleChoice
 
 __all__ = ["command"]

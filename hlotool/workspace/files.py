@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from hlotool.errors import HlotoolError
 from hlotool.text.source.trivia import TRIVIA
-from hlotool.workspace.reading import STDIN
+from hlotool.workspace.reading import STDIN, file_status
 from hlotool.workspace.settings import Settings, settings_for
 
 __all__ = ["ChosenFiles", "FileChoice", "Remark", "changed_since", "names_from"]
@@ -109,7 +109,8 @@ class FileChoice(NamedTuple):
 
 
 def _is_folder(name: str) -> bool:
-    return os.path.isdir(name)  # noqa: PTH112  # Path.is_dir raises on some names
+    status = file_status(name)
+    return status is not None and stat.S_ISDIR(status.st_mode)
 
 
 def _real_path(path: str) -> str:
@@ -175,10 +176,8 @@ def _link_target_outside(path: str, root: str) -> str | None:
 
 def _is_regular(path: str) -> bool:
     """Whether the path is a file, not a device or a pipe. Files that cannot be examined are reported when they are read."""
-    try:
-        return stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116
-    except OSError:
-        return True
+    status = file_status(path)
+    return status is None or stat.S_ISREG(status.st_mode)
 
 
 def _ignored_by_git(folder: str, paths: Sequence[str]) -> set[str]:

@@ -9,15 +9,9 @@ from typing import NamedTuple
 from hlotool.errors import HlotoolError, ParseError, Source
 from hlotool.ir.model import Module
 from hlotool.text.parse.parser import decoded, parse_source, parts_of
+from hlotool.workspace.reading import InputForm
 
-__all__ = ["InputForm", "ModuleSource", "module_sources", "modules_of", "modules_or_error"]
-
-
-class InputForm(NamedTuple):
-    """How texts are read: with spellings of earlier years, and by taking modules out of other text."""
-
-    legacy: bool = False
-    extract: bool = False
+__all__ = ["ModuleSource", "module_sources", "modules_of", "modules_or_error"]
 
 
 class ModuleSource(NamedTuple):

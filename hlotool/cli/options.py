@@ -74,6 +74,8 @@ def click_option(name: str, option: Option) -> Decorator:
         return click.option(f"--{flag}", type=click.Choice(option.choices), **details)
     if option.kind == "list":
         return list_option(name, option, "PATTERN", _unset)
+    if option.kind == "path":
+        return click.option(f"--{flag}", type=click.Path(), metavar="FILE", **details)
     if option.kind == "size":
         return click.option(f"--{flag}", type=_Size(), metavar="SIZE", **details)
     return click.option(f"--{flag}", type=click.IntRange(option.least, option.most), metavar="N", **details)

@@ -53,6 +53,7 @@ def settings_lines(rules: RuleChoice, name: str, settings: Settings) -> Iterator
     yield f"preset = {rules.preset_for(settings)}"
     for field, option in MODES.items():
         yield f"{key_of(field)} = {option.shown(getattr(checks.modes, field))}"
+    yield f"baseline = {settings.path('lint', 'baseline') or 'none'}"
     for code, level in sorted(checks.severities.items()):
         yield f"severity.{code} = {level}"
     codes = sorted(checks.selection.codes)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from hlotool.errors import HlotoolError
 from hlotool.text.source.trivia import TRIVIA
-from hlotool.workspace.reading import STDIN, file_status
+from hlotool.workspace.reading import STDIN, file_status, real_path
 from hlotool.workspace.settings import Settings, settings_for
 
 __all__ = ["ChosenFiles", "FileChoice", "Remark", "changed_since", "names_from"]
@@ -84,14 +84,14 @@ class FileChoice(NamedTuple):
 
     def _excludes(self, name: str) -> bool:
         path = self.stdin_filename if name == STDIN else name
-        return any(group.match_or_contain(_real_path(path)) for group in self._patterns("exclude", name, "."))
+        return any(group.match_or_contain(real_path(path)) for group in self._patterns("exclude", name, "."))
 
     def _patterns(self, key: str, name: str, folder: str) -> list[_Patterns]:
         """The patterns for a file or folder: those of the command line, which are relative to `folder`, and those of the settings."""
         settings = self.settings_of(name)
-        groups = [_Patterns(_real_path(folder), tuple(getattr(self, key)))]
+        groups = [_Patterns(real_path(folder), tuple(getattr(self, key)))]
         if settings.origin is not None:
-            groups.append(_Patterns(os.path.dirname(_real_path(str(settings.origin))), tuple(settings.get("", key) or ())))  # noqa: PTH120
+            groups.append(_Patterns(os.path.dirname(real_path(str(settings.origin))), tuple(settings.get("", key) or ())))  # noqa: PTH120
         return [group for group in groups if group.patterns]
 
     def _of_folder(self, folder: str, remarks: list[Remark]) -> list[str]:
@@ -111,12 +111,6 @@ class FileChoice(NamedTuple):
 def _is_folder(name: str) -> bool:
     status = file_status(name)
     return status is not None and stat.S_ISDIR(status.st_mode)
-
-
-def _real_path(path: str) -> str:
-    """The absolute path, with the links in its folder resolved; a link itself is not."""
-    folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100
-    return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118
 
 
 class _Patterns(NamedTuple):
@@ -225,7 +219,7 @@ def changed_since(reference: str, names: Sequence[str]) -> list[str]:
     changed = []
     trees: dict[Path, dict[str, str]] = {}
     for name in names:
-        path = Path(_real_path(name))
+        path = Path(real_path(name))
         if path.parent not in trees:
             trees[path.parent] = _hashes(path.parent, reference)
         expected = trees[path.parent].get(path.name)

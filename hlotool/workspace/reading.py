@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["DEFAULT_INPUT_SIZE", "STDIN", "InputForm", "file_status", "input_size", "limit_input_size", "one_by_one", "read_input"]
+__all__ = ["DEFAULT_INPUT_SIZE", "STDIN", "InputForm", "file_status", "input_size", "limit_input_size", "one_by_one", "read_input", "real_path"]
 
 STDIN = "-"
 DEFAULT_INPUT_SIZE = 400 << 20
@@ -57,6 +57,12 @@ def file_status(name: str) -> os.stat_result | None:
         return Path(name).stat()
     except (OSError, ValueError):
         return None
+
+
+def real_path(path: str) -> str:
+    """The absolute path, with the links in its folder resolved; a link itself is not."""
+    folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100
+    return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118
 
 
 def one_by_one(names: Iterable[str]) -> Iterator[str]:

@@ -375,17 +375,21 @@ def command(
         write_out(import_module("hlotool.cli.explain").list_rules(rules.checks_for("", settings).selection, options.output_format in _RECORDS))
     elif show_settings:
         for name in files or ("module.hlo",):
-            write_out("".join(f"{line}\n" for line in settings_lines(rules, name, choice.settings_of(name))))
+            settings = choice.settings_of(name)
+            write_out("".join(f"{line}\n" for line in settings_lines(rules, name, settings, options.baseline_for(settings))))
     else:
         options.validate()
         names, excludes_stdin = chosen_files(choice, files, outcome)
         work, baseline_of = [], {}
+        settings_files: dict[str, None] = {}
         for name in names:
             shown, settings = stdin_filename if name == STDIN else name, choice.settings_of(name)
             work.append((name, rules.checks_for(shown, settings)))
             # The name of a file that cannot be read is that of the argument.
             baseline_of[name] = baseline_of[shown] = options.baseline_for(settings)
-        _check_outputs(options, [*names, choice.config], baseline_of)
+            if settings.origin is not None:
+                settings_files[str(settings.origin)] = None
+        _check_outputs(options, [*names, *settings_files], baseline_of)
         # If standard output has the text of standard input, findings go to standard error.
         to_stdout = not (options.rewrites and (excludes_stdin or STDIN in names))
         _verify(work, baseline_of, options, outcome, stdin_filename, to_stdout=to_stdout)

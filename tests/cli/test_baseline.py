@@ -129,6 +129,7 @@ def test_settings_name_a_baseline(cli, project, monkeypatch, name, table):
     assert cli("verify", "--baseline", project / "known.json", "known.hlo").exit_code == 1
     assert f"baseline = {project}/all.json\n" in cli("verify", "--show-settings", "known.hlo").stdout
     assert "baseline = none\n" in cli("verify", "--show-settings", "--isolated", "known.hlo").stdout
+    assert "baseline = other.json\n" in cli("verify", "--show-settings", "--baseline", "other.json", "known.hlo").stdout
 
 
 def test_each_file_has_the_baseline_of_its_settings(cli, project):

@@ -25,6 +25,8 @@ OVERWRITING = [
     ("verify --write-baseline --baseline link other.hlo m.hlo", "m.hlo"),
     ("verify --baseline known.json -o known.json m.hlo", "known.json"),
     ("verify --config settings.toml -o settings.toml m.hlo", "settings.toml"),
+    ("verify -o hlotool.toml m.hlo", "hlotool.toml"),
+    ("verify --write-baseline --baseline hlotool.toml m.hlo", "hlotool.toml"),
     ("run m.hlo -o m.hlo", "m.hlo"),
     ("run m.hlo -o link", "m.hlo"),
     ("run m.hlo --against other.hlo -o other.hlo", "other.hlo"),
@@ -43,6 +45,7 @@ def folder(tmp_path, monkeypatch, cli):
         Path(name).write_text(SUM)
     Path("link").symlink_to("m.hlo")
     Path("settings.toml").touch()
+    Path("hlotool.toml").touch()
     np.save("x.npy", np.ones(2, np.float32))
     np.savez("in.npz", left=np.ones(2, np.float32), right=np.ones(2, np.float32))
     np.savez("out.npz", output=np.full(2, 2, np.float32))

@@ -124,11 +124,13 @@ class BaselineWriter:
 def read_baseline(path: str) -> Baseline:
     """The baseline in a file; raises BaselineError."""
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        encoded = Path(path).read_bytes()
     except FileNotFoundError:
         raise BaselineError(f"there is no baseline '{path}'; --write-baseline creates it") from None
-    except OSError as error:
-        raise BaselineError(f"cannot read baseline '{path}': {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        raise BaselineError(f"cannot read baseline '{path}': {getattr(error, 'strerror', None) or error}") from error
+    try:
+        data = json.loads(encoded)
     except (ValueError, RecursionError) as error:
         raise BaselineError(f"'{path}' is not a baseline: it is not valid JSON") from error
     if not isinstance(data, dict) or data.get("version") != _VERSION or not isinstance(data.get("findings"), list):

@@ -85,7 +85,7 @@ def test_a_file_that_fails_keeps_the_old_baseline(cli, project):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{", '{"version": 2, "findings": []}', '{"version": 1, "findings": [1]}', '{"version": 1, "findings": [{"file": 1}]}', "[" * 9999],
+    ["", "[]", "{", "\0", '{"version": 2, "findings": []}', '{"version": 1, "findings": [1]}', '{"version": 1, "findings": [{"file": 1}]}', "[" * 9999],
 )
 def test_what_is_no_baseline(cli, good, tmp_path, text):
     (tmp_path / "b.json").write_text(text)
@@ -175,6 +175,9 @@ def test_baselines_of_settings_are_inputs(cli, project):
         ((), "[lint]\nbaseline = 3", "'baseline' must be the name of a file, not 3"),
         ((), '[lint]\nbaseline = ""', "'baseline' must be the name of a file, not ''"),
         ((), 'baseline = "b.json"', "unknown key 'baseline'"),
+        ((), '[lint]\nbaseline = "."', ": Is a directory"),
+        ((), '[lint]\nbaseline = "a\\u0000b"', "a\\x00b': embedded null byte"),
+        (("--write-baseline",), '[lint]\nbaseline = "a\\u0000b"', "a\\x00b': embedded null byte"),
     ],
 )
 def test_what_cannot_be_combined(cli, good, arguments, settings, message):

@@ -330,7 +330,7 @@ def _check_outputs(options: Options, inputs: Sequence[str | None], baseline_of: 
 @click.option(
     "--output-format", type=click.Choice(list(FORMATS)), default="text", metavar="FORMAT", help=f"Output format: {', '.join(FORMATS)}; default: text."
 )
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write findings to FILE.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write findings to FILE; - is standard output, the default.")
 @rule_options
 @click.option(
     "--fail-on",
@@ -366,6 +366,8 @@ def command(
     **values: Any,
 ) -> None:  # fmt: skip
     options = Options(**values)
+    if options.output == "-":
+        options = options._replace(output=None)
     outcome = Outcome(silent=options.quiet > 1)
     if explain is not None:
         with outcome.file(explain):

@@ -81,3 +81,5 @@ def test_outputs_with_names_of_their_own(cli, folder):
     assert np.load("ones").files == ["output"]
     assert cli("run", "m.hlo", "-q", "--trace", "sum", "-o", "/dev/null", "--trace-out", "/dev/null").exit_code == 0
     assert cli("print", "-", "-o", "-", stdin=SUM).stdout.startswith("HloModule m")
+    assert cli("verify", "-", "-o", "-", stdin=SUM).stdout == "1 file checked, no findings\n"
+    assert not Path("-").exists()

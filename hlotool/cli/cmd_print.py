@@ -77,7 +77,9 @@ def _options(preset: str, changes: dict[str, Any]) -> hlotool.PrintOptions:
 
 @click.command("print", cls=HloCommand, help=_HELP, short_help="Print modules as XLA prints them.")
 @files_argument
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, if all files can be printed; - is standard output, the default.")
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, if all files can be printed; - is standard output, the default."
+)
 @click.option("--preset", type=click.Choice(list(PRESETS)), default="default", help="Values of all flags that are not set; default: default.")
 @color_option
 @input_size_option

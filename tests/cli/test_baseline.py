@@ -85,7 +85,16 @@ def test_a_file_that_fails_keeps_the_old_baseline(cli, project):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{", "\0", '{"version": 2, "findings": []}', '{"version": 1, "findings": [1]}', '{"version": 1, "findings": [{"file": 1}]}', "[" * 9999],
+    [
+        "",
+        "[]",
+        "{",
+        "\0",
+        '{"version": 2, "findings": []}',
+        '{"version": 1, "findings": [1]}',
+        '{"version": 1, "findings": [{"file": 1}]}',
+        "[" * 9999,
+    ],
 )
 def test_what_is_no_baseline(cli, good, tmp_path, text):
     (tmp_path / "b.json").write_text(text)

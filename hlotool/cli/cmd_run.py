@@ -17,7 +17,7 @@ from hlotool.cli.interruption import PromptEnd
 from hlotool.cli.options import color_option, input_form_options, input_size_option, stdin_filename_option
 from hlotool.cli.run_deadline import Deadline
 from hlotool.cli.run_request import RunRequest
-from hlotool.workspace.reading import read_input
+from hlotool.workspace.reading import STDIN, read_input
 from hlotool.workspace.writing import check_outputs
 
 __all__ = ["command"]
@@ -146,6 +146,8 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @input_form_options
 def command(file: str | None, stdin_filename: str, **options: Any) -> None:
     (path,) = files_or_stdin((file,) if file is not None else (), options["against"])
+    if STDIN in (options["output"], options["trace_out"]):
+        raise click.UsageError("arrays are written to a file, not to standard output; --json prints them")
     # Idle threads of OpenBLAS spin, which slows down a machine that is busy otherwise more than it helps here.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     outcome = Outcome()

@@ -82,4 +82,6 @@ def test_outputs_with_names_of_their_own(cli, folder):
     assert cli("run", "m.hlo", "-q", "--trace", "sum", "-o", "/dev/null", "--trace-out", "/dev/null").exit_code == 0
     assert cli("print", "-", "-o", "-", stdin=SUM).stdout.startswith("HloModule m")
     assert cli("verify", "-", "-o", "-", stdin=SUM).stdout == "1 file checked, no findings\n"
+    for options in (("-o", "-"), ("--trace", "sum", "--trace-out", "-")):
+        assert cli("run", "m.hlo", *options).stderr.endswith("arrays are written to a file, not to standard output; --json prints them\n")
     assert not Path("-").exists()

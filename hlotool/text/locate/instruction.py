@@ -99,9 +99,10 @@ def locate(text: str, start: int, end: int, place: Place) -> tuple[int, int]:
     if span is not None:
         return span
     first = skip_trivia(text, start)
-    if place.word == "instruction" and not place.path:
-        # Read without the grammar: each of many instructions inside each other may be meant.
-        return first, max(first + 1, first + len(text[first:end].rstrip()))
+    whole = text[first:end].rstrip()
+    if place.word == "instruction" and "//" not in whole and "*/" not in whole:
+        # Without a comment at the end, all of it. Each of many instructions inside each other may be meant.
+        return first, first + max(1, len(whole))
     tree = _syntax_tree(text[first:end]) if end - first <= _MAX_LENGTH else None
     if tree is None:
         return first_word(text, start)

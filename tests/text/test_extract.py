@@ -154,6 +154,10 @@ def seconds(text: str) -> float:
         '"HloModule m\\n" ',
         "{" * 100 + "HloModule m ",
         "'" * 30,
+        "HloModule m, entry_computation_layout={(f32[2]{0})\n",
+        "HloModule a,\n",
+        "HloModule a {\n",
+        "HloModule a {\n{\n" + "a,\n" * 300,
     ],
 )
 def test_the_search_is_linear(piece: str) -> None:

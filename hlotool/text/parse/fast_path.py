@@ -158,7 +158,13 @@ class FastPath(RunReader):
                     config, config_spelling = configs[config]
                     spelling &= config_spelling
             except (KeyError, NeedsGrammar, Violation, ValueError):
-                break
+                if not scope.broken or root or not parts.only_repeats_errors(line, scope):
+                    break
+                # As in the grammar path: what uses a broken instruction is broken, too.
+                scope.broken.add(name)
+                common_spelling, run_start = OTHERWISE, self._note_run(run_start, position, line.end())
+                position = line.end()
+                continue
             if not percent or indent != "  " or trailing != ending:
                 spelling &= FORMATTED if indent == "  " and trailing == ending else OTHERWISE
             common_spelling &= spelling

@@ -66,6 +66,37 @@ def test_a_module_is_found(name: str) -> None:
     assert hlotool.to_text(hlotool.parse(texts[0])) == hlotool.to_text(hlotool.parse(MODULE))
 
 
+@pytest.mark.parametrize(
+    ("escaped", "character"),
+    [
+        (r"\ud83d\ude00", "\U0001f600"),
+        (r"\uD83D\uDE00", "\U0001f600"),
+        (r"\U0001F600", "\U0001f600"),
+        (r"\u00e9", "é"),
+        (r"\xe9", "é"),
+        (r"\ud83d", "\ufffd"),
+        (r"\ude00\ud83d", "\ufffd\ufffd"),
+        (r"\ud83d\u00e9", "\ufffdé"),
+        (r"\UFFFFFFFF", "\ufffd"),
+        (r"\U0000D83D", "\ufffd"),
+        ("\\\n", ""),
+        ("\\\r\n", ""),
+        ("\\\r", ""),
+    ],
+)
+def test_escapes(escaped: str, character: str) -> None:
+    module = 'HloModule m\nENTRY e {\n  ROOT p = f32[] parameter(0), metadata={op_name="a@b"}\n}\n'
+    text = json.dumps({"hlo": module}).replace("@", escaped)
+    assert hlotool.extract(text) == [module.rstrip().replace("@", character)]
+
+
+def test_characters_outside_the_basic_plane_in_a_notebook() -> None:
+    module = MODULE.replace("it's.py", "\U0001f600.py")
+    (text,) = hlotool.extract(json.dumps({"a": module}))
+    assert text == module
+    assert hlotool.to_text(hlotool.parse(text)) == hlotool.to_text(hlotool.parse(module))
+
+
 @pytest.mark.parametrize("name", AROUND)
 def test_messages_have_the_positions_of_the_whole_text(name: str) -> None:
     text = AROUND[name].replace("call(%p)", "call(%q)")

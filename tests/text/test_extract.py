@@ -133,6 +133,17 @@ def test_a_module_that_is_cut_off_ends_where_the_next_begins() -> None:
     assert [(excerpt.is_cut, excerpt.source.text.split()[1].rstrip(",")) for excerpt in found] == [(True, "m"), (False, "m"), (True, "m")]
 
 
+def test_places_that_an_excerpt_does_not_have() -> None:
+    whole = Source(f"{GLOG}HloModule m\n{GLOG}ENTRY e {{\nother 1\nother 2\n{GLOG}  ROOT p = f32[] parameter(0)\n{GLOG}}}\nend\n")
+    (excerpt,) = excerpts(whole)
+    source = excerpt.source
+    assert source.text == "HloModule m\n ENTRY e {\n   ROOT p = f32[] parameter(0)\n }"
+    root = source.text.index("   ROOT")
+    assert [source.line_start(line) for line in range(1, 8)] == [0, 12, root, root, root, source.text.index(" }"), len(source.text)]
+    assert source.offset(3, 5) == source.offset(4, 1) == source.offset(5, len(GLOG)) == root
+    assert source.offset(5, len(GLOG) + 3) == root + 3
+
+
 def test_hlo_itself_is_one_module_for_each_part() -> None:
     assert hlotool.extract("a { ROOT p = f32[] parameter(0) }\n// -----\nb { ROOT p = f32[] parameter(0) }") == [
         "a { ROOT p = f32[] parameter(0) }\n",

@@ -37,7 +37,17 @@ def test_the_search_is_linear(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "before", ['metadata={op_name="a}', "it's", "/", "backend_config={", 'backend_config={"a":1', "frontend_attributes={a={", "frontend_attributes={} '", '"\\']
+    "before",
+    [
+        'metadata={op_name="a}',
+        "it's",
+        "/",
+        "backend_config={",
+        'backend_config={"a":1',
+        "frontend_attributes={a={",
+        "frontend_attributes={} '",
+        '"\\',
+    ],
 )
 def test_comments_after_something_that_is_not_closed(before: str) -> None:
     text = f"{before}\n// one\nx = 1 // two"

@@ -20,13 +20,14 @@ from hlotool.opdefs.traits import SHAPE_GUESSED
 from hlotool.options import options_of
 from hlotool.record import replace
 from hlotool.shapes.shape import Shape
+from hlotool.verifier.damage import Damage
 from hlotool.verifier.facts import Facts, has_mixed_precision, is_optimized
 from hlotool.verifier.registry import LINT, MODULE_RULES, SHAPE_RULES, Finding
 from hlotool.verifier.report import Reporter
 from hlotool.verifier.selection import Selection
 from hlotool.verifier.suppressions import apply_suppressions
 
-__all__ = ["check", "verify"]
+__all__ = ["InstructionRules", "check", "verify"]
 
 _DEFAULT_MODES = VerifyModes()
 _UNJUDGED: Any = object()
@@ -51,29 +52,45 @@ def verify(
     return check(module, modes, Selection(select, ignore))
 
 
-def check(module: Module, modes: VerifyModes, selection: Selection) -> list[Diagnostic]:
+def check(module: Module, modes: VerifyModes, selection: Selection, errors: Sequence[Diagnostic] = ()) -> list[Diagnostic]:
     """As `verify`, with a selection that has been made already.
+
+    `errors` are those of a strict parse, if it failed and `module` comes from a tolerant one: they are reported instead of the module's own.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) } // hlotool: ignore[T003] later")
     >>> check(module, VerifyModes(), Selection())
     []
     """
+    errors = errors or [d for d in module.diagnostics if d.severity == "error"]
+    damage = Damage(module, errors) if errors else None
+    modes = _with_defaults(modes, module, damage)
+    if modes.broadcast_dimensions_sorted:
+        selection = selection.with_errors(["T019"])
+    diagnostics = [*errors, *(d for d in module.diagnostics if d.severity != "error" and selection.has(d.code) and not _is_reported(d, errors))]
+    with no_garbage_collection():
+        diagnostics += _diagnostics(module, modes, selection, damage)
+    is_sound = not any(severity_of(d.code) == "error" for d in diagnostics)
+    diagnostics = apply_suppressions(module, diagnostics, selection, errors, lambda: _silent_codes(modes, is_sound=is_sound))
+    return sorted(diagnostics, key=lambda d: (d.line, d.column, d.code))
+
+
+def _is_reported(d: Diagnostic, errors: Sequence[Diagnostic]) -> bool:
+    """Whether a strict parse reports as an error what a tolerant one warns about."""
+    return any((d.code, d.line, d.column) == (error.code, error.line, error.column) for error in errors)
+
+
+def _with_defaults(modes: VerifyModes, module: Module, damage: Damage | None) -> VerifyModes:
+    """The modes with values for those that depend on the module."""
+    # A header that does not parse may say that the module is optimized.
+    is_unknown = damage is not None and damage.in_header
     if modes.layouts_kept is None:
         modes = replace(modes, layouts_kept=bool(modes.layout_sensitive))
     if modes.layout_sensitive is None:
-        modes = replace(modes, layout_sensitive=is_optimized(module, modes))
+        modes = replace(modes, layout_sensitive=not is_unknown and is_optimized(module, modes))
     if modes.allow_mixed_precision is None:
-        modes = replace(modes, allow_mixed_precision=has_mixed_precision(module, modes))
-    if modes.broadcast_dimensions_sorted:
-        selection = selection.with_errors(["T019"])
-    diagnostics = [d for d in module.diagnostics if d.severity == "error" or selection.has(d.code)]
-    is_whole = not any(d.severity == "error" for d in diagnostics)
-    with no_garbage_collection():
-        diagnostics += _diagnostics(module, modes, selection, is_whole=is_whole)
-    is_sound = not any(severity_of(d.code) == "error" for d in diagnostics)
-    diagnostics = apply_suppressions(module, diagnostics, selection, lambda: _silent_codes(modes, is_sound=is_sound))
-    return sorted(diagnostics, key=lambda d: (d.line, d.column, d.code))
+        modes = replace(modes, allow_mixed_precision=is_unknown or has_mixed_precision(module, modes))
+    return modes
 
 
 def _silent_codes(modes: VerifyModes, *, is_sound: bool) -> frozenset[str]:
@@ -83,19 +100,21 @@ def _silent_codes(modes: VerifyModes, *, is_sound: bool) -> frozenset[str]:
     return frozenset({*off, *lints})
 
 
-def _diagnostics(module: Module, modes: VerifyModes, selection: Selection, *, is_whole: bool) -> list[Diagnostic]:
+def _diagnostics(module: Module, modes: VerifyModes, selection: Selection, damage: Damage | None) -> list[Diagnostic]:
     """The diagnostics of all rules. Facts do not outlive this call, so the garbage collector need not visit them."""
     facts = Facts(module, modes)
     reporter = Reporter(facts)
-    return [reporter.diagnostic(finding) for finding in _findings(facts, selection, is_whole=is_whole) if selection.has(finding.code)]
+    return [reporter.diagnostic(finding) for finding in _findings(facts, selection, damage) if selection.has(finding.code)]
 
 
-def _findings(facts: Facts, selection: Selection, *, is_whole: bool) -> Iterator[Finding]:
+def _findings(facts: Facts, selection: Selection, damage: Damage | None) -> Iterator[Finding]:
     is_sound = True
-    for finding in _InstructionRules(facts).findings():
+    for finding in InstructionRules(facts).findings():
+        if damage is not None and finding.instruction is not None and damage.affects(finding.instruction):
+            continue
         is_sound = is_sound and _is_warning(finding)
         yield finding
-    if not is_whole:
+    if damage is not None:
         # A rule could report the absence of something that is only missing because the text did not parse.
         return
     for rule in sorted(MODULE_RULES, key=lambda rule: rule.stage == LINT):
@@ -110,7 +129,7 @@ def _is_warning(finding: Finding) -> bool:
     return (finding.severity or severity_of(finding.code)) != "error"
 
 
-class _InstructionRules:
+class InstructionRules:
     """Checks each instruction against its op's definition; instructions that are equal except for their names are checked once."""
 
     def __init__(self, facts: Facts) -> None:
@@ -122,7 +141,7 @@ class _InstructionRules:
     def findings(self) -> Iterator[Finding]:
         # Keys are identities of shapes and attributes, which the module keeps alive; hashing them would take longer than the checks.
         verdicts: dict[tuple[int, ...], Violation | None] = {}
-        get, judge, hidden = verdicts.get, self._judge, self.facts.module.hidden
+        get, judge, hidden = verdicts.get, self.judge, self.facts.module.hidden
         # The shapes that faulty instructions should have declared, if these are known.
         corrected: dict[Instruction, Shape] = {}
         for computation in self.facts.module.computations:
@@ -157,7 +176,7 @@ class _InstructionRules:
         operands = tuple([corrected.get(operand, operand.shape) for operand in x.operands])
         return self._judge_shape(x.shape) is None and self._judge_op(x.op, x.shape, operands, x.attributes) is None
 
-    def _judge(self, x: Instruction) -> Violation | None:
+    def judge(self, x: Instruction) -> Violation | None:
         """The first rule that the instruction breaks. Later instructions are checked with the shape that this one declares."""
         operands = tuple([operand.shape for operand in x.operands])
         fault = self._judge_shape(x.shape)

@@ -130,8 +130,11 @@ class LineParts:
             spelling &= self.unmarked
         return tuple(operands), spelling
 
-    def only_repeats_errors(self, line: re.Match[str], scope: Scope) -> bool:
-        """Whether nothing is wrong with a line but an operand whose definition has an error, which has been reported."""
+    def mark_user_of_broken(self, line: re.Match[str], scope: Scope) -> bool:
+        """Marks the instruction of a line as broken and returns True, if all that is wrong with it is an operand that is broken.
+
+        The error of that operand has been reported, so this instruction needs no report.
+        """
         _, _, percent, name, head, references, others, attribute_text, _, config, _ = line.groups()
         if name in scope.names or name in self.patterns.reserved or (scope.odd_names and not percent):
             return False
@@ -144,7 +147,10 @@ class LineParts:
             return False
         first = next((operand for operand in names if operand not in scope.names), None)
         # An instruction that uses itself is another error.
-        return first in scope.broken and name not in names
+        if first not in scope.broken or name in names:
+            return False
+        scope.broken.add(name)
+        return True
 
     def _operand_names(self, text: str, scope: Scope) -> list[str]:
         """The names of operands that may have shapes; the shapes of those that are defined are right."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -64,6 +65,10 @@ def signature_shape(n: int) -> str:
 
 def origin_of_depth(n: int) -> str:
     return entry("q = f32[] negate(p), origin={" + "(" * n + '{"a"}' + ")" * n + "}")
+
+
+def misspelled_chain(n: int) -> str:
+    return percent_chain(n).replace("negate", "negat", 1)
 
 
 def computations(n: int) -> str:
@@ -204,11 +209,13 @@ LARGE: dict[str, Callable[[], str | bytes]] = {
     "100,000 parentheses of a shape": lambda: entry("q = " + "(" * 100_000),
     "tuple shape 50,000 deep": lambda: nested_shape(50_000),
     "chain of 30,000 operands": lambda: percent_chain(30_000),
+    "100,000 instructions that need a broken one": lambda: misspelled_chain(100_000),
     "20,000 nested instructions": lambda: entry("q = f32[] " + "add(p, " * 20_000 + "p" + ")" * 20_000),
     "30,000 computations": lambda: computations(30_000),
     "line of 50 MB": lambda: entry('q = f32[] negate(p), metadata={op_name="' + "x" * 50_000_000 + '"}'),
     "line of 50 MB that does not end": lambda: entry('q = f32[] negate(p), metadata={op_name="' + "x" * 50_000_000),
     "line of 50 MB of spaces": lambda: entry("q = f32[]" + " " * 50_000_000 + "negate(p)"),
+    "empty layouts after a long word": lambda: "x = " + "a" * 2_000_000 + "[" + "]{}," * 70,
     "literal of a million numbers": lambda: entry(f"q = f32[1000,1000] constant({{{', '.join(['{' + ', '.join(['1.25'] * 1000) + '}'] * 1000)}}})"),
     "literal of a million numbers too many": lambda: entry(f"q = f32[10] constant({{{','.join(['1'] * 1_000_000)}}})"),
 }
@@ -220,6 +227,21 @@ def test_large_texts(name: str) -> None:
     start = time.process_time()
     attempt(text)
     assert time.process_time() - start < 15
+
+
+def test_an_error_costs_less_than_the_text() -> None:
+    """Hints are looked for where the error is."""
+    lines = [f'  %x.{k} = f32[8]{{0}} negate(%p), metadata={{op_name="a/{k}" source_file="x.py"}}\n' for k in range(60_000)]
+    whole = "HloModule m\n\nENTRY %e (p: f32[8]) -> f32[8] {\n  %p = f32[8]{0} parameter(0)\n" + "".join(lines) + "}\n"
+    wrong = whole.replace("%x.30000 = f32[8]{0} negate", "%x.30000 = f32[8]{0} negat")
+
+    def parse_seconds(text: str) -> float:
+        start = time.process_time()
+        with suppress(ParseError):
+            parse(text)
+        return time.process_time() - start
+
+    assert any(parse_seconds(wrong) < 2 * parse_seconds(whole) for _ in range(ATTEMPTS))
 
 
 STRANGE: dict[str, str | bytes] = {

@@ -19,6 +19,7 @@ from hlotool.opdefs.modes import VerifyModes
 from hlotool.options import options_of
 from hlotool.record import replace
 from hlotool.shapes.shape import Shape
+from hlotool.verifier.damage import Damage
 from hlotool.verifier.facts import Facts, has_mixed_precision, is_optimized
 from hlotool.verifier.registry import LINT, MODULE_RULES, SHAPE_RULES, Finding
 from hlotool.verifier.report import Reporter
@@ -50,29 +51,45 @@ def verify(
     return check(module, modes, Selection(select, ignore))
 
 
-def check(module: Module, modes: VerifyModes, selection: Selection) -> list[Diagnostic]:
+def check(module: Module, modes: VerifyModes, selection: Selection, errors: Sequence[Diagnostic] = ()) -> list[Diagnostic]:
     """As `verify`, with a selection that has been made already.
+
+    `errors` are those of a strict parse, if it failed and `module` comes from a tolerant one: they are reported instead of the module's own.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) } // hlotool: ignore[T003] later")
     >>> check(module, VerifyModes(), Selection())
     []
     """
+    errors = errors or [d for d in module.diagnostics if d.severity == "error"]
+    damage = Damage(module, errors) if errors else None
+    modes = _with_defaults(modes, module, damage)
+    if modes.broadcast_dimensions_sorted:
+        selection = selection.with_errors(["T019"])
+    diagnostics = [*errors, *(d for d in module.diagnostics if d.severity != "error" and selection.has(d.code) and not _is_reported(d, errors))]
+    with no_garbage_collection():
+        diagnostics += _diagnostics(module, modes, selection, damage)
+    is_sound = not any(severity_of(d.code) == "error" for d in diagnostics)
+    diagnostics = apply_suppressions(module, diagnostics, selection, errors, lambda: _silent_codes(modes, is_sound=is_sound))
+    return sorted(diagnostics, key=lambda d: (d.line, d.column, d.code))
+
+
+def _is_reported(d: Diagnostic, errors: Sequence[Diagnostic]) -> bool:
+    """Whether a strict parse reports as an error what a tolerant one warns about."""
+    return any((d.code, d.line, d.column) == (error.code, error.line, error.column) for error in errors)
+
+
+def _with_defaults(modes: VerifyModes, module: Module, damage: Damage | None) -> VerifyModes:
+    """The modes with values for those that depend on the module."""
+    # A header that does not parse may say that the module is optimized.
+    is_unknown = damage is not None and damage.in_header
     if modes.layouts_kept is None:
         modes = replace(modes, layouts_kept=bool(modes.layout_sensitive))
     if modes.layout_sensitive is None:
-        modes = replace(modes, layout_sensitive=is_optimized(module, modes))
+        modes = replace(modes, layout_sensitive=not is_unknown and is_optimized(module, modes))
     if modes.allow_mixed_precision is None:
-        modes = replace(modes, allow_mixed_precision=has_mixed_precision(module, modes))
-    if modes.broadcast_dimensions_sorted:
-        selection = selection.with_errors(["T019"])
-    diagnostics = [d for d in module.diagnostics if d.severity == "error" or selection.has(d.code)]
-    is_whole = not any(d.severity == "error" for d in diagnostics)
-    with no_garbage_collection():
-        diagnostics += _diagnostics(module, modes, selection, is_whole=is_whole)
-    is_sound = not any(severity_of(d.code) == "error" for d in diagnostics)
-    diagnostics = apply_suppressions(module, diagnostics, selection, lambda: _silent_codes(modes, is_sound=is_sound))
-    return sorted(diagnostics, key=lambda d: (d.line, d.column, d.code))
+        modes = replace(modes, allow_mixed_precision=is_unknown or has_mixed_precision(module, modes))
+    return modes
 
 
 def _silent_codes(modes: VerifyModes, *, is_sound: bool) -> frozenset[str]:
@@ -82,19 +99,21 @@ def _silent_codes(modes: VerifyModes, *, is_sound: bool) -> frozenset[str]:
     return frozenset({*off, *lints})
 
 
-def _diagnostics(module: Module, modes: VerifyModes, selection: Selection, *, is_whole: bool) -> list[Diagnostic]:
+def _diagnostics(module: Module, modes: VerifyModes, selection: Selection, damage: Damage | None) -> list[Diagnostic]:
     """The diagnostics of all rules. Facts do not outlive this call, so the garbage collector need not visit them."""
     facts = Facts(module, modes)
     reporter = Reporter(facts)
-    return [reporter.diagnostic(finding) for finding in _findings(facts, selection, is_whole=is_whole) if selection.has(finding.code)]
+    return [reporter.diagnostic(finding) for finding in _findings(facts, selection, damage) if selection.has(finding.code)]
 
 
-def _findings(facts: Facts, selection: Selection, *, is_whole: bool) -> Iterator[Finding]:
+def _findings(facts: Facts, selection: Selection, damage: Damage | None) -> Iterator[Finding]:
     is_sound = True
     for finding in _InstructionRules(facts).findings():
+        if damage is not None and finding.instruction is not None and damage.affects(finding.instruction):
+            continue
         is_sound = is_sound and _is_warning(finding)
         yield finding
-    if not is_whole:
+    if damage is not None:
         # A rule could report the absence of something that is only missing because the text did not parse.
         return
     for rule in sorted(MODULE_RULES, key=lambda rule: rule.stage == LINT):

@@ -55,8 +55,10 @@ class Mark:
         self.used: set[str] = set()
 
 
-def apply_suppressions(module: Module, diagnostics: list[Diagnostic], selection: Selection, silent: Callable[[], frozenset[str]]) -> list[Diagnostic]:
-    """The diagnostics that are not hidden, and those for unused suppressions. Parse errors are never hidden.
+def apply_suppressions(
+    module: Module, diagnostics: list[Diagnostic], selection: Selection, errors: Iterable[Diagnostic], silent: Callable[[], frozenset[str]]
+) -> list[Diagnostic]:
+    """The diagnostics that are not hidden, and those for unused suppressions. `errors`, those of the parser, are never hidden.
 
     In a module with errors, no suppression is reported as unused: what it hides may return when the errors are gone. `silent` gives the codes
     of rules that did not check the module, whose suppressions are not reported either.
@@ -67,7 +69,7 @@ def apply_suppressions(module: Module, diagnostics: list[Diagnostic], selection:
     marks = marks_of(module, source)
     if not marks:
         return diagnostics
-    fixed = {id(d) for d in module.diagnostics if d.severity == "error"}
+    fixed = {id(d) for d in errors}
     hidden = _hidden(source, marks, (d for d in diagnostics if id(d) not in fixed))
     kept = [d for d in diagnostics if id(d) not in hidden]
     if selection.has(_CODE):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from hlotool.errors import Diagnostic, Edit, Fix, HlotoolError, ParseError, Source
 from hlotool.text.parse.parser import parse_source
 from hlotool.verifier.engine import check
-from hlotool.verifier.fixing import fix_rules, with_fixes
+from hlotool.verifier.fixing import with_fixes
 from hlotool.workspace.findings import Checked, FileFinding
 from hlotool.workspace.modules import InputForm, module_sources
 from hlotool.workspace.reading import read_input
@@ -65,29 +65,31 @@ def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = Fals
     source = Source(text, name)
     findings: list[FileFinding] = []
     for part in module_sources(text, name, form):
-        entry = None
-        try:
-            module = parse_source(part.source, legacy=form.legacy)
-            entry = module.entry.name
-            diagnostics = check(module, checks.modes, checks.selection)
-            if wants_fixes and diagnostics:
-                diagnostics = with_fixes(module, diagnostics)
-        except ParseError as error:
-            diagnostics = _fixes_for_broken(part.source, error.diagnostics) if wants_fixes else error.diagnostics
+        diagnostics, entry = _check_source(part.source, checks, wants_fixes=wants_fixes, legacy=form.legacy)
         for d in diagnostics:
             d = _adjusted(d, checks, part.start)
             findings.append(FileFinding(d, source.line_text(d.line), d.computation is not None and d.computation == entry))
     return sorted(findings, key=lambda f: (f.diagnostic.line, f.diagnostic.column, f.diagnostic.code))
 
 
-def _fixes_for_broken(source: Source, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """The errors of a text that does not parse, with those fixes that a partially parsed module allows."""
-    if fix_rules().keys().isdisjoint(d.code for d in diagnostics):
-        return diagnostics
+def _check_source(source: Source, checks: Checks, *, wants_fixes: bool, legacy: bool) -> tuple[list[Diagnostic], str | None]:
+    """The findings in the text of one module, and the name of its entry computation.
+
+    What parses of a text that does not parse as a whole is verified, too.
+    """
+    errors: list[Diagnostic] = []
     try:
-        return with_fixes(parse_source(source, strict=False), diagnostics)
+        try:
+            module = parse_source(source, legacy=legacy)
+        except ParseError as error:
+            errors = error.diagnostics
+            module = parse_source(source, strict=False, legacy=legacy)
     except ParseError:
-        return diagnostics
+        return errors, None
+    diagnostics = check(module, checks.modes, checks.selection, errors)
+    if wants_fixes and diagnostics:
+        diagnostics = with_fixes(module, diagnostics)
+    return diagnostics, module.entry.name
 
 
 def _adjusted(d: Diagnostic, checks: Checks, start: int) -> Diagnostic:

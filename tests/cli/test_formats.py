@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
 import pytest
 

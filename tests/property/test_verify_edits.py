@@ -1,4 +1,7 @@
-"""Randomly edited modules: the verifier reports errors or none, and raises no exception. `fuzz_verify.py` also compares with XLA."""
+"""Randomly edited modules: the verifier reports errors or none, and raises no exception. `fuzz_verify.py` also compares with XLA.
+
+What parses of a broken text is verified without false errors.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,30 @@ from random import Random
 
 import pytest
 from fuzz_verify import verdict
+from hypothesis import given
+from hypothesis import strategies as st
 from module_edits import KINDS, case_seeds, edited
+from mutation import texts_of_cases
+from strategies import shortest_first
 
+from hlotool.errors import Diagnostic, ParseError, Source
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.text.parse.parser import parse, parse_source
+from hlotool.verifier.engine import check, verify
+from hlotool.verifier.selection import Selection
 
-SEEDS = case_seeds(Path(__file__).parent.parent)[::3]
+TESTS = Path(__file__).parent.parent
+SEEDS = case_seeds(TESTS)[::3]
+
+
+def is_valid(text: str) -> bool:
+    try:
+        return not any(d.severity == "error" for d in verify(parse(text)))
+    except ParseError:
+        return False
+
+
+VALID = [text for text in texts_of_cases(TESTS) if len(text) < 20_000 and is_valid(text)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -29,3 +51,16 @@ def test_edited_modules(kind: str) -> None:
         assert result.seconds < 5, text
         outcomes.add(bool(result.errors))
     assert outcomes == {False, True}
+
+
+@given(shortest_first(VALID), st.data())
+def test_a_stray_character_is_the_only_error(text: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(text)))
+    broken = f"{text[:at]}@{text[at:]}"
+    errors: list[Diagnostic] = []
+    try:
+        parse(broken)
+    except ParseError as error:
+        errors = error.diagnostics
+    findings = check(parse_source(Source(broken), strict=False), VerifyModes(), Selection(), errors)
+    assert [d for d in findings if d.severity == "error"] == errors

@@ -150,9 +150,9 @@ def growth(operation: str, family: Family, *, attempts: int = 8, seconds: float 
             (small_time, small_output), (large_time, large_output) = attempt(operation, small_text), attempt(operation, large_text)
         small, large = min(small, small_time), min(large, large_time)
         output = large_output / small_output if small_output else FACTOR
-        measured = min(Growth(small, large, output), Growth(small_time, large_time, output), key=lambda pair: pair.exponent)
         if large < MEASURABLE:
             return None
+        measured = min(Growth(small, large, output), Growth(small_time, large_time, output), key=lambda pair: pair.exponent)
         if measured.exponent < MAX_EXPONENT:
             break
     return measured

@@ -17,9 +17,8 @@ _EMPTY = re.compile(r"\([\s,\0]*+\)")
 # No more digits than a number of 64 bits may have.
 _INDICES = r"[0-9]{1,18}+(?:[ ]*+,[ ]*+[0-9]{1,18}+)*+"
 _DIMENSIONS = re.compile(rf"[ ]*+{_INDICES}[ ]*+")
-_ENTRY = re.compile(
-    rf"\s*+(?:\[[ ]*+(?P<list>{_INDICES})[ ]*+\]|(?P<index>[0-9]{{1,18}}+))\s*+:\s*+(?P<value>\([^()]*+\)|[^,(){{}}\s]++)\s*+(?:,|\Z)"
-)
+_INDEX = rf"\[[ ]*+(?P<list>{_INDICES})[ ]*+\]|(?P<index>[0-9]{{1,18}}+)"
+_ENTRY = re.compile(rf"\s*+(?:{_INDEX})\s*+:\s*+(?P<value>\([^()]*+\)|[^,(){{}}\s]++)\s*+(?:,|\Z)")
 
 
 def plain_literal(text: str) -> str:

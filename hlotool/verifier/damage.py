@@ -1,0 +1,38 @@
+"""What errors in a text leave unknown about its module, so that the rest can still be verified."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from hlotool.errors import Diagnostic, Source
+from hlotool.ir.model import Instruction, Module
+
+__all__ = ["Damage"]
+
+
+class Damage:
+    """The parts of a module that errors of its text may have changed.
+
+    The parser leaves out instructions with syntax errors, and those that use them or call their computations. `in_header` says whether the
+    attributes of the module may be incomplete.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> module = parse("ENTRY e {\\n  p = f32[2] parameter(0)\\n  ROOT n = f32[2] negate(p), dimension={0}\\n}", strict=False)
+    >>> damage = Damage(module, module.diagnostics)
+    >>> [damage.affects(x) for x in module.entry.instructions]
+    [False, True]
+    """
+
+    def __init__(self, module: Module, errors: Iterable[Diagnostic]) -> None:
+        source = module.source or Source("")
+        self._text = source.text
+        self._offsets = sorted(source.offset(d.line, d.column) for d in errors)
+        first = min((computation.start for computation in module.computations if computation.start >= 0), default=len(source.text))
+        self.in_header = bool(self._offsets) and self._offsets[0] < first
+
+    def affects(self, x: Instruction) -> bool:
+        """Whether an error is in the instruction, or after it on the same line, where it may be meant as a part of the instruction."""
+        line_end = self._text.find("\n", max(x.start, x.end - 1)) if x.start >= 0 else -1
+        k = bisect_left(self._offsets, x.start)
+        return x.start >= 0 and k < len(self._offsets) and (line_end < 0 or self._offsets[k] <= line_end)

@@ -13,6 +13,7 @@ import numpy as np
 
 from hlotool.analysis.collectives import group_mode
 from hlotool.errors import EvaluationError, Violation
+from hlotool.interp.custom_calls.table import target_of
 from hlotool.interp.devices import Device
 from hlotool.interp.dtypes import NUMPY_TYPES
 from hlotool.interp.failures import broken_rule, failure
@@ -114,6 +115,7 @@ _FACTS: dict[str, Callable[[Instruction, RunOptions], Any]] = {
     "group_mode": lambda x, options: group_mode(x),
     "frontend_attributes": lambda x, options: x.attributes.get("frontend_attributes", {}),
     "backend_config": lambda x, options: x.backend_config,
+    "target": target_of,
     "shardings": lambda x, options: tuple(y.attributes.get("sharding") for y in (x, *x.operands)),
 }
 """The facts that an instruction tells about itself."""

@@ -21,7 +21,6 @@ from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.order import sorted_by_dependencies
 from hlotool.opdefs.traits import CONTROL_FLOW
 from hlotool.shapes.values import SliceRange
-from hlotool.text.source.places import parse_place
 
 __all__ = [
     "Program",
@@ -241,15 +240,12 @@ def _obstacle(x: Instruction, options: RunOptions) -> tuple[str, str, str | None
     if leaf is not None:
         return "R001", f"'{x.name}' holds a value of type {leaf.text_without_layout}, which cannot be computed with", None
     rule = _doubtful_rule(x)
-    return None if rule is None else ("R004", f"'{x.opcode}' cannot be computed: {rule.message} ({rule.code})", rule.hint)
+    return None if rule is None else ("R004", f"'{x.opcode}' cannot be computed: {rule.message} ({rule.code})", None)
 
 
 def _doubtful_rule(x: Instruction) -> Violation | None:
-    """The rule that an attribute breaks by numbers for which NumPy would compute something, but nothing that HLO defines."""
-    if not any(_is_doubtful(value, x) for value in x.attributes.values()):
-        return None
-    rule = broken_rule(x)
-    return rule if rule is not None and isinstance(rule.at, str) and parse_place(rule.at).word in x.attributes else None
+    """The rule that an instruction breaks if numbers in its attributes may mean something to NumPy, but nothing in HLO."""
+    return broken_rule(x) if any(_is_doubtful(value, x) for value in x.attributes.values()) else None
 
 
 def _is_doubtful(value: object, x: Instruction) -> bool:

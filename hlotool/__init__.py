@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from hlotool.interp import evaluate_replicas as evaluate_replicas
     from hlotool.ir.edit import Rewriter as Rewriter
     from hlotool.opdefs.modes import VerifyModes as VerifyModes
+    from hlotool.optimizer.optimizer import optimize as optimize
+    from hlotool.optimizer.options import OptimizeOptions as OptimizeOptions
     from hlotool.text.formatting.formatter import format_text as format_text
     from hlotool.text.formatting.style import FormatStyle as FormatStyle
     from hlotool.text.parse.extraction import extract as extract
@@ -43,11 +45,13 @@ _HOMES = {
     "ParseError": "hlotool.errors",
     "PrintOptions": "hlotool.text.print.options",
     "HostQueues": "hlotool.interp",
+    "OptimizeOptions": "hlotool.optimizer.options",
     "Rewriter": "hlotool.ir.edit",
     "RunOptions": "hlotool.interp",
     "Token": "hlotool.interp",
     "evaluate": "hlotool.interp",
     "evaluate_replicas": "hlotool.interp",
+    "optimize": "hlotool.optimizer.optimizer",
     "format_text": "hlotool.text.formatting.formatter",
     "extract": "hlotool.text.parse.extraction",
     "parse": "hlotool.text.parse.parser",

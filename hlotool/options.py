@@ -21,6 +21,7 @@ _EXPECTED = {
     "choice": "a string",
     "count": "a number",
     "size": 'a number of bytes, or a size such as "16GiB"',
+    "path": "the name of a file",
     "list": "a list of strings",
     "severities": "a table of codes and severities",
     "patterns": "a table of patterns and lists of codes",
@@ -37,6 +38,7 @@ class Option:
     | `choice` | one of `choices` |
     | `count` | an integer from `least` to `most` |
     | `size` | a number of bytes, or a string such as `16GiB` |
+    | `path` | the name of a file; in a settings file, relative to its folder |
     | `list` | a list of strings |
     | `severities` | a table from codes to one of `choices` |
     | `patterns` | a table from patterns to lists of strings |
@@ -156,6 +158,7 @@ _KINDS: dict[str, Callable[[object], bool]] = {
     "flag": lambda value: isinstance(value, bool),
     "auto": lambda value: isinstance(value, bool) or value == "auto",
     "choice": lambda value: isinstance(value, str),
+    "path": lambda value: isinstance(value, str) and value != "",
     "count": _is_count,
     "size": _is_size,
     "list": _is_list,

@@ -16,6 +16,7 @@ from case_files import Case, read_cases, write_outputs
 from checks.common import Mismatch
 from checks.evaluation import evaluated, evaluated_on_devices
 from checks.formatting import formatted_or_none, formatted_well
+from checks.optimization import optimized, optimized_text
 from checks.programs import equal_to_jax
 from checks.text import accepted, modern_print, modernized, printed, printed_like_xla, rejected, rejected_like_xla
 from checks.verification import verified
@@ -73,8 +74,8 @@ class CaseFile(pytest.File):
         folder = self.path.parent.relative_to(HERE).as_posix()
         check = CHECKS[folder]
         if self.config.getoption("--update"):
-            made = OUTPUTS.get(folder, printed)
-            write_outputs(self.path, [made(case) for case in read_cases(self.path)])
+            made = OUTPUTS.get(folder, lambda path, case: printed(case))
+            write_outputs(self.path, [made(self.path, case) for case in read_cases(self.path)])
         for number, case in enumerate(read_cases(self.path), 1):
             yield CaseItem.from_parent(self, name=f"case{number}", case=case, check=check)
 
@@ -110,8 +111,14 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "devices": evaluated_on_devices,
     "programs": equal_to_jax,
     "verify": verified,
+    "optimizer": optimized,
 }
 """What the cases of each folder must do."""
 
-OUTPUTS: dict[str, Callable[[Case], str | None]] = {"text/accept": printed, "text/formatting": formatted_or_none, "text/legacy": modern_print}
+OUTPUTS: dict[str, Callable[[Path, Case], str | None]] = {
+    "text/accept": lambda path, case: printed(case),
+    "text/formatting": lambda path, case: formatted_or_none(case),
+    "text/legacy": lambda path, case: modern_print(case),
+    "optimizer": optimized_text,
+}
 """What `--update` writes below `// output`."""

@@ -5,6 +5,7 @@ Equal instructions can only be merged if they have no effects (`analysis.effects
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -30,8 +31,13 @@ class ComputationClasses:
         self.first: dict[Computation, Computation] = {}
         self._frozen: dict[int, Any] = {}
         known: dict[Any, Computation] = {}
+        alike = Counter(map(_outline, module.computations))
         # Callees come first, so that calls of equal computations are equal.
         for computation in module.computations:
+            if alike[_outline(computation)] == 1:
+                # Numbering large computations takes long, and no other one can be equal.
+                self.first[computation] = computation
+                continue
             numbers = value_numbers(computation, self.frozen, parameters_by_number=True)
             key = (computation.execution_thread, numbers[computation.root], tuple(self._keys(computation, numbers)))
             self.first[computation] = known.setdefault(key, computation)
@@ -57,6 +63,12 @@ class ComputationClasses:
         if isinstance(value, tuple):
             return tuple([self.first.get(part, part) for part in value])
         return tuple(value.items()) if isinstance(value, dict) else value
+
+
+def _outline(computation: Computation) -> Any:
+    """What equal computations have in common, and what takes no time to compute."""
+    root = computation.root
+    return (computation.execution_thread, len(computation.instructions), root.op.name, root.shape)
 
 
 def value_numbers(computation: Computation, frozen: Frozen, *, parameters_by_number: bool = False) -> dict[Instruction, int]:

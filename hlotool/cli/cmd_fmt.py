@@ -24,13 +24,12 @@ from hlotool.errors import HlotoolError, InternalError, ParseError, Source
 from hlotool.options import options_of
 from hlotool.workspace.files import FileChoice, names_from
 from hlotool.workspace.files import changed_since as select_changed
-from hlotool.workspace.reading import STDIN, read_input
+from hlotool.workspace.reading import STDIN, InputForm, read_input
 from hlotool.workspace.settings import Settings, wrong_setting
 from hlotool.workspace.workers import in_order
 
 if TYPE_CHECKING:
     from hlotool.text.formatting.style import FormatStyle
-    from hlotool.workspace.modules import InputForm
 
 __all__ = ["command"]
 
@@ -117,18 +116,20 @@ def format_file(file: str, style: FormatStyle, job: Job) -> Result:
         if job.form.extract:
             return _format_extracted(name, text, style, job.form)
         after = hlotool.format_text(text, style, filename=name, lines=job.lines, legacy=job.form.legacy)
+        is_changed, advice = after != text, {"action": "format", "instead": "write the result elsewhere with --stdout"}
+        if job.check and is_changed and file != STDIN:
+            # The result is that of writing.
+            check_writable(file, text, **advice)
         out = ""
-        if job.list_different and not job.diff:
-            out = f"{visible(name)}\n" if after != text else ""
-        elif job.diff:
+        if job.diff:
             out = "".join(unified_diff(text, after, name, color=job.color))
+        elif job.list_different:
+            out = f"{visible(name)}\n" if is_changed else ""
         elif not job.check and (file == STDIN or job.stdout):
             out = after
-        elif after != text and file != STDIN:
-            # With --check, the result is that of writing.
-            finish = check_writable if job.check else partial(write_back, after=after)
-            finish(file, text, action="format", instead="write the result elsewhere with --stdout")
-        return Result(name, out, after != text)
+        elif not job.check and is_changed:
+            write_back(file, text, after, **advice)
+        return Result(name, out, is_changed)
     except HlotoolError as error:
         return Result(name, error=error, source=text if isinstance(error, ParseError) else "")
     except BrokenPipeError:
@@ -265,9 +266,11 @@ def command(
         files = (*files, *names_from(files_from))
     elif changed_since is not None and not files:
         files = (".",)
-    names, excludes_stdin = ([], False) if files_from is not None and not files else chosen_files(choice, files, outcome)
+    if changed_since is not None and STDIN in files:
+        raise click.UsageError("--changed-since compares files with a git commit; it cannot be combined with standard input")
+    names, excludes_stdin = ([], False) if files_from is not None and not files else chosen_files(choice, files, outcome, files_from)
     if changed_since is not None:
-        names = select_changed(changed_since, [name for name in names if name != STDIN])
+        names = select_changed(changed_since, names)
     if lines is not None and len(names) > 1:
         raise click.UsageError("--range can be used with one file only")
     report = FormatReport(outcome, job, quiet=quiet, verbose=verbose, color=color)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -19,11 +19,8 @@ from hlotool.cli.output import SEPARATOR, write_out
 from hlotool.cli.render import render_to_stderr
 from hlotool.errors import Source
 from hlotool.options import options_of
-from hlotool.workspace.reading import one_by_one, read_input
+from hlotool.workspace.reading import InputForm, one_by_one, read_input
 from hlotool.workspace.writing import check_outputs, replace_file
-
-if TYPE_CHECKING:
-    from hlotool.workspace.modules import InputForm
 
 __all__ = ["PRESETS", "command"]
 
@@ -80,7 +77,9 @@ def _options(preset: str, changes: dict[str, Any]) -> hlotool.PrintOptions:
 
 @click.command("print", cls=HloCommand, help=_HELP, short_help="Print modules as XLA prints them.")
 @files_argument
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, if all files can be printed.")
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, if all files can be printed; - is standard output, the default."
+)
 @click.option("--preset", type=click.Choice(list(PRESETS)), default="default", help="Values of all flags that are not set; default: default.")
 @color_option
 @input_size_option

@@ -13,8 +13,11 @@ import click
 from hlotool.cli.command import HloCommand
 from hlotool.cli.completions import complete_parameters
 from hlotool.cli.inputs import Outcome, files_or_stdin
+from hlotool.cli.interruption import PromptEnd
 from hlotool.cli.options import color_option, input_form_options, input_size_option, stdin_filename_option
-from hlotool.workspace.reading import read_input
+from hlotool.cli.run_deadline import Deadline
+from hlotool.cli.run_request import RunRequest
+from hlotool.workspace.reading import STDIN, read_input
 from hlotool.workspace.writing import check_outputs
 
 __all__ = ["command"]
@@ -142,15 +145,14 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @stdin_filename_option
 @input_form_options
 def command(file: str | None, stdin_filename: str, **options: Any) -> None:
-    (path,) = files_or_stdin((file,) if file is not None else ())
+    (path,) = files_or_stdin((file,) if file is not None else (), options["against"])
+    if STDIN in (options["output"], options["trace_out"]):
+        raise click.UsageError("arrays are written to a file, not to standard output; --json prints them")
     # Idle threads of OpenBLAS spin, which slows down a machine that is busy otherwise more than it helps here.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     outcome = Outcome()
     with outcome.file(path):
         # Imported on use, since --help does not need NumPy.
-        from hlotool.cli.interruption import PromptEnd  # noqa: PLC0415
-        from hlotool.cli.run_deadline import Deadline  # noqa: PLC0415
-        from hlotool.cli.run_request import RunRequest  # noqa: PLC0415
         from hlotool.cli.run_session import Session  # noqa: PLC0415
         from hlotool.interp.allocation import keep_freed_memory, memory_limit  # noqa: PLC0415
         from hlotool.interp.files import is_array_file  # noqa: PLC0415
@@ -159,8 +161,10 @@ def command(file: str | None, stdin_filename: str, **options: Any) -> None:
         check_outputs([options["output"], options["trace_out"]], [path, options["inputs"], options["compare"], options["against"], *arrays])
         keep_freed_memory()
         deadline = Deadline(options["timeout"])
-        session = Session(RunRequest(**options), outcome, deadline)
-        with PromptEnd(), deadline, memory_limit(session.limit):
-            name, text = read_input(path, stdin_filename)
-            session.run(name, text)
+        with PromptEnd(), deadline:
+            # Imports the modules of --custom-call, which may take any time.
+            session = Session(RunRequest(**options), outcome, deadline)
+            with memory_limit(session.limit):
+                name, text = read_input(path, stdin_filename)
+                session.run(name, text)
     outcome.finish()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +20,7 @@ from hlotool.cli.command import HloCommand
 from hlotool.cli.completions import complete_subjects
 from hlotool.cli.inputs import Outcome, chosen_files
 from hlotool.cli.options import (
+    click_option,
     color_option,
     file_choice_options,
     files_argument,
@@ -33,13 +34,14 @@ from hlotool.cli.render import FORMATS, Style, style_for
 from hlotool.cli.rule_options import rule_options, settings_lines
 from hlotool.workspace.files import FileChoice
 from hlotool.workspace.findings import Checked, FileFinding
-from hlotool.workspace.reading import STDIN
+from hlotool.workspace.keys import BASELINE_OPTIONS
+from hlotool.workspace.reading import STDIN, InputForm, read_input
 from hlotool.workspace.writing import check_outputs, replace_file
 
 if TYPE_CHECKING:
-    from hlotool.workspace.baseline import Baseline
-    from hlotool.workspace.modules import InputForm
+    from hlotool.workspace.baseline import Baselines
     from hlotool.workspace.rules import Checks, RuleChoice
+    from hlotool.workspace.settings import Settings
 
 __all__ = ["command"]
 
@@ -102,6 +104,7 @@ class Options(NamedTuple):
     diff: bool
     add_ignore: bool
     baseline: str | None
+    no_baseline: bool
     write_baseline: bool
     jobs: int
     color: str
@@ -112,11 +115,30 @@ class Options(NamedTuple):
     def rewrites(self) -> bool:
         return self.fix or self.unsafe_fixes or self.diff or self.add_ignore
 
+    def validate(self) -> None:
+        """Raises UsageError if options contradict each other."""
+        if self.unsafe_fixes and not (self.fix or self.diff):
+            raise click.UsageError("--unsafe-fixes requires --fix or --diff")
+        if self.rewrites and self.form.extract:
+            raise click.UsageError("--extract cannot be combined with --fix, --diff or --add-ignore: extract the modules with hlotool print first")
+        if self.form.legacy and self.add_ignore and not self.fix:
+            raise click.UsageError("--add-ignore with --legacy requires --fix, which writes today's spellings")
+        if self.write_baseline and self.rewrites:
+            raise click.UsageError("--write-baseline writes no other files")
+        if self.no_baseline and (self.write_baseline or self.baseline is not None):
+            raise click.UsageError("--no-baseline cannot be combined with --baseline or --write-baseline")
+
+    def baseline_for(self, settings: Settings) -> str | None:
+        """The baseline of a file with these settings."""
+        if self.no_baseline:
+            return None
+        return self.baseline if self.baseline is not None else settings.path("lint", "baseline")
+
 
 class VerifyReport:
     """Counts the findings of a run while they are written."""
 
-    def __init__(self, outcome: Outcome, options: Options) -> None:
+    def __init__(self, outcome: Outcome, options: Options, baseline_of: Mapping[str, str | None]) -> None:
         self.outcome = outcome
         self.options = options
         self.files: list[str] = []
@@ -125,15 +147,16 @@ class VerifyReport:
         self.left_out = 0
         self.shown = 0
         self.first: list[FileFinding] = []
-        self.baseline: Baseline | None = None
-        if options.baseline is not None and not options.write_baseline:
-            self.baseline = import_module("hlotool.workspace.baseline").read_baseline(options.baseline)
+        self.baselines: Baselines | None = None
+        if not options.write_baseline and any(baseline_of.values()):
+            # Imported on use, since most projects have none.
+            self.baselines = import_module("hlotool.workspace.baseline").Baselines(baseline_of)
 
     def findings(self, results: Iterable[Checked]) -> Iterator[FileFinding]:
         """The findings to show, file by file."""
         limit = self.options.max_findings
         for checked in results:
-            result = checked if self.baseline is None else self.baseline.without_known(checked)
+            result = checked if self.baselines is None else self.baselines.without_known(checked)
             self.take(result)
             findings = result.findings
             if self.options.output_format == "text" and not self.options.show_all and not self.options.statistics:
@@ -172,10 +195,10 @@ class VerifyReport:
             parts.append(f"{kinds} in {_count_of(self.files_with_findings, 'file')}")
         elif self.files:
             parts.append("no findings")
-        if self.baseline is not None and self.baseline.hidden:
-            parts.append(f"{self.baseline.hidden} in the baseline")
-        if self.baseline is not None and self.baseline.gone:
-            parts.append(f"{self.baseline.gone} of the baseline no longer found (--write-baseline)")
+        if self.baselines is not None and self.baselines.hidden:
+            parts.append(f"{self.baselines.hidden} in the baseline")
+        if self.baselines is not None and self.baselines.gone:
+            parts.append(f"{self.baselines.gone} of the baseline no longer found (--write-baseline)")
         if self.left_out:
             parts.append(f"{self.left_out} more not shown (--max-findings)")
         if self.outcome.unreadable:
@@ -226,27 +249,34 @@ def _summarize_for_github(report: VerifyReport) -> None:
         complain(f"cannot write '{path}': {error.strerror}")
 
 
-def _write_baseline(results: Iterable[Checked], report: VerifyReport) -> None:
-    """Writes all findings to the baseline file; if a file cannot be read, the old baseline stays."""
+def _write_baselines(results: Iterable[Checked], report: VerifyReport, baseline_of: Mapping[str, str | None]) -> None:
+    """Writes all findings to the baselines of their files; if a file cannot be read, the old baselines stay."""
     options, outcome = report.options, report.outcome
-    writer = import_module("hlotool.workspace.baseline").BaselineWriter(str(options.baseline))
+    writer_for = import_module("hlotool.workspace.baseline").BaselineWriter
+    # --baseline is written even if there are no files.
+    writers = {path: writer_for(path) for path in dict.fromkeys([options.baseline, *baseline_of.values()]) if path is not None}
+    files: Counter[str] = Counter()
     for result in results:
         report.take(result)
-        writer.take(result.findings)
+        path = str(baseline_of[result.name])
+        writers[path].take(result.findings)
+        files[path] += 1
     # Known findings are no reason to fail, but a file that cannot be read is.
     outcome.exit_code = outcome.exit_code if outcome.unreadable else 0
-    if outcome.unreadable:
-        complain(f"'{writer.path}' is not written, since {_count_of(outcome.unreadable, 'file')} failed")
-        return
-    writer.write()
-    if not options.quiet:
-        complain(f"{_count_of(writer.known.total(), 'finding')} in {_count_of(len(report.files), 'file')} written to '{writer.path}'")
+    for path, writer in writers.items():
+        if outcome.unreadable:
+            complain(f"'{path}' is not written, since {_count_of(outcome.unreadable, 'file')} failed")
+            continue
+        writer.write()
+        if not options.quiet:
+            complain(f"{_count_of(writer.known.total(), 'finding')} in {_count_of(files[path], 'file')} written to '{path}'")
 
 
-def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: Options, outcome: Outcome, stdin_filename: str) -> None:
-    report = VerifyReport(outcome, options)
-    # Standard output has the rewritten text of standard input, so findings go to standard error.
-    to_stdout = not (options.rewrites and STDIN in names)
+def _verify(
+    work: Sequence[tuple[str, Checks]], baseline_of: Mapping[str, str | None], options: Options, outcome: Outcome, stdin_filename: str, *,
+    to_stdout: bool,
+) -> None:  # fmt: skip
+    report = VerifyReport(outcome, options, baseline_of)
     with progress(len(work), "Verifying", quiet=bool(options.quiet)) as advance:
         if options.rewrites:
             results = import_module("hlotool.cli.rewriting").rewrite_files(work, options, outcome, stdin_filename)
@@ -266,7 +296,7 @@ def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: O
             for _ in advancing():
                 pass
         elif options.write_baseline:
-            _write_baseline(advancing(), report)
+            _write_baselines(advancing(), report, baseline_of)
             return
         else:
             stream = sys.stdout if to_stdout and options.output is None else None
@@ -284,12 +314,23 @@ def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: O
         complain(report.summary())
 
 
+def _check_outputs(options: Options, inputs: Sequence[str | None], baseline_of: Mapping[str, str | None]) -> None:
+    """Raises WriteError if an output would overwrite an input, and UsageError if there is no baseline to write."""
+    baselines = list(dict.fromkeys([options.baseline, *baseline_of.values()]))
+    if not options.write_baseline:
+        check_outputs([options.output], [*inputs, *baselines])
+        return
+    if options.baseline is None and not all(baseline_of.values()):
+        raise click.UsageError("--write-baseline requires --baseline FILE, or the key baseline in the settings")
+    check_outputs([options.output, *baselines], inputs)
+
+
 @click.command("verify", cls=HloCommand, help=_HELP, short_help="Report what is wrong with HLO texts.")
 @files_argument
 @click.option(
     "--output-format", type=click.Choice(list(FORMATS)), default="text", metavar="FORMAT", help=f"Output format: {', '.join(FORMATS)}; default: text."
 )
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write findings to FILE.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write findings to FILE; - is standard output, the default.")
 @rule_options
 @click.option(
     "--fail-on",
@@ -305,8 +346,9 @@ def _verify(names: Sequence[str], work: Sequence[tuple[str, Checks]], options: O
 @click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that may change results; requires --fix or --diff.")
 @click.option("--diff", is_flag=True, help="Write nothing; show the changes of --fix or --add-ignore as a diff.")
 @click.option("--add-ignore", is_flag=True, help="Add comments to files that suppress all findings.")
-@click.option("--baseline", metavar="FILE", type=click.Path(), help="Hide the findings that FILE lists; only new ones are reported.")
-@click.option("--write-baseline", is_flag=True, help="Write all findings to the --baseline FILE instead of showing them.")
+@click_option("baseline", BASELINE_OPTIONS["baseline"])
+@click.option("--no-baseline", is_flag=True, help="Use no baseline, not even that of the settings.")
+@click.option("--write-baseline", is_flag=True, help="Write all findings to the baseline instead of showing them.")
 @click.option("--list-rules", is_flag=True, help="List all rules, and which of them are selected.")
 @click.option("--explain", metavar="CODE", shell_complete=complete_subjects, help="Explain a rule.")
 @click.option("--show-settings", is_flag=True, help="Show the settings and selected rules for each FILE, and the settings file.")
@@ -324,6 +366,8 @@ def command(
     **values: Any,
 ) -> None:  # fmt: skip
     options = Options(**values)
+    if options.output == "-":
+        options = options._replace(output=None)
     outcome = Outcome(silent=options.quiet > 1)
     if explain is not None:
         with outcome.file(explain):
@@ -333,23 +377,27 @@ def command(
         write_out(import_module("hlotool.cli.explain").list_rules(rules.checks_for("", settings).selection, options.output_format in _RECORDS))
     elif show_settings:
         for name in files or ("module.hlo",):
-            write_out("".join(f"{line}\n" for line in settings_lines(rules, name, choice.settings_of(name))))
+            settings = choice.settings_of(name)
+            write_out("".join(f"{line}\n" for line in settings_lines(rules, name, settings, options.baseline_for(settings))))
     else:
-        if options.unsafe_fixes and not (options.fix or options.diff):
-            raise click.UsageError("--unsafe-fixes requires --fix or --diff")
-        if options.rewrites and options.form.extract:
-            raise click.UsageError("--extract cannot be combined with --fix, --diff or --add-ignore: extract the modules with hlotool print first")
-        if options.form.legacy and options.add_ignore and not options.fix:
-            raise click.UsageError("--add-ignore with --legacy requires --fix, which writes today's spellings")
-        if options.write_baseline and (options.baseline is None or options.rewrites):
-            raise click.UsageError(
-                "--write-baseline requires --baseline FILE" if options.baseline is None else "--write-baseline writes no other files"
-            )
-        names = chosen_files(choice, files, outcome).names
-        baseline_in, baseline_out = (None, options.baseline) if options.write_baseline else (options.baseline, None)
-        check_outputs([options.output, baseline_out], [*names, choice.config, baseline_in])
-        work = [(name, rules.checks_for(stdin_filename if name == STDIN else name, choice.settings_of(name))) for name in names]
-        _verify(names, work, options, outcome, stdin_filename)
+        options.validate()
+        names, excludes_stdin = chosen_files(choice, files, outcome)
+        work, baseline_of = [], {}
+        settings_files: dict[str, None] = {}
+        for name in names:
+            shown, settings = stdin_filename if name == STDIN else name, choice.settings_of(name)
+            work.append((name, rules.checks_for(shown, settings)))
+            # The name of a file that cannot be read is that of the argument.
+            baseline_of[name] = baseline_of[shown] = options.baseline_for(settings)
+            if settings.origin is not None:
+                settings_files[str(settings.origin)] = None
+        _check_outputs(options, [*names, *settings_files], baseline_of)
+        # If standard output has the text of standard input, findings go to standard error.
+        to_stdout = not (options.rewrites and (excludes_stdin or STDIN in names))
+        _verify(work, baseline_of, options, outcome, stdin_filename, to_stdout=to_stdout)
+        if excludes_stdin and options.rewrites and not options.diff:
+            # An editor replaces its buffer by the output.
+            write_out(read_input(STDIN, stdin_filename)[1])
     if options.exit_zero and outcome.exit_code == 1:
         outcome.exit_code = 0
     outcome.finish()

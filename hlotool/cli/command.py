@@ -19,7 +19,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "check_replica_groups", "names_unchanged",
     ),
     "Thresholds": ("memory_budget", "in_flight_limit", "fusion_operand_limit", "entry_parameter_limit", "constant_size_limit"),
-    "Known findings": ("baseline", "write_baseline", "add_ignore"),
+    "Known findings": ("baseline", "no_baseline", "write_baseline", "add_ignore"),
     "Fixes": ("fix", "unsafe_fixes"),
     "Formatting": ("width", "lines", "check", "list_different", "diff", "stdout"),
     "Arguments": ("inputs", "arguments", "seed", "elided"),

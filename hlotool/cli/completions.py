@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
+
+import hlotool
+from hlotool.codes import CODE_NAMES, FAMILIES
 
 __all__ = ["complete_codes", "complete_parameters", "complete_subjects"]
 
@@ -15,8 +19,6 @@ _MAX_BYTES = 20_000_000
 
 def complete_codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Codes and names of rules, also after a comma."""
-    from hlotool.codes import CODE_NAMES, FAMILIES  # noqa: PLC0415  # imported on use, since --help does not need it
-
     before, comma, word = incomplete.rpartition(",")
     items = [(letter, title) for letter, (title, _) in FAMILIES.items()] if not word else []
     items += [*CODE_NAMES.items(), *((name, code) for code, name in CODE_NAMES.items()), ("ALL", "every rule")]
@@ -25,17 +27,14 @@ def complete_codes(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 def complete_subjects(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """What `hlotool explain` explains: codes, names of rules, opcodes."""
-    from hlotool.opdefs.table import OPS  # noqa: PLC0415  # imported on use, since --help does not need it
+    # Imported on use, since --help does not need the op table.
+    from hlotool.opdefs.table import OPS  # noqa: PLC0415
 
     return [*complete_codes(ctx, param, incomplete), *_items(((opcode, "opcode") for opcode in OPS), incomplete)]
 
 
 def complete_parameters(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """`NAME=` for each parameter of the module that is named before on the command line."""
-    from pathlib import Path  # noqa: PLC0415  # imported on use, as the others
-
-    import hlotool  # noqa: PLC0415
-
     # While the option has no value yet, click leaves the other words unparsed.
     file = ctx.params.get("file") or next((word for word in ctx.args if not word.startswith("-")), None)
     try:

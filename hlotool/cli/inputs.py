@@ -60,8 +60,13 @@ class Outcome:
         raise Exit(self.exit_code)
 
 
-def files_or_stdin(files: Sequence[str]) -> Sequence[str]:
-    """The arguments, or standard input if there are none and it is not a terminal."""
+def files_or_stdin(files: Sequence[str], *others: str | None) -> Sequence[str]:
+    """The arguments, or standard input if there are none and it is not a terminal.
+
+    `others` are the files that options name. Standard input can be read only once, so that two names of it are a usage error.
+    """
+    if [*files, *others].count(STDIN) > 1:
+        raise click.UsageError("standard input can be read only once, but '-' is given more than once")
     if files:
         return files
     if sys.stdin is None or sys.stdin.isatty():
@@ -76,9 +81,9 @@ class Chosen(NamedTuple):
     excludes_stdin: bool
 
 
-def chosen_files(choice: FileChoice, names: Sequence[str], outcome: Outcome) -> Chosen:
-    """The files that arguments stand for; reports remarks about the choice."""
-    chosen = choice.files(files_or_stdin(names))
+def chosen_files(choice: FileChoice, names: Sequence[str], outcome: Outcome, *others: str | None) -> Chosen:
+    """The files that arguments stand for; reports remarks about the choice. `others` are the files that options name."""
+    chosen = choice.files(files_or_stdin(names, *others))
     for remark in chosen.remarks:
         if remark.is_failure:
             outcome.failed(remark.message)

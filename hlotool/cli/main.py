@@ -7,7 +7,6 @@ needs.
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from importlib import import_module
 from io import StringIO
@@ -94,7 +93,8 @@ class Commands(click.Group):
         except click.UsageError as error:
             word = args[0]
             suggestion = _OTHER_NAMES.get(word) or nearest(word, self.list_commands(ctx))
-            if os.path.exists(word):  # noqa: PTH110  # Path.exists raises on some names
+            # Imported on use, since --version does not need it.
+            if import_module("hlotool.workspace.reading").file_status(word) is not None:
                 suggestion = f"hlotool verify {word}"
             if suggestion is None:
                 raise

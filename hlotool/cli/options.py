@@ -11,7 +11,7 @@ import click
 from hlotool.options import Option, parse_size
 from hlotool.workspace.files import FileChoice
 from hlotool.workspace.keys import FILE_OPTIONS
-from hlotool.workspace.reading import STDIN, limit_input_size
+from hlotool.workspace.reading import STDIN, InputForm, limit_input_size
 
 __all__ = [
     "click_option",
@@ -74,6 +74,8 @@ def click_option(name: str, option: Option) -> Decorator:
         return click.option(f"--{flag}", type=click.Choice(option.choices), **details)
     if option.kind == "list":
         return list_option(name, option, "PATTERN", _unset)
+    if option.kind == "path":
+        return click.option(f"--{flag}", type=click.Path(), metavar="FILE", **details)
     if option.kind == "size":
         return click.option(f"--{flag}", type=_Size(), metavar="SIZE", **details)
     return click.option(f"--{flag}", type=click.IntRange(option.least, option.most), metavar="N", **details)
@@ -116,9 +118,6 @@ def input_form_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def with_form(*, legacy: bool, extract: bool, **values: Any) -> Any:
-        # Imported on use, since --help does not need the parser.
-        from hlotool.workspace.modules import InputForm  # noqa: PLC0415
-
         return function(**values, form=InputForm(legacy, extract))
 
     options = [

@@ -14,8 +14,7 @@ from hlotool.errors import HlotoolError
 from hlotool.workspace.checking import check_text
 from hlotool.workspace.findings import Checked
 from hlotool.workspace.in_place import write_back
-from hlotool.workspace.modules import InputForm
-from hlotool.workspace.reading import STDIN, one_by_one, read_input
+from hlotool.workspace.reading import STDIN, InputForm, one_by_one, read_input
 from hlotool.workspace.rewriting import RewriteRequest, rewritten
 from hlotool.workspace.rules import Checks
 

@@ -45,7 +45,7 @@ def _split(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
     return tuple(code.strip() for value in values for code in value.split(",") if code.strip())
 
 
-def settings_lines(rules: RuleChoice, name: str, settings: Settings) -> Iterator[str]:
+def settings_lines(rules: RuleChoice, name: str, settings: Settings, baseline: str | None) -> Iterator[str]:
     """The lines of --show-settings for one file."""
     checks = rules.checks_for(name, settings)
     origin = f"'{settings.origin}'" if settings.origin else "no file"
@@ -53,6 +53,7 @@ def settings_lines(rules: RuleChoice, name: str, settings: Settings) -> Iterator
     yield f"preset = {rules.preset_for(settings)}"
     for field, option in MODES.items():
         yield f"{key_of(field)} = {option.shown(getattr(checks.modes, field))}"
+    yield f"baseline = {baseline or 'none'}"
     for code, level in sorted(checks.severities.items()):
         yield f"severity.{code} = {level}"
     codes = sorted(checks.selection.codes)

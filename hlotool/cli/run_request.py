@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hlotool.workspace.modules import InputForm
+from hlotool.workspace.reading import InputForm
 
 __all__ = ["RunRequest"]
 

@@ -57,9 +57,6 @@ class Session:
         self.deadline = deadline
         self.sources: dict[str, Source] = {}
         self.seed: int = request.seed or 0
-        # Those of the options, or else of the module's header, which is read later.
-        self.partitions: int = request.partitions or 1
-        self.devices: int = (request.replicas or 1) * self.partitions
         self.handlers = _handlers(request.custom_calls)
         self.quiet: bool = request.quiet
         self.limit = self._memory_limit(request.max_memory)
@@ -291,7 +288,7 @@ class Session:
 
     def _json(self, module: Any, value: Any, comparisons: dict[str, list[Comparison]]) -> str:
         """The results, or an object with results, comparisons, trace and profile if any of these is requested."""
-        outputs = report.as_json(value, self._result_shape(module), self.devices)
+        outputs = report.as_rows(value, self._result_shape(module), self.devices)
         more: dict[str, Any] = {}
         if comparisons:
             more["comparisons"] = [{"with": source, "arrays": [c.as_dict() for c in arrays]} for source, arrays in comparisons.items()]
@@ -299,7 +296,7 @@ class Session:
             more["trace"] = [trace_json(row) for row in self.trace]
         if self.profile is not None:
             more["profile"] = profile_json(self.profile, self.seconds, _peak_memory(), estimate(module).bytes)
-        return json.dumps({"outputs": json.loads(outputs), **more}, indent=1) + "\n" if more else outputs
+        return json.dumps({"outputs": outputs, **more}, indent=1) + "\n" if more else report.as_json(outputs)
 
 
 def _handlers(texts: tuple[str, ...]) -> dict[str, Any]:

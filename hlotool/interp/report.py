@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from hlotool.interp.statistics import plain, statistics
 from hlotool.interp.values import Value, leaves
 from hlotool.shapes.shape import Shape
 
-__all__ = ["as_json", "as_text"]
+__all__ = ["as_json", "as_rows", "as_text"]
 
 _SHOWN_IN_FULL = 64
 """Arrays with more elements are abbreviated as NumPy does, with their statistics."""
@@ -61,18 +61,27 @@ def _range(array: Array) -> str:
     return numbers.text if numbers.least is not None else f"{array.size - numbers.nans - numbers.infinities} finite  {numbers.text}".rstrip()
 
 
-def as_json(value: Value, shape: Shape, devices: int = 1) -> str:
-    """An array of objects: name, type, dimensions, and values as nested lists.
+def as_rows(value: Value, shape: Shape, devices: int = 1) -> list[dict[str, Any]]:
+    """The arrays of a result, as JSON can write them: name, type, dimensions, and values as nested lists.
 
     Complex numbers are pairs. Numbers that JSON lacks are strings: "nan", "inf", "-inf".
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> as_rows(np.array([1, np.inf], np.float32), array_shape("f32", (2,)))
+    [{'name': 'output', 'type': 'f32', 'dimensions': [2], 'values': [1.0, 'inf']}]
     """
     rows = []
     for (name, leaf_shape), leaf in zip(output_names(shape, devices), leaves(value), strict=True):
         row: dict[str, Any] = {"name": name, "type": leaf_shape.element_type}
         if isinstance(leaf, np.ndarray):
             row |= {"dimensions": list(leaf.shape), "values": _nested(leaf)}
-        rows.append(f"  {json.dumps(row)}")
-    return "[\n" + ",\n".join(rows) + "\n]\n"
+        rows.append(row)
+    return rows
+
+
+def as_json(rows: Iterable[dict[str, Any]]) -> str:
+    """A JSON array with one row on each line."""
+    return "[\n" + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n]\n"
 
 
 def _nested(array: Array) -> Any:

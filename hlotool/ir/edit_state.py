@@ -47,6 +47,10 @@ class EditState:
         """The instructions that call a computation, each once."""
         return tuple(self._uses.callers.get(computation, ()))
 
+    def __contains__(self, x: object) -> bool:
+        """Whether an instruction is in the module, and has not been erased."""
+        return x in self._uses.owners
+
     def owner(self, x: Instruction) -> Computation:
         """The computation of an instruction. Raises EditError when it is not in the module."""
         owner = self._uses.owners.get(x)

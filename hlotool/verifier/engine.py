@@ -26,7 +26,7 @@ from hlotool.verifier.report import Reporter
 from hlotool.verifier.selection import Selection
 from hlotool.verifier.suppressions import apply_suppressions
 
-__all__ = ["check", "verify"]
+__all__ = ["InstructionRules", "check", "verify"]
 
 _DEFAULT_MODES = VerifyModes()
 _UNJUDGED: Any = object()
@@ -108,7 +108,7 @@ def _diagnostics(module: Module, modes: VerifyModes, selection: Selection, damag
 
 def _findings(facts: Facts, selection: Selection, damage: Damage | None) -> Iterator[Finding]:
     is_sound = True
-    for finding in _InstructionRules(facts).findings():
+    for finding in InstructionRules(facts).findings():
         if damage is not None and finding.instruction is not None and damage.affects(finding.instruction):
             continue
         is_sound = is_sound and _is_warning(finding)
@@ -128,7 +128,7 @@ def _is_warning(finding: Finding) -> bool:
     return (finding.severity or severity_of(finding.code)) != "error"
 
 
-class _InstructionRules:
+class InstructionRules:
     """Checks each instruction against its op's definition; instructions that are equal except for their names are checked once."""
 
     def __init__(self, facts: Facts) -> None:
@@ -140,7 +140,7 @@ class _InstructionRules:
     def findings(self) -> Iterator[Finding]:
         # Keys are identities of shapes and attributes, which the module keeps alive; hashing them would take longer than the checks.
         verdicts: dict[tuple[int, ...], Violation | None] = {}
-        get, judge, hidden = verdicts.get, self._judge, self.facts.module.hidden
+        get, judge, hidden = verdicts.get, self.judge, self.facts.module.hidden
         # The shapes that faulty instructions should have declared, if these are known.
         corrected: dict[Instruction, Shape] = {}
         for computation in self.facts.module.computations:
@@ -175,7 +175,7 @@ class _InstructionRules:
         operands = tuple([corrected.get(operand, operand.shape) for operand in x.operands])
         return self._judge_shape(x.shape) is None and self._judge_op(x.op, x.shape, operands, x.attributes) is None
 
-    def _judge(self, x: Instruction) -> Violation | None:
+    def judge(self, x: Instruction) -> Violation | None:
         """The first rule that the instruction breaks. Later instructions are checked with the shape that this one declares."""
         operands = tuple([operand.shape for operand in x.operands])
         fault = self._judge_shape(x.shape)

@@ -10,16 +10,17 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from hlotool.errors import Diagnostic, HlotoolError
 from hlotool.workspace.findings import Checked, FileFinding
-from hlotool.workspace.reading import STDIN
+from hlotool.workspace.reading import STDIN, real_path
 from hlotool.workspace.writing import replace_file
 
-__all__ = ["Baseline", "BaselineError", "BaselineWriter", "read_baseline"]
+__all__ = ["Baseline", "BaselineError", "BaselineWriter", "Baselines", "read_baseline"]
 
 _VERSION = 1
 _PLACE = re.compile(r"\b\d+:\d+\b")
@@ -79,6 +80,29 @@ class Baseline:
         return sum(count for key, count in self.left.items() if key.file in self.files)
 
 
+class Baselines:
+    """The baselines of several files, by the names of the files; None for a file without one. Raises BaselineError if one cannot be read."""
+
+    def __init__(self, path_of: Mapping[str, str | None]) -> None:
+        self.path_of = path_of
+        self.by_path = {path: read_baseline(path) for path in dict.fromkeys(path_of.values()) if path is not None}
+
+    def without_known(self, result: Checked) -> Checked:
+        """The result without the findings that the baseline of its file has."""
+        path = self.path_of.get(result.name)
+        return result if path is None else self.by_path[path].without_known(result)
+
+    @property
+    def hidden(self) -> int:
+        """The number of findings that were hidden."""
+        return sum(baseline.hidden for baseline in self.by_path.values())
+
+    @property
+    def gone(self) -> int:
+        """The number of known findings that no longer occur in the files that were checked."""
+        return sum(baseline.gone for baseline in self.by_path.values())
+
+
 class BaselineWriter:
     """Collects findings for a new baseline file."""
 
@@ -100,11 +124,13 @@ class BaselineWriter:
 def read_baseline(path: str) -> Baseline:
     """The baseline in a file; raises BaselineError."""
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        encoded = Path(path).read_bytes()
     except FileNotFoundError:
         raise BaselineError(f"there is no baseline '{path}'; --write-baseline creates it") from None
-    except OSError as error:
-        raise BaselineError(f"cannot read baseline '{path}': {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        raise BaselineError(f"cannot read baseline '{path}': {getattr(error, 'strerror', None) or error}") from error
+    try:
+        data = json.loads(encoded)
     except (ValueError, RecursionError) as error:
         raise BaselineError(f"'{path}' is not a baseline: it is not valid JSON") from error
     if not isinstance(data, dict) or data.get("version") != _VERSION or not isinstance(data.get("findings"), list):
@@ -123,12 +149,13 @@ def _key(d: Diagnostic, folder: Path) -> _Key:
     return _Key(_relative(d.filename, folder), d.code, d.computation or "", d.instruction or "", _PLACE.sub("_", d.message))
 
 
+@lru_cache
 def _relative(name: str, folder: Path) -> str:
-    """The path relative to the folder of the baseline, so that it does not matter where the command runs."""
+    """The path relative to the folder of the baseline, so that it does not matter where the command runs, nor through which links."""
     if name == STDIN or name.startswith("<"):
         return name
     try:
-        path = os.path.relpath(Path(name).absolute(), folder.absolute())
+        path = os.path.relpath(real_path(name), os.path.realpath(folder))
     except ValueError:
         # On Windows, there is no relative path to another drive.
         path = name

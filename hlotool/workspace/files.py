@@ -14,13 +14,15 @@ from typing import NamedTuple
 
 from hlotool.errors import HlotoolError
 from hlotool.text.source.trivia import TRIVIA
-from hlotool.workspace.reading import STDIN
+from hlotool.workspace.reading import STDIN, file_status, real_path
 from hlotool.workspace.settings import Settings, settings_for
 
 __all__ = ["ChosenFiles", "FileChoice", "Remark", "changed_since", "names_from"]
 
 # What the configuration of a repository could make git run; the repository may come from anywhere.
 _RUN_NOTHING = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+# In seconds.
+_PATIENCE = 60
 _SHA1_LENGTH = 40
 _COMPRESSED = (".gz", ".xz", ".zst")
 # The number of bytes in which a dump is recognized.
@@ -82,14 +84,14 @@ class FileChoice(NamedTuple):
 
     def _excludes(self, name: str) -> bool:
         path = self.stdin_filename if name == STDIN else name
-        return any(group.match_or_contain(_real_path(path)) for group in self._patterns("exclude", name, "."))
+        return any(group.match_or_contain(real_path(path)) for group in self._patterns("exclude", name, "."))
 
     def _patterns(self, key: str, name: str, folder: str) -> list[_Patterns]:
         """The patterns for a file or folder: those of the command line, which are relative to `folder`, and those of the settings."""
         settings = self.settings_of(name)
-        groups = [_Patterns(_real_path(folder), tuple(getattr(self, key)))]
+        groups = [_Patterns(real_path(folder), tuple(getattr(self, key)))]
         if settings.origin is not None:
-            groups.append(_Patterns(os.path.dirname(_real_path(str(settings.origin))), tuple(settings.get("", key) or ())))  # noqa: PTH120
+            groups.append(_Patterns(os.path.dirname(real_path(str(settings.origin))), tuple(settings.get("", key) or ())))  # noqa: PTH120
         return [group for group in groups if group.patterns]
 
     def _of_folder(self, folder: str, remarks: list[Remark]) -> list[str]:
@@ -107,13 +109,8 @@ class FileChoice(NamedTuple):
 
 
 def _is_folder(name: str) -> bool:
-    return os.path.isdir(name)  # noqa: PTH112  # Path.is_dir raises on some names
-
-
-def _real_path(path: str) -> str:
-    """The absolute path, with the links in its folder resolved; a link itself is not."""
-    folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100
-    return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118
+    status = file_status(name)
+    return status is not None and stat.S_ISDIR(status.st_mode)
 
 
 class _Patterns(NamedTuple):
@@ -173,10 +170,8 @@ def _link_target_outside(path: str, root: str) -> str | None:
 
 def _is_regular(path: str) -> bool:
     """Whether the path is a file, not a device or a pipe. Files that cannot be examined are reported when they are read."""
-    try:
-        return stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116
-    except OSError:
-        return True
+    status = file_status(path)
+    return status is None or stat.S_ISREG(status.st_mode)
 
 
 def _ignored_by_git(folder: str, paths: Sequence[str]) -> set[str]:
@@ -193,19 +188,25 @@ def _ignored_by_git(folder: str, paths: Sequence[str]) -> set[str]:
 
 
 def _ask_git(folder: Path, names: Sequence[str]) -> list[str]:
-    """The names that git ignores."""
-    return _git(folder, ["check-ignore", "-z", "--stdin"], names)[1]
+    """The names that git ignores; none if git cannot be run."""
+    try:
+        return _git(folder, ["check-ignore", "-z", "--stdin"], names)[1]
+    except GitError:
+        return []
 
 
 def _git(folder: Path, arguments: Sequence[str], names: Sequence[str] = ()) -> tuple[int, list[str]]:
-    """The exit code of a git command, -1 if it cannot be run, and the names that it prints."""
+    """The exit code of a git command, and the names that it prints; raises GitError if it cannot be run."""
     subprocess = import_module("subprocess")
     command = ["git", *_RUN_NOTHING, *arguments]
     question = "\0".join(names).encode("utf-8", "surrogateescape")
     try:
-        answer = subprocess.run(command, cwd=folder, input=question, capture_output=True, check=False, timeout=60)
-    except (OSError, subprocess.TimeoutExpired):
-        return -1, []
+        answer = subprocess.run(command, cwd=folder, input=question, capture_output=True, check=False, timeout=_PATIENCE)
+    except OSError as error:
+        # Either git or the folder does not exist.
+        raise GitError(f"cannot run git in '{folder}': '{error.filename or command[0]}': {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise GitError(f"cannot run git in '{folder}': it took longer than {_PATIENCE} seconds") from error
     listed: list[str] = answer.stdout.decode("utf-8", "surrogateescape").split("\0")
     return answer.returncode, [name for name in listed if name]
 
@@ -213,12 +214,13 @@ def _git(folder: Path, arguments: Sequence[str], names: Sequence[str] = ()) -> t
 def changed_since(reference: str, names: Sequence[str]) -> list[str]:
     """Those of the files that differ from a commit of their git repository, or that git does not track.
 
-    Raises HlotoolError if a file is in no repository, or the repository has no such commit.
+    As in git, a link has changed if it leads to another name. Raises GitError if git cannot be run, if a file is in no repository, or if the
+    repository has no such commit.
     """
     changed = []
     trees: dict[Path, dict[str, str]] = {}
     for name in names:
-        path = Path(_real_path(name))
+        path = Path(real_path(name))
         if path.parent not in trees:
             trees[path.parent] = _hashes(path.parent, reference)
         expected = trees[path.parent].get(path.name)
@@ -231,7 +233,7 @@ def _hashes(folder: Path, reference: str) -> dict[str, str]:
     """The hashes of the files in a folder at a commit, by name."""
     code, commit = _git(folder, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}"])
     if code or not commit:
-        raise HlotoolError(f"git knows no commit '{reference}' of the files in '{folder}'")
+        raise GitError(f"git knows no commit '{reference}' of the files in '{folder}'")
     entries = [entry.partition("\t") for entry in _git(folder, ["ls-tree", "-z", commit[0].strip()])[1]]
     return {name: head.split(" ")[2] for head, _, name in entries}
 
@@ -239,7 +241,7 @@ def _hashes(folder: Path, reference: str) -> dict[str, str]:
 def _hash(path: Path, expected: str) -> str:
     """The hash that git gives to a file. Not computed by git, which would run filters that its configuration names."""
     try:
-        data = path.read_bytes()
+        data = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
     except OSError:
         return ""
     algorithm = "sha1" if len(expected) == _SHA1_LENGTH else "sha256"
@@ -255,6 +257,12 @@ def names_from(path: str) -> list[str]:
         raise UnreadableList(f"cannot read '{path}': {getattr(error, 'strerror', None) or error}") from error
     names = data.decode("utf-8", "surrogateescape")
     return [name.removesuffix("\r") for name in names.split("\0" if "\0" in names else "\n") if name.strip()]
+
+
+class GitError(HlotoolError):
+    """A question that git cannot answer."""
+
+    exit_code = 2
 
 
 class UnreadableList(HlotoolError):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import stat
-from pathlib import Path
 
 from hlotool.text.parse.parser import has_log_prefixes
 from hlotool.text.source.files import InputError, is_compressed, read_text
+from hlotool.workspace.reading import file_status
 from hlotool.workspace.writing import replace_file
 
 __all__ = ["check_writable", "write_back"]
@@ -37,9 +37,8 @@ def check_writable(file: str, before: str, *, action: str = "rewrite", instead: 
 
 
 def _reason_not_to_write(file: str, before: str) -> str:
-    try:
-        status = Path(file).stat()
-    except (OSError, ValueError):
+    status = file_status(file)
+    if status is None:
         # The attempt to write it reports why.
         return ""
     if not stat.S_ISREG(status.st_mode):

@@ -9,7 +9,7 @@ from hlotool.options import Option, options_of
 from hlotool.text.formatting.style import FormatStyle
 from hlotool.workspace.presets import PRESETS
 
-__all__ = ["FILE_OPTIONS", "KEYS", "MODES", "RULE_OPTIONS", "key_of"]
+__all__ = ["BASELINE_OPTIONS", "FILE_OPTIONS", "KEYS", "MODES", "RULE_OPTIONS", "key_of"]
 
 FILE_OPTIONS: Mapping[str, Option] = {
     "include": Option((), "Files to take from folders, instead of *.hlo and HLO dumps.", "list"),
@@ -25,6 +25,11 @@ RULE_OPTIONS: Mapping[str, Option] = {
     "preset": Option("default", "Predefined selection of rules and modes; default: default.", choices=tuple(PRESETS)),
 }
 """The options that select rules."""
+
+BASELINE_OPTIONS: Mapping[str, Option] = {
+    "baseline": Option(None, "Hide the findings that FILE lists; only new ones are reported.", "path"),
+}
+"""The options about known findings."""
 
 MODES: Mapping[str, Option] = options_of(VerifyModes)
 """The modes of a verification. Like the preset, they can be in [lint] or before all tables."""
@@ -51,6 +56,6 @@ def _by_key(*groups: Mapping[str, Option]) -> dict[str, Option]:
 KEYS: Mapping[str, Mapping[str, Option]] = {
     "": _by_key(FILE_OPTIONS, {"preset": RULE_OPTIONS["preset"]}, MODES),
     "fmt": _by_key(options_of(FormatStyle)),
-    "lint": _by_key(RULE_OPTIONS, _TABLES, MODES),
+    "lint": _by_key(RULE_OPTIONS, BASELINE_OPTIONS, _TABLES, MODES),
 }
 """Options by table and key; the table `""` holds the keys before all tables."""

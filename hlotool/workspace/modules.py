@@ -9,15 +9,9 @@ from typing import NamedTuple
 from hlotool.errors import HlotoolError, ParseError, Source
 from hlotool.ir.model import Module
 from hlotool.text.parse.parser import decoded, parse_source, parts_of
+from hlotool.workspace.reading import InputForm
 
-__all__ = ["InputForm", "ModuleSource", "module_sources", "modules_of", "modules_or_error"]
-
-
-class InputForm(NamedTuple):
-    """How texts are read: with spellings of earlier years, and by taking modules out of other text."""
-
-    legacy: bool = False
-    extract: bool = False
+__all__ = ["ModuleSource", "module_sources", "modules_of", "modules_or_error"]
 
 
 class ModuleSource(NamedTuple):
@@ -44,7 +38,8 @@ def module_sources(text: str, name: str, form: InputForm) -> list[ModuleSource]:
     # Imported on use: most texts are HLO alone. Offsets in an excerpt lead to the whole text by themselves.
     excerpts = import_module("hlotool.text.parse.extraction").excerpts_of(text, name)
     if not excerpts:
-        raise NoModuleError(f"'{name}' has no module to extract: no line `HloModule name`, and no ENTRY computation")
+        beginnings = "no `HloModule name` before lines with a computation, and no line `ENTRY name {` before a line with an instruction"
+        raise NoModuleError(f"'{name}' has no module to extract: {beginnings}")
     return [ModuleSource(excerpt.source, 0) for excerpt in excerpts]
 
 

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
 
-__all__ = ["DEFAULT_INPUT_SIZE", "STDIN", "input_size", "limit_input_size", "one_by_one", "read_input"]
+__all__ = ["DEFAULT_INPUT_SIZE", "STDIN", "InputForm", "file_status", "input_size", "limit_input_size", "one_by_one", "read_input", "real_path"]
 
 STDIN = "-"
 DEFAULT_INPUT_SIZE = 400 << 20
 """The size of the largest text that commands read by default, in bytes after decompression. A module takes ten times the memory of its text."""
 
 _max_size = DEFAULT_INPUT_SIZE
+
+
+class InputForm(NamedTuple):
+    """How texts are read: with spellings of earlier years, and by taking modules out of other text."""
+
+    legacy: bool = False
+    extract: bool = False
 
 
 def limit_input_size(size: int | None) -> None:
@@ -36,6 +46,23 @@ def read_input(name: str, stdin_name: str = "<stdin>") -> tuple[str, str]:
     if sys.stdin is None:
         raise files.InputError("standard input is closed")
     return stdin_name, files.read_stream(sys.stdin.buffer, stdin_name, max_bytes=_max_size)
+
+
+def file_status(name: str) -> os.stat_result | None:
+    """The status of a file or folder; None if there is none, or if it cannot be examined.
+
+    Names come from anywhere: `Path.exists` and `Path.is_dir` raise on some that are too long.
+    """
+    try:
+        return Path(name).stat()
+    except (OSError, ValueError):
+        return None
+
+
+def real_path(path: str) -> str:
+    """The absolute path, with the links in its folder resolved; a link itself is not."""
+    folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100
+    return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118
 
 
 def one_by_one(names: Iterable[str]) -> Iterator[str]:

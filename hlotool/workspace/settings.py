@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from hlotool.errors import HlotoolError, nearest
 from hlotool.options import Option
+from hlotool.workspace.reading import real_path
 
 __all__ = ["Settings", "SettingsError", "forget_settings", "settings_for", "wrong_setting"]
 
@@ -37,6 +38,11 @@ class Settings(NamedTuple):
     def get(self, table: str, key: str) -> Any:
         """The value of a key, or None if it is not set."""
         return self.values.get(table, {}).get(key)
+
+    def path(self, table: str, key: str) -> str | None:
+        """The path of the file that a key names, relative to the folder of the settings file; None if it is not set."""
+        name = self.get(table, key)
+        return None if name is None or self.origin is None else real_path(str(self.origin.parent / name))
 
 
 _NO_SETTINGS = Settings({}, None)

@@ -9,10 +9,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any, TypeVar
 
-from hlotool.workspace.reading import STDIN, input_size, limit_input_size, one_by_one
+from hlotool.workspace.reading import STDIN, file_status, input_size, limit_input_size, one_by_one
 
 __all__ = ["in_order"]
 
@@ -54,12 +53,7 @@ def _workers(jobs: int, files: Sequence[str]) -> int:
         return 1
     if jobs:
         return jobs
-    total = 0
-    for file in files:
-        try:
-            total += Path(file).stat().st_size
-        except (OSError, ValueError):
-            continue
+    total = sum(status.st_size for file in files if (status := file_status(file)) is not None)
     return (os.cpu_count() or 1) if total > _MIN_PARALLEL_SIZE and len(files) > 1 else 1
 
 

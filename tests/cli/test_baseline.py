@@ -7,8 +7,16 @@ import json
 
 import pytest
 
+from hlotool.workspace.settings import forget_settings
+
 KNOWN = "HloModule m\n\nENTRY e {\n  p = f32[4] parameter(0)\n  a = f32[5] negate(p)\n  ROOT b = s32[3] convert(p)\n}\n"
 BROKEN = "ENTRY e {\n  p = f32[4] parameter(0)\n  p = f32[4] parameter(1)\n}\n"
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    """Settings are cached for the process."""
+    forget_settings()
 
 
 @pytest.fixture
@@ -18,6 +26,7 @@ def project(cli, tmp_path):
     result = cli("verify", "--baseline", tmp_path / "known.json", "--write-baseline", tmp_path)
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == f"hlotool: 3 findings in 2 files written to '{tmp_path}/known.json'\n"
+    forget_settings()
     return tmp_path
 
 
@@ -76,7 +85,16 @@ def test_a_file_that_fails_keeps_the_old_baseline(cli, project):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{", '{"version": 2, "findings": []}', '{"version": 1, "findings": [1]}', '{"version": 1, "findings": [{"file": 1}]}', "[" * 9999],
+    [
+        "",
+        "[]",
+        "{",
+        "\0",
+        '{"version": 2, "findings": []}',
+        '{"version": 1, "findings": [1]}',
+        '{"version": 1, "findings": [{"file": 1}]}',
+        "[" * 9999,
+    ],
 )
 def test_what_is_no_baseline(cli, good, tmp_path, text):
     (tmp_path / "b.json").write_text(text)
@@ -92,3 +110,87 @@ def test_usage(cli, good, tmp_path):
     assert result.exit_code == 2
     assert "--write-baseline creates it" in result.stderr
     assert cli("verify", "--baseline", tmp_path / "b.json", "--write-baseline", "--fix", good).exit_code == 2
+
+
+def test_links_to_a_folder_do_not_matter(cli, project, tmp_path_factory):
+    link = tmp_path_factory.mktemp("elsewhere") / "link"
+    link.symlink_to(project)
+    assert cli("verify", "--baseline", link / "known.json", project).exit_code == 0
+    assert cli("verify", "--baseline", project / "known.json", link / "known.hlo", link / "broken.hlo.gz").exit_code == 0
+
+
+# ---- in settings ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "table"), [("hlotool.toml", "lint"), ("pyproject.toml", "tool.hlotool.lint")])
+def test_settings_name_a_baseline(cli, project, monkeypatch, name, table):
+    (project / "sub").mkdir()
+    (project / "known.hlo").rename(project / "sub" / "known.hlo")
+    (project / name).write_text(f'[{table}]\nbaseline = "sub/../all.json"\n')
+    result = cli("verify", project)
+    assert (result.exit_code, result.stderr) == (2, f"hlotool: there is no baseline '{project}/all.json'; --write-baseline creates it\n")
+    assert cli("verify", "--no-baseline", project).stdout.endswith("2 files checked, 3 errors in 2 files\n")
+    monkeypatch.chdir(project / "sub")
+    assert cli("verify", "--write-baseline", "..").stderr == f"hlotool: 3 findings in 2 files written to '{project}/all.json'\n"
+    assert cli("verify", "known.hlo").stdout == "1 file checked, no findings, 2 in the baseline\n"
+    assert cli("verify", "-", "--stdin-filename", "known.hlo", stdin=KNOWN).exit_code == 0
+    assert cli("verify", "--isolated", "known.hlo").exit_code == 1
+    assert cli("verify", "--baseline", project / "known.json", "known.hlo").exit_code == 1
+    assert f"baseline = {project}/all.json\n" in cli("verify", "--show-settings", "known.hlo").stdout
+    assert "baseline = none\n" in cli("verify", "--show-settings", "--isolated", "known.hlo").stdout
+    assert "baseline = other.json\n" in cli("verify", "--show-settings", "--baseline", "other.json", "known.hlo").stdout
+
+
+def test_each_file_has_the_baseline_of_its_settings(cli, project):
+    for name in ("a", "b", "c"):
+        (project / name).mkdir()
+        (project / name / "m.hlo").write_text(KNOWN)
+        (project / name / "hlotool.toml").write_text('[lint]\nbaseline = "b.json"\n')
+    names = [project / name / "m.hlo" for name in ("a", "b")]
+    written = cli("verify", "--write-baseline", *names)
+    assert (written.exit_code, written.stderr) == (
+        0,
+        "".join(f"hlotool: 2 findings in 1 file written to '{project}/{name}/b.json'\n" for name in ("a", "b")),
+    )
+    assert json.loads((project / "a" / "b.json").read_text())["findings"][0]["file"] == "m.hlo"
+    names[1].write_text(KNOWN.replace("f32[5]", "f32[4]"))
+    result = cli("verify", *names)
+    assert (result.exit_code, result.stdout) == (
+        0,
+        "2 files checked, no findings, 3 in the baseline, 1 of the baseline no longer found (--write-baseline)\n",
+    )
+    assert cli("verify", *names, project / "c" / "m.hlo").exit_code == 2
+
+
+def test_baselines_of_settings_are_inputs(cli, project):
+    (project / "hlotool.toml").write_text('[lint]\nbaseline = "known.json"\n')
+    before = (project / "known.json").read_bytes()
+    assert "it is an input" in cli("verify", "-o", project / "known.json", project).stderr
+    assert "another output is written to it" in cli("verify", "--write-baseline", "-o", project / "known.json", project).stderr
+    (project / "hlotool.toml").write_text('[lint]\nbaseline = "known.hlo"\n')
+    forget_settings()
+    assert "it is an input" in cli("verify", "--write-baseline", project).stderr
+    assert ((project / "known.json").read_bytes(), (project / "known.hlo").read_text()) == (before, KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "message"),
+    [
+        (("--write-baseline",), "", "--write-baseline requires --baseline FILE, or the key baseline in the settings"),
+        (("--write-baseline", "--isolated"), '[lint]\nbaseline = "b.json"', "--write-baseline requires --baseline FILE"),
+        (("--no-baseline", "--baseline", "b.json"), "", "--no-baseline cannot be combined with --baseline or --write-baseline"),
+        (("--no-baseline", "--write-baseline"), '[lint]\nbaseline = "b.json"', "--no-baseline cannot be combined"),
+        (("--write-baseline", "--fix"), '[lint]\nbaseline = "b.json"', "--write-baseline writes no other files"),
+        ((), "[lint]\nbaseline = 3", "'baseline' must be the name of a file, not 3"),
+        ((), '[lint]\nbaseline = ""', "'baseline' must be the name of a file, not ''"),
+        ((), 'baseline = "b.json"', "unknown key 'baseline'"),
+        ((), '[lint]\nbaseline = "."', ": Is a directory"),
+        ((), '[lint]\nbaseline = "a\\u0000b"', "a\\x00b': embedded null byte"),
+        (("--write-baseline",), '[lint]\nbaseline = "a\\u0000b"', "a\\x00b': embedded null byte"),
+    ],
+)
+def test_what_cannot_be_combined(cli, good, arguments, settings, message):
+    good.with_name("hlotool.toml").write_text(settings)
+    result = cli("verify", *arguments, good)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr

@@ -60,7 +60,7 @@ def test_a_file_with_other_names_stays(cli, messy, tmp_path):
     assert messy.read_text() == (tmp_path / "other").read_text() == MESSY
 
 
-@pytest.mark.parametrize("arguments", [(), ("--check",)])
+@pytest.mark.parametrize("arguments", [(), ("--check",), ("--check", "-l"), ("--check", "--diff"), ("--check", "--stdout")])
 def test_a_read_only_file_stays(cli, messy, arguments):
     messy.chmod(0o444)
     result = cli("fmt", *arguments, messy)
@@ -103,6 +103,32 @@ def test_files_from(cli, messy, neat, tmp_path, separator):
     assert messy.read_text() == NEAT
     assert cli("fmt", "--files-from", "-", stdin="").exit_code == 0
     assert "No such file" in cli("fmt", "--files-from", tmp_path / "missing").stderr
+    (tmp_path / "list").write_text("-\n")
+    assert cli("fmt", "--files-from", tmp_path / "list", stdin=MESSY).stdout == NEAT
+
+
+def test_changed_since_without_git(cli, messy, tmp_path, monkeypatch):
+    missing = cli("fmt", "--changed-since", "HEAD", tmp_path / "none" / "m.hlo")
+    assert (missing.exit_code, missing.stderr) == (
+        2,
+        f"hlotool: cannot run git in '{tmp_path}/none': '{tmp_path}/none': No such file or directory\n",
+    )
+    monkeypatch.setenv("PATH", str(tmp_path))
+    refused = cli("fmt", "--changed-since", "HEAD", messy)
+    assert (refused.exit_code, refused.stderr) == (2, f"hlotool: cannot run git in '{tmp_path}': 'git': No such file or directory\n")
+    assert messy.read_text() == MESSY
+    # Folders need no git, even if they are repositories.
+    (tmp_path / ".git").mkdir()
+    assert cli("fmt", "-l", tmp_path).stdout == f"{messy}\n"
+
+
+@pytest.mark.parametrize(
+    "line", ["fmt - -", "fmt --files-from - -", "fmt --files-from -", "print - m.hlo -", "verify - -", "verify --fix - -", "run - --against -"]
+)
+def test_standard_input_is_read_once(cli, line):
+    result = cli(*line.split(), stdin="-" if line.endswith("-from -") else NEAT)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.endswith("Error: standard input can be read only once, but '-' is given more than once\n")
 
 
 def test_changed_since(cli, tmp_path):
@@ -113,18 +139,26 @@ def test_changed_since(cli, tmp_path):
     for name in ("same", "changed", "sub/same", "sub/changed"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / f"{name}.hlo").write_text(MESSY)
+    (tmp_path / "link.hlo").symlink_to("sub/same.hlo")
+    (tmp_path / "turned.hlo").symlink_to("same.hlo")
     git("add", ".")
     git("commit", "-qm", "first")
     for name in ("changed", "sub/changed", "new", "sub/new"):
         (tmp_path / f"{name}.hlo").write_text(MESSY + "\n")
+    (tmp_path / "turned.hlo").unlink()
+    (tmp_path / "turned.hlo").symlink_to("sub/same.hlo")
     result = cli("fmt", "-l", "--changed-since", "HEAD", tmp_path)
     assert {Path(line).relative_to(tmp_path).as_posix() for line in result.stdout.splitlines()} == {
-        "changed.hlo", "new.hlo", "sub/changed.hlo", "sub/new.hlo",
+        "changed.hlo", "new.hlo", "sub/changed.hlo", "sub/new.hlo", "turned.hlo",
     }  # fmt: skip
     for reference in ("nothing", "--help"):
         refused = cli("fmt", "--changed-since", reference, tmp_path)
         assert (refused.exit_code, refused.stdout) == (2, "")
         assert f"git knows no commit '{reference}'" in refused.stderr
+    for arguments in (("-",), ("-", "new.hlo")):
+        refused = cli("fmt", "--changed-since", "HEAD", *arguments, stdin=MESSY)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert refused.stderr.endswith("--changed-since compares files with a git commit; it cannot be combined with standard input\n")
 
 
 def test_patterns_are_relative_to_their_file(cli, tmp_path):
@@ -139,6 +173,11 @@ def test_patterns_are_relative_to_their_file(cli, tmp_path):
     assert cli("fmt", "-l", golden).stdout == f"{golden}\n"
     assert cli("fmt", "-", "--stdin-filename", golden, "--force-exclude", stdin=MESSY).stdout == MESSY
     assert cli("fmt", "-", "--stdin-filename", golden, stdin=MESSY).stdout == NEAT
+    fixable = MESSY.replace("ROOT ", "")
+    for options, lines in ((("--fix",), fixable), (("--add-ignore",), fixable), (("--diff",), "")):
+        result = cli("verify", *options, "-", "--stdin-filename", golden, "--force-exclude", stdin=fixable)
+        assert (result.exit_code, result.stdout) == (0, lines)
+    assert "ROOT" in cli("verify", "--fix", "-", "--stdin-filename", golden, stdin=fixable).stdout
 
 
 def test_stdout_reports_no_rewriting(cli, messy):

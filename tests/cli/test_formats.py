@@ -9,9 +9,11 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from hlotool.cli.render import FORMATS, Style
+from hlotool.codes import CODE_NAMES, FAMILIES
 from hlotool.errors import Diagnostic, Edit, Fix
 from hlotool.workspace.findings import FileFinding
 
+ROOT = Path(__file__).resolve().parents[2]
 NASTY = '100% <b>&"it\'s" | `x`\n\x1b[31m\udcff é]]>'
 DIAGNOSTICS = [
     Diagnostic("T003", "result-shape", "error", "'a' is wrong", "dir/a b.hlo", 3, 7, 3, 13, "write f32[4]", ("see 2:3",), "e", "a", "op", "m.py", 7),
@@ -175,6 +177,19 @@ def test_sarif():
     marks = [result["partialFingerprints"]["hlotool/v1"] for result in run["results"]]
     assert len(set(marks)) == len(marks)
     assert json.loads(rendered("sarif", []))["runs"][0]["results"] == []
+
+
+def test_sarif_describes_rules_as_the_pages_do():
+    diagnostics = [Diagnostic(code, name, "error", "wrong", "m.hlo", 1) for code, name in CODE_NAMES.items()]
+    text = "".join(FORMATS["sarif"]((FileFinding(d, "") for d in diagnostics), Style()))
+    rules = {rule["id"]: rule for rule in json.loads(text)["runs"][0]["tool"]["driver"]["rules"]}
+    assert rules.keys() == CODE_NAMES.keys()
+    for code, rule in rules.items():
+        page = (ROOT / "docs" / "rules" / f"{FAMILIES[code[0]][1]}.md").read_text(encoding="utf-8")
+        (section,) = (part for part in page.split("\n## ") if part.startswith(f"{code} "))
+        assert f"## {section}".startswith(rule["help"]["markdown"].rstrip()), code
+        # Pages of XLA's documentation, since the rules have none of their own on the web.
+        assert rule["helpUri"].removeprefix("https://openxla.org/xla/") in {"aliasing", "async_ops", "hlo_dumps", "operation_semantics", "shapes"}
 
 
 # ---- where they go ----------------------------------------------------------------------------------------------------

@@ -96,3 +96,13 @@ def test_a_text_without_modules_is_an_error(cli, tmp_path):
         result = cli(command, "--extract", path)
         assert result.exit_code == 2
         assert "has no module to extract" in result.stderr
+
+
+@pytest.mark.parametrize("text", ["ENTRY e { ROOT p = f32[] parameter(0) }\n", "HloModule m\n\nENTRY e\n"])
+def test_what_is_not_extracted_is_told_without_contradiction(cli, text):
+    result = cli("print", "--extract", "-", stdin=text)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        "hlotool: '<stdin>' has no module to extract: no `HloModule name` before lines with a computation, "
+        "and no line `ENTRY name {` before a line with an instruction\n"
+    )

@@ -84,6 +84,35 @@ def test_a_signal_ends_a_run_inside_an_instruction(tmp_path: Path, number: int, 
     assert process.returncode == code
 
 
+# A module that takes a minute to be imported, even after Ctrl-C.
+STUBBORN = """import time
+end = time.monotonic() + 60
+while time.monotonic() < end:
+    try:
+        print("waiting", flush=True)
+        time.sleep(end - time.monotonic())
+    except KeyboardInterrupt:
+        pass
+"""
+
+
+def start_with_handler(folder: Path, *options: str) -> subprocess.Popen[str]:
+    (folder / "stubborn.py").write_text(STUBBORN)
+    path = folder / "m.hlo"
+    path.write_text("ENTRY e {\n  ROOT p = f32[] parameter(0)\n}\n")
+    return start("run", path, "--custom-call", "target=stubborn:handler", *options, cwd=folder)
+
+
+@on_linux
+def test_a_signal_ends_the_import_of_a_handler(tmp_path: Path) -> None:
+    process = start_with_handler(tmp_path)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "waiting\n"
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == 130
+
+
 @pytest.fixture
 def slow_files(tmp_path: Path) -> Path:
     text = "HloModule m\nENTRY e {\n  p = f32[] parameter(0)\n" + "".join(f"  x{k}  = f32[] negate(p)\n" for k in range(60_000)) + "}\n"
@@ -164,6 +193,13 @@ def test_the_timeout_covers_every_phase(tmp_path: Path, text: str, options: tupl
     assert process.returncode == 2
     assert "the run took longer than 0.3 seconds" in errors
     assert time.monotonic() - started < 20
+
+
+def test_the_timeout_covers_the_import_of_a_handler(tmp_path: Path) -> None:
+    process = start_with_handler(tmp_path, "--timeout", "0.3")
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 2
+    assert "the run took longer than 0.3 seconds" in errors
 
 
 # ---- memory and size --------------------------------------------------------------------------------------------------

@@ -106,6 +106,8 @@ def test_completion_ignores_what_cannot_be_read(process):
         (("lint", "x.hlo"), "Did you mean 'verify'?"),
         (("check", "x.hlo"), "Did you mean 'verify'?"),
         (("README.md",), "Did you mean 'hlotool verify README.md'?"),
+        (("docs",), "Did you mean 'hlotool verify docs'?"),
+        (("x" * 5000,), "No such command 'xxx"),
         (("verify", "--format", "json", "x.hlo"), "Did you mean '--output-format'?"),
         (("verify", "--selct", "T", "x.hlo"), "'--select'"),
         (("verify", "--output-format", "jsno", "x.hlo"), "Did you mean 'json'?"),

@@ -25,6 +25,8 @@ OVERWRITING = [
     ("verify --write-baseline --baseline link other.hlo m.hlo", "m.hlo"),
     ("verify --baseline known.json -o known.json m.hlo", "known.json"),
     ("verify --config settings.toml -o settings.toml m.hlo", "settings.toml"),
+    ("verify -o hlotool.toml m.hlo", "hlotool.toml"),
+    ("verify --write-baseline --baseline hlotool.toml m.hlo", "hlotool.toml"),
     ("run m.hlo -o m.hlo", "m.hlo"),
     ("run m.hlo -o link", "m.hlo"),
     ("run m.hlo --against other.hlo -o other.hlo", "other.hlo"),
@@ -43,6 +45,7 @@ def folder(tmp_path, monkeypatch, cli):
         Path(name).write_text(SUM)
     Path("link").symlink_to("m.hlo")
     Path("settings.toml").touch()
+    Path("hlotool.toml").touch()
     np.save("x.npy", np.ones(2, np.float32))
     np.savez("in.npz", left=np.ones(2, np.float32), right=np.ones(2, np.float32))
     np.savez("out.npz", output=np.full(2, 2, np.float32))
@@ -78,3 +81,7 @@ def test_outputs_with_names_of_their_own(cli, folder):
     assert np.load("ones").files == ["output"]
     assert cli("run", "m.hlo", "-q", "--trace", "sum", "-o", "/dev/null", "--trace-out", "/dev/null").exit_code == 0
     assert cli("print", "-", "-o", "-", stdin=SUM).stdout.startswith("HloModule m")
+    assert cli("verify", "-", "-o", "-", stdin=SUM).stdout == "1 file checked, no findings\n"
+    for options in (("-o", "-"), ("--trace", "sum", "--trace-out", "-")):
+        assert cli("run", "m.hlo", *options).stderr.endswith("arrays are written to a file, not to standard output; --json prints them\n")
+    assert not Path("-").exists()

@@ -55,9 +55,17 @@ def test_functions_for_custom_calls(cli):
 
 
 @pytest.mark.parametrize(
-    ("custom_call", "message"), [("numpy:sin", "TARGET=MODULE:FUNCTION"), ("a=b=numpy:nothing", "cannot be loaded"), ("x=numpy:sin", "a=b")]
+    ("custom_call", "message"),
+    [
+        ("numpy:sin", "TARGET=MODULE:FUNCTION"),
+        ("a=b=numpy:nothing", "'numpy:nothing' cannot be loaded: AttributeError: "),
+        ("a=b=quits:f", "'quits:f' cannot be loaded: SystemExit: 0"),
+        ("x=numpy:sin", "a=b"),
+    ],
 )
-def test_invalid_functions_for_custom_calls(cli, custom_call, message):
+def test_invalid_functions_for_custom_calls(cli, tmp_path, monkeypatch, custom_call, message):
+    (tmp_path / "quits.py").write_text("raise SystemExit(0)\n")
+    monkeypatch.syspath_prepend(tmp_path)
     result = cli("run", "-", "--input", "x={1,2}", "--custom-call", custom_call, stdin=CALL)
     assert result.exit_code == 2
     assert message in result.stderr

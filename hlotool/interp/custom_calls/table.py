@@ -85,9 +85,9 @@ def load_handler(place: str) -> Handler:
         handler: Any = import_module(module)
         for part in name.split("."):
             handler = getattr(handler, part)
-    except Exception as error:
-        # A module may raise anything while it is imported.
-        raise HlotoolError(f"'{place}' cannot be loaded: {error}") from error
+    except (Exception, SystemExit) as error:
+        # A module may raise anything while it is imported, or end the process.
+        raise HlotoolError(f"'{place}' cannot be loaded: {type(error).__name__}: {error}") from error
     if not callable(handler):
         raise HlotoolError(f"'{place}' is no function")
     function: Handler = handler

@@ -1,0 +1,119 @@
+"""Runs a module before and after an optimization on random inputs, and compares the results bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from hlotool.errors import EvaluationError
+from hlotool.interp.dtypes import Array
+from hlotool.interp.evaluator import evaluate
+from hlotool.interp.inputs import random_arguments
+from hlotool.interp.options import RunOptions
+from hlotool.interp.values import Value, leaves
+from hlotool.ir.model import Module
+from hlotool.shapes.dtype import ELEMENT_TYPES
+
+__all__ = ["difference", "same_bits", "special_arguments"]
+
+_SPECIAL = {
+    "float": (0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan"), 1e-45, 65504.0, 3.4e38, 0.5, 3.0),
+    "signed": (0, 1, -1, 2, 127, -128, 2**31 - 1, -(2**31)),
+    "unsigned": (0, 1, 2, 255, 2**32 - 1),
+}
+
+
+def difference(before: Module, after: Module, count: int, seed: int = 0, options: RunOptions | None = None) -> str | None:
+    """Where the results of two modules differ on `count` random inputs; None if they are equal bit for bit, apart from the payloads of NaNs.
+
+    Every second input contains special numbers: zeros of both signs, infinities, NaNs, and the limits of integers. Inputs for which the
+    first module fails are left out.
+
+    >>> import hlotool
+    >>> text = "ENTRY e { p = f32[3] parameter(0) z = f32[] constant(%s) b = f32[3] broadcast(z), dimensions={} ROOT r = f32[3] add(p, b) }"
+    >>> difference(hlotool.parse(text % "0"), hlotool.parse(text % "-0.0"), 8)
+    'input 1: element 2 of the result is 0 before and -0 after'
+    """
+    options = options or RunOptions(elided_fill="iota", max_iterations=100_000)
+    for k in range(count):
+        arguments = random_arguments(before, seed + k) if k % 2 == 0 else special_arguments(before, seed + k)
+        try:
+            expected = evaluate(before, arguments, options=options)
+        except EvaluationError:
+            continue
+        try:
+            actual = evaluate(after, arguments, options=options)
+        except EvaluationError as error:
+            return f"input {k}: fails after: {error}"
+        for number, (a, b) in enumerate(zip(_arrays(expected), _arrays(actual), strict=True)):
+            if not same_bits(a, b):
+                return f"input {k}: {_described(a, b, number)}"
+    return None
+
+
+def special_arguments(module: Module, seed: int) -> tuple[Value, ...]:
+    """Random arguments in which about half of the numbers are special ones. Integers may be out of the range that their uses expect."""
+    random = Random(seed)
+    return tuple(_with_special(value, p.shape, random) for value, p in zip(random_arguments(module, seed), module.entry.parameters, strict=True))
+
+
+def _with_special(value: Any, shape: Any, random: Random) -> Any:
+    if shape.is_tuple:
+        return tuple(_with_special(part, element, random) for part, element in zip(value, shape.elements, strict=True))
+    row = ELEMENT_TYPES.get(shape.element_type)
+    numbers = _SPECIAL.get(row.kind) if row is not None else None
+    if numbers is None or not isinstance(value, np.ndarray) or not value.size:
+        return value
+    flat = np.array(value).reshape(-1)
+    chosen = [random.choice(numbers) for _ in range(min(flat.size, 1000))]
+    mask = [random.random() < 0.5 for _ in chosen]
+    with np.errstate(all="ignore"):
+        special = np.array(chosen if row is not None and row.kind == "float" else _wrapped(chosen, row)).astype(flat.dtype)
+    flat[: len(chosen)] = np.where(mask, special, flat[: len(chosen)])
+    return flat.reshape(value.shape)
+
+
+def _wrapped(numbers: list[Any], row: Any) -> list[int]:
+    """The integers modulo the size of their type."""
+    return [(number - row.minimum) % (1 << row.bits) + row.minimum for number in numbers]
+
+
+def _arrays(value: Value) -> Iterator[Array]:
+    return (np.asarray(leaf) for leaf in leaves(value) if isinstance(leaf, np.ndarray | np.generic))
+
+
+def same_bits(a: Array, b: Array) -> bool:
+    """Whether two arrays have the same type, shape and bits; NaNs equal all NaNs.
+
+    >>> same_bits(np.array([0.0, np.nan]), np.array([0.0, -np.nan])), same_bits(np.array([0.0]), np.array([-0.0]))
+    (True, False)
+    """
+    return a.dtype == b.dtype and a.shape == b.shape and bool(_same_elements(a, b).all())
+
+
+def _same_elements(a: Array, b: Array) -> Array:
+    """For each element, whether the bits are equal, or both are NaN."""
+    if not a.size:
+        return np.ones(0, bool)
+    first, second = (np.ascontiguousarray(x).reshape(-1) for x in (a, b))
+    size = a.dtype.itemsize
+    equal = (first.view(np.uint8).reshape(-1, size) == second.view(np.uint8).reshape(-1, size)).all(axis=1)
+    with np.errstate(all="ignore"):
+        both_nan = (first != first) & (second != second)
+    result: Array = equal | both_nan.astype(bool)
+    return result
+
+
+def _described(a: Array, b: Array, number: int) -> str:
+    of = "the result" if not number else f"leaf {number} of the result"
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return f"{of} is {a.dtype}{list(a.shape)} before and {b.dtype}{list(b.shape)} after"
+    at = int(np.argmin(_same_elements(a, b)))
+    return f"element {at} of {of} is {_number(a.reshape(-1)[at])} before and {_number(b.reshape(-1)[at])} after"
+
+
+def _number(x: Any) -> str:
+    return f"{float(x):.9g}" if np.asarray(x).dtype.kind == "f" else str(x)

@@ -1,0 +1,41 @@
+"""Literals from numbers and arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlotool.interp.dtypes import NUMPY_TYPES, Array
+from hlotool.literals.floats import encode_floats
+from hlotool.opdefs.algebra import Number
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.literal import Literal, element_bytes, literal_from_bytes, tuple_literal
+from hlotool.shapes.shape import Shape, array_shape
+
+__all__ = ["literal_of", "number_literal"]
+
+
+def number_literal(element_type: str, number: Number) -> Literal:
+    """A scalar literal. The number must be a value of the type.
+
+    >>> from hlotool.literals.print import literal_text
+    >>> number_literal("bf16", -0.5).shape.text
+    'bf16[]'
+    """
+    row = ELEMENT_TYPES[element_type]
+    if row.kind == "float":
+        data = encode_floats(element_type, [float(number)])
+    else:
+        data = int(number).to_bytes(element_bytes(row), "little", signed=row.kind == "signed")
+    return literal_from_bytes(array_shape(element_type), data)
+
+
+def literal_of(value: Array | tuple[object, ...], shape: Shape) -> Literal:
+    """The literal with the value that the interpreter computed for an instruction of this shape.
+
+    >>> literal_of(np.array([1, 2], np.int32), array_shape("s32", (2,))).data.hex()
+    '0100000002000000'
+    """
+    if shape.is_tuple:
+        return tuple_literal(literal_of(part, element) for part, element in zip(value, shape.elements, strict=True))
+    array = np.ascontiguousarray(value, dtype=NUMPY_TYPES[shape.element_type])
+    return literal_from_bytes(shape, array.tobytes())

@@ -1,0 +1,77 @@
+"""What passes share: the module, its Rewriter, the options, and the record of what has been changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hlotool.analysis.effects import computations_with_effects, has_effect
+from hlotool.ir.edit import Rewriter
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.opdefs.modes import VerifyModes
+from hlotool.optimizer.options import OptimizeOptions
+from hlotool.optimizer.report import Report
+from hlotool.verifier.engine import InstructionRules
+from hlotool.verifier.facts import Facts
+
+__all__ = ["Context"]
+
+
+class Context:
+    """One optimization of a module. All passes use the same Rewriter, whose tables are expensive to compute."""
+
+    def __init__(self, module: Module, options: OptimizeOptions, report: Report) -> None:
+        self.module = module
+        self.options = options
+        self.report = report
+        self.rewriter = Rewriter(module)
+        self.keeps_layouts = module.is_scheduled
+        self._with_effects = computations_with_effects(module)
+        self._judge = InstructionRules(Facts(module, VerifyModes(layout_sensitive=True, allow_mixed_precision=True))).judge
+
+    def computations(self) -> list[Computation]:
+        """The computations to optimize: all, or those that the options name. Hidden ones, which belong to async sugar, are left alone."""
+        only, hidden = self.options.only, self.module.hidden
+        return [c for c in self.module.computations if c not in hidden and (not only or c.name in only)]
+
+    def instructions(self, computation: Computation) -> list[Instruction]:
+        """The instructions of a computation in order."""
+        return self.rewriter.instructions(computation)
+
+    def has_effect(self, x: Instruction) -> bool:
+        """Whether an instruction does more than compute its value."""
+        return has_effect(x, self._with_effects)
+
+    def allows(self, name: str, x: Instruction, after: tuple[Instruction, ...] = ()) -> bool:
+        """Counts and records that a pass replaces or removes an instruction; False if the limit of rewrites has been reached."""
+        if self.report.is_exhausted:
+            return False
+        self.report.add(name)
+        if self.options.explain:
+            self.report.describe(name, self.module, self.rewriter.owner(x), x, after)
+        return True
+
+    def is_movable(self, x: Instruction) -> bool:
+        """Whether an instruction may be replaced or removed: it has no control dependencies, which order it against others."""
+        return not x.control_predecessors and not self.rewriter.control_successors(x)
+
+    def is_valid(self, x: Instruction) -> bool:
+        """Whether a new instruction obeys the constraints of its opcode, in modules with layouts those about layouts, too."""
+        return not self.keeps_layouts or self._judge(x) is None
+
+    def erase_if_dead(self, instructions: Iterable[Instruction]) -> list[Instruction]:
+        """Erases those instructions that nobody uses and that have no effect, and what is dead after that.
+
+        Returns instructions that have lost a user and are still alive.
+        """
+        rewriter = self.rewriter
+        stack, alive = list(instructions), []
+        while stack:
+            x = stack.pop()
+            if x not in rewriter:
+                continue
+            if rewriter.is_used(x) or x.op.name == "parameter" or self.has_effect(x):
+                alive.append(x)
+                continue
+            stack += dict.fromkeys(x.operands)
+            rewriter.erase(x)
+        return alive

@@ -1,0 +1,106 @@
+"""Common subexpressions: equal instructions become one, and equal computations, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hlotool.analysis.value_numbers import ComputationClasses
+from hlotool.ir.model import Computation, Instruction
+from hlotool.ir.walk import is_fusion_computation
+from hlotool.literals.data import decode
+from hlotool.opdefs.traits import COMMUTATIVE, NONDETERMINISTIC
+from hlotool.optimizer.context import Context
+from hlotool.shapes.literal import Literal
+
+__all__ = ["merge_computations", "merge_instructions"]
+
+# Longer texts are only equal if they have the same spelling; decoding them would take longer than the rest.
+_LONGEST_LITERAL = 20_000
+
+
+def merge_instructions(context: Context) -> bool:
+    """op(a, b), op(a, b) -> one of them, if opcode, shape, attributes and operands are equal. Operands of commutative operations may be swapped."""
+    before = context.report.count
+    context.rewriter.flush()
+    keys = _Keys(context)
+    for computation in context.computations():
+        _merge(context, computation, keys)
+    return context.report.count > before
+
+
+def _merge(context: Context, computation: Computation, keys: _Keys) -> None:
+    rewriter = context.rewriter
+    known: dict[Any, Instruction] = {}
+    for x in context.instructions(computation):
+        if x.op.name == "parameter" or context.has_effect(x):
+            continue
+        first = known.setdefault(keys.of(x), x)
+        if first is x:
+            continue
+        if not context.allows("cse", x, (first,)):
+            return
+        rewriter.replace_all_uses(x, first)
+        rewriter.erase(x)
+
+
+class _Keys:
+    """Keys of instructions, which are equal for those that compute the same."""
+
+    def __init__(self, context: Context) -> None:
+        self._frozen = ComputationClasses(context.module).frozen
+        # By identity. The literals are kept, so that no other one gets their id.
+        self._literals: dict[int, tuple[Any, Literal]] = {}
+
+    def of(self, x: Instruction) -> Any:
+        if NONDETERMINISTIC in x.op.traits:
+            return x
+        immediate = x.immediate
+        if isinstance(immediate, Literal):
+            if immediate.elided:
+                return x
+            immediate = self._literal(immediate)
+        operands = tuple([id(y) for y in x.operands])
+        if COMMUTATIVE in x.op.traits:
+            operands = tuple(sorted(operands))
+        return (
+            x.op.name,
+            x.shape,
+            operands,
+            immediate,
+            self._frozen(x.attributes) if x.attributes else None,
+            x.backend_config,
+            x.control_predecessors,
+        )
+
+    def _literal(self, literal: Literal) -> Any:
+        key = self._literals.get(id(literal))
+        if key is None:
+            is_short = not literal.shape.is_tuple and len(literal.text) <= _LONGEST_LITERAL
+            key = self._literals[id(literal)] = (decode(literal) if is_short else literal, literal)
+        return key[0]
+
+
+def merge_computations(context: Context) -> bool:
+    """f, g -> f, if they differ in names and metadata only: callers of g call f."""
+    before = context.report.count
+    rewriter, module = context.rewriter, context.module
+    rewriter.flush()
+    first = ComputationClasses(module).first
+    for computation in context.computations():
+        other = first[computation]
+        if other is computation or computation is module.entry or other in module.hidden:
+            continue
+        if is_fusion_computation((*rewriter.callers(computation), *rewriter.callers(other))):
+            # Each fusion has a computation of its own.
+            continue
+        for caller in rewriter.callers(computation):
+            if caller.op.is_asynchronous or not context.allows("dedup", caller):
+                continue
+            rewriter.update(caller, attributes={name: _replaced(value, computation, other) for name, value in caller.attributes.items()})
+    return context.report.count > before
+
+
+def _replaced(value: Any, old: Computation, new: Computation) -> Any:
+    if value is old:
+        return new
+    return tuple(new if part is old else part for part in value) if isinstance(value, tuple) and old in value else value

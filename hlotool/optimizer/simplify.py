@@ -1,0 +1,128 @@
+"""Applies the rewrite rules to a fixed point.
+
+Each instruction is visited in order, so that its operands are already simplified. After a rewrite, its neighbors are visited again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.base import OpDef
+from hlotool.optimizer.context import Context
+from hlotool.optimizer.registry import Rule
+from hlotool.optimizer.site import Site
+from hlotool.shapes.shape import compatible
+
+__all__ = ["simplify"]
+
+# Rewrites for each instruction of a computation, before its rules are stopped. Long chains need about ten.
+_MOST_REWRITES = 100
+
+
+def simplify(context: Context, table: Mapping[OpDef, Sequence[Rule]]) -> bool:
+    """Applies the rules of a table (`registry.rules_by_op`) to all computations; returns whether anything has changed."""
+    changed = False
+    for computation in context.computations():
+        changed = _Simplifier(context, table).run(computation) or changed
+    return changed
+
+
+class _Simplifier:
+    """The queue of one computation."""
+
+    def __init__(self, context: Context, table: Mapping[OpDef, Sequence[Rule]]) -> None:
+        self.context = context
+        self.rewriter = context.rewriter
+        self.report = context.report
+        self.table = table
+        self.queue: deque[Instruction] = deque()
+        self.waiting: set[Instruction] = set()
+        self.fired: Counter[str] = Counter()
+
+    def run(self, computation: Computation) -> bool:
+        instructions = self.context.instructions(computation)
+        budget = _MOST_REWRITES * len(instructions)
+        self.queue.extend(instructions)
+        self.waiting.update(instructions)
+        while self.queue:
+            x = self.queue.popleft()
+            self.waiting.discard(x)
+            if x in self.rewriter and x.op in self.table:
+                self._visit(x)
+            if self.report.is_exhausted:
+                break
+            if self.fired.total() > budget:
+                name, _ = self.fired.most_common(1)[0]
+                self.report.remarks.append(f"rule '{name}' does not stop firing in computation '{computation.name}'; its rules have been stopped")
+                break
+        return bool(self.fired)
+
+    def _visit(self, x: Instruction) -> None:
+        if not self.context.is_movable(x):
+            return
+        for entry in self.table[x.op]:
+            site = Site(self.rewriter, x)
+            new = self._attempt(entry, x, site)
+            if new is not None and self._accept(entry, x, new, site.inserted):
+                return
+
+    def _attempt(self, entry: Rule, x: Instruction, site: Site) -> Instruction | None:
+        statistics = self.report.of(entry.name)
+        statistics.tries += 1
+        if not self.context.options.measures_time:
+            return entry.rewrite(x, site)
+        start = time.perf_counter()
+        new = entry.rewrite(x, site)
+        statistics.seconds += time.perf_counter() - start
+        return new
+
+    def _accept(self, entry: Rule, x: Instruction, new: Instruction, inserted: list[Instruction]) -> bool:
+        """Replaces `x`, unless the new instructions are not valid in this module."""
+        rewriter = self.rewriter
+        if not self._fits(x, new, inserted) or not all(map(self.context.is_valid, inserted)):
+            for y in reversed(inserted):
+                rewriter.erase(y)
+            return False
+        self.fired[entry.name] += 1
+        self.context.allows(entry.name, x, tuple(inserted) or (new,))
+        rewriter.replace_all_uses(x, new)
+        lost = dict.fromkeys(x.operands)
+        rewriter.erase(x)
+        if new in inserted and new.op is x.op:
+            rewriter.rename(new, x.name)
+        self._enqueue(self.context.erase_if_dead(lost), inserted, new)
+        return True
+
+    def _fits(self, x: Instruction, new: Instruction, inserted: list[Instruction]) -> bool:
+        """Whether `new` may stand for `x`: it has the same shape, layout and sharding. New instructions take them over."""
+        if new is x or not compatible(new.shape, x.shape):
+            return False
+        sharding = x.attributes.get("sharding")
+        if new not in inserted:
+            return new.shape == x.shape and (sharding is None or new.attributes.get("sharding") == sharding)
+        if new.shape != x.shape and self.context.keeps_layouts:
+            return False
+        if new.shape != x.shape:
+            self.rewriter.update(new, shape=x.shape)
+        if sharding is not None:
+            self.rewriter.update(new, attributes={"sharding": sharding})
+        return True
+
+    def _enqueue(self, lost: Iterable[Instruction], inserted: Iterable[Instruction], new: Instruction) -> None:
+        """Visits the new instructions next, then all whose rules may look at what has changed: two levels of users."""
+        later: dict[Instruction, None] = {}
+        for y in (new, *lost):
+            for user in self.rewriter.users(y):
+                later[user] = None
+                later.update(dict.fromkeys(self.rewriter.users(user)))
+        for x in later:
+            if x not in self.waiting:
+                self.waiting.add(x)
+                self.queue.append(x)
+        for x in reversed([*inserted, new]):
+            if x in self.rewriter and x not in self.waiting:
+                self.waiting.add(x)
+                self.queue.appendleft(x)

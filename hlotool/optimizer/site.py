@@ -1,0 +1,79 @@
+"""The place where a rule is applied: it answers questions about uses, and inserts new instructions before the one to replace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from hlotool.ir.edit import Rewriter
+from hlotool.ir.model import Instruction
+from hlotool.opdefs.algebra import Number
+from hlotool.optimizer.constants import number_literal
+from hlotool.shapes.literal import Literal
+from hlotool.shapes.shape import Shape, array_shape
+
+__all__ = ["Site"]
+
+
+class Site:
+    """One instruction of a module that is being optimized. `inserted` are the new instructions, in order.
+
+    A rule that returns None must not have inserted anything.
+    """
+
+    __slots__ = ("inserted", "rewriter", "x")
+
+    def __init__(self, rewriter: Rewriter, x: Instruction) -> None:
+        self.rewriter = rewriter
+        self.x = x
+        self.inserted: list[Instruction] = []
+
+    # ---- questions ----------------------------------------------------------------------------------------------------
+
+    def users(self, x: Instruction) -> tuple[Instruction, ...]:
+        """The instructions that take `x` as an operand, each once."""
+        return self.rewriter.users(x)
+
+    def has_one_user(self, x: Instruction) -> bool:
+        """Whether only one instruction uses `x`, so that it disappears when that is replaced."""
+        return len(self.rewriter.users(x)) == 1 and not self.rewriter.is_root(x)
+
+    def have_one_user(self, instructions: Iterable[Instruction]) -> bool:
+        """Whether each of the instructions has only one user."""
+        return all(map(self.has_one_user, instructions))
+
+    # ---- new instructions ---------------------------------------------------------------------------------------------
+
+    def add(self, opcode: str, operands: Sequence[Instruction], shape: Shape | None = None, **attributes: Any) -> Instruction:
+        """Inserts an instruction before the one to replace. Without `shape`, the shape is inferred."""
+        new = self.rewriter.insert(opcode, operands, before=self.x, shape=shape, attributes=attributes, origin=self.x)
+        self.inserted.append(new)
+        return new
+
+    def with_operands(self, x: Instruction, operands: Sequence[Instruction], shape: Shape | None = None, **changed: Any) -> Instruction:
+        """Inserts an instruction like `x` with other operands and, if named, other attributes; the value None removes an attribute."""
+        attributes = x.attributes.changed(changed) if changed else x.attributes
+        if "control-predecessors" in attributes or "sharding" in attributes:
+            attributes = attributes.changed({"control-predecessors": None, "sharding": None})
+        new = self.rewriter.insert(
+            x.op, operands, before=self.x, shape=shape or x.shape, attributes=attributes, backend_config=x.backend_config, origin=x
+        )
+        self.inserted.append(new)
+        return new
+
+    def constant(self, literal: Literal) -> Instruction:
+        """Inserts a constant."""
+        new = self.rewriter.insert("constant", (), before=self.x, shape=literal.shape, immediate=literal, origin=self.x)
+        self.inserted.append(new)
+        return new
+
+    def number(self, shape: Shape, number: Number) -> Instruction:
+        """Inserts an array all of whose elements are a number: a scalar constant, and a broadcast of it unless the array is a scalar."""
+        scalar = self.constant(number_literal(shape.element_type, number))
+        return scalar if not shape.dimensions else self.add("broadcast", [scalar], shape, dimensions=())
+
+    def reshape(self, x: Instruction, dimensions: Sequence[int]) -> Instruction:
+        """`x` with other dimensions: itself if they are the same."""
+        if tuple(dimensions) == x.shape.dimensions:
+            return x
+        return self.add("reshape", [x], array_shape(x.shape.element_type, tuple(dimensions)))

@@ -1,0 +1,54 @@
+"""Cases of the optimizer: the module after the passes that the file is named after, and the same results before and after."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from case_files import Case
+
+from checks.common import Mismatch, parsed, same
+from hlotool.ir.model import Module
+from hlotool.optimizer.checking import difference
+from hlotool.optimizer.optimizer import optimize_with_report
+from hlotool.optimizer.options import OptimizeOptions
+from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.printer import to_text
+from hlotool.verifier.engine import verify
+
+__all__ = ["optimized", "optimized_text"]
+
+_PASSES = re.compile(r"^// passes: ([^\n]+)$", re.MULTILINE)
+_FAST_MATH = re.compile(r"^// fast-math: ([a-z, ]+)$", re.MULTILINE)
+_PLAIN = PrintOptions(print_percent=False, include_layout_in_shapes=False, print_metadata=False)
+_INPUTS = 6
+
+
+def optimized(path: Path, case: Case) -> None:
+    module, flags = parsed(case.text), _flags(case)
+    result = _result(path, case, module)
+    same((case.output if case.output is not None else case.text).strip(), to_text(result, _PLAIN).strip(), "after the passes")
+    known = {d.code for d in verify(module)}
+    if errors := [d for d in verify(result) if d.severity == "error" and d.code not in known]:
+        raise Mismatch(f"is not valid after the passes: {errors[0]}")
+    if to_text(_result(path, case, result)) != to_text(result):
+        raise Mismatch("a second run changes the module again")
+    # Flags permit other results, which the text of the case shows.
+    if not flags and (found := difference(module, result, _INPUTS)):
+        raise Mismatch(f"computes something else: {found}")
+
+
+def optimized_text(path: Path, case: Case) -> str | None:
+    """The module after the passes, for `--update`."""
+    return to_text(_result(path, case, parsed(case.text)), _PLAIN)
+
+
+def _flags(case: Case) -> frozenset[str]:
+    written = _FAST_MATH.search(case.text)
+    return frozenset(flag.strip() for flag in written[1].split(",")) if written else frozenset()
+
+
+def _result(path: Path, case: Case, module: Module) -> Module:
+    written = _PASSES.search(case.text)
+    passes = tuple(name.strip() for name in written[1].split(",")) if written else (path.stem,)
+    return optimize_with_report(module, passes, OptimizeOptions(fast_math=_flags(case)))[0]

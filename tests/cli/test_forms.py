@@ -12,17 +12,13 @@ PAGE = f"# Two modules\n\n```\n{NEW}```\n\nand `HloModule m`:\n\n> HloModule bro
 
 
 @pytest.fixture
-def old(tmp_path):
-    path = tmp_path / "old.hlo"
-    path.write_text(OLD)
-    return path
+def old(file_of):
+    return file_of("old.hlo", OLD)
 
 
 @pytest.fixture
-def page(tmp_path):
-    path = tmp_path / "page.md"
-    path.write_text(PAGE)
-    return path
+def page(file_of):
+    return file_of("page.md", PAGE)
 
 
 def test_old_spellings_are_errors_with_a_hint(cli, old):

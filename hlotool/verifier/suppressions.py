@@ -25,7 +25,7 @@ from hlotool.memo import cached_property
 from hlotool.text.locate.instruction import locate
 from hlotool.text.source.places import parse_place
 from hlotool.text.source.trivia import comment_spans, skip_trivia
-from hlotool.verifier.selection import Selection, known_codes
+from hlotool.verifier.selection import Selection, known_codes, nearest_rule
 
 __all__ = ["ATTRIBUTE", "Mark", "apply_suppressions", "marks_of", "suppressed", "unused_suppression"]
 
@@ -124,7 +124,7 @@ def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[
             message, hint = f"'{mark.verb}' without codes hides nothing", f"name the codes to hide: {mark.verb}[T003]"
         elif unknown:
             guesses += 1
-            meant = nearest(unknown[0], [*CODE_NAMES, *CODE_NAMES.values()]) if guesses <= _MOST_GUESSES else None
+            meant = nearest_rule(unknown[0]) if guesses <= _MOST_GUESSES else None
             message, hint = f"no rule is called '{unknown[0]}'", f"did you mean '{meant}'?" if meant else None
         elif mark.verb == "on" and idle:
             message, hint = f"'on[{', '.join(idle)}]' does not end any 'off'", None

@@ -87,7 +87,10 @@ def test_json(cli):
     [
         (["--input", "lefd=ones"], "there is no parameter 'lefd'; did you mean 'left'?"),
         (["--input", "q=ones"], "there is no parameter 'q'; the parameters are left, right.1"),
-        (["--input", "left={1,2}"], "'left' takes f32[2,2], and '{1,2}' is no such literal: "),
+        (["--input", "left={1,2}"], "'left' takes f32[2,2], and '{1,2}' is not a literal of that shape: "),
+        (["--input", "left=in.npz"], "'left' takes one array, and 'in.npz' holds several; give them with --inputs in.npz"),
+        (["--input", "left=1", "--input", "left=2"], "'left' is given twice"),
+        (["--input", "left=1", "--input", "0=2"], "'0' is given twice"),
         (["--input", "left=no.npy"], "cannot read 'no.npy': No such file or directory"),
         (["--inputs", "no.npz"], "cannot read 'no.npz': No such file or directory"),
     ],
@@ -130,7 +133,7 @@ def test_pickles_are_not_loaded(cli, sum_file, tmp_path):
     np.save(path, np.array([{}], object), allow_pickle=True)
     result = cli("run", sum_file, "--input", f"left={path}")
     assert result.exit_code == 2
-    assert result.stderr == f"hlotool: cannot read '{path}': it is no array file, or holds Python objects, which are not loaded\n"
+    assert result.stderr == f"hlotool: cannot read '{path}': it is not an .npy or .npz file, or it holds Python objects, which are not loaded\n"
 
 
 def test_what_cannot_be_run_is_shown_in_the_source(cli):

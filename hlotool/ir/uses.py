@@ -73,6 +73,15 @@ class Uses:
         for computation in x.called:
             _discount(self.callers, computation, x)
 
+    def move_uses(self, user: Instruction, old: Instruction, new: Instruction) -> None:
+        """Counts the operands `old` of an instruction as `new`, after they have been replaced."""
+        by_user = self.users[old]
+        count = by_user.pop(user)
+        if not by_user:
+            del self.users[old]
+        others = self.users.setdefault(new, {})
+        others[user] = others.get(user, 0) + count
+
     def differences(self, other: Uses) -> Iterator[str]:
         """Describes each difference between two objects."""
         for name in ("users", "successors", "callers", "owners"):

@@ -29,6 +29,8 @@ def _late(module: str, function: str) -> Pass:
 
 PASSES: dict[str, Pass] = {
     "inline": _late("inline", "inline_calls"),
+    "loops": _late("loops", "simplify_loops"),
+    "conditionals": _late("conditionals", "simplify_conditionals"),
     "dedup": _late("cse", "merge_computations"),
     "algsimp": _algsimp,
     "fold": _late("fold", "fold_constants"),
@@ -40,7 +42,7 @@ PASSES: dict[str, Pass] = {
 PIPELINES: dict[int, tuple[str, ...]] = {
     0: (),
     1: ("dce", "algsimp", "dce"),
-    2: ("dce", "inline", "dedup", "algsimp", "fold", "cse", "dce"),
+    2: ("dce", "inline", "loops", "conditionals", "dedup", "algsimp", "fold", "cse", "dce"),
 }
 """The passes of each level, which are repeated until nothing changes."""
 

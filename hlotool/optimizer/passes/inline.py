@@ -7,13 +7,12 @@ from hlotool.optimizer.context import Context
 
 __all__ = ["inline_calls"]
 
-# Bodies of that many instructions are inlined at each call, others only where they are called once, so that modules do not grow.
-_SMALL = 2
-
 
 def inline_calls(context: Context) -> bool:
-    """call(a, ...), to_apply=f -> the instructions of f, if nothing else calls f, or if f is small."""
+    """call(a, ...), to_apply=f -> the instructions of f, if nothing else calls f, or if the module does not grow when all calls of f are inlined."""
     before = context.report.count
+    if context.module.is_scheduled:
+        return False
     for computation in context.computations():
         for x in context.instructions(computation):
             if x.op.name == "call" and x in context.rewriter and _is_inlinable(context, x) and context.allows("inline", x):
@@ -22,11 +21,29 @@ def inline_calls(context: Context) -> bool:
 
 
 def _is_inlinable(context: Context, x: Instruction) -> bool:
-    if not context.is_movable(x) or x.backend_config or x.attributes.keys() - {"to_apply", "metadata"}:
-        return False
     body = x.called[0]
-    is_small = sum(y.op.name != "parameter" for y in context.instructions(body)) <= _SMALL
-    return (is_small or len(context.rewriter.callers(body)) == 1) and not context.module.is_scheduled
+    if not context.is_movable(x) or x.backend_config or x.attributes.keys() - {"to_apply", "metadata", "sharding"}:
+        return False
+    sharding = x.attributes.get("sharding")
+    if sharding is not None and body.root.attributes.get("sharding") != sharding:
+        return False
+    callers = context.rewriter.callers(body)
+    return len(callers) == 1 or (all(caller.op.name == "call" for caller in callers) and _growth(context, body, callers) <= 0)
+
+
+def _growth(context: Context, body: Computation, callers: tuple[Instruction, ...]) -> int:
+    """The number of instructions that the module has more after all calls of a computation have been inlined."""
+    rewriter = context.rewriter
+    instructions = [y for y in context.instructions(body) if y.op.name != "parameter"]
+    # Copies of constants in one computation become one.
+    constants = sum(y.literal is not None for y in instructions)
+    growth = constants * len({rewriter.owner(caller) for caller in callers}) - len(instructions)
+    for caller in callers:
+        users = rewriter.users(caller)
+        growth += len(instructions) - constants - 1
+        if body.root.op.name == "tuple" and not rewriter.is_root(caller) and all(user.op.name == "get-tuple-element" for user in users):
+            growth -= 1 + len(users)
+    return growth
 
 
 def _inline(context: Context, x: Instruction, body: Computation) -> None:

@@ -92,7 +92,7 @@ class _Simplifier:
         lost = dict.fromkeys(x.operands)
         rewriter.erase(x)
         if new in inserted and new.op is x.op:
-            rewriter.rename(new, x.name)
+            rewriter.take_name(new, x)
         self._enqueue(self.context.erase_if_dead(lost), inserted, new)
         return True
 

@@ -65,6 +65,5 @@ def _inline(context: Context, x: Instruction, body: Computation) -> None:
         return
     rewriter.erase_computation(body)
     for y, copy in copies.items():
-        # Nothing else has the name now.
-        if y.op.name != "parameter" and copy in rewriter:
+        if y.op.name != "parameter" and copy in rewriter and not rewriter.is_name_used(y.name):
             rewriter.rename(copy, y.name)

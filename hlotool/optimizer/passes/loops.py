@@ -58,8 +58,7 @@ class _Loop:
         self.body: Computation = x.attributes["body"]
         self.condition: Computation = x.attributes["condition"]
         self.root = self.body.root
-        self.instructions = context.instructions(self.body)
-        self.parameter = _parameter(self.instructions)
+        self.parameter = _parameter(context.instructions(self.body))
         self.tested = _parameter(context.instructions(self.condition))
 
     def has_usual_form(self) -> bool:
@@ -135,9 +134,7 @@ class _Loop:
         """Equal numbers for instructions of the body that compute the same if the elements of each class are equal."""
         numbers: dict[Instruction, int] = {}
         known: dict[Any, int] = {}
-        for x in self.instructions:
-            if x not in self.rewriter:
-                continue
+        for x in self.context.instructions(self.body):
             if x.op.name == "get-tuple-element" and x.operands[0] is self.parameter:
                 key: Any = first[x.attributes["index"]]
             elif x is self.parameter or NONDETERMINISTIC in x.op.traits or x.control_predecessors or self.context.has_effect(x):
@@ -145,7 +142,7 @@ class _Loop:
             else:
                 immediate = x if isinstance(x.immediate, Literal) and x.immediate.elided else x.immediate
                 attributes = tuple((name, tuple(value.items()) if isinstance(value, dict) else value) for name, value in x.attributes.items())
-                key = (x.op.name, x.shape, tuple(numbers[y] for y in x.operands), immediate, attributes, x.backend_config)
+                key = (x.op.name, x.shape, tuple([numbers[y] for y in x.operands]), immediate, attributes, x.backend_config)
             numbers[x] = known.setdefault(key, len(known))
         return numbers
 
@@ -165,7 +162,7 @@ class _Loop:
     def _needed(self) -> set[int]:
         """The elements that decide how the loop goes on, what it does and what is used after it."""
         rewriter = self.rewriter
-        stack = [x for x in self.instructions if x in rewriter and self._stays(x)]
+        stack = [x for x in self.context.instructions(self.body) if self._stays(x)]
         needed: set[int] = set()
         queue = [*taken_elements(rewriter, self.tested), *taken_elements(rewriter, self.x)]
         visited = set(stack)

@@ -31,6 +31,7 @@ PASSES: dict[str, Pass] = {
     "inline": _late("inline", "inline_calls"),
     "loops": _late("loops", "simplify_loops"),
     "conditionals": _late("conditionals", "simplify_conditionals"),
+    "arguments": _late("arguments", "simplify_arguments"),
     "dedup": _late("cse", "merge_computations"),
     "algsimp": _algsimp,
     "fold": _late("fold", "fold_constants"),
@@ -42,7 +43,7 @@ PASSES: dict[str, Pass] = {
 PIPELINES: dict[int, tuple[str, ...]] = {
     0: (),
     1: ("dce", "algsimp", "dce"),
-    2: ("dce", "inline", "loops", "conditionals", "dedup", "algsimp", "fold", "cse", "dce"),
+    2: ("dce", "inline", "arguments", "loops", "conditionals", "dedup", "algsimp", "fold", "cse", "dce"),
 }
 """The passes of each level, which are repeated until nothing changes."""
 

@@ -74,12 +74,16 @@ def pass_of(name: str) -> Pass:
 def run_pipeline(context: Context, names: tuple[str, ...]) -> None:
     """Runs the passes in turn until none of them changes anything. Raises PassError for an unknown name."""
     passes = [pass_of(name) for name in names]
+    # Each pass reaches its own fixed point, so it runs again only if another one has changed something since.
+    finished: dict[Pass, int] = {}
     for _ in range(_MOST_ROUNDS):
         before = context.report.count
         for run in passes:
             if context.report.is_exhausted:
                 return
-            run(context)
+            if finished.get(run) != context.report.count:
+                run(context)
+                finished[run] = context.report.count
         if context.report.count == before:
             return
     context.report.remarks.append(f"the pipeline has been stopped after {_MOST_ROUNDS} rounds")

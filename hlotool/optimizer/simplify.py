@@ -18,33 +18,37 @@ from hlotool.shapes.shape import compatible
 
 __all__ = ["simplify"]
 
-# Rewrites for each instruction of a computation, before its rules are stopped. Long chains need about ten.
-_MOST_REWRITES = 100
+# Rewrites for each instruction of a computation, before its rules are stopped, and for each computation. Long chains need about ten.
+_MOST_REWRITES = 20
+_MOST_IN_ANY_CASE = 100
 
 
 def simplify(context: Context, table: Mapping[OpDef, Sequence[Rule]]) -> bool:
     """Applies the rules of a table (`registry.rules_by_op`) to all computations; returns whether anything has changed."""
-    changed = False
-    for computation in context.computations():
-        changed = _Simplifier(context, table).run(computation) or changed
-    return changed
+    simplifier = _Simplifier(context, table)
+    # Of all computations, not only up to the first.
+    return sum(simplifier.run(computation) for computation in context.computations()) > 0
 
 
 class _Simplifier:
-    """The queue of one computation."""
+    """The queue of instructions of the computation that is being simplified."""
 
     def __init__(self, context: Context, table: Mapping[OpDef, Sequence[Rule]]) -> None:
         self.context = context
         self.rewriter = context.rewriter
         self.report = context.report
-        self.table = table
+        # With the statistics of each rule, which are looked up once.
+        self.table = {op: [(entry, context.report.of(entry.name)) for entry in entries] for op, entries in table.items()}
         self.queue: deque[Instruction] = deque()
         self.waiting: set[Instruction] = set()
         self.fired: Counter[str] = Counter()
+        self.fired_count = 0
 
     def run(self, computation: Computation) -> bool:
         instructions = self.context.instructions(computation)
-        budget = _MOST_REWRITES * len(instructions)
+        self.fired.clear()
+        self.fired_count = 0
+        budget = _MOST_IN_ANY_CASE + _MOST_REWRITES * len(instructions)
         self.queue.extend(instructions)
         self.waiting.update(instructions)
         while self.queue:
@@ -54,30 +58,33 @@ class _Simplifier:
                 self._visit(x)
             if self.report.is_exhausted:
                 break
-            if self.fired.total() > budget:
+            if self.fired_count > budget:
                 name, _ = self.fired.most_common(1)[0]
                 self.report.remarks.append(f"rule '{name}' does not stop firing in computation '{computation.name}'; its rules have been stopped")
+                self.report.is_stopped = True
                 break
-        return bool(self.fired)
+        self.queue.clear()
+        self.waiting.clear()
+        return self.fired_count > 0
 
     def _visit(self, x: Instruction) -> None:
         if not self.context.is_movable(x):
             return
-        for entry in self.table[x.op]:
-            site = Site(self.rewriter, x)
-            new = self._attempt(entry, x, site)
-            if new is not None and self._accept(entry, x, new, site.inserted):
+        site = Site(self.rewriter, x)
+        measures_time = self.context.options.measures_time
+        for entry, statistics in self.table[x.op]:
+            statistics.tries += 1
+            if measures_time:
+                start = time.perf_counter()
+                new = entry.rewrite(x, site)
+                statistics.seconds += time.perf_counter() - start
+            else:
+                new = entry.rewrite(x, site)
+            if new is None:
+                continue
+            if self._accept(entry, x, new, site.inserted):
                 return
-
-    def _attempt(self, entry: Rule, x: Instruction, site: Site) -> Instruction | None:
-        statistics = self.report.of(entry.name)
-        statistics.tries += 1
-        if not self.context.options.measures_time:
-            return entry.rewrite(x, site)
-        start = time.perf_counter()
-        new = entry.rewrite(x, site)
-        statistics.seconds += time.perf_counter() - start
-        return new
+            site.inserted = []
 
     def _accept(self, entry: Rule, x: Instruction, new: Instruction, inserted: list[Instruction]) -> bool:
         """Replaces `x`, unless the new instructions are not valid in this module."""
@@ -87,6 +94,7 @@ class _Simplifier:
                 rewriter.erase(y)
             return False
         self.fired[entry.name] += 1
+        self.fired_count += 1
         self.context.allows(entry.name, x, tuple(inserted) or (new,))
         rewriter.replace_all_uses(x, new)
         lost = dict.fromkeys(x.operands)

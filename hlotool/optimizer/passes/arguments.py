@@ -26,7 +26,8 @@ def simplify_arguments(context: Context) -> bool:
     that are not used any more are left to the pass 'dce'.
     """
     before = context.report.count
-    for computation in context.computations():
+    # Callers come first, since what they pass and need decides about the computations that they call.
+    for computation in reversed(context.computations()):
         callers = context.rewriter.callers(computation)
         if computation is context.module.entry or not callers or not all(map(_is_changeable, callers)):
             continue

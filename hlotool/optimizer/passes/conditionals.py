@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import CHEAP, COMMUNICATES, ELEMENTWISE, MOVES, NONDETERMINISTIC
@@ -29,16 +29,21 @@ def simplify_conditionals(context: Context) -> bool:
     Elements of the result and of operands that nothing needs are removed. Branches that something else calls, too, are left alone.
     """
     before = context.report.count
-    for computation in context.computations():
-        for x in context.instructions(computation):
-            if context.report.is_exhausted:
-                break
-            if x.op.name != "conditional" or x not in context.rewriter or not _owns_branches(context, x):
-                continue
+    # Outer conditionals decide what is needed of inner ones, which have to become selects before outer ones can.
+    for computation in reversed(context.computations()):
+        for x in _conditionals(context, computation):
             _remove_unneeded_results(context, x)
             _remove_unneeded_operands(context, x)
+    for computation in context.computations():
+        for x in _conditionals(context, computation):
             _to_select(context, x)
     return context.report.count > before
+
+
+def _conditionals(context: Context, computation: Computation) -> Iterator[Instruction]:
+    for x in context.instructions(computation):
+        if x.op.name == "conditional" and x in context.rewriter and not context.report.is_exhausted and _owns_branches(context, x):
+            yield x
 
 
 def _owns_branches(context: Context, x: Instruction) -> bool:

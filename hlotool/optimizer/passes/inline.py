@@ -13,6 +13,7 @@ def inline_calls(context: Context) -> bool:
     before = context.report.count
     if context.module.is_scheduled:
         return False
+    # Callees come first, so a body has been inlined into when it is inlined itself.
     for computation in context.computations():
         for x in context.instructions(computation):
             if x.op.name == "call" and x in context.rewriter and _is_inlinable(context, x) and context.allows("inline", x):

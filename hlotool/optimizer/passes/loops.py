@@ -33,11 +33,12 @@ def simplify_loops(context: Context) -> bool:
     configuration names elements by number, are left alone.
     """
     before = context.report.count
-    for computation in context.computations():
+    # Outer loops come first, since they decide what is needed of the loops in them.
+    for computation in reversed(context.computations()):
         for x in context.instructions(computation):
             if context.report.is_exhausted:
                 break
-            loop = _Loop(context, x) if x.op.name == "while" else None
+            loop = _Loop(context, x) if x.op.name == "while" and x in context.rewriter else None
             if loop is None or not loop.has_usual_form():
                 continue
             loop.use_constants()

@@ -37,6 +37,9 @@ PASSES: dict[str, Pass] = {
     "fold": _late("fold", "fold_constants"),
     "cse": _late("cse", "merge_instructions"),
     "dce": _late("dce", "remove_dead_code"),
+    "defuse": _late("defuse", "undo_fusions"),
+    "unroll": _late("trip_counts", "unroll_loops"),
+    "annotate": _late("trip_counts", "annotate_trip_counts"),
 }
 """What each name in `--passes` runs."""
 

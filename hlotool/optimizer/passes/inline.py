@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hlotool.ir.model import Computation, Instruction
 from hlotool.optimizer.context import Context
+from hlotool.optimizer.inlining import can_replace_caller, copy_body, replace_caller
 
 __all__ = ["inline_calls"]
 
@@ -25,11 +26,15 @@ def _is_inlinable(context: Context, x: Instruction) -> bool:
     body = x.called[0]
     if not context.is_movable(x) or x.backend_config or x.attributes.keys() - {"to_apply", "metadata", "sharding"}:
         return False
-    sharding = x.attributes.get("sharding")
-    if sharding is not None and body.root.attributes.get("sharding") != sharding:
+    if not can_replace_caller(x, body):
         return False
     callers = context.rewriter.callers(body)
-    return len(callers) == 1 or (all(caller.op.name == "call" for caller in callers) and _growth(context, body, callers) <= 0)
+    if len(callers) == 1:
+        return True
+    # A copy of a fusion would need a computation of its own.
+    if any(caller.op.name != "call" for caller in callers) or any(y.op.name == "fusion" for y in context.instructions(body)):
+        return False
+    return _growth(context, body, callers) <= 0
 
 
 def _growth(context: Context, body: Computation, callers: tuple[Instruction, ...]) -> int:
@@ -48,23 +53,6 @@ def _growth(context: Context, body: Computation, callers: tuple[Instruction, ...
 
 
 def _inline(context: Context, x: Instruction, body: Computation) -> None:
-    rewriter = context.rewriter
-    copies: dict[Instruction, Instruction] = {}
-    for y in context.instructions(body):
-        if y.op.name == "parameter":
-            copies[y] = x.operands[y.immediate]
-            continue
-        copies[y] = rewriter.insert_copy(y, [copies[operand] for operand in y.operands], before=x)
-        if y.control_predecessors:
-            rewriter.update(copies[y], attributes={"control-predecessors": tuple(copies[z] for z in y.control_predecessors)})
-    root = copies[body.root]
-    rewriter.replace_all_uses(x, root)
     operands = dict.fromkeys(x.operands)
-    rewriter.erase(x)
+    replace_caller(context.rewriter, x, body, copy_body(context.rewriter, body, x.operands, x))
     context.erase_if_dead(operands)
-    if rewriter.callers(body):
-        return
-    rewriter.erase_computation(body)
-    for y, copy in copies.items():
-        if y.op.name != "parameter" and copy in rewriter and not rewriter.is_name_used(y.name):
-            rewriter.rename(copy, y.name)

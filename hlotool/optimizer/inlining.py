@@ -30,15 +30,25 @@ def copy_body(
     return copies
 
 
+# Attributes of a caller that the copy of the root inherits.
+_INHERITED = ("sharding", "origin")
+
+
 def can_replace_caller(x: Instruction, body: Computation) -> bool:
-    """Whether the root of a computation has the sharding of its caller, so that it can take the place of the result."""
-    sharding = x.attributes.get("sharding")
-    return sharding is None or body.root.attributes.get("sharding") == sharding
+    """Whether a copy of the root can take over the sharding and the origin of its caller: it has the same, or none."""
+    inherited = [(x.attributes[name], body.root.attributes.get(name)) for name in _INHERITED if name in x.attributes]
+    if any(old not in (None, new) for new, old in inherited):
+        return False
+    return body.root.op.name != "parameter" or not inherited
 
 
 def replace_caller(rewriter: Rewriter, x: Instruction, body: Computation, copies: dict[Instruction, Instruction]) -> None:
     """Replaces a caller by a copy of the root; a computation that is not called any more goes, and its copy takes over the names."""
-    rewriter.replace_all_uses(x, copies[body.root])
+    root = copies[body.root]
+    inherited = {name: x.attributes[name] for name in _INHERITED if name in x.attributes}
+    if inherited:
+        rewriter.update(root, attributes=inherited)
+    rewriter.replace_all_uses(x, root)
     rewriter.erase(x)
     if rewriter.callers(body):
         return

@@ -32,6 +32,7 @@ PASSES: dict[str, Pass] = {
     "loops": _late("loops", "simplify_loops"),
     "conditionals": _late("conditionals", "simplify_conditionals"),
     "arguments": _late("arguments", "simplify_arguments"),
+    "variadic": _late("variadic", "remove_unneeded_operands"),
     "dedup": _late("cse", "merge_computations"),
     "algsimp": _algsimp,
     "fold": _late("fold", "fold_constants"),
@@ -46,7 +47,7 @@ PASSES: dict[str, Pass] = {
 PIPELINES: dict[int, tuple[str, ...]] = {
     0: (),
     1: ("dce", "algsimp", "dce"),
-    2: ("dce", "inline", "arguments", "loops", "conditionals", "dedup", "algsimp", "fold", "cse", "dce"),
+    2: ("dce", "inline", "arguments", "loops", "conditionals", "variadic", "dedup", "algsimp", "fold", "cse", "dce"),
 }
 """The passes of each level, which are repeated until nothing changes."""
 

@@ -92,6 +92,8 @@ def _fold(context: Context, x: Instruction) -> list[Instruction]:
         new = rewriter.insert("tuple", parts, before=x, shape=x.shape, origin=x)
     else:
         new = rewriter.insert("constant", before=x, shape=x.shape, immediate=literal_of(value, x.shape), origin=x)
+    if "sharding" in x.attributes:
+        rewriter.update(new, attributes={"sharding": x.attributes["sharding"]})
     context.allows("fold", x, (new,))
     rewriter.replace_all_uses(x, new)
     operands = dict.fromkeys(x.operands)

@@ -24,7 +24,7 @@ def inline_calls(context: Context) -> bool:
 
 def _is_inlinable(context: Context, x: Instruction) -> bool:
     body = x.called[0]
-    if not context.is_movable(x) or x.backend_config or x.attributes.keys() - {"to_apply", "metadata", "sharding"}:
+    if not context.is_movable(x) or x.backend_config or x.attributes.keys() - {"to_apply", "metadata", "sharding", "origin"}:
         return False
     if not can_replace_caller(x, body):
         return False

@@ -85,12 +85,15 @@ def _keep_operands(context: Context, x: Instruction, kept: list[int]) -> None:
     groups = len(x.operands) // count
     operands = [x.operands[group * count + k] for group in range(groups) for k in kept]
     shapes = [x.shape.elements[k] for k in kept]
+    narrowed = rewriter.clone_computation(called)
+    copies = context.instructions(narrowed)
+    _narrow(context, x, narrowed, kept)
     new = rewriter.insert(
         x.op,
         operands,
         before=x,
         shape=shapes[0] if len(kept) == 1 else tuple_shape(shapes),
-        attributes=x.attributes.changed({"to_apply": _narrowed(context, x, called, kept), "origin": None}),
+        attributes=x.attributes.changed({"to_apply": narrowed, "origin": None}),
         backend_config=x.backend_config,
         origin=x,
     )
@@ -104,14 +107,17 @@ def _keep_operands(context: Context, x: Instruction, kept: list[int]) -> None:
     rewriter.erase(x)
     rewriter.take_name(new, x)
     context.erase_if_dead(lost)
+    names = [y.name for y in context.instructions(called)]
     rewriter.erase_computation(called)
+    rewriter.rename(narrowed, called.name)
+    for y, name in zip(copies, names, strict=True):
+        if y in rewriter and not rewriter.is_name_used(name):
+            rewriter.rename(y, name)
 
 
-def _narrowed(context: Context, x: Instruction, called: Computation, kept: list[int]) -> Computation:
-    """A copy of the called computation without the parameters, and the results, of the other operands."""
-    rewriter, count = context.rewriter, len(x.shape.elements)
-    computation = rewriter.clone_computation(called)
-    root = computation.root
+def _narrow(context: Context, x: Instruction, computation: Computation, kept: list[int]) -> None:
+    """Removes the parameters, and the results, of the other operands."""
+    rewriter, count, root = context.rewriter, len(x.shape.elements), computation.root
     if root.op.name == "tuple":
         context.erase_if_dead(keep_elements_of_root(rewriter, root, kept))
         if len(kept) == 1:
@@ -119,4 +125,3 @@ def _narrowed(context: Context, x: Instruction, called: Computation, kept: list[
             rewriter.erase(root)
     parameters = [p for p in context.instructions(computation) if p.op.name == "parameter"]
     rewriter.erase_parameters([p for p in parameters if _KINDS[x.op.name].operand_of(p.immediate, count) not in kept])
-    return computation

@@ -7,7 +7,6 @@ writes these changes to `Computation.instructions`; after `finish`, the module i
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -102,41 +101,36 @@ class Rewriter(InstructionEdits):
         self.erase_parameters([parameter])
 
     def erase_parameters(self, parameters: Sequence[Instruction]) -> None:
-        """As `erase_parameter`, for several parameters of a computation, which takes no longer than for one."""
+        """As `erase_parameter`, for several parameters of one computation; takes as long as for one."""
         if not parameters:
             return
         owner = self.owner(parameters[0])
         for parameter in parameters:
-            self._check_erasable(parameter, owner)
-        numbers = {parameter.immediate for parameter in parameters}
-        for caller in self.callers(owner):
-            self._drop_operands(caller, numbers)
-        for parameter in parameters:
-            self._remove_instruction(parameter, owner)
-        erased = sorted(numbers)
-        for x in self.instructions(owner):
-            if x.op.name == "parameter" and x.immediate > erased[0]:
-                self.update(x, immediate=x.immediate - bisect_left(erased, x.immediate))
-        if owner is self.module.entry:
-            for number in reversed(erased):
-                self.module.attributes = header_without_parameter(self.module.attributes, number)
-
-    def _check_erasable(self, parameter: Instruction, owner: Computation) -> None:
-        if parameter.op.name != "parameter":
-            raise EditError(f"'{parameter.name}' is not a parameter")
-        if self.owner(parameter) is not owner:
-            raise EditError(f"parameter '{parameter.name}' is in computation '{self.owner(parameter).name}', not in '{owner.name}'")
-        if parameter in self._uses.users or owner.root is parameter:
-            raise EditError(f"parameter '{parameter.name}' cannot be erased: it is used")
+            if parameter.op.name != "parameter" or self.owner(parameter) is not owner:
+                raise EditError(f"'{parameter.name}' is not a parameter of '{owner.name}'")
+            if parameter in self._uses.users or owner.root is parameter:
+                raise EditError(f"parameter '{parameter.name}' cannot be erased: it is used")
         for caller in self.callers(owner):
             if ANY_SIGNATURE not in caller.op.traits:
                 raise EditError(
-                    f"parameter '{parameter.name}' cannot be erased: '{caller.name}' ({caller.op.name}) calls '{owner.name}' and needs it"
+                    f"parameter '{parameters[0].name}' cannot be erased: '{caller.name}' ({caller.op.name}) calls '{owner.name}' and needs it"
                 )
+        erased = {parameter.immediate for parameter in parameters}
+        for caller in self.callers(owner):
+            self._drop_operands(caller, erased)
+        for parameter in parameters:
+            self._remove_instruction(parameter, owner)
+        kept = sorted((x for x in self.instructions(owner) if x.op.name == "parameter"), key=lambda x: x.immediate)
+        for number, x in enumerate(kept):
+            if x.immediate != number:
+                self.update(x, immediate=number)
+        if owner is self.module.entry:
+            for number in sorted(erased, reverse=True):
+                self.module.attributes = header_without_parameter(self.module.attributes, number)
 
-    def _drop_operands(self, caller: Instruction, numbers: set[int]) -> None:
-        kept = [k for k in range(len(caller.operands)) if k not in numbers]
-        renumbered = {old: new for new, old in enumerate(kept)}
+    def _drop_operands(self, caller: Instruction, erased: set[int]) -> None:
+        kept = [k for k in range(len(caller.operands)) if k not in erased]
+        numbers = {old: new for new, old in enumerate(kept)}
         aliases = caller.attributes.get("output_to_operand_aliasing", ())
-        pairs = tuple(replace(pair, number=renumbered[pair.number]) for pair in aliases if pair.number in renumbered)
-        self.update(caller, operands=[caller.operands[k] for k in kept], attributes={"output_to_operand_aliasing": pairs or None})
+        aliases = tuple(replace(pair, number=numbers[pair.number]) for pair in aliases if pair.number in numbers)
+        self.update(caller, operands=[caller.operands[k] for k in kept], attributes={"output_to_operand_aliasing": aliases or None})

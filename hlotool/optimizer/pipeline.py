@@ -16,7 +16,7 @@ Pass = Callable[[Context], bool]
 
 
 def _algsimp(context: Context) -> bool:
-    return simplify(context, rules_by_op(None, context.options.fast_math))
+    return simplify(context, "algsimp", rules_by_op(None, context.options.fast_math))
 
 
 def _late(module: str, function: str) -> Pass:
@@ -70,7 +70,7 @@ def pass_of(name: str) -> Pass:
         return known
     topics = sorted({entry.topic for entry in all_rules().values()})
     if name in topics:
-        return lambda context: simplify(context, rules_by_op(frozenset((name,)), context.options.fast_math))
+        return lambda context: simplify(context, name, rules_by_op(frozenset((name,)), context.options.fast_math))
     meant = nearest(name, [*PASSES, *topics])
     raise PassError(f"no pass is called '{name}'; " + (f"did you mean '{meant}'?" if meant else f"there are {', '.join([*PASSES, *topics])}"))
 

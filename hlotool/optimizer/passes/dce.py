@@ -58,7 +58,7 @@ def _remove_parameters_of(context: Context, computation: Computation) -> bool:
     callers = rewriter.callers(computation)
     if not callers or any(ANY_SIGNATURE not in caller.op.traits or caller.op.is_asynchronous for caller in callers):
         return False
-    unused = [x for x in context.instructions(computation) if x.op.name == "parameter" and not rewriter.is_used(x)]
-    erased = [x for x in unused if context.allows("dce", x)]
-    rewriter.erase_parameters(erased)
-    return bool(erased)
+    parameters = [x for x in context.instructions(computation) if x.op.name == "parameter" and not rewriter.is_used(x)]
+    unused = [x for x in parameters if context.allows("dce", x)]
+    rewriter.erase_parameters(unused)
+    return bool(unused)

@@ -59,7 +59,7 @@ def _is_foldable(context: Context, x: Instruction, known: Mapping[Instruction, i
     if x.op.kernel is None or x.op.traits & {NONDETERMINISTIC, DEVICE_ID, COMMUNICATES} or context.has_effect(x) or not context.is_movable(x):
         return False
     parts = x.shape.elements if x.shape.is_tuple else (x.shape,)
-    if x.op.name in ("custom-call", "fusion", "tuple") or not all(map(_can_be_literal, parts)):
+    if x.op.name in ("custom-call", "tuple") or not all(map(_can_be_literal, parts)):
         return False
     size = sum(prod(leaf.dimensions) * max(ELEMENT_TYPES[leaf.element_type].bits, 8) // 8 for leaf in x.shape.leaves())
     given = sum(known[operand] for operand in x.operands)

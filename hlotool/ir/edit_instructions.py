@@ -178,7 +178,9 @@ class InstructionEdits(EditState):
             raise EditError(f"'{new.name}' is in computation '{self.owner(new).name}', not in '{owner.name}'")
         for user in self.users(old):
             if user is not new:
-                self.update(user, operands=[new if operand is old else operand for operand in user.operands])
+                set_field(user, "operands", tuple([new if operand is old else operand for operand in user.operands]))
+                self._uses.move_uses(user, old, new)
+        self._mark_changed(owner)
         for successor in self.control_successors(old):
             if successor is not new:
                 self._replace_control_predecessor(successor, old, (new,))
@@ -261,3 +263,15 @@ class InstructionEdits(EditState):
         names.release(node.name)
         names.add(name)
         set_field(node, "name", name)
+
+    def is_name_used(self, name: str) -> bool:
+        """Whether an instruction of the module has this name."""
+        return name in self._instruction_names
+
+    def take_name(self, x: Instruction, erased: Instruction) -> None:
+        """Gives an instruction the name of one that has just been erased from its computation."""
+        # Instructions of other computations may have the name, too.
+        self._mark_changed(self.owner(x))
+        self._instruction_names.release(x.name)
+        self._instruction_names.add(erased.name)
+        set_field(x, "name", erased.name)

@@ -99,7 +99,8 @@ def _same_elements(a: Array, b: Array) -> Array:
     first, second = (np.ascontiguousarray(x).reshape(-1) for x in (a, b))
     if a.dtype.kind == "c":
         parts = f"f{a.dtype.itemsize // 2}"
-        return _same_elements(first.view(parts), second.view(parts)).reshape(-1, 2).all(axis=1)
+        both = _same_elements(first.view(parts), second.view(parts)).reshape(-1, 2)
+        return both[:, 0] & both[:, 1]
     with np.errstate(all="ignore"):
         equal = np.asarray(first == second, bool)
         if not a.dtype.name.startswith(("float", "bfloat")):

@@ -23,11 +23,44 @@ _MOST_REWRITES = 20
 _MOST_IN_ANY_CASE = 100
 
 
-def simplify(context: Context, table: Mapping[OpDef, Sequence[Rule]]) -> bool:
-    """Applies the rules of a table (`registry.rules_by_op`) to all computations; returns whether anything has changed."""
-    simplifier = _Simplifier(context, table)
-    # Of all computations, not only up to the first.
-    return sum(simplifier.run(computation) for computation in context.computations()) > 0
+def simplify(context: Context, name: str, table: Mapping[OpDef, Sequence[Rule]]) -> bool:
+    """Applies the rules of a table (`registry.rules_by_op`) to all computations; returns whether anything has changed.
+
+    `name` is that of the pass: when it runs again, it only looks at what has changed since.
+    """
+    simplifier, before = _Simplifier(context, table), context.report.count
+    known = context.simplified.get(name)
+    if known is None:
+        for computation in context.computations():
+            simplifier.run(computation, context.instructions(computation))
+    else:
+        for computation, instructions in _changed_by_computation(context, known).items():
+            simplifier.run(computation, instructions)
+    context.simplified[name] = context.rewriter.change_count
+    return context.report.count > before
+
+
+def _changed_by_computation(context: Context, count: int) -> dict[Computation, list[Instruction]]:
+    """What rules have to look at again after changes: instructions, their users, and the users of those.
+
+    Rules of loops, branches and calls look at the computation, so the callers of changed computations count as changed.
+    """
+    rewriter, computations = context.rewriter, set(context.computations())
+    again: dict[Instruction, None] = {}
+    changed = list(rewriter.changed_since(count))
+    owners = dict.fromkeys(rewriter.owner(x) for x in changed)
+    changed += dict.fromkeys(caller for owner in owners for caller in rewriter.callers(owner))
+    for x in changed:
+        again[x] = None
+        for user in rewriter.users(x):
+            again[user] = None
+            again.update(dict.fromkeys(rewriter.users(user)))
+    result: dict[Computation, list[Instruction]] = {}
+    for x in again:
+        owner = rewriter.owner(x)
+        if owner in computations:
+            result.setdefault(owner, []).append(x)
+    return result
 
 
 class _Simplifier:
@@ -44,8 +77,7 @@ class _Simplifier:
         self.fired: Counter[str] = Counter()
         self.fired_count = 0
 
-    def run(self, computation: Computation) -> bool:
-        instructions = self.context.instructions(computation)
+    def run(self, computation: Computation, instructions: Sequence[Instruction]) -> bool:
         self.fired.clear()
         self.fired_count = 0
         budget = _MOST_IN_ANY_CASE + _MOST_REWRITES * len(instructions)
@@ -100,7 +132,7 @@ class _Simplifier:
         lost = dict.fromkeys(x.operands)
         rewriter.erase(x)
         if new in inserted and new.op is x.op:
-            rewriter.rename(new, x.name)
+            rewriter.take_name(new, x)
         self._enqueue(self.context.erase_if_dead(lost), inserted, new)
         return True
 

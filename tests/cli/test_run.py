@@ -152,7 +152,9 @@ def test_limits(cli):
 
 def test_elided_constants(cli):
     text = "ENTRY e { ROOT c = s32[3] constant({...}) }"
-    assert cli("run", "-", stdin=text).exit_code == 2
+    refused = cli("run", "-", stdin=text)
+    assert refused.exit_code == 2
+    assert "or choose values with --elided zeros, ones, iota or random" in refused.stderr
     assert cli("run", "-", "--elided", "iota", stdin=text).stdout == "output  s32[3]  [0 1 2]\n"
 
 

@@ -118,7 +118,7 @@ def test_observers_tell_the_device(cli, tmp_path):
     assert [(row["device"], row["max"]) for row in rows] == [(0, 0), (1, 1)]
     found = cli("run", "-", "--check-nans", stdin=RING)
     assert found.exit_code == 1
-    assert "from finite operands on device 0" in found.stderr
+    assert "from finite operands (on device 0)" in found.stderr
     profile = json.loads(cli("run", "-", "--profile", "--json", stdin=RING).stdout)["profile"]
     assert {row["name"]: row["calls"] for row in profile["opcodes"]} == {"partition-id": 2, "convert": 2, "divide": 2, "collective-permute": 2}
 

@@ -21,7 +21,7 @@ from hlotool.interp.drawing import Domain, random_array
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.literal import filled, literal_array
 from hlotool.interp.options import ELIDED_FILLS
-from hlotool.interp.placement import first_holder, is_whole
+from hlotool.interp.placement import first_holder, is_whole, part_hint
 from hlotool.interp.values import Token, Value, checked_argument, leaves, with_leaves
 from hlotool.ir.model import Module
 from hlotool.literals.parse import parse_literal
@@ -193,7 +193,8 @@ class Arguments:
         try:
             self.values[number, leaf] = checked_argument(array, shape, parameter.name)
         except Violation as violation:
-            raise ArgumentError(f"parameter {number} {violation.message}" + (f"; {violation.hint}" if violation.hint else "")) from None
+            hint = violation.hint or part_hint(self.module, parameter)
+            raise ArgumentError(f"parameter {number} {violation.message}" + (f"; {hint}" if hint else "")) from None
 
     def missing(self) -> list[str]:
         """The names of the parameters that have no value, or not for all their leaves."""
@@ -264,7 +265,7 @@ def _read_literal(name: str, shape: Shape, text: str) -> Array:
         is_scalar = bool(shape.dimensions) and not text.lstrip().startswith("{")
         literal = parse_literal(shape.with_dimensions(()) if is_scalar else shape, text)
     except Violation as violation:
-        hint = f"; the name of a file ends with .npy, other values are {', '.join(ELIDED_FILLS)}"
+        hint = "" if text.startswith("{") else f"; the name of a file ends with .npy, other values are {', '.join(ELIDED_FILLS)}"
         message = f"'{name}' takes {shape.text_without_layout}, and '{text[:40]}' is not a literal of that shape: {violation.message}{hint}"
         raise ArgumentError(message) from None
     if literal.elided:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from math import prod
 
 from hlotool.ir.model import Instruction
@@ -88,7 +89,7 @@ def matched_dimensions(before: Sequence[int], after: Sequence[int]) -> dict[int,
 
 def increases(numbers: Sequence[int]) -> bool:
     """Whether each number is greater than the one before it."""
-    return all(a < b for a, b in zip(numbers, numbers[1:], strict=False))
+    return all(a < b for a, b in pairwise(numbers))
 
 
 def inverse(permutation: Sequence[int]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from hlotool.ir.model import Instruction
 from hlotool.literals.data import decode
 from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import ELEMENTWISE
-from hlotool.optimizer.dimensions import broadcast_after_reshape, inverse, is_empty, is_plain
+from hlotool.optimizer.dimensions import broadcast_after_reshape, is_empty, is_plain
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.literal import literal_from_bytes
@@ -23,6 +23,8 @@ __all__: list[str] = []
 _ELEMENTWISE = tuple(op.name for op in OPS.values() if ELEMENTWISE in op.traits)
 # Longer constants are not decoded to give them other dimensions.
 _LONGEST_CONSTANT = 10_000
+_MOST_USERS = 4
+_ABSORBING = ("reshape", "broadcast", "reduce")
 
 # Inserts an operand as it is before the rearrangement.
 Before = Callable[[], Instruction]
@@ -80,13 +82,38 @@ def elementwise_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
     Other operands may be constants, or broadcasts that are still broadcasts in the other shape.
     """
     first = _rearranged(x, "reshape")
-    if first is None or not _disappears(x, site, "reshape"):
+    if first is None or not (_disappears(x, site, "reshape") or _all_move(first, site)):
         return None
     source = first.operands[0].shape
     before = [_before_reshape(y, source, site) for y in x.operands]
     if not is_plain(source) or any(insert is None for insert in before):
         return None
     return site.reshape(_apply(x, site, [insert for insert in before if insert is not None], source.dimensions), x.shape.dimensions)
+
+
+def _all_move(y: Instruction, site: Site) -> bool:
+    """Whether all users of a reshape are elementwise operations on it, on other reshapes and on numbers, so that it moves past each of them.
+
+    The users of these must be such that the reshapes are likely to meet others, since there are more of them at first.
+    """
+    users = site.users(y)
+    if len(users) > _MOST_USERS or site.rewriter.is_root(y):
+        return False
+    sizes = y.operands[0].shape.dimensions
+    for user in users:
+        if ELEMENTWISE not in user.op.traits or not all(z is y or _is_neutral(z, sizes) for z in user.operands) or site.rewriter.is_root(user):
+            return False
+        if not all(z.op.name in _ABSORBING or ELEMENTWISE in z.op.traits for z in site.users(user)):
+            return False
+    return True
+
+
+def _is_neutral(y: Instruction, sizes: tuple[int, ...]) -> bool:
+    if y.op.name == "reshape":
+        return y.operands[0].shape.dimensions == sizes
+    if y.op.name == "broadcast":
+        return not y.operands[0].shape.dimensions
+    return not y.shape.dimensions or (y.op.name == "constant" and constant_value(y) is not None)
 
 
 def _before_reshape(y: Instruction, source: Shape, site: Site) -> Before | None:

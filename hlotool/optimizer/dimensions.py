@@ -13,8 +13,10 @@ from hlotool.shapes.shape import Shape
 __all__ = [
     "broadcast_after_reshape",
     "broadcast_dimensions",
+    "element_count",
     "increases",
     "inverse",
+    "is_empty",
     "is_plain",
     "matched_dimensions",
     "matched_groups",

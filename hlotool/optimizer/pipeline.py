@@ -30,6 +30,7 @@ def _late(module: str, function: str) -> Pass:
 PASSES: dict[str, Pass] = {
     "inline": _late("inline", "inline_calls"),
     "dedup": _late("cse", "merge_computations"),
+    "zero-sized": _late("zero_sized", "replace_empty_arrays"),
     "algsimp": _algsimp,
     "fold": _late("fold", "fold_constants"),
     "cse": _late("cse", "merge_instructions"),
@@ -40,7 +41,7 @@ PASSES: dict[str, Pass] = {
 PIPELINES: dict[int, tuple[str, ...]] = {
     0: (),
     1: ("dce", "algsimp", "dce"),
-    2: ("dce", "inline", "dedup", "algsimp", "fold", "cse", "dce"),
+    2: ("dce", "inline", "dedup", "zero-sized", "algsimp", "fold", "cse", "dce"),
 }
 """The passes of each level, which are repeated until nothing changes."""
 

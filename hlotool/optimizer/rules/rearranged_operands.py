@@ -12,7 +12,7 @@ from hlotool.ir.model import Instruction
 from hlotool.literals.data import decode
 from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import ELEMENTWISE
-from hlotool.optimizer.dimensions import broadcast_after_reshape, is_empty, is_plain
+from hlotool.optimizer.dimensions import broadcast_after_reshape, element_count, is_empty, is_plain
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.literal import literal_from_bytes
@@ -118,7 +118,7 @@ def _is_neutral(y: Instruction, sizes: tuple[int, ...]) -> bool:
 
 def _before_reshape(y: Instruction, source: Shape, site: Site) -> Before | None:
     if y.op.name == "reshape":
-        return _as_it_is(y.operands[0]) if y.operands[0].shape.dimensions == source.dimensions and is_plain(y.operands[0].shape) else None
+        return _unshaped(y, source, site)
     number = _smaller_number(y, source.dimensions, site)
     if number is not None:
         return number
@@ -130,6 +130,16 @@ def _before_reshape(y: Instruction, source: Shape, site: Site) -> Before | None:
     if literal is None or literal.elided or not site.has_one_user(y) or max(len(literal.text), len(literal.data or b"")) > _LONGEST_CONSTANT:
         return None
     return lambda: site.constant(literal_from_bytes(shape, decode(literal)))
+
+
+def _unshaped(y: Instruction, source: Shape, site: Site) -> Before | None:
+    """The operand of a reshape; single elements have their dimensions changed instead."""
+    operand = y.operands[0]
+    if not is_plain(operand.shape):
+        return None
+    if operand.shape.dimensions == source.dimensions:
+        return _as_it_is(operand)
+    return (lambda: site.reshape(operand, source.dimensions)) if element_count(source) == 1 and site.has_one_user(y) else None
 
 
 # ---- transposes and reversals ----------------------------------------------------------------------------------------
@@ -189,14 +199,14 @@ def elementwise_of_reversals(x: Instruction, site: Site) -> Instruction | None:
 def elementwise_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
     """add(broadcast(a), broadcast(b)) -> broadcast(add(a, b)), if both repeat the same dimensions; for all elementwise operations
 
-    Other operands may be scalars and constants of equal elements. At least one of the broadcasts must have no other users.
+    Other operands may be scalars and constants of equal elements. A broadcast that has other users only moves if all operands are constants.
     """
     if _rearranged(x, "broadcast") is None:
         return None
     # Broadcasts of scalars fit every other broadcast.
     first = max((y for y in x.operands if y.op.name == "broadcast"), key=lambda y: len(y.operands[0].shape.dimensions))
     mapped, sizes = first.attributes["dimensions"], first.operands[0].shape.dimensions
-    if not site.has_one_user(first) or (constant_value(first) is not None and all(constant_value(y) is not None for y in x.operands)):
+    if not site.has_one_user(first) and any(constant_value(y) is None for y in x.operands):
         return None
     before: list[Before] = []
     for y in x.operands:

@@ -33,6 +33,7 @@ __all__ = [
     "minimum_floats",
     "multiply_high",
     "population_count",
+    "power_floats",
     "power_integers",
     "reciprocal_root",
     "remainder_integers",
@@ -152,6 +153,22 @@ def complex_exponential_minus_one(z: Array) -> Array:
     """exp(z) - 1, which is real if z is; NumPy multiplies the imaginary 0 by what may be infinite."""
     result = np.expm1(z)
     return complex_pair(np.where(z.imag == 0, np.expm1(z.real), result.real), np.where(z.imag == 0, z.real.dtype.type(0), result.imag))
+
+
+def power_floats(base: Array, exponent: Array) -> Array:
+    """Powers of floats.
+
+    NumPy computes squares, roots and reciprocals in another way, with other roundings, if all exponents are the same number in memory. The
+    result for two numbers must not depend on how they are stored.
+
+    >>> power_floats(np.float32([3.0, 4.0]), np.broadcast_to(np.float32(2), 2)).tolist()
+    [9.0, 16.0]
+    """
+    shape = np.broadcast_shapes(base.shape, exponent.shape)
+    if exponent.shape != shape or 0 in exponent.strides or not shape:
+        exponent = np.broadcast_to(exponent, shape or (1,)).copy()
+    result: Array = np.power(base, exponent).reshape(shape)
+    return result
 
 
 def complex_power(base: Array, exponent: Array) -> Array:

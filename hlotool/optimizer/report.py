@@ -51,11 +51,12 @@ class Report:
         self.remarks: list[str] = []
         self.limit = limit
         self.count = 0
+        self.is_stopped = False
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the limit of rewrites has been reached."""
-        return self.limit is not None and self.count >= self.limit
+        """Whether nothing more may be changed: the limit of rewrites has been reached, or rules do not stop firing."""
+        return self.is_stopped or (self.limit is not None and self.count >= self.limit)
 
     def of(self, name: str) -> RuleStatistics:
         """The statistics of a rule or a pass."""

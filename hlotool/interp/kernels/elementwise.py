@@ -114,7 +114,7 @@ ELEMENTWISE: tuple[Elementwise, ...] = (
     Elementwise("mulhi", integers=f.multiply_high, by_width=True),
     _of_any("multiply", np.multiply, preds=np.logical_and),
     Elementwise("or", integers=np.bitwise_or, preds=np.logical_or),
-    Elementwise("power", np.power, f.complex_power, f.power_integers),
+    Elementwise("power", f.power_floats, f.complex_power, f.power_integers),
     Elementwise("remainder", np.fmod, None, f.remainder_integers),
     Elementwise("shift-left", integers=f.shift_left, by_width=True),
     Elementwise("shift-right-arithmetic", integers=f.shift_right_arithmetic, by_width=True),

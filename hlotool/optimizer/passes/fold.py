@@ -11,6 +11,7 @@ from hlotool.ir.model import Instruction
 from hlotool.opdefs.traits import COMMUNICATES, DEVICE_ID, NONDETERMINISTIC
 from hlotool.optimizer.constants import literal_of
 from hlotool.optimizer.context import Context
+from hlotool.optimizer.dimensions import is_plain
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape
 
@@ -36,7 +37,7 @@ def fold_constants(context: Context) -> bool:
 
 
 def _is_foldable(context: Context, x: Instruction) -> bool:
-    if not x.operands or any(operand.literal is None or operand.literal.elided for operand in x.operands):
+    if not x.operands or not all(map(_is_known, x.operands)):
         return False
     if x.op.kernel is None or x.op.traits & {NONDETERMINISTIC, DEVICE_ID, COMMUNICATES} or context.has_effect(x) or not context.is_movable(x):
         return False
@@ -46,6 +47,13 @@ def _is_foldable(context: Context, x: Instruction) -> bool:
     elements = sum(prod(leaf.dimensions) for leaf in x.shape.leaves())
     given = sum(prod(leaf.dimensions) for operand in x.operands for leaf in operand.shape.leaves())
     return size <= context.options.max_constant_bytes and elements <= max(given, _MOST_NEW_ELEMENTS)
+
+
+def _is_known(x: Instruction) -> bool:
+    """Whether an operand is a constant, or an iota that is not longer than what may become one."""
+    if x.literal is not None:
+        return not x.literal.elided
+    return x.op.name == "iota" and is_plain(x.shape) and prod(x.shape.dimensions) <= _MOST_NEW_ELEMENTS
 
 
 def _can_be_literal(shape: Shape) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hlotool.ir.model import Instruction
-from hlotool.optimizer.dimensions import broadcast_dimensions, element_count, increases, is_empty, is_plain, matched_dimensions
+from hlotool.optimizer.dimensions import broadcast_dimensions, element_count, increases, inverse, is_empty, is_plain, matched_dimensions
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 
@@ -36,6 +36,16 @@ def broadcast_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     known = {k: x.attributes["dimensions"][place] for k, place in places.items()}
     dimensions = broadcast_dimensions(source.shape.dimensions, known, x.shape.dimensions)
     return None if dimensions is None else site.add("broadcast", [source], x.shape, dimensions=dimensions)
+
+
+@rule("broadcast")
+def broadcast_of_transpose(x: Instruction, site: Site) -> Instruction | None:
+    """broadcast(transpose(a)) -> broadcast(a)"""
+    y = x.operands[0]
+    if y.op.name != "transpose" or not is_plain(y.shape) or not is_plain(x.shape):
+        return None
+    places = inverse(y.attributes["dimensions"])
+    return site.add("broadcast", y.operands, x.shape, dimensions=tuple(x.attributes["dimensions"][k] for k in places))
 
 
 @rule("broadcast")

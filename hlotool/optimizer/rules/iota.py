@@ -37,6 +37,16 @@ def convert_of_iota(x: Instruction, site: Site) -> Instruction | None:
     return site.add("iota", (), x.shape, iota_dimension=y.attributes["iota_dimension"])
 
 
+@rule("remainder")
+def remainder_of_iota(x: Instruction, site: Site) -> Instruction | None:
+    """remainder(iota, c) -> iota, if all numbers are less than c"""
+    y, row = x.operands[0], ELEMENT_TYPES[x.shape.element_type]
+    if y.op.name != "iota" or not row.is_integral or y.shape != x.shape or not is_plain(x.shape):
+        return None
+    divisor, count = constant_value(x.operands[1]), x.shape.dimensions[y.attributes["iota_dimension"]]
+    return y if divisor is not None and count <= divisor else None
+
+
 def _greatest(element_type: str) -> int:
     """The number up to which a type has all integers from 0 on; -1 if there is none."""
     row = ELEMENT_TYPES[element_type]

@@ -199,14 +199,14 @@ def elementwise_of_reversals(x: Instruction, site: Site) -> Instruction | None:
 def elementwise_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
     """add(broadcast(a), broadcast(b)) -> broadcast(add(a, b)), if both repeat the same dimensions; for all elementwise operations
 
-    Other operands may be scalars and constants of equal elements. A broadcast that has other users only moves if all operands are constants.
+    Other operands may be scalars and constants of equal elements. Broadcasts of scalars may have other users, since scalars cost little.
     """
     if _rearranged(x, "broadcast") is None:
         return None
     # Broadcasts of scalars fit every other broadcast.
     first = max((y for y in x.operands if y.op.name == "broadcast"), key=lambda y: len(y.operands[0].shape.dimensions))
     mapped, sizes = first.attributes["dimensions"], first.operands[0].shape.dimensions
-    if not site.has_one_user(first) and any(constant_value(y) is None for y in x.operands):
+    if sizes and not site.has_one_user(first):
         return None
     before: list[Before] = []
     for y in x.operands:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from hlotool.ir.model import Instruction
-from hlotool.optimizer.dimensions import broadcast_after_reshape, increases, is_empty, is_plain, matched_dimensions, matched_groups
+from hlotool.optimizer.dimensions import broadcast_after_reshape, element_count, increases, is_empty, is_plain, matched_dimensions, matched_groups
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.dtype import ELEMENT_TYPES
-from hlotool.shapes.shape import array_shape
+from hlotool.shapes.layout import default_layout
+from hlotool.shapes.shape import Shape, array_shape
 from hlotool.shapes.values import SliceRange
 
 __all__: list[str] = []
@@ -112,6 +113,24 @@ def bitcast_of_bitcast(x: Instruction, site: Site) -> Instruction | None:
     if not all(map(is_plain, shapes)) or len({shape.element_type for shape in shapes}) > 1:
         return None
     return y.operands[0] if shapes[2] == x.shape else site.with_operands(x, y.operands)
+
+
+@rule("bitcast")
+def bitcast_as_reshape(x: Instruction, site: Site) -> Instruction | None:
+    """bitcast(a) -> reshape(a), if both have row-major layouts and the same element type
+
+    In scheduled modules, bitcasts stay, since a reshape might be compiled to a copy.
+    """
+    source = x.operands[0].shape
+    if site.rewriter.module.is_scheduled or not _is_row_major(source) or not _is_row_major(x.shape):
+        return None
+    if source.element_type != x.shape.element_type or element_count(source) != element_count(x.shape):
+        return None
+    return site.add("reshape", x.operands, x.shape)
+
+
+def _is_row_major(shape: Shape) -> bool:
+    return is_plain(shape) and shape.layout == default_layout(shape.rank)
 
 
 @rule("bitcast-convert")

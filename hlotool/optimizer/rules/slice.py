@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hlotool.ir.model import Instruction
-from hlotool.optimizer.dimensions import is_empty, is_plain
+from hlotool.optimizer.dimensions import inverse, is_empty, is_plain
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.shape import array_shape
@@ -70,6 +70,33 @@ def slice_of_iota(x: Instruction, site: Site) -> Instruction | None:
     if part.start or (part.stride != 1 and x.shape.dimensions[counted] > 1):
         return None
     return site.add("iota", (), x.shape, iota_dimension=counted)
+
+
+@rule("slice")
+def slice_of_reverse(x: Instruction, site: Site) -> Instruction | None:
+    """slice(reverse(a)) -> reverse(slice(a))"""
+    y = x.operands[0]
+    if not _applies(x, "reverse") or not site.has_one_user(y):
+        return None
+    ranges = list(x.attributes["slice"])
+    for k in y.attributes["dimensions"]:
+        size, part = y.shape.dimensions[k], ranges[k]
+        ranges[k] = SliceRange(size - 1 - _last(part), size - part.start, part.stride)
+    part_of_source = site.add("slice", y.operands, array_shape(x.shape.element_type, x.shape.dimensions), slice=tuple(ranges))
+    return site.add("reverse", [part_of_source], x.shape, dimensions=y.attributes["dimensions"])
+
+
+@rule("slice")
+def slice_of_transpose(x: Instruction, site: Site) -> Instruction | None:
+    """slice(transpose(a)) -> transpose(slice(a))"""
+    y = x.operands[0]
+    if not _applies(x, "transpose") or not site.has_one_user(y):
+        return None
+    permutation = y.attributes["dimensions"]
+    places = inverse(permutation)
+    shape = array_shape(x.shape.element_type, tuple(x.shape.dimensions[k] for k in places))
+    part = site.add("slice", y.operands, shape, slice=tuple(x.attributes["slice"][k] for k in places))
+    return site.add("transpose", [part], x.shape, dimensions=permutation)
 
 
 @rule("slice")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hlotool.ir.model import Instruction
-from hlotool.optimizer.dimensions import increases, inverse, is_plain
+from hlotool.optimizer.dimensions import increases, inverse, is_empty, is_plain, matched_dimensions
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 
@@ -48,6 +48,22 @@ def transpose_of_ones(x: Instruction, site: Site) -> Instruction | None:
         return None
     moved = [k for k in x.attributes["dimensions"] if x.operands[0].shape.dimensions[k] != 1]
     return site.add("reshape", x.operands, x.shape) if increases(moved) else None
+
+
+@rule("transpose")
+def transpose_of_reshape(x: Instruction, site: Site) -> Instruction | None:
+    """transpose(reshape(a)) -> reshape(transpose(a)), if the reshape only adds or drops dimensions of size 1"""
+    y = x.operands[0]
+    if y.op.name != "reshape" or not site.has_one_user(y) or not is_plain(x.shape) or is_empty(x.shape):
+        return None
+    source = y.operands[0]
+    places = matched_dimensions(y.shape.dimensions, source.shape.dimensions)
+    if places is None or not is_plain(source.shape):
+        return None
+    ones = [k for k, size in enumerate(source.shape.dimensions) if size == 1]
+    permutation = (*ones, *(places[k] for k in x.attributes["dimensions"] if k in places))
+    sizes = tuple(source.shape.dimensions[k] for k in permutation)
+    return site.reshape(site.add("transpose", [source], x.shape.with_dimensions(sizes), dimensions=permutation), x.shape.dimensions)
 
 
 @rule("reverse")

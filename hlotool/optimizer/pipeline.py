@@ -16,7 +16,7 @@ Pass = Callable[[Context], bool]
 
 
 def _algsimp(context: Context) -> bool:
-    return simplify(context, rules_by_op(None, context.options.fast_math))
+    return simplify(context, "algsimp", rules_by_op(None, context.options.fast_math))
 
 
 def _late(module: str, function: str) -> Pass:
@@ -64,7 +64,7 @@ def pass_of(name: str) -> Pass:
         return known
     topics = sorted({entry.topic for entry in all_rules().values()})
     if name in topics:
-        return lambda context: simplify(context, rules_by_op(frozenset((name,)), context.options.fast_math))
+        return lambda context: simplify(context, name, rules_by_op(frozenset((name,)), context.options.fast_math))
     meant = nearest(name, [*PASSES, *topics])
     raise PassError(f"no pass is called '{name}'; " + (f"did you mean '{meant}'?" if meant else f"there are {', '.join([*PASSES, *topics])}"))
 
@@ -72,12 +72,16 @@ def pass_of(name: str) -> Pass:
 def run_pipeline(context: Context, names: tuple[str, ...]) -> None:
     """Runs the passes in turn until none of them changes anything. Raises PassError for an unknown name."""
     passes = [pass_of(name) for name in names]
+    # Each pass reaches its own fixed point, so it runs again only if another one has changed something since.
+    finished: dict[Pass, int] = {}
     for _ in range(_MOST_ROUNDS):
         before = context.report.count
         for run in passes:
             if context.report.is_exhausted:
                 return
-            run(context)
+            if finished.get(run) != context.report.count:
+                run(context)
+                finished[run] = context.report.count
         if context.report.count == before:
             return
     context.report.remarks.append(f"the pipeline has been stopped after {_MOST_ROUNDS} rounds")

@@ -183,6 +183,8 @@ class Arguments:
         meant = nearest(name, names)
         if meant is not None:
             return f"did you mean '{meant}'?"
+        if len(names) == 1:
+            return f"the only parameter is {names[0]}"
         return f"the parameters are {_enumerated(names)}" if names else "the entry computation has none"
 
     def _put(self, number: int, leaf: int, array: Any) -> None:

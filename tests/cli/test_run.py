@@ -202,6 +202,8 @@ def test_names_of_jax_are_understood(cli):
     wanted = [[1, 2, 3], [5, 6], 1, 2, [3, 4]]
     assert _values(cli("run", "-", "--json", "--input", "x={1,2,3}", "--input", "params['w']={5,6}", *rest, stdin=NAMED)) == wanted
     assert _values(cli("run", "-", "--json", "--input", "0={1,2,3}", "--input", "Arg_1={5,6}", *rest, stdin=NAMED)) == wanted
+    result = cli("run", "-", "--input", "y=1", stdin="ENTRY e { ROOT size = f32[] parameter(0) }")
+    assert result.stderr == "hlotool: there is no parameter 'y'; the only parameter is size\n"
     # Two parameters could be meant.
     result = cli("run", "-", "--input", "w=1", stdin=NAMED)
     assert (result.exit_code, "there is no parameter 'w'" in result.stderr) == (2, True)

@@ -8,7 +8,7 @@ from math import prod
 from hlotool.analysis.simplify import constant_value, is_same_number
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.traits import ELEMENTWISE
-from hlotool.optimizer.dimensions import is_empty, is_plain
+from hlotool.optimizer.dimensions import dimensions_of, is_empty, is_plain
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.shape import array_shape
@@ -39,7 +39,7 @@ def concatenate_of_empty(x: Instruction, site: Site) -> Instruction | None:
 @rule("concatenate")
 def concatenate_of_concatenate(x: Instruction, site: Site) -> Instruction | None:
     """concatenate(concatenate(a, b), c) -> concatenate(a, b, c)"""
-    nested = [y for y in x.operands if y.op is x.op and y.attributes["dimensions"] == x.attributes["dimensions"] and site.has_one_user(y)]
+    nested = [y for y in x.operands if y.op is x.op and dimensions_of(y) == dimensions_of(x) and site.has_one_user(y)]
     if not nested or not _is_plain(x) or not all(map(_is_plain, nested)):
         return None
     operands: list[Instruction] = []
@@ -51,7 +51,7 @@ def concatenate_of_concatenate(x: Instruction, site: Site) -> Instruction | None
 @rule("concatenate")
 def concatenate_of_slices(x: Instruction, site: Site) -> Instruction | None:
     """concatenate(slice(a), [0:2], slice(a), [2:5]) -> slice(a), [0:5]"""
-    dimension = x.attributes["dimensions"][0]
+    dimension = dimensions_of(x)[0]
     for k in range(len(x.operands) - 1):
         one, two = x.operands[k : k + 2]
         if one.op.name != "slice" or two.op.name != "slice" or one.operands[0] is not two.operands[0]:
@@ -83,7 +83,7 @@ def _merged(one: tuple[SliceRange, ...], two: tuple[SliceRange, ...], dimension:
 @rule("concatenate")
 def concatenate_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
     """concatenate(broadcast(a), broadcast(a)) -> broadcast(a), if they repeat `a` along the concatenated dimension"""
-    dimension = x.attributes["dimensions"][0]
+    dimension = dimensions_of(x)[0]
     for k in range(len(x.operands) - 1):
         one, two = x.operands[k : k + 2]
         if not _repeat_same(one, two, dimension) or not _is_plain(x) or (len(x.operands) > 2 and not site.have_one_user({one, two})):
@@ -91,7 +91,7 @@ def concatenate_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
         sizes = list(one.shape.dimensions)
         sizes[dimension] += two.shape.dimensions[dimension]
         shape = array_shape(x.shape.element_type, tuple(sizes))
-        both = site.add("broadcast", one.operands, shape, dimensions=one.attributes["dimensions"])
+        both = site.add("broadcast", one.operands, shape, dimensions=dimensions_of(one))
         return _joined(x, [*x.operands[:k], both, *x.operands[k + 2 :]], site)
     return None
 
@@ -99,7 +99,7 @@ def concatenate_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
 def _repeat_same(one: Instruction, two: Instruction, dimension: int) -> bool:
     if one.op.name != "broadcast" or two.op.name != "broadcast" or one.operands != two.operands:
         return False
-    return one.attributes["dimensions"] == two.attributes["dimensions"] and dimension not in one.attributes["dimensions"]
+    return dimensions_of(one) == dimensions_of(two) and dimension not in dimensions_of(one)
 
 
 @rule("concatenate")
@@ -128,7 +128,7 @@ def concatenate_as_pad(x: Instruction, site: Site) -> Instruction | None:
     values = {y.operands[0] for y in around if y is not None}
     if None in around or len(values) != 1:
         return None
-    dimension = x.attributes["dimensions"][0]
+    dimension = dimensions_of(x)[0]
     amounts = [y.shape.dimensions[dimension] for y in x.operands]
     padding = [PaddingDimension(0, 0)] * x.shape.rank
     padding[dimension] = PaddingDimension(sum(amounts[:middle]), sum(amounts[middle + 1 :]))
@@ -159,7 +159,7 @@ def concatenate_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
 
 def _common_dimension(x: Instruction, sources: Sequence[tuple[int, ...]]) -> int | None:
     """The dimension of the sources along which their concatenate has the elements of `x` in the same order."""
-    dimension, first = x.attributes["dimensions"][0], sources[0]
+    dimension, first = dimensions_of(x)[0], sources[0]
     outer = prod(x.shape.dimensions[:dimension])
     for k in range(len(first)):
         if prod(first[:k]) != outer:
@@ -183,5 +183,5 @@ def concatenate_of_elementwise(x: Instruction, site: Site) -> Instruction | None
         return None
     if any(a.shape.dimensions != y.shape.dimensions for a, y in zip(sources, x.operands, strict=True)):
         return None
-    whole = site.add("concatenate", sources, array_shape(element_type, x.shape.dimensions), dimensions=x.attributes["dimensions"])
+    whole = site.add("concatenate", sources, array_shape(element_type, x.shape.dimensions), dimensions=dimensions_of(x))
     return site.with_operands(first, [whole], shape=x.shape)

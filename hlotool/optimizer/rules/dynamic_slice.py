@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hlotool.analysis.simplify import constant_value
 from hlotool.ir.model import Instruction
 from hlotool.optimizer.constants import number_literal
-from hlotool.optimizer.dimensions import is_empty, is_plain
+from hlotool.optimizer.dimensions import dimensions_of, is_empty, is_plain
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.shape import array_shape
@@ -68,7 +68,7 @@ def dynamic_slice_of_broadcast(x: Instruction, site: Site) -> Instruction | None
     y, starts = x.operands[0], _starts(x, 1)
     if y.op.name != "broadcast" or starts is None or is_empty(x.shape) or not is_plain(y.operands[0].shape):
         return None
-    source, mapped = y.operands[0], y.attributes["dimensions"]
+    source, mapped = y.operands[0], dimensions_of(y)
     if any(x.shape.dimensions[k] != y.shape.dimensions[k] for k in mapped):
         if not site.has_one_user(y):
             return None

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from hlotool.ir.model import Instruction
-from hlotool.optimizer.dimensions import broadcast_after_reshape, element_count, increases, is_empty, is_plain, matched_dimensions, matched_groups
+from hlotool.optimizer.dimensions import (
+    broadcast_after_reshape,
+    dimensions_of,
+    element_count,
+    increases,
+    is_empty,
+    is_plain,
+    matched_dimensions,
+    matched_groups,
+)
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.dtype import ELEMENT_TYPES
@@ -45,7 +54,7 @@ def reshape_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
 
 
 def _broadcast_of_reshape(x: Instruction, y: Instruction, site: Site) -> Instruction | None:
-    mapped = [k for k in y.attributes["dimensions"] if y.shape.dimensions[k] != 1]
+    mapped = [k for k in dimensions_of(y) if y.shape.dimensions[k] != 1]
     if not increases(mapped):
         return None
     dimensions: list[int] = []
@@ -151,10 +160,10 @@ def bitcast_convert_of_bitcast_convert(x: Instruction, site: Site) -> Instructio
 @rule("get-dimension-size")
 def size_of_dimension(x: Instruction, site: Site) -> Instruction | None:
     """get-dimension-size(a) -> constant, if the dimension is static; get-dimension-size(set-dimension-size(a, n)) -> n"""
-    y, dimension = x.operands[0], x.attributes["dimensions"][0]
+    y, dimension = x.operands[0], dimensions_of(x)[0]
     if not y.shape.is_array:
         return None
     if not y.shape.dynamic or not y.shape.dynamic[dimension]:
         return site.number(x.shape, y.shape.dimensions[dimension])
-    is_set = y.op.name == "set-dimension-size" and y.attributes["dimensions"][0] == dimension
+    is_set = y.op.name == "set-dimension-size" and dimensions_of(y)[0] == dimension
     return y.operands[1] if is_set else None

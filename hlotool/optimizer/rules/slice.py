@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hlotool.ir.model import Instruction
-from hlotool.optimizer.dimensions import inverse, is_empty, is_plain
+from hlotool.optimizer.dimensions import dimensions_of, inverse, is_empty, is_plain
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.shape import array_shape
@@ -50,7 +50,7 @@ def slice_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
     y = x.operands[0]
     if not _applies(x, "broadcast"):
         return None
-    source, mapped, ranges = y.operands[0], y.attributes["dimensions"], x.attributes["slice"]
+    source, mapped, ranges = y.operands[0], dimensions_of(y), x.attributes["slice"]
     if any(not _is_whole(ranges[k], y.shape.dimensions[k]) for k in mapped):
         if not site.has_one_user(y):
             return None
@@ -79,11 +79,11 @@ def slice_of_reverse(x: Instruction, site: Site) -> Instruction | None:
     if not _applies(x, "reverse") or not site.has_one_user(y):
         return None
     ranges = list(x.attributes["slice"])
-    for k in y.attributes["dimensions"]:
+    for k in dimensions_of(y):
         size, part = y.shape.dimensions[k], ranges[k]
         ranges[k] = SliceRange(size - 1 - _last(part), size - part.start, part.stride)
     part_of_source = site.add("slice", y.operands, array_shape(x.shape.element_type, x.shape.dimensions), slice=tuple(ranges))
-    return site.add("reverse", [part_of_source], x.shape, dimensions=y.attributes["dimensions"])
+    return site.add("reverse", [part_of_source], x.shape, dimensions=dimensions_of(y))
 
 
 @rule("slice")
@@ -92,7 +92,7 @@ def slice_of_transpose(x: Instruction, site: Site) -> Instruction | None:
     y = x.operands[0]
     if not _applies(x, "transpose") or not site.has_one_user(y):
         return None
-    permutation = y.attributes["dimensions"]
+    permutation = dimensions_of(y)
     places = inverse(permutation)
     shape = array_shape(x.shape.element_type, tuple(x.shape.dimensions[k] for k in places))
     part = site.add("slice", y.operands, shape, slice=tuple(x.attributes["slice"][k] for k in places))
@@ -136,7 +136,7 @@ def slice_of_concatenate(x: Instruction, site: Site) -> Instruction | None:
     y = x.operands[0]
     if not _applies(x, "concatenate") or _mixes_types(y):
         return None
-    dimension = y.attributes["dimensions"][0]
+    dimension = dimensions_of(y)[0]
     part, start = x.attributes["slice"][dimension], 0
     kept: list[Instruction] = []
     others_whole = all(

@@ -16,7 +16,7 @@ from hlotool.optimizer.registry import Rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.shape import compatible
 
-__all__ = ["simplify"]
+__all__ = ["refusal", "simplify"]
 
 # Rewrites for each instruction of a computation, before its rules are stopped. Long chains need about ten.
 _MOST_REWRITES = 100
@@ -26,8 +26,26 @@ def simplify(context: Context, table: Mapping[OpDef, Sequence[Rule]]) -> bool:
     """Applies the rules of a table (`registry.rules_by_op`) to all computations; returns whether anything has changed."""
     changed = False
     for computation in context.computations():
+        if context.report.is_exhausted:
+            break
         changed = _Simplifier(context, table).run(computation) or changed
     return changed
+
+
+def refusal(context: Context, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> str | None:
+    """Why `new` may not stand for `x`; None if it may: it has the same shape, layout and sharding, or is new and takes them over."""
+    if new is x:
+        return "the result is the instruction itself"
+    if not compatible(new.shape, x.shape):
+        return f"the result has the shape {new.shape.text_without_layout}"
+    if new not in inserted:
+        sharding = x.attributes.get("sharding")
+        if new.shape != x.shape:
+            return f"the layout of '{new.name}' differs: {new.shape}"
+        return None if sharding is None or new.attributes.get("sharding") == sharding else f"'{new.name}' has another sharding"
+    if new.shape != x.shape and context.keeps_layouts:
+        return f"the layout of the result would be {new.shape}, and those of a scheduled module do not change"
+    return next((f"the new '{y.op.name}' would not be valid: {message}" for y in inserted if (message := context.violation(y))), None)
 
 
 class _Simplifier:
@@ -73,19 +91,20 @@ class _Simplifier:
         statistics = self.report.of(entry.name)
         statistics.tries += 1
         if not self.context.options.measures_time:
-            return entry.rewrite(x, site)
+            return entry.apply(x, site)
         start = time.perf_counter()
-        new = entry.rewrite(x, site)
+        new = entry.apply(x, site)
         statistics.seconds += time.perf_counter() - start
         return new
 
     def _accept(self, entry: Rule, x: Instruction, new: Instruction, inserted: list[Instruction]) -> bool:
         """Replaces `x`, unless the new instructions are not valid in this module."""
         rewriter = self.rewriter
-        if not self._fits(x, new, inserted) or not all(map(self.context.is_valid, inserted)):
+        if refusal(self.context, x, new, inserted) is not None:
             for y in reversed(inserted):
                 rewriter.erase(y)
             return False
+        self._adapt(x, new, inserted)
         self.fired[entry.name] += 1
         self.context.allows(entry.name, x, tuple(inserted) or (new,))
         rewriter.replace_all_uses(x, new)
@@ -96,20 +115,15 @@ class _Simplifier:
         self._enqueue(self.context.erase_if_dead(lost), inserted, new)
         return True
 
-    def _fits(self, x: Instruction, new: Instruction, inserted: list[Instruction]) -> bool:
-        """Whether `new` may stand for `x`: it has the same shape, layout and sharding. New instructions take them over."""
-        if new is x or not compatible(new.shape, x.shape):
-            return False
-        sharding = x.attributes.get("sharding")
+    def _adapt(self, x: Instruction, new: Instruction, inserted: list[Instruction]) -> None:
+        """Gives a new instruction the layout and the sharding of the one that it replaces."""
         if new not in inserted:
-            return new.shape == x.shape and (sharding is None or new.attributes.get("sharding") == sharding)
-        if new.shape != x.shape and self.context.keeps_layouts:
-            return False
+            return
         if new.shape != x.shape:
             self.rewriter.update(new, shape=x.shape)
+        sharding = x.attributes.get("sharding")
         if sharding is not None:
             self.rewriter.update(new, attributes={"sharding": sharding})
-        return True
 
     def _enqueue(self, lost: Iterable[Instruction], inserted: Iterable[Instruction], new: Instruction) -> None:
         """Visits the new instructions next, then all whose rules may look at what has changed: two levels of users."""

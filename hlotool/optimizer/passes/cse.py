@@ -94,7 +94,7 @@ def merge_computations(context: Context) -> bool:
             # Each fusion has a computation of its own.
             continue
         for caller in rewriter.callers(computation):
-            if caller.op.is_asynchronous or not context.allows("dedup", caller):
+            if caller.op.is_asynchronous or not context.allows("dedup", caller, (f"calls {other.name} instead of {computation.name}",)):
                 continue
             rewriter.update(caller, attributes={name: _replaced(value, computation, other) for name, value in caller.attributes.items()})
     return context.report.count > before

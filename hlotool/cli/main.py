@@ -47,6 +47,9 @@ _OTHER_NAMES = {
     "evaluate": "run",
     "exec": "run",
     "interpret": "run",
+    "optimize": "opt",
+    "optimise": "opt",
+    "simplify": "opt",
     "parse": "print",
     "show": "print",
     "cat": "print",
@@ -106,7 +109,7 @@ COMMANDS = click.version_option(hlotool.__version__, prog_name="hlotool", messag
         "hlotool",
         context_settings={"help_option_names": ["-h", "--help"]},
         epilog=_EPILOG,
-        help="Format, check, print and run XLA's textual HLO.",
+        help="Format, check, optimize, print and run XLA's textual HLO.",
     )
 )
 

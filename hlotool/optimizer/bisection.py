@@ -27,12 +27,12 @@ class Culprit(Record):
         rewrite = self.rewrite
         where = f"'{rewrite.instruction}' in computation '{rewrite.computation}'" if rewrite.instruction else f"computation '{rewrite.computation}'"
         line = f" (line {rewrite.line})" if rewrite.line else ""
-        return f"rewrite {self.number} of {self.total}: '{rewrite.rule}' at {where}{line}: {rewrite.before} -> {'; '.join(rewrite.after) or 'removed'}"
+        return (
+            f"rewrite {self.number} of {self.total}: '{rewrite.rule}' at {where}{line}: {rewrite.before} -> {'; '.join(rewrite.after) or 'removed'}"
+        )
 
 
-def first_wrong_rewrite(
-    module: Module, passes: Iterable[PassSpec], options: OptimizeOptions, is_wrong: Callable[[Module], bool]
-) -> Culprit | None:
+def first_wrong_rewrite(module: Module, passes: Iterable[PassSpec], options: OptimizeOptions, is_wrong: Callable[[Module], bool]) -> Culprit | None:
     """The rewrite that turns a module into a wrong one; None if the result of all rewrites is not wrong.
 
     A wrong module is assumed to stay wrong, so that the number of optimizations is logarithmic.

@@ -35,9 +35,7 @@ class UnknownInstructionError(HlotoolError):
     exit_code = 2
 
 
-def explain_why_not(
-    name: str, before: Module, after: Module, specs: Sequence[PassSpec], options: OptimizeOptions, report: Report
-) -> list[WhyNot]:
+def explain_why_not(name: str, before: Module, after: Module, specs: Sequence[PassSpec], options: OptimizeOptions, report: Report) -> list[WhyNot]:
     """What keeps each rule of its opcode, and the passes that apply no rules, off the instructions of a name.
 
     For an instruction that is gone, it is what replaced it. Raises UnknownInstructionError if `before` has no such instruction either.

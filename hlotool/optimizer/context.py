@@ -61,16 +61,16 @@ class Context:
         """Whether an instruction does more than compute its value."""
         return has_effect(x, self._with_effects)
 
-    def allows(self, name: str, x: Instruction, after: tuple[Instruction | str, ...] = ()) -> bool:
+    def allows(self, name: str, x: Instruction, after: tuple[Instruction | str, ...] = (), renamed: Instruction | None = None) -> bool:
         """Counts and records that a pass replaces or removes an instruction; False if the limit of rewrites has been reached.
 
-        `after` are the instructions that replace it, or text that says what has become of it.
+        `after` are the instructions that replace it, or text that says what has become of it; `renamed` is the one that will have its name.
         """
         if self.report.is_exhausted:
             return False
         self.report.add(name)
         if self.options.explain:
-            self.report.describe(name, self.module, self.rewriter.owner(x), x, after)
+            self.report.describe(name, self.module, self.rewriter.owner(x), x, after, renamed)
         return True
 
     def allows_removal(self, name: str, computation: Computation) -> bool:

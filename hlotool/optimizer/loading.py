@@ -24,7 +24,10 @@ def load_rules(path: str) -> tuple[str, ...]:
     The name of the file is the topic of its rules, by which passes select them. Raises RuleError if the file cannot be read, if it fails,
     or if it registers nothing; then nothing is registered.
     """
-    key = str(Path(path).resolve())
+    try:
+        key = str(Path(path).resolve())
+    except (OSError, ValueError) as error:
+        raise RuleError(f"cannot load '{path}': {error}") from error
     if key not in _loaded:
         before = {*all_rules(), *PASSES}
         try:
@@ -36,6 +39,7 @@ def load_rules(path: str) -> tuple[str, ...]:
             forget_rules([name for name in all_rules() if name not in before])
             for name in [name for name in PASSES if name not in before]:
                 del PASSES[name]
+            sys.modules.pop(_module_name(key), None)
             raise
         _loaded[key] = names
     return _loaded[key]
@@ -46,8 +50,7 @@ def _run(key: str, path: str) -> None:
         source = Path(key).read_bytes()
     except (OSError, ValueError) as error:
         raise RuleError(f"cannot load '{path}': {getattr(error, 'strerror', None) or error}") from error
-    topic = re.sub(r"\W", "_", Path(key).stem)
-    name = f"{_PACKAGE}.{topic}"
+    name = _module_name(key)
     spec = spec_from_file_location(name, key)
     if spec is None:
         raise RuleError(f"cannot load '{path}': its name does not end with .py")
@@ -57,8 +60,13 @@ def _run(key: str, path: str) -> None:
     try:
         exec(compile(source, key, "exec"), module.__dict__)
     except (Exception, SystemExit) as error:
-        del sys.modules[name]
         raise RuleError(f"cannot load '{path}'{_place(error, key)}: {type(error).__name__}: {error}") from error
+
+
+def _module_name(path: str) -> str:
+    """The name under which a file is imported, which ends with the topic of its rules."""
+    topic = re.sub(r"\W", "_", Path(path).stem)
+    return f"{_PACKAGE}.{topic}"
 
 
 def _place(error: BaseException, path: str) -> str:

@@ -11,7 +11,7 @@ from hlotool.record import Record
 __all__ = ["PassError", "PassSpec", "parse_passes"]
 
 _ITEM = re.compile(r"\s*(?P<name>[^\s,{}=]+)\s*(?:\{(?P<options>[^{}]*)\})?\s*(?P<end>,|$)")
-_OPTION = re.compile(r"(?P<key>[^\s=]+)\s*=\s*(?P<value>\S+)")
+_EQUALS = re.compile(r"\s*=\s*")
 # What may stand in the braces of every pass.
 _OPTIONS = ("max",)
 # Python refuses to read numbers of thousands of digits.
@@ -69,15 +69,15 @@ def _parsed(text: str) -> list[PassSpec]:
 def _rounds(name: str, options: str) -> int | None:
     """The number in `max=3`; options are separated by spaces, as in MLIR, or by commas."""
     rounds = None
-    for word in options.replace(",", " ").split():
-        match = _OPTION.fullmatch(word)
-        if match is None:
+    for word in _EQUALS.sub("=", options).replace(",", " ").split():
+        key, equals, value = word.partition("=")
+        if not equals or not key:
             raise PassError(f"expected an option such as max=3 in the braces of pass '{name}', found '{word}'")
-        if match["key"] not in _OPTIONS:
-            meant = nearest(match["key"], _OPTIONS)
+        if key not in _OPTIONS:
+            meant = nearest(key, _OPTIONS)
             hint = f"did you mean '{meant}'?" if meant else f"there is {', '.join(_OPTIONS)}"
-            raise PassError(f"pass '{name}' has no option '{match['key']}'; {hint}")
-        if not match["value"].isdecimal() or len(match["value"]) > _MOST_DIGITS:
-            raise PassError(f"expected a number of rounds in '{word}' of pass '{name}', found '{match['value']}'")
-        rounds = int(match["value"])
+            raise PassError(f"pass '{name}' has no option '{key}'; {hint}")
+        if not value.isdecimal() or len(value) > _MOST_DIGITS:
+            raise PassError(f"expected a number of rounds in '{word}' of pass '{name}', found '{value}'")
+        rounds = int(value)
     return rounds

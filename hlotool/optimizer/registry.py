@@ -72,12 +72,20 @@ class Rule(Record):
     def apply(self, x: Instruction, site: Site) -> Instruction | None:
         """The instruction that replaces `x`, or None. Raises InternalError, for a rule from a file of the user RuleError, if the rule fails."""
         try:
-            return self.rewrite(x, site)
+            new = self.rewrite(x, site)
+        except MemoryError:
+            raise
         except Exception as error:
-            if isinstance(error, MemoryError):
-                raise
-            kind = InternalError if self.is_built_in else RuleError
-            raise kind(f"rule '{self.name}' failed at '{x.name}' ({x.op.name}): {type(error).__name__}: {error}") from error
+            raise self._failure(x, f"failed: {type(error).__name__}: {error}") from error
+        if new is None:
+            if site.inserted:
+                raise self._failure(x, "has inserted instructions and returned None")
+        elif not isinstance(new, Instruction):
+            raise self._failure(x, f"returned {new!r}, which is no instruction")
+        return new
+
+    def _failure(self, x: Instruction, message: str) -> HlotoolError:
+        return (InternalError if self.is_built_in else RuleError)(f"rule '{self.name}' {message}; at '{x.name}' ({x.op.name})")
 
 
 _RULES: dict[str, Rule] = {}

@@ -97,9 +97,20 @@ class Report:
         self.count += 1
         self.of(name).hits += 1
 
-    def describe(self, name: str, module: Module, owner: Computation, x: Instruction, after: tuple[Instruction | str, ...]) -> None:
-        """Records a rewrite of `x` while it is still in the module. `after` are new instructions, or what has become of it."""
-        texts = tuple(y if isinstance(y, str) else instruction_text(module, y) for y in after)
+    def remark(self, text: str) -> None:
+        """Adds a remark, once."""
+        if text not in self.remarks:
+            self.remarks.append(text)
+
+    def describe(
+        self, name: str, module: Module, owner: Computation, x: Instruction, after: tuple[Instruction | str, ...], renamed: Instruction | None
+    ) -> None:
+        """Records a rewrite of `x` while it is still in the module.
+
+        `after` are new instructions, or what has become of it; `renamed` is the one that will have its name.
+        """
+        names = _Names() if renamed is None else _Names({renamed: x.name})
+        texts = tuple(y if isinstance(y, str) else instruction_text(module, y, names) for y in after)
         self.rewrites.append(Rewritten(name, owner.name, x.name, line_of(module, x), instruction_text(module, x), texts))
 
     def describe_removal(self, name: str, module: Module, computation: Computation) -> None:
@@ -127,7 +138,7 @@ def _line(module: Module, start: int) -> int:
     return source.line_column(start)[0] if source is not None and start >= 0 else 0
 
 
-def instruction_text(module: Module, x: Instruction) -> str:
+def instruction_text(module: Module, x: Instruction, names: _Names | None = None) -> str:
     """An instruction as one line, without metadata and layouts."""
-    writer = InstructionWriter(module, _SHORT, _Names(), _Names(), None, lambda computation, level: computation.name)
+    writer = InstructionWriter(module, _SHORT, names or _Names(), _Names(), None, lambda computation, level: computation.name)
     return writer.write(x, is_root=False, level=0)

@@ -74,7 +74,7 @@ class _Simplifier:
                 break
             if self.fired.total() > budget:
                 name, _ = self.fired.most_common(1)[0]
-                self.report.remarks.append(f"rule '{name}' does not stop firing in computation '{computation.name}'; its rules have been stopped")
+                self.report.remark(f"rule '{name}' does not stop firing in computation '{computation.name}'; its rules have been stopped")
                 break
         return bool(self.fired)
 
@@ -106,11 +106,12 @@ class _Simplifier:
             return False
         self._adapt(x, new, inserted)
         self.fired[entry.name] += 1
-        self.context.allows(entry.name, x, tuple(inserted) or (new,))
+        keeps_name = new in inserted and new.op is x.op
+        self.context.allows(entry.name, x, tuple(inserted) or (new,), renamed=new if keeps_name else None)
         rewriter.replace_all_uses(x, new)
         lost = dict.fromkeys(x.operands)
         rewriter.erase(x)
-        if new in inserted and new.op is x.op:
+        if keeps_name:
             rewriter.rename(new, x.name)
         self._enqueue(self.context.erase_if_dead(lost), inserted, new)
         return True

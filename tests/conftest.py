@@ -36,7 +36,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples in every run, whatever the speed of the machine, and no files of earlier failures.
-settings.register_profile("repeatable", derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+# A strategy that rejects most of its examples fails, since the test would see few of them.
+settings.register_profile(
+    "repeatable",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[
+        HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example, HealthCheck.function_scoped_fixture,
+    ],
+)  # fmt: skip
 # For mutation tests, which only ask whether a test fails.
 settings.register_profile("without-shrinking", settings.get_profile("repeatable"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile("repeatable")

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
+from collections.abc import Iterator
 
 import pytest
 from families import FAMILIES
@@ -27,6 +29,15 @@ ONCE_WORSE = {
 }  # fmt: skip
 CASES = [(operation, name) for operation, names in ONCE_WORSE.items() for name in names]
 on_unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no timers that end a measurement")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def frozen() -> Iterator[None]:
+    """Keeps the collector, which is called before each measurement, from what other tests have left."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @on_unix

@@ -262,6 +262,8 @@ def command(
     job = Job(check, list_different, diff, stdout, lines, wants_color(color, sys.stdout), stdin_filename, form)
     if form.extract and (check or list_different or diff or lines is not None):
         raise click.UsageError("--extract writes the modules to standard output; it cannot be combined with --check, -l, --diff or --range")
+    if form.legacy and lines is not None:
+        raise click.UsageError("--legacy changes old spellings on all lines; it cannot be combined with --range")
     if files_from is not None:
         files = (*files, *names_from(files_from))
     elif changed_since is not None and not files:

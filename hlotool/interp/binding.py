@@ -13,9 +13,10 @@ import numpy as np
 
 from hlotool.analysis.collectives import group_mode
 from hlotool.errors import EvaluationError, Violation
+from hlotool.interp.custom_calls.table import target_of
 from hlotool.interp.devices import Device
 from hlotool.interp.dtypes import NUMPY_TYPES
-from hlotool.interp.failures import failure
+from hlotool.interp.failures import broken_rule, failure
 from hlotool.interp.kernels.base import FACTS, PER_CALL_FACTS, Kernel, default_of
 from hlotool.interp.kernels.table import OPS as OPS
 from hlotool.interp.options import RunOptions
@@ -84,7 +85,9 @@ class Binding:
         if value.dtype != self.dtype or (self.dimensions is not None and value.shape != self.dimensions):
             x = self.instruction
             actual = f"{value.dtype}{list(value.shape)}"
-            raise Violation("R004", "shape", f"the result of '{x.opcode}' is {actual}, not {x.shape.text_without_layout} as written")
+            rule = broken_rule(x)
+            hint = None if rule is None else f"{rule.message} ({rule.code})"
+            raise Violation("R004", "shape", f"the result of '{x.opcode}' is {actual}, not {x.shape.text_without_layout} as written", hint)
         return value
 
     def error(self, error: Exception, module: Module, device: Device) -> EvaluationError:
@@ -93,8 +96,15 @@ class Binding:
         place = f" on device {device.number}" if device.grid.count > 1 else ""
         if isinstance(error, Violation):
             return failure(module, x, error.code, error.message + (place if error.code != "R007" else ""), error.hint, error.notes)
-        reason = "not enough memory" if isinstance(error, MemoryError) else str(error).partition("\n")[0]
-        return failure(module, x, "R004", f"'{x.opcode}' cannot be computed{place}: {reason}", "hlotool verify tells whether the module is valid")
+        prefix = f"'{x.opcode}' cannot be computed{place}: "
+        if isinstance(error, MemoryError):
+            return failure(module, x, "R004", f"{prefix}not enough memory")
+        # What NumPy says about invalid attributes is about its own arguments.
+        rule = broken_rule(x)
+        if rule is not None:
+            return failure(module, x, "R004", f"{prefix}{rule.message} ({rule.code})", rule.hint, rule.notes)
+        reason = str(error).partition("\n")[0]
+        return failure(module, x, "R004", f"{prefix}{reason}", "hlotool verify tells whether the module is valid")
 
 
 _FACTS: dict[str, Callable[[Instruction, RunOptions], Any]] = {
@@ -105,6 +115,7 @@ _FACTS: dict[str, Callable[[Instruction, RunOptions], Any]] = {
     "group_mode": lambda x, options: group_mode(x),
     "frontend_attributes": lambda x, options: x.attributes.get("frontend_attributes", {}),
     "backend_config": lambda x, options: x.backend_config,
+    "target": target_of,
     "shardings": lambda x, options: tuple(y.attributes.get("sharding") for y in (x, *x.operands)),
 }
 """The facts that an instruction tells about itself."""

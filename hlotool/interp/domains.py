@@ -13,6 +13,7 @@ from heapq import merge
 from hlotool.analysis.simplify import constant_value
 from hlotool.interp.drawing import Domain
 from hlotool.interp.dtypes import NUMBERS
+from hlotool.interp.failures import broken_rule
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.opdefs.traits import CONVERTS, MOVES, REARRANGES, RETURNS, STRUCTURAL
 from hlotool.shapes.shape import indexed_leaves
@@ -59,6 +60,15 @@ def domains(module: Module) -> dict[tuple[int, int], Domain]:
     return by_leaf
 
 
+def _apply(rule: Rule, domain: Domain, use: _Use) -> None:
+    try:
+        rule(domain, use)
+    except (LookupError, TypeError, ValueError):
+        # The module need not be verified. What breaks a rule of its op says nothing about its operands.
+        if broken_rule(use.user) is None:
+            raise
+
+
 class _Walk:
     """Follows parameters through instructions that only move numbers, into called computations and out again."""
 
@@ -94,7 +104,7 @@ class _Walk:
                 use = _Use(user, operand, leaf, factor, offset)
                 rule = _RULES.get(user.opcode)
                 if rule is not None:
-                    rule(domain, use)
+                    _apply(rule, domain, use)
                 for step in self._next(use):
                     if step[:2] not in seen:
                         seen.add(step[:2])

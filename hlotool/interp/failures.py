@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 
 from hlotool.codes import CODE_NAMES
-from hlotool.errors import Diagnostic, EvaluationError, Source
-from hlotool.ir.model import Instruction, Module
+from hlotool.errors import Diagnostic, EvaluationError, Source, Violation
+from hlotool.ir.model import Computation, Instruction, Module, as_op_argument
+from hlotool.opdefs.constraints import ResultRules
+from hlotool.opdefs.modes import VerifyModes
+from hlotool.shapes.shape import ProgramShape
 from hlotool.text.source.trivia import TRIVIA
 
-__all__ = ["diagnostic_at", "failure"]
+__all__ = ["broken_rule", "diagnostic_at", "failure"]
 
 _BEFORE_NAME = re.compile(rf"{TRIVIA}(?:ROOT\b{TRIVIA})?+")
 _NAME = re.compile(r"[^\s=]++")
+# Modules with mixed precision can be run.
+_MODES = VerifyModes(allow_mixed_precision=True)
 
 
 def diagnostic_at(
@@ -36,3 +41,23 @@ def failure(
 ) -> EvaluationError:
     """The exception with one such diagnostic."""
     return EvaluationError([diagnostic_at(module, instruction, code, message, hint, notes)])
+
+
+def broken_rule(x: Instruction) -> Violation | None:
+    """The first rule of its op that an instruction breaks; modules need not be verified before they are run.
+
+    >>> import hlotool
+    >>> module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] reverse(x), dimensions={1} }")
+    >>> broken_rule(module.entry.root).message
+    "dimensions of 'reverse' names dimension 1, which is out of range for rank 1"
+    """
+    attributes = {name: as_op_argument(value, _program_shape) for name, value in x.attributes.items()}
+    try:
+        ResultRules(x.op).expected(x.shape, tuple([operand.shape for operand in x.operands]), attributes, _MODES)
+    except Violation as violation:
+        return violation
+    return None
+
+
+def _program_shape(computation: Computation) -> ProgramShape:
+    return computation.program_shape

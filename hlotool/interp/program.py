@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from hlotool.analysis.effects import has_own_effect
-from hlotool.errors import Diagnostic, HlotoolError
+from hlotool.errors import Diagnostic, HlotoolError, Violation
 from hlotool.interp.batching import can_batch
 from hlotool.interp.binding import OPS, Binding
 from hlotool.interp.custom_calls.table import handler_of
-from hlotool.interp.failures import diagnostic_at, failure
+from hlotool.interp.failures import broken_rule, diagnostic_at, failure
 from hlotool.interp.kernels.base import Invoke
 from hlotool.interp.literal import literal_value
 from hlotool.interp.options import ELIDED_FILLS, RunOptions
@@ -20,6 +20,7 @@ from hlotool.interp.values import Value
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.order import sorted_by_dependencies
 from hlotool.opdefs.traits import CONTROL_FLOW
+from hlotool.shapes.values import SliceRange
 
 __all__ = [
     "Program",
@@ -219,7 +220,7 @@ _ELIDED_HINT = f"print the module with its large constants, or run it with elide
 
 
 def obstacles(module: Module, instructions: Iterable[Instruction], options: RunOptions) -> list[Diagnostic]:
-    """Everything that prevents instructions from being computed, in textual order: opcodes without a kernel, elided constants."""
+    """Everything that prevents instructions from being computed, in textual order: opcodes without a kernel, elided constants and so on."""
     pairs = [(x, obstacle) for x in instructions if (obstacle := _obstacle(x, options)) is not None]
     return sorted([diagnostic_at(module, x, *obstacle) for x, obstacle in pairs], key=lambda d: (d.line, d.column))
 
@@ -236,4 +237,22 @@ def _obstacle(x: Instruction, options: RunOptions) -> tuple[str, str, str | None
     if _is_unknown(x, options):
         return "R001", f"hlotool does not know what the custom-call target '{x.attributes['custom_call_target']}' computes", _TARGET_HINT
     leaf = next((leaf for leaf in x.shape.leaves() if leaf.element_type in ("opaque", "buffer")), None)
-    return None if leaf is None else ("R001", f"'{x.name}' holds a value of type {leaf.text_without_layout}, which cannot be computed with", None)
+    if leaf is not None:
+        return "R001", f"'{x.name}' holds a value of type {leaf.text_without_layout}, which cannot be computed with", None
+    rule = _doubtful_rule(x)
+    return None if rule is None else ("R004", f"'{x.opcode}' cannot be computed: {rule.message} ({rule.code})", None)
+
+
+def _doubtful_rule(x: Instruction) -> Violation | None:
+    """The rule that an instruction breaks if numbers in its attributes may mean something to NumPy, but nothing in HLO."""
+    return broken_rule(x) if any(_is_doubtful(value, x) for value in x.attributes.values()) else None
+
+
+def _is_doubtful(value: object, x: Instruction) -> bool:
+    """Whether a number is negative, which NumPy counts from the end, or a slice ends beyond the array, where NumPy cuts it off."""
+    if not isinstance(value, tuple):
+        return isinstance(value, int) and value < 0
+    if value and isinstance(value[0], SliceRange):
+        ends = zip(value, x.operands[0].shape.dimensions, strict=False)
+        return any(part.start < 0 or not 0 <= part.limit <= size for part, size in ends)
+    return any(isinstance(number, int) and number < 0 for number in value)

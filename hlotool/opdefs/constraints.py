@@ -9,15 +9,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import OpDef, require
+from hlotool.opdefs.base import REQUIRED, OpDef, require
 from hlotool.opdefs.inference import arrays_compatible_up_to_precision, kind_of, same_type_up_to_precision
 from hlotool.opdefs.modes import VerifyModes
-from hlotool.opdefs.traits import ACCUMULATED, ELEMENTWISE, LAYOUT_KEPT, MIXED_PRECISION, PRECISION_KEPT
+from hlotool.opdefs.traits import ACCUMULATED, ELEMENTWISE, LAYOUT_KEPT, MIXED_PRECISION, PRECISION_KEPT, SHAPE_GUESSED
 from hlotool.record import replace
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape, compatible
 
-__all__ = ["check_precision", "check_result", "difference", "require_same_element_type", "same_order", "same_shape"]
+__all__ = ["ResultRules", "check_precision", "check_result", "difference", "require_same_element_type", "same_order", "same_shape"]
 
 Path = tuple[Any, int] | None
 """An index in a tuple, after the path to the tuple. Paths are linked lists: as flat tuples they would take quadratic memory in deep tuples."""
@@ -112,6 +112,37 @@ def _layout_place(expected: Shape, result: Shape) -> str:
         path = path[0]
     # Places that are nested very deep are not named; the message is about the whole shape.
     return "shape" + "".join(reversed(indices)) + "[layout]" if path is None else "shape"
+
+
+class ResultRules:
+    """The inference and the constraints of an op; what depends only on the op is looked up once.
+
+    >>> from hlotool.opdefs.table import OPS
+    >>> from hlotool.shapes.shape import array_shape
+    >>> x = array_shape("f32", (2, 3))
+    >>> ResultRules(OPS["transpose"]).expected(x, (x,), {"dimensions": (1, 0)}, VerifyModes()).text_without_layout
+    'f32[3,2]'
+    """
+
+    __slots__ = ("_defaults", "_infer", "_names", "_verify")
+
+    def __init__(self, op: OpDef) -> None:
+        self._infer = op.infer if (op.infers or op.shape_ignored) and SHAPE_GUESSED not in op.traits else None
+        self._verify = op.verify
+        self._names = op.attributes.keys()
+        self._defaults = {name: spec.default for name, spec in op.attributes.items() if spec.default is not REQUIRED}
+
+    def expected(self, result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
+        """The result shape, or None if it is not determined; raises Violation for a broken rule. Called computations are ProgramShapes."""
+        expected = None
+        if self._infer is not None:
+            names = self._names
+            # Attributes that every instruction may have are not parameters of inference.
+            arguments = attributes if attributes.keys() <= names else {name: value for name, value in attributes.items() if name in names}
+            expected = self._infer(*operands, **arguments)
+        if self._verify is not None:
+            expected = self._verify(result, operands, {**self._defaults, **attributes}, modes) or expected
+        return expected
 
 
 # Rules whose findings are placed at the whole left side; all others are placed at the shape.

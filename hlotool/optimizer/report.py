@@ -75,11 +75,12 @@ class Report:
         self.count = 0
         self.instructions_before = 0
         self.instructions_after = 0
+        self.is_stopped = False
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the limit of rewrites has been reached."""
-        return self.limit is not None and self.count >= self.limit
+        """Whether nothing more may be changed: the limit of rewrites has been reached, or rules do not stop firing."""
+        return self.is_stopped or (self.limit is not None and self.count >= self.limit)
 
     def of(self, name: str) -> RuleStatistics:
         """The statistics of a rule, or of the rewrites of a pass that applies no rules."""

@@ -18,8 +18,9 @@ from hlotool.shapes.shape import compatible
 
 __all__ = ["refusal", "simplify"]
 
-# Rewrites for each instruction of a computation, before its rules are stopped. Long chains need about ten.
-_MOST_REWRITES = 100
+# Rewrites for each instruction of a computation, before its rules are stopped, and for each computation. Long chains need about ten.
+_MOST_REWRITES = 20
+_MOST_IN_ANY_CASE = 100
 
 
 def simplify(context: Context, table: Mapping[OpDef, Sequence[Rule]]) -> bool:
@@ -62,7 +63,7 @@ class _Simplifier:
 
     def run(self, computation: Computation) -> bool:
         instructions = self.context.instructions(computation)
-        budget = _MOST_REWRITES * len(instructions)
+        budget = _MOST_IN_ANY_CASE + _MOST_REWRITES * len(instructions)
         self.queue.extend(instructions)
         self.waiting.update(instructions)
         while self.queue:
@@ -75,6 +76,7 @@ class _Simplifier:
             if self.fired.total() > budget:
                 name, _ = self.fired.most_common(1)[0]
                 self.report.remark(f"rule '{name}' does not stop firing in computation '{computation.name}'; its rules have been stopped")
+                self.report.is_stopped = True
                 break
         return bool(self.fired)
 

@@ -58,6 +58,13 @@ def explain_why_not(name: str, before: Module, after: Module, specs: Sequence[Pa
     return answers or gone
 
 
+def _end(report: Report) -> str:
+    """Why a rule that matches has not been tried."""
+    if report.is_stopped:
+        return "the passes were stopped, since a rule did not stop firing"
+    return "the limit of rewrites was reached" if report.is_exhausted else "the passes ended before it was tried"
+
+
 def _replaced(rewrite: Rewritten) -> WhyNot:
     result = "; ".join(rewrite.after) or "removed"
     return WhyNot(rewrite.computation, rewrite.instruction, rewrite.line, rewrite.rule, None, f"replaced {rewrite.before} -> {result}")
@@ -107,7 +114,7 @@ class _Trial:
         if refused is not None:
             obstacles.append(refused)
         if not obstacles:
-            obstacles.append("the limit of rewrites was reached" if self.report.is_exhausted else "the passes ended before it was tried")
+            obstacles.append(_end(self.report))
         return True, "; ".join(obstacles)
 
     def _attempt(self, entry: Rule, x: Instruction) -> tuple[bool, str | None]:

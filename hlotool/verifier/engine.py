@@ -12,11 +12,10 @@ from hlotool.codes import severity_of
 from hlotool.collection import no_garbage_collection
 from hlotool.errors import Diagnostic, Violation
 from hlotool.ir.model import AttributeSet, Instruction, Module, as_op_argument
-from hlotool.opdefs.base import REQUIRED, OpDef
-from hlotool.opdefs.constraints import check_precision, check_result
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.constraints import ResultRules, check_precision, check_result
 from hlotool.opdefs.layouts import check_kept_layout
 from hlotool.opdefs.modes import VerifyModes
-from hlotool.opdefs.traits import SHAPE_GUESSED
 from hlotool.options import options_of
 from hlotool.record import replace
 from hlotool.shapes.shape import Shape
@@ -136,7 +135,7 @@ class InstructionRules:
         self.facts = facts
         self.modes = facts.modes
         self._shapes: dict[Shape, Violation | None] = {}
-        self._plans: dict[OpDef, _OpPlan] = {}
+        self._rules: dict[OpDef, ResultRules] = {}
 
     def findings(self) -> Iterator[Finding]:
         # Keys are identities of shapes and attributes, which the module keeps alive; hashing them would take longer than the checks.
@@ -221,27 +220,7 @@ class InstructionRules:
         attributes: dict[str, Any] = written
         if op.calls:
             attributes = {name: as_op_argument(value, self.facts.program_shape) for name, value in written.items()}
-        plan = self._plans.get(op)
-        if plan is None:
-            plan = self._plans[op] = _OpPlan(op)
-        expected = None
-        if plan.infer is not None:
-            names = plan.names
-            # Attributes that every instruction may have are not parameters of inference.
-            arguments = attributes if attributes.keys() <= names else {name: value for name, value in attributes.items() if name in names}
-            expected = plan.infer(*operands, **arguments)
-        if plan.verify is not None:
-            expected = plan.verify(result, operands, {**plan.defaults, **attributes}, self.modes) or expected
-        return expected
-
-
-class _OpPlan:
-    """What the engine needs to know about an op, computed once."""
-
-    __slots__ = ("defaults", "infer", "names", "verify")
-
-    def __init__(self, op: OpDef) -> None:
-        self.infer = op.infer if (op.infers or op.shape_ignored) and SHAPE_GUESSED not in op.traits else None
-        self.verify = op.verify
-        self.names = op.attributes.keys()
-        self.defaults = {name: spec.default for name, spec in op.attributes.items() if spec.default is not REQUIRED}
+        rules = self._rules.get(op)
+        if rules is None:
+            rules = self._rules[op] = ResultRules(op)
+        return rules.expected(result, operands, attributes, self.modes)

@@ -11,6 +11,9 @@ from hlotool.errors import HlotoolError, nearest
 __all__ = ["Layer", "Selection", "SelectionError", "codes_of", "known_codes"]
 
 _EVERYTHING = "ALL"
+_CODES = {name: code for code, name in reversed(CODE_NAMES.items())}
+"""The codes by the names of rules: the first, if a name belongs to two."""
+_PREFIXES = frozenset(code[:length] for code in CODE_NAMES for length in range(len(code) + 1))
 
 
 class SelectionError(HlotoolError):
@@ -76,21 +79,21 @@ def codes_of(name: str) -> list[str]:
 def _chosen(layers: list[Layer]) -> tuple[frozenset[str], frozenset[str]]:
     """The codes that are reported, and those that would be if all codes were reported by default."""
     lowest = max((k for k, layer in enumerate(layers) if layer.select is not None), default=None)
-    rules: list[tuple[str, bool]] = []
+    # Whether the codes with a prefix are wanted; what is said last counts.
+    rules: dict[str, bool] = {}
     for k, layer in enumerate(layers):
         names = (*(layer.select or ()), *layer.extend) if lowest is None or k >= lowest else ()
-        rules += [(_prefix(name), True) for name in names]
-        rules += [(_prefix(name), False) for name in layer.ignore]
+        rules.update((_prefix(name), True) for name in names)
+        rules.update((_prefix(name), False) for name in layer.ignore)
     chosen = frozenset(code for code in CODE_NAMES if _has(code, rules, by_default=lowest is None and is_default(code)))
     return chosen, frozenset(code for code in CODE_NAMES if _has(code, rules, by_default=lowest is None))
 
 
-def _has(code: str, rules: list[tuple[str, bool]], *, by_default: bool) -> bool:
-    selected, length = by_default, -1
-    for prefix, is_wanted in rules:
-        if len(prefix) >= length and code.startswith(prefix):
-            selected, length = is_wanted, len(prefix)
-    return selected
+def _has(code: str, rules: dict[str, bool], *, by_default: bool) -> bool:
+    for length in range(len(code), -1, -1):
+        if code[:length] in rules:
+            return rules[code[:length]]
+    return by_default
 
 
 def known_codes(name: str) -> list[str]:
@@ -111,7 +114,7 @@ def _known_prefix(name: str) -> str | None:
     name = name.strip()
     if name == _EVERYTHING:
         return ""
-    by_name = next((code for code, slug in CODE_NAMES.items() if slug == name), None)
-    if by_name is not None:
-        return by_name
-    return name if name and any(code.startswith(name) for code in CODE_NAMES) else None
+    code = _CODES.get(name)
+    if code is not None:
+        return code
+    return name if name and name in _PREFIXES else None

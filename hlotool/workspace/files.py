@@ -177,7 +177,8 @@ def _is_regular(path: str) -> bool:
 def _ignored_by_git(folder: str, paths: Sequence[str]) -> set[str]:
     """The paths that git ignores; none if there is no repository, if git is not installed, or if the folder itself is ignored."""
     at = Path(folder).absolute()
-    if not paths or not any((parent / ".git").exists() for parent in (at, *at.parents)):
+    # Path.exists raises for folders that may not be searched.
+    if not paths or not any(os.path.exists(parent / ".git") for parent in (at, *at.parents)):  # noqa: PTH110
         return set()
     # Relative to the folder, since git reads paths relative to its working directory.
     names = {os.path.relpath(path, folder): path for path in paths}

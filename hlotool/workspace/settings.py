@@ -5,6 +5,7 @@ This module finds, reads and checks them; `workspace.keys` lists the keys.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
@@ -70,13 +71,18 @@ def forget_settings() -> None:
 def _nearest(folder: Path) -> Settings:
     for at in (folder, *folder.parents):
         for name in _NAMES:
-            if (at / name).is_file():
+            if _is_file(at / name):
                 return _read(at / name)
         project = at / _PROJECT
         # Parsing TOML is slow, and most projects have no such table.
-        if project.is_file() and b"tool.hlotool" in _bytes(project):
+        if _is_file(project) and b"tool.hlotool" in _bytes(project):
             return _read(project)
     return _NO_SETTINGS
+
+
+def _is_file(path: Path) -> bool:
+    """Whether the path is a file; no file is in a folder that may not be searched, for which Path.is_file raises."""
+    return os.path.isfile(path)  # noqa: PTH113
 
 
 def _bytes(path: Path) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from texts import MESSY, NEAT
 
 from hlotool.cli.main import COMMANDS
 
@@ -21,17 +22,35 @@ BAD = "HloModule bad\n\nENTRY e {\n  p = f32[2] parameter(0)\n  ROOT r = f32[2] 
 
 
 @pytest.fixture
-def good(tmp_path: Path) -> Path:
-    path = tmp_path / "good.hlo"
-    path.write_text(GOOD)
-    return path
+def file_of(tmp_path: Path) -> Callable[[str, str], Path]:
+    """Writes a text to a new file of this name."""
+
+    def write(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write
 
 
 @pytest.fixture
-def bad(tmp_path: Path) -> Path:
-    path = tmp_path / "bad.hlo"
-    path.write_text(BAD)
-    return path
+def good(file_of: Callable[[str, str], Path]) -> Path:
+    return file_of("good.hlo", GOOD)
+
+
+@pytest.fixture
+def bad(file_of: Callable[[str, str], Path]) -> Path:
+    return file_of("bad.hlo", BAD)
+
+
+@pytest.fixture
+def messy(file_of: Callable[[str, str], Path]) -> Path:
+    return file_of("messy.hlo", MESSY)
+
+
+@pytest.fixture
+def neat(file_of: Callable[[str, str], Path]) -> Path:
+    return file_of("neat.hlo", NEAT)
 
 
 @pytest.fixture

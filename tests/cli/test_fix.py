@@ -20,10 +20,8 @@ UNNEEDED = "ENTRY e {\n  p = f32[2] parameter(0) // hlotool: ignore[T003]\n  ROO
 
 
 @pytest.fixture
-def broken(tmp_path):
-    path = tmp_path / "broken.hlo"
-    path.write_text(BROKEN)
-    return path
+def broken(file_of):
+    return file_of("broken.hlo", BROKEN)
 
 
 def test_fix(cli, broken):

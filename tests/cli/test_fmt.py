@@ -15,37 +15,20 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from texts import MESSY, NEAT
 
 import hlotool
 from hlotool.cli.output import BROKEN_PIPE
 from hlotool.text.formatting import formatter
 
 ROOT = Path(__file__).resolve().parents[2]
-MESSY = "HloModule m\nENTRY e {\n  a = f32[2]   parameter( 0 ) // in\n\n\n  ROOT b = f32[2] negate( a )\n}\n"
-NEAT = "HloModule m\n\nENTRY e {\n  a = f32[2] parameter(0) // in\n\n  ROOT b = f32[2] negate(a)\n}\n"
 LONG = 'HloModule m\n\nENTRY e {\n  ROOT long = f32[2] parameter(0), sharding={replicated}, metadata={op_name="x"}\n}\n'
 KILLS = int(os.environ.get("HLOTOOL_KILLS", "30"))
 
 
 @pytest.fixture
-def messy(tmp_path):
-    path = tmp_path / "messy.hlo"
-    path.write_text(MESSY)
-    return path
-
-
-@pytest.fixture
-def neat(tmp_path):
-    path = tmp_path / "neat.hlo"
-    path.write_text(NEAT)
-    return path
-
-
-@pytest.fixture
-def bad(tmp_path):
-    path = tmp_path / "bad.hlo"
-    path.write_text("ENTRY e {\n  p = f32[2] parameter(0\n}\n")
-    return path
+def bad(file_of):
+    return file_of("bad.hlo", "ENTRY e {\n  p = f32[2] parameter(0\n}\n")
 
 
 def names(folder):

@@ -7,26 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from texts import MESSY, NEAT
 
 import hlotool
-
-MESSY = "HloModule m\nENTRY e {\n  a = f32[2]   parameter( 0 ) // in\n\n\n  ROOT b = f32[2] negate( a )\n}\n"
-NEAT = "HloModule m\n\nENTRY e {\n  a = f32[2] parameter(0) // in\n\n  ROOT b = f32[2] negate(a)\n}\n"
-
-
-@pytest.fixture
-def messy(tmp_path):
-    path = tmp_path / "messy.hlo"
-    path.write_text(MESSY)
-    return path
-
-
-@pytest.fixture
-def neat(tmp_path):
-    path = tmp_path / "neat.hlo"
-    path.write_text(NEAT)
-    return path
-
 
 # ---- texts with errors ------------------------------------------------------------------------------------------------
 

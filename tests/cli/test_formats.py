@@ -223,10 +223,8 @@ ALIKE = "ENTRY main {\n  p = f32[4] parameter(0)\n" + "".join(f"  a.{k} = f32[5]
 
 
 @pytest.fixture
-def alike(tmp_path) -> Path:
-    path = tmp_path / "alike.hlo"
-    path.write_text(ALIKE)
-    return path
+def alike(file_of):
+    return file_of("alike.hlo", ALIKE)
 
 
 def test_similar_findings_are_shown_once(cli, alike):

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+import hlotool
+
 OLD = "HloModule old\n\nENTRY e {\n  p = f32[2]{0} parameter(0)\n  ROOT q = pred[2]{0} less-than(p, p)\n}\n"
 NEW = OLD.replace("less-than(p, p)", "compare(p, p), direction=LT")
 PAGE = f"# Two modules\n\n```\n{NEW}```\n\nand `HloModule m`:\n\n> HloModule broken\n> ENTRY e {{\n>   ROOT p = f32[2] foo(0)\n> }}\n"
 
 
 @pytest.fixture
-def old(tmp_path):
-    path = tmp_path / "old.hlo"
-    path.write_text(OLD)
-    return path
+def old(file_of):
+    return file_of("old.hlo", OLD)
 
 
 @pytest.fixture
-def page(tmp_path):
-    path = tmp_path / "page.md"
-    path.write_text(PAGE)
-    return path
+def page(file_of):
+    return file_of("page.md", PAGE)
 
 
 def test_old_spellings_are_errors_with_a_hint(cli, old):
@@ -84,6 +82,8 @@ def test_run_names_the_lines_of_several_modules(cli, tmp_path):
         ("verify", "--extract", "--fix"),
         ("verify", "--extract", "--add-ignore"),
         ("verify", "--legacy", "--add-ignore"),
+        ("fmt", "--legacy", "--lines", "5:5"),
+        ("fmt", "--legacy", "--range", "5:5", "--check"),
         ("fmt", "--extract", "--check"),
         ("fmt", "--extract", "--diff"),
     ],
@@ -91,6 +91,15 @@ def test_run_names_the_lines_of_several_modules(cli, tmp_path):
 def test_pages_are_not_rewritten(cli, page, options):
     assert cli(*options, page).exit_code == 2
     assert page.read_text() == PAGE
+
+
+def test_old_spellings_are_formatted_as_a_whole(cli, old):
+    before = old.read_text()
+    result = cli("fmt", "--legacy", "--lines", "5:5", old)
+    assert (result.exit_code, old.read_text()) == (2, before)
+    assert "--legacy changes old spellings on all lines; it cannot be combined with --range" in result.stderr
+    with pytest.raises(ValueError, match="legacy=True changes old spellings on all lines"):
+        hlotool.format_text(before, lines=(5, 5), legacy=True)
 
 
 def test_a_text_without_modules_is_an_error(cli, tmp_path):

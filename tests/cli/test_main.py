@@ -17,7 +17,7 @@ from hlotool.cli.command import GROUPS, HloCommand
 from hlotool.cli.output import BROKEN_PIPE
 
 ROOT = Path(__file__).resolve().parents[2]
-MANY = "HloModule many\n\nENTRY e {\n  p = f32[2] parameter(0)\n" + "".join(f"  n{k} = f32[2] negate(p)\n" for k in range(20_000)) + "}\n"
+MANY = "HloModule many\n\nENTRY e {\n  p = f32[2] parameter(0)\n" + "".join(f"  n{k} = f32[2] negate(p)\n" for k in range(5_000)) + "}\n"
 COMMANDS = sorted(path.stem.removeprefix("cmd_") for path in (ROOT / "hlotool" / "cli").glob("cmd_*.py"))
 
 

@@ -38,10 +38,8 @@ WITH_VALUE = {
 
 
 @pytest.fixture
-def module(tmp_path):
-    path = tmp_path / "m.hlo"
-    path.write_text(TEXT)
-    return path
+def module(file_of):
+    return file_of("m.hlo", TEXT)
 
 
 def expected(**changes):

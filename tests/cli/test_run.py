@@ -32,10 +32,8 @@ ENTRY e {
 
 
 @pytest.fixture
-def sum_file(tmp_path):
-    path = tmp_path / "sum.hlo"
-    path.write_text(SUM)
-    return path
+def sum_file(file_of):
+    return file_of("sum.hlo", SUM)
 
 
 def test_literals_files_and_numbers(cli, sum_file, tmp_path):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from case_files import Case, expected_errors, read_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hlotool.interp.dtypes import NUMPY_TYPES
 
+OUT_OF_RANGE = [case for case in read_cases(Path(__file__).parents[1] / "ops" / "out-of-range.hlo") if expected_errors(case.text)]
 NEGATE = "ENTRY e { x = f32[2,3] parameter(0) ROOT y = f32[2,3] negate(x) }"
 
 
@@ -123,6 +126,17 @@ def test_one_instruction_that_takes_days(process, tmp_path):
     broadcast = "x = f32[1000000,1000000] broadcast(c), dimensions={}"
     path = tmp_path / "days.hlo"
     path.write_text(f"{add}\nENTRY e {{\n c = f32[] constant(1)\n {broadcast}\n ROOT y = f32[] reduce(x, c), dimensions={{0,1}}, to_apply=add\n}}\n")
-    result = process("run", path, "--timeout", "2", "--max-memory", "none")
+    result = process("run", path, "--timeout", "0.5", "--max-memory", "none")
     assert result.returncode == 2
-    assert result.stderr == "hlotool: the run took longer than 2 seconds; it was stopped where it cannot be interrupted\n"
+    assert result.stderr == "hlotool: the run took longer than 0.5 seconds; it was stopped where it cannot be interrupted\n"
+
+
+@pytest.mark.parametrize("case", OUT_OF_RANGE, ids=lambda case: re.search(r"HloModule (\S+)", case.text)[1])
+def test_random_arguments_without_verification(refused: Callable[..., str], case: Case, tmp_path: Path) -> None:
+    """The case with parameters instead of constants: random values are drawn, and memory is estimated, before the run finds the error."""
+    entry = case.text.index("ENTRY")
+    numbers = iter(range(10))
+    text = case.text[:entry] + re.sub(r"constant\(.*\)", lambda match: f"parameter({next(numbers)})", case.text[entry:])
+    message = refused(text, "--no-verify", "--profile", "--check-nans", "--trace", str(tmp_path / "trace.json"))
+    assert "error[R004]" in message
+    assert expected_errors(case.text)[0].words in message

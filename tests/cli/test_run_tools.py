@@ -46,16 +46,6 @@ TWICE = "HloModule m\n\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT r = f32[4] 
 
 
 @pytest.fixture
-def file_of(tmp_path):
-    def write(name, text):
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return write
-
-
-@pytest.fixture
 def twice(file_of):
     return file_of("twice.hlo", TWICE.replace("{0}", "add"))
 

@@ -128,9 +128,17 @@ def test_a_wrong_written_shape_is_noticed():
 
 
 def test_what_numpy_refuses_is_an_error_of_ours():
-    (found,) = refused("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[3] slice(x), slice={[0:2], [0:1]} }", [1.0, 2.0])
+    (found,) = refused("ENTRY e { x = f32[2,3] parameter(0) ROOT r = f32[5,2] bitcast(x) }", np.zeros((2, 3)))
     assert found.code == "R004"
-    assert found.message.startswith("'slice' cannot be computed: too many indices")
+    assert found.message == "'bitcast' cannot be computed: cannot reshape array of size 6 into shape (5,2)"
+    assert found.hint == "hlotool verify tells whether the module is valid"
+
+
+def test_a_broken_rule_explains_a_wrong_result():
+    text = "ENTRY e { x = f32[3] parameter(0) i = s32[] parameter(1) ROOT r = f32[4] dynamic-slice(x, i), dynamic_slice_sizes={4} }"
+    (found,) = refused(text, [1.0, 2.0, 3.0], 0)
+    assert found.message == "the result of 'dynamic-slice' is float32[1], not f32[4] as written"
+    assert found.hint == "slice size 4 exceeds dimension 0 of size 3 (T030)"
 
 
 def test_no_warning_escapes():

@@ -23,7 +23,7 @@ from mangling import (
     tokens_of,
     width_fault,
 )
-from strategies import SEEDS
+from strategies import RANDOM, SEEDS
 
 from hlotool.errors import InternalError
 from hlotool.ir.model import Module
@@ -54,52 +54,59 @@ def test_fast_path_and_grammar_path_format_alike(seed: int, instructions: int) -
         assert format_text(case.text, checked=False) == text
 
 
-@pytest.mark.parametrize("seed", range(20 * MANY))
-def test_lines_between_formatted_lines(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    """Runs of formatted lines are copied; the grammar path formats every token."""
-    random = Random(seed)
-    newline = random.choice(("\n", "\r\n"))
-    lines = [random.choice(_SPELLINGS)(line) if random.random() < 0.1 else line for line in spelled(seed, 12, shuffle=False).splitlines()]
-    text = newline.join([*lines, ""])
-    style = FormatStyle(width=random.choice((None, 60, 90)))
-    after = format_text(text, style)
-    monkeypatch.setattr(formatter, "LineFormatter", lambda session, callback: NoLines())
-    assert format_text(text, style) == after
+SPELLINGS = {
+    "indented": lambda line: f"  {line}",
+    "not indented": lambda line: line.lstrip(),
+    "space at the end": lambda line: f"{line} ",
+    "comment at the end": lambda line: f"{line} // a note",
+    "comment before": lambda line: f"// before\n{line}",
+    "empty lines before": lambda line: f"\n\n{line}",
+    "no spaces after commas": lambda line: line.replace(", ", ","),
+    "two spaces": lambda line: line.replace(" = ", "  = "),
+    "no index marks": lambda line: re.sub(r"/\*index=[0-9]+\*/", "", line),
+}
+"""Ways to write a line of a printed module otherwise."""
 
 
-@pytest.mark.parametrize("seed", range(10 * MANY))
-def test_ranges(seed: int) -> None:
-    random = Random(seed)
-    text = random_mangled(seed, 4).text
-    lines = text.split("\n")
-    for _ in range(6):
-        first, last = sorted(random.choices(range(1, len(lines) + 1), k=2))
-        after = format_text(text, lines=(first, last))
-        assert after.startswith("\n".join(lines[: first - 1])), (first, last)
-        assert after.endswith("\n".join(lines[last:])), (first, last)
-
-
-_SPELLINGS = (
-    lambda line: f"  {line}",
-    lambda line: line.lstrip(),
-    lambda line: f"{line} ",
-    lambda line: f"{line} // a note",
-    lambda line: f"// before\n{line}",
-    lambda line: f"\n\n{line}",
-    lambda line: line.replace(", ", ","),
-    lambda line: line.replace(" = ", "  = "),
-    lambda line: re.sub(r"/\*index=[0-9]+\*/", "", line),
+@settings(max_examples=20 * MANY)
+@given(
+    SEEDS,
+    st.dictionaries(st.integers(0, 40), st.sampled_from(list(SPELLINGS)), max_size=6),
+    st.sampled_from(("\n", "\r\n")),
+    st.sampled_from((None, 60, 90)),
 )
+def test_lines_between_formatted_lines(seed: int, respelled: dict[int, str], newline: str, width: int | None) -> None:
+    """Runs of formatted lines are copied; the grammar path formats every token. `respelled` has lines by their numbers."""
+    lines = spelled(seed, 12, shuffle=False).splitlines()
+    for k, spelling in respelled.items():
+        lines[k % len(lines)] = SPELLINGS[spelling](lines[k % len(lines)])
+    text = newline.join([*lines, ""])
+    style = FormatStyle(width=width)
+    after = format_text(text, style)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(formatter, "LineFormatter", lambda session, callback: NoLines())
+        assert format_text(text, style) == after
 
 
-@pytest.mark.parametrize("seed", range(20 * MANY))
-def test_widths(seed: int) -> None:
-    random = Random(seed)
-    text = spelled(seed, 4)
-    if seed % 2:
-        text = commented(text, random).text
-    width = random.choice((40, 41, 60, 80, 100, 120))
-    assert width_fault(text, width) is None, f"seed {seed}, width {width}"
+@settings(max_examples=40 * MANY)
+@given(SEEDS, st.integers(1, 4), st.integers(0, 60), st.integers(0, 60))
+def test_ranges(seed: int, instructions: int, start: int, count: int) -> None:
+    text = random_mangled(seed, instructions).text
+    lines = text.split("\n")
+    first = 1 + start % len(lines)
+    last = min(first + count, len(lines))
+    after = format_text(text, lines=(first, last))
+    assert after.startswith("\n".join(lines[: first - 1]))
+    assert after.endswith("\n".join(lines[last:]))
+
+
+@settings(max_examples=20 * MANY)
+@given(SEEDS, st.integers(1, 4), RANDOM | st.none(), st.sampled_from((40, 41, 60, 80, 100, 120)))
+def test_widths(seed: int, instructions: int, comments: Random | None, width: int) -> None:
+    text = spelled(seed, instructions)
+    if comments is not None:
+        text = commented(text, comments).text
+    assert width_fault(text, width) is None
 
 
 @settings(max_examples=40)

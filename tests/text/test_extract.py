@@ -66,6 +66,37 @@ def test_a_module_is_found(name: str) -> None:
     assert hlotool.to_text(hlotool.parse(texts[0])) == hlotool.to_text(hlotool.parse(MODULE))
 
 
+@pytest.mark.parametrize(
+    ("escaped", "character"),
+    [
+        (r"\ud83d\ude00", "\U0001f600"),
+        (r"\uD83D\uDE00", "\U0001f600"),
+        (r"\U0001F600", "\U0001f600"),
+        (r"\u00e9", "é"),
+        (r"\xe9", "é"),
+        (r"\ud83d", "\ufffd"),
+        (r"\ude00\ud83d", "\ufffd\ufffd"),
+        (r"\ud83d\u00e9", "\ufffdé"),
+        (r"\UFFFFFFFF", "\ufffd"),
+        (r"\U0000D83D", "\ufffd"),
+        ("\\\n", ""),
+        ("\\\r\n", ""),
+        ("\\\r", ""),
+    ],
+)
+def test_escapes(escaped: str, character: str) -> None:
+    module = 'HloModule m\nENTRY e {\n  ROOT p = f32[] parameter(0), metadata={op_name="a@b"}\n}\n'
+    text = json.dumps({"hlo": module}).replace("@", escaped)
+    assert hlotool.extract(text) == [module.rstrip().replace("@", character)]
+
+
+def test_characters_outside_the_basic_plane_in_a_notebook() -> None:
+    module = MODULE.replace("it's.py", "\U0001f600.py")
+    (text,) = hlotool.extract(json.dumps({"a": module}))
+    assert text == module
+    assert hlotool.to_text(hlotool.parse(text)) == hlotool.to_text(hlotool.parse(module))
+
+
 @pytest.mark.parametrize("name", AROUND)
 def test_messages_have_the_positions_of_the_whole_text(name: str) -> None:
     text = AROUND[name].replace("call(%p)", "call(%q)")
@@ -100,6 +131,17 @@ def test_a_module_that_is_cut_off_ends_where_the_next_begins() -> None:
     cut = MODULE[: MODULE.index("ROOT %r")]
     found = excerpts(Source(f"{cut}\nHloModule n\n{MODULE}\n```\n{cut}\n```\ntext"))
     assert [(excerpt.is_cut, excerpt.source.text.split()[1].rstrip(",")) for excerpt in found] == [(True, "m"), (False, "m"), (True, "m")]
+
+
+def test_places_that_an_excerpt_does_not_have() -> None:
+    whole = Source(f"{GLOG}HloModule m\n{GLOG}ENTRY e {{\nother 1\nother 2\n{GLOG}  ROOT p = f32[] parameter(0)\n{GLOG}}}\nend\n")
+    (excerpt,) = excerpts(whole)
+    source = excerpt.source
+    assert source.text == "HloModule m\n ENTRY e {\n   ROOT p = f32[] parameter(0)\n }"
+    root = source.text.index("   ROOT")
+    assert [source.line_start(line) for line in range(1, 8)] == [0, 12, root, root, root, source.text.index(" }"), len(source.text)]
+    assert source.offset(3, 5) == source.offset(4, 1) == source.offset(5, len(GLOG)) == root
+    assert source.offset(5, len(GLOG) + 3) == root + 3
 
 
 def test_hlo_itself_is_one_module_for_each_part() -> None:
@@ -154,6 +196,10 @@ def seconds(text: str) -> float:
         '"HloModule m\\n" ',
         "{" * 100 + "HloModule m ",
         "'" * 30,
+        "HloModule m, entry_computation_layout={(f32[2]{0})\n",
+        "HloModule a,\n",
+        "HloModule a {\n",
+        "HloModule a {\n{\n" + "a,\n" * 300,
     ],
 )
 def test_the_search_is_linear(piece: str) -> None:

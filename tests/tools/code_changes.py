@@ -190,9 +190,8 @@ def loaded_functions() -> dict[str, list[FunctionType]]:
 
 
 def names_in(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} | {
-        part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)
-    }
+    parts = list(ast.walk(node))
+    return {part.id for part in parts if isinstance(part, ast.Name)} | {part.attr for part in parts if isinstance(part, ast.Attribute)}
 
 
 def _is_generator(function: Function) -> bool:

@@ -148,26 +148,21 @@ def forward_references(n: int) -> str:
     return entry("\n".join(f"  x{k} = f32[] negate(x{k + 1})" for k in range(n)) + f"\n  x{n} = f32[] negate(p)")
 
 
+def with_frames(names: str, places: str, frames: str, n: int) -> str:
+    """A module with these rows in its tables of stack frames, and with n instructions, each in a frame of its own."""
+    tables = f'FileNames\n{names}\n\nFunctionNames\n1 "f"\n\nFileLocations\n{places}\n\nStackFrames\n{frames}\n\n'
+    body = rows("  x@n = f32[] negate(p), metadata={stack_frame_id=@n}", n)
+    return f"HloModule m\n\n{tables}\nENTRY e {{\n  p = f32[] parameter(0)\n{body}\n}}\n"
+
+
 def stack_frames(n: int) -> str:
-    frames = rows("@n {file_location_id=1 parent_frame_id=@k}", n)
-    tables = f'FileNames\n1 "a.py"\n\nFunctionNames\n1 "f"\n\nFileLocations\n1 {{file_name_id=1 function_name_id=1 line=1 end_line=1 column=1 end_column=2}}\n\nStackFrames\n{frames}\n\n'
-    return (
-        f"HloModule m\n\n{tables}\nENTRY e {{\n  p = f32[] parameter(0)\n"
-        + rows("  x@n = f32[] negate(p), metadata={stack_frame_id=@n}", n)
-        + "\n}\n"
-    )
+    place = "1 {file_name_id=1 function_name_id=1 line=1 end_line=1 column=1 end_column=2}"
+    return with_frames('1 "a.py"', place, rows("@n {file_location_id=1 parent_frame_id=@k}", n), n)
 
 
 def file_names(n: int) -> str:
-    names = rows('@n "file@k.py"', n)
     places = rows("@n {file_name_id=@n function_name_id=1 line=1 end_line=1 column=1 end_column=2}", n)
-    frames = rows("@n {file_location_id=@n parent_frame_id=@n}", n)
-    tables = f'FileNames\n{names}\n\nFunctionNames\n1 "f"\n\nFileLocations\n{places}\n\nStackFrames\n{frames}\n\n'
-    return (
-        f"HloModule m\n\n{tables}\nENTRY e {{\n  p = f32[] parameter(0)\n"
-        + rows("  x@n = f32[] negate(p), metadata={stack_frame_id=@n}", n)
-        + "\n}\n"
-    )
+    return with_frames(rows('@n "file@k.py"', n), places, rows("@n {file_location_id=@n parent_frame_id=@n}", n), n)
 
 
 def scheduled(n: int) -> str:

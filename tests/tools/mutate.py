@@ -29,6 +29,7 @@ import time
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from random import Random
@@ -173,7 +174,8 @@ class Mutator:
         """Mutations with what makes them and the tests that might notice."""
         chosen = [name for name in sorted(sys.modules) if kind_of(name) != "entry" and self._is_chosen(name, parts=True)]
         functions = loaded_functions()
-        mentions = self._mentions()
+        # Found out only if a constant is chosen, since it takes a second.
+        mentions = cache(self._mentions)
         result: list[Candidate] = []
         for module in chosen:
             tree = tree_of(module)
@@ -187,7 +189,7 @@ class Mutator:
             if kind == "lines":
                 for mutation in table_mutations(module, tree):
                     if self._is_chosen(f"{module}.{mutation.owner}"):
-                        result.append((mutation, Rebind(mutation, tree), sorted(mentions(mutation.owner))))
+                        result.append((mutation, Rebind(mutation, tree), sorted(mentions()(mutation.owner))))
         if self._is_chosen("hlotool.traits"):
             result += self._fact_mutations()
         keys = {mutation.key for mutation, _, _ in result}

@@ -12,7 +12,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from code_mutations import is_check
 
@@ -42,7 +42,7 @@ class _Noting(ast.NodeTransformer):
 
     def _note(self, statement: ast.stmt) -> ast.stmt:
         number = LINES.setdefault((self.module, statement.lineno), len(LINES))
-        return ast.copy_location(ast.parse(f"_reached({number})").body[0], statement)
+        return _located(ast.Expr(ast.Call(ast.Name("_reached", ast.Load()), [ast.Constant(number)], [])), statement)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
         outer, self.inside = self.inside, True
@@ -54,7 +54,13 @@ class _Noting(ast.NodeTransformer):
         return node
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        super().generic_visit(node)
+        if self.detail == "checks":
+            super().generic_visit(node)
+        else:
+            # No notes in expressions, which are most of the tree.
+            for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+                for statement in getattr(node, block, ()):
+                    self.visit(statement)
         if self.inside and self.detail != "entry" and not isinstance(node, ast.ClassDef):
             for name in ("body", "orelse", "finalbody"):
                 body = getattr(node, name, None)
@@ -65,7 +71,7 @@ class _Noting(ast.NodeTransformer):
     def _noted(self, statement: ast.stmt) -> list[ast.stmt]:
         if self.detail == "checks" and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and is_check(statement):
             handler = ast.ExceptHandler(ast.Name("_Violation", ast.Load()), None, [self._note(statement), ast.Raise(None, None)])
-            return [ast.copy_location(ast.Try([statement], [handler], [], []), statement)]
+            return [_located(ast.Try([statement], [handler], [], []), statement)]
         is_docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
         is_noted = is_check(statement) if self.detail == "checks" else not is_docstring
         return [self._note(statement), statement] if is_noted else [statement]
@@ -75,7 +81,15 @@ class _Noting(ast.NodeTransformer):
         if self.detail != "checks" or not (isinstance(node.func, ast.Name) and node.func.id == "array_operand"):
             return node
         number = LINES.setdefault((self.module, node.lineno), len(LINES))
-        return ast.Call(ast.Name("_checked", ast.Load()), [ast.Constant(number), node.func, *node.args], [])
+        return _located(ast.Call(ast.Name("_checked", ast.Load()), [ast.Constant(number), node.func, *node.args], []), node)
+
+
+_Node = TypeVar("_Node", bound=ast.AST)
+
+
+def _located(new: _Node, old: ast.AST) -> _Node:
+    """A new node at the place of an old one, which may be inside it. Going through whole trees for this would take as long as compiling them."""
+    return ast.fix_missing_locations(ast.copy_location(new, old))
 
 
 def _checked(number: int, function: Callable[..., Any], *args: Any) -> Any:
@@ -98,7 +112,7 @@ class _NotingLoader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         tree = _Noting(fullname, self.detail).visit(ast.parse(Path(self.path).read_text(encoding="utf-8")))
-        return compile(ast.fix_missing_locations(tree), self.path, "exec", dont_inherit=True)
+        return compile(tree, self.path, "exec", dont_inherit=True)
 
     def exec_module(self, module: ModuleType) -> None:
         vars(module)["_reached"] = REACHED.add

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -68,18 +69,23 @@ def settings_of(call: CustomCall, section: str) -> dict[str, Any]:
     """
     if not call.backend_config:
         return {}
-    decoded = None
-    # As it is, and with quoted names: these are searched for in strings, too.
-    for text in (call.backend_config, _BARE_NAME.sub(r'\1"\2"\3', call.backend_config)):
-        with suppress(ValueError, RecursionError):
-            decoded = json.loads(text)
-            break
+    decoded = _decoded(call.backend_config)
     settings = decoded.get(section, decoded) if isinstance(decoded, dict) else None
     if not isinstance(settings, dict):
         raise Violation(
             "R004", "backend_config", f"the backend_config of '{call.target}' is not a JSON object with settings: {call.backend_config[:60]}"
         )
     return _in_snake_case(settings)
+
+
+@lru_cache(maxsize=256)
+def _decoded(config: str) -> Any:
+    """The value of a JSON text, kept for the next execution of the instruction; None if it is not valid. Nobody may change the value."""
+    # As it is, and with quoted names: these are searched for in strings, too.
+    for text in (config, _BARE_NAME.sub(r'\1"\2"\3', config)):
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return None
 
 
 def _in_snake_case(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from hlotool.errors import HlotoolError
 from hlotool.interp.custom_calls import attention, cublas, cudnn, xla
-from hlotool.interp.custom_calls.base import Handler
+from hlotool.interp.custom_calls.base import CustomCall, Handler
 from hlotool.interp.custom_calls.lapack import lapack_target
 from hlotool.interp.options import RunOptions
+from hlotool.ir.model import Instruction
 
-__all__ = ["handler_of", "load_handler", "takes_call"]
+__all__ = ["Target", "handler_of", "load_handler", "target_of"]
 
 _TARGETS: dict[str, Handler] = {**xla.TARGETS, **cublas.TARGETS, **cudnn.TARGETS, **attention.TARGETS}
 
@@ -27,7 +29,42 @@ def handler_of(target: str, options: RunOptions) -> Handler | None:
     return own or _TARGETS.get(target) or lapack_target(target)
 
 
-def takes_call(handler: Handler) -> bool:
+class Target(NamedTuple):
+    """What is known about a custom call before it is executed: the function that computes it takes `keywords`, and is None if there is none."""
+
+    call: CustomCall
+    function: Handler | None
+    keywords: Mapping[str, CustomCall]
+    is_own: bool
+
+
+def target_of(x: Instruction, options: RunOptions) -> Target:
+    """The target of a custom call.
+
+    >>> import hlotool
+    >>> module = hlotool.parse('ENTRY e { x = f32[] parameter(0) ROOT r = f32[] custom-call(x), custom_call_target="sine" }')
+    >>> target = target_of(module.entry.root, RunOptions(custom_calls={"sine": lambda x, call: x}))
+    >>> target.is_own, target.keywords["call"].target
+    (False, 'sine')
+    """
+    attributes = x.attributes
+    name = attributes["custom_call_target"]
+    call = CustomCall(
+        name,
+        x.shape,
+        tuple([operand.shape for operand in x.operands]),
+        x.backend_config or "",
+        attributes.get("window") or (),
+        attributes.get("dim_labels"),
+        attributes.get("feature_group_count", 1),
+        attributes.get("batch_group_count", 1),
+    )
+    function = handler_of(name, options)
+    keywords = {"call": call} if function is not None and _takes_call(function) else {}
+    return Target(call, function, keywords, name not in (options.custom_calls or {}))
+
+
+def _takes_call(handler: Handler) -> bool:
     """Whether the function has a parameter `call` for a CustomCall; False for functions without a signature."""
     try:
         return "call" in inspect.signature(handler).parameters

@@ -16,7 +16,8 @@ from hlotool.text.source.derived import DerivedSource, Piece
 __all__ = ["Excerpt", "excerpts"]
 
 _NAME = r"%?[A-Za-z_][A-Za-z0-9_.\-]*+"
-_HEADER = re.compile(rf"(?:(?<![A-Za-z0-9_.\-%])|(?<=\\n))HloModule[ \t]++{_NAME}(?=[\s,:\\]|\Z)")
+# Begins with its first word, since such patterns are found much faster; what stands before it is looked at afterwards.
+_HEADER = re.compile(rf"HloModule(?:(?<![A-Za-z0-9_.\-%]HloModule)|(?<=\\nHloModule))[ \t]++{_NAME}(?=[\s,:\\]|\Z)")
 _LINE_END = re.compile(r"\n|\\n")
 # The opening line of a computation: its brace may follow on a later line, if the signature is broken.
 _OPENING = re.compile(rf"[ \t]*+(?:(?P<entry>ENTRY)[ \t]++)?+{_NAME}[ \t]*+(?:\{{|\((?![^\n]*=[ \t]))")
@@ -24,6 +25,9 @@ _TABLE = re.compile(r"[ \t]*+(?:FileNames|FunctionNames|FileLocations|StackFrame
 _COMMENT = re.compile(r"[ \t]*+(?://|/\*[^\n]*\*/[ \t]*+\r?+$)")
 # Layouts are read as a whole, so that the other braces of an opening line open the computation.
 _TOKEN = re.compile(r'"(?:[^"\\\n]++|\\[^\n])*+"?+|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?+|(?<=\])\{[^{}\n]*+\}|[{}]')
+# Most lines of computations close the braces that they open; one match is much faster than counting.
+_STRING = r'"(?:[^"\\\n]++|\\[^\n])*+"'
+_BALANCED = re.compile(rf'(?:[^{{}}"/]++|/(?![/*])|{_STRING}|\{{(?:[^{{}}"/]++|/(?![/*])|{_STRING}|\{{[^{{}}"/]*+\}})*+\}})*+\Z')
 _THREAD = re.compile(r'[ \t]*+,[ \t]*+execution_thread="[^"\n]*+"')
 # Where a computation without a module's header may begin: it is followed by an instruction.
 _HEADERLESS = re.compile(
@@ -63,6 +67,11 @@ def excerpts(source: Source) -> list[Excerpt]:
                 found.append(excerpt)
                 at = max(at, excerpt.end)
     return [*found, *_headerless(source, at, len(text))]
+
+
+def _ends_module(line: str) -> bool:
+    """Whether a line ends the module before it, even inside a computation or a header that is not complete."""
+    return ("HloModule" in line and _HEADER.search(line) is not None) or ("```" in line and line.lstrip().startswith("```"))
 
 
 def _headers(text: str) -> Iterator[re.Match[str]]:
@@ -106,15 +115,16 @@ class _Reader:
 
     def read(self) -> Excerpt | None:
         """The module; None if not even one computation begins."""
-        in_header = self.has_header
+        in_header, is_first = self.has_header, True
         for line in lines_from(self.source.text, self.start):
+            if not is_first and (in_header or self.depth or self.signature) and _ends_module(line.text):
+                break
+            is_first = False
             if in_header:
                 self._take(line, 0, len(line.text))
                 self._count(line.text, 0)
                 in_header = self.depth > 0 or line.text.rstrip().endswith(",")
                 continue
-            if (self.depth or self.signature) and (_HEADER.search(line.text) or line.text.lstrip().startswith("```")):
-                break
             if not self._line(line):
                 break
         is_cut = bool(self.depth or self.signature) and not in_header
@@ -137,7 +147,7 @@ class _Reader:
                     return True
                 self.signature = 1
                 self.has_entry = self.has_entry or opening["entry"] is not None
-            close = self._count(text, at)
+            close = -1 if self.depth and _BALANCED.match(text, at) else self._count(text, at)
             if close < 0:
                 self._take(line, at, len(text))
                 self.signature += self.signature > 0
@@ -163,6 +173,9 @@ class _Reader:
 
     def _take(self, line: Line, start: int, end: int) -> None:
         """Takes the part of a line between two offsets."""
+        if start == 0 and end == len(line.text):
+            self.pieces += line.pieces
+            return
         at = 0
         for piece in line.pieces:
             low, high = max(start, at), min(end, at + len(piece.text))

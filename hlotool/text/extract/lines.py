@@ -6,6 +6,7 @@ A module may stand in the text as it is, behind a prefix on every line (that of 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -22,10 +23,13 @@ _LONGEST_PREFIX = 300
 _BLANK_LINE = "<BLANKLINE>"
 _NUMBER = re.compile(r"0x[0-9a-f]++|[0-9]++|\s++")
 _OPENING_QUOTE = re.compile(r"(?P<quote>[\"'])(?:[^\"'\\]|\\.)*+\Z")
-_ESCAPED = re.compile(
-    r"(?P<plain>[^\\\"'\r\n]++)|\\(?:x(?P<hex>[0-9a-fA-F]{2})|u(?P<unicode>[0-9a-fA-F]{4})|(?P<simple>[\s\S]))|(?P<quote>[\"'])|(?P<end>[\r\n]++)"
-)
+# JSON writes a character outside the first 65,536 as two surrogates.
+_SURROGATES = r"u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"
+_CODE = r"x(?P<hex>[0-9a-fA-F]{2})|u(?P<unicode>[0-9a-fA-F]{4})|U(?P<long>[0-9a-fA-F]{8})"
+_ESCAPED = re.compile(rf"(?P<plain>[^\\\"'\r\n]++)|\\(?:{_SURROGATES}|{_CODE}|(?P<simple>\r\n|[\s\S]))|(?P<quote>[\"'])|(?P<end>[\r\n]++)")
 _NEXT_LITERAL = re.compile(r"(?:\s*+\\)?+[\s,]*+[a-zA-Z]{0,2}(?P<quote>[\"'])")
+# Stands for half of a pair of surrogates, and for a number beyond Unicode.
+_NO_CHARACTER = "\ufffd"
 _ESCAPES = {
     "n": "\n",
     "t": "\t",
@@ -35,6 +39,8 @@ _ESCAPES = {
     "\\": "\\",
     "/": "/",
     "\n": "",
+    "\r": "",
+    "\r\n": "",
     "0": "\0",
     "a": "\a",
     "b": "\b",
@@ -153,5 +159,9 @@ def _escaped_lines(text: str, start: int, quote: str) -> Iterator[Line]:
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    code = match["hex"] or match["unicode"]
-    return chr(int(code, 16)) if code is not None else _ESCAPES.get(match["simple"], match[0])
+    if match["simple"] is not None:
+        return _ESCAPES.get(match["simple"], match[0])
+    if match["high"] is not None:
+        return chr(0x10000 + ((int(match["high"], 16) & 0x3FF) << 10) + (int(match["low"], 16) & 0x3FF))
+    code = int(match["hex"] or match["unicode"] or match["long"], 16)
+    return _NO_CHARACTER if 0xD800 <= code <= 0xDFFF or code > sys.maxunicode else chr(code)

@@ -44,8 +44,9 @@ def format_text(
 
     `lines` is the first and the last line to format, counted from 1; other lines stay as they are, and so do instructions that begin or end
     on them. Raises ParseError if the syntax is wrong; undefined names, missing attributes and the like are errors of the verifier. With
-    `legacy`, spellings of earlier years are read, too, and written as today. With `checked`, the result is read again, and InternalError is
-    raised if its module or its comments are not those of `text`, if other lines have changed, or if formatting it once more would change it.
+    `legacy`, spellings of earlier years are read, too, and written as today on all lines, so `lines` is a ValueError then. With `checked`,
+    the result is read again, and InternalError is raised if its module or its comments are not those of `text`, if other lines have changed,
+    or if formatting it once more would change it.
 
     >>> print(format_text("ENTRY e{p = f32[ ] parameter( 0 )  // in\\nROOT r = f32[] add(p ,p)}"), end="")
     ENTRY e {
@@ -53,6 +54,8 @@ def format_text(
       ROOT r = f32[] add(p, p)
     }
     """
+    if legacy and lines is not None:
+        raise ValueError("legacy=True changes old spellings on all lines; it cannot be combined with lines")
     source_text = decoded(text)
     if not source_text.strip():
         # A file that has just been created has no module yet.

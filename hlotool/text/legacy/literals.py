@@ -7,12 +7,17 @@ from itertools import product
 from math import prod
 
 from hlotool.text.legacy.statements import ARRAY
+from hlotool.text.source.trivia import COMMENT
 
 __all__ = ["dense_literal", "plain_literal", "spaced_bits"]
 
 # The most elements that a sparse literal may have when it is written as a dense one.
 _MOST_ELEMENTS = 1_000_000
 _ARRAY = re.compile(rf"{ARRAY}\s*+(?=[^\s,)])")
+_ARRAY_ALONE = re.compile(rf"{ARRAY}(?=\s*+[,)])")
+# A shape of pred, and the numbers after it up to the next shape or parenthesis.
+_OF_PRED = re.compile(rf"(?<![A-Za-z0-9_.\-%])pred\[[0-9, ]++\](?:invalid)?+(?:[^()A-Za-z/]++|{COMMENT})*+")
+_BITS = re.compile(rf"{COMMENT}|\[[^\]]*+\](?:(?:invalid)?+\{{[^{{}}]*+\}})?+|(?P<bits>[01]{{2,}})")
 _EMPTY = re.compile(r"\([\s,\0]*+\)")
 # No more digits than a number of 64 bits may have.
 _INDICES = r"[0-9]{1,18}+(?:[ ]*+,[ ]*+[0-9]{1,18}+)*+"
@@ -22,13 +27,14 @@ _ENTRY = re.compile(rf"\s*+(?:{_INDEX})\s*+:\s*+(?P<value>\([^()]*+\)|[^,(){{}}\
 
 
 def plain_literal(text: str) -> str:
-    """A literal without the shapes that used to stand before its parts.
+    """A literal without the shapes that used to stand before its parts, and with commas between digits of pred.
 
-    >>> plain_literal("(f32[2], s32[]) ( f32[2] {1, 2}, s32[] 3 )")
-    '( {1, 2}, 3 )'
+    >>> plain_literal("(pred[2], s32[]) ( pred[2] {10}, s32[] 11 )")
+    '( {1, 0}, 11 )'
     """
+    text = _OF_PRED.sub(lambda match: spaced_bits(match[0]), text)
     # Where only shapes were inside parentheses, the parentheses are part of a tuple's shape.
-    plain = _ARRAY.sub("\0", re.sub(rf"{ARRAY}(?=\s*+[,)])", "\0", text))
+    plain = _ARRAY.sub("\0", _ARRAY_ALONE.sub("\0", text))
     while _EMPTY.search(plain):
         plain = _EMPTY.sub("\0", plain)
     return re.sub(r"\0\s*+", "", plain)
@@ -37,10 +43,10 @@ def plain_literal(text: str) -> str:
 def spaced_bits(text: str) -> str:
     """A literal of pred with its digits separated by commas.
 
-    >>> spaced_bits("{ { 10 }, { 01 } }")
-    '{ { 1, 0 }, { 0, 1 } }'
+    >>> spaced_bits("{ { 10 }, { /*i0=1*/ 01 } }")
+    '{ { 1, 0 }, { /*i0=1*/ 0, 1 } }'
     """
-    return re.sub(r"[01]{2,}", lambda match: ", ".join(match[0]), text)
+    return _BITS.sub(lambda match: ", ".join(match["bits"]) if match["bits"] else match[0], text)
 
 
 def dense_literal(dimensions: str, text: str) -> str | None:

@@ -18,6 +18,8 @@ __all__ = ["LEGACY_CODE", "OldSpelling", "modernized", "old_spellings", "with_le
 LEGACY_CODE = "W060"
 # Errors whose own hints name today's spelling.
 _EXPLAINED = frozenset({"M023"})
+# How many characters before and after an error are searched, and how many for the end of the last line among them.
+_SEARCHED, _LONGEST_LINE = 1 << 19, 1 << 21
 _ADVICE = "read it with --legacy (in Python, legacy=True), or rewrite it with `hlotool verify --legacy --fix`"
 
 
@@ -98,19 +100,34 @@ def _warning(source: Source, spelling: OldSpelling) -> Diagnostic:
 def with_legacy_hints(source: Source, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """The errors of a text that does not parse, with hints about old spellings on their lines.
 
-    The first error also gets a hint about an old spelling elsewhere, since what follows from it may be on other lines.
+    The first error also gets a hint about an old spelling elsewhere, since what follows from it may be on other lines. Of a large text, only
+    the part around the first error is searched.
     """
-    spellings = old_spellings(source.text)
+    low, high = _around(source, diagnostics[0]) if diagnostics else (0, 0)
+    spellings = old_spellings(source.text[low:high])
     if not spellings:
         return diagnostics
     by_line: dict[int, OldSpelling] = {}
     for spelling in spellings:
-        by_line.setdefault(source.line_column(spelling.start)[0], spelling)
+        by_line.setdefault(source.line_column(low + spelling.start)[0], spelling)
     hinted = [replace(d, hint=_hint(by_line[d.line], d)) if d.line in by_line else d for d in diagnostics]
     if hinted and hinted[0].hint is None:
         first = spellings[0]
-        hinted[0] = replace(hinted[0], hint=f"line {source.line_column(first.start)[0]}: {_hint(first, hinted[0])}")
+        hinted[0] = replace(hinted[0], hint=f"line {source.line_column(low + first.start)[0]}: {_hint(first, hinted[0])}")
     return hinted
+
+
+def _around(source: Source, error: Diagnostic) -> tuple[int, int]:
+    """The offsets of whole lines around an error; of an empty part if the error is far inside a line, whose strings cannot be told then."""
+    text = source.text
+    if len(text) <= _SEARCHED:
+        return 0, len(text)
+    offset = min(source.offset(error.line, error.column), len(text))
+    low = text.find("\n", offset - _SEARCHED, offset) + 1 if offset > _SEARCHED else 0
+    if not low and offset > _SEARCHED:
+        return offset, offset
+    high = text.find("\n", offset + _SEARCHED, offset + _LONGEST_LINE)
+    return low, high if high >= 0 else min(len(text), offset + _LONGEST_LINE)
 
 
 def _hint(spelling: OldSpelling, error: Diagnostic) -> str:

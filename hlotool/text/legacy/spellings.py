@@ -100,21 +100,21 @@ _LONGEST_SHAPE = 300
 
 
 def _empty_layout(text: Text, match: re.Match[str]) -> list[Edit] | None:
-    start = text.masked.rfind("[", max(0, match.start() - _LONGEST_SHAPE), match.start())
-    while start > 0 and text.masked[start - 1].isalnum():
+    low = max(0, match.start() - _LONGEST_SHAPE)
+    start = text.masked.rfind("[", low, match.start())
+    while start > low and text.masked[start - 1].isalnum():
         start -= 1
     # The braces of `literal=f32[0]{}` are the literal.
-    is_shape = start > 0 and _ARRAY_BEFORE.fullmatch(text.masked, start, match.start() + 1) and text.masked[start - 1] != "="
+    is_shape = start >= 0 and _ARRAY_BEFORE.fullmatch(text.masked, start, match.start() + 1) and text.masked[start - 1 : start] != "="
     return [Edit(*match.span("layout"), "")] if is_shape else None
+
+
+_ARRAY_INSIDE = re.compile(rf"\b{TYPE}\[")
 
 
 def _literal_with_shapes(text: Text, match: re.Match[str]) -> list[Edit] | None:
     start, end = match.span("literal")
-    types = set(re.findall(rf"\b({TYPE})\[", match["literal"]))
-    if not types:
-        return None
-    literal = plain_literal(text.whole[start:end])
-    return [Edit(start, end, spaced_bits(literal) if types == {"pred"} else literal)]
+    return [Edit(start, end, plain_literal(text.whole[start:end]))] if _ARRAY_INSIDE.search(match["literal"]) else None
 
 
 def _bits(text: Text, match: re.Match[str]) -> list[Edit] | None:
@@ -221,14 +221,6 @@ def _opcode_edit(statement: Statement, opcode: str) -> Edit:
     return Edit(statement.opcode_start, statement.opcode_start + len(statement.opcode), opcode)
 
 
-def _attributes(text: Text, statement: Statement) -> str:
-    return text.masked[statement.operands[1] + 1 : statement.end]
-
-
-def _has(text: Text, statement: Statement, attribute: str) -> bool:
-    return re.search(rf",\s*+{attribute}=", _attributes(text, statement)) is not None
-
-
 def _appended(statement: Statement, attributes: str) -> Edit:
     """Adds attributes after the operands."""
     at = statement.operands[1] + 1
@@ -258,7 +250,7 @@ def _tuple_select(text: Text, statement: Statement) -> list[Edit]:
 
 def _cross_replica_sum(text: Text, statement: Statement) -> list[Edit]:
     edits = [_opcode_edit(statement, "all-reduce")]
-    if not _has(text, statement, "to_apply"):
+    if "to_apply" not in statement.attributes:
         element = re.search(TYPE, _clean_shape(text, statement))
         if element is None:
             return []
@@ -269,7 +261,7 @@ def _cross_replica_sum(text: Text, statement: Statement) -> list[Edit]:
 
 
 def _sort(text: Text, statement: Statement) -> list[Edit]:
-    if _has(text, statement, "to_apply"):
+    if "to_apply" in statement.attributes:
         return []
     arrays = re.findall(rf"({TYPE})\[([0-9,<= ]*+)\]", _clean_shape(text, statement))
     if not arrays:
@@ -279,12 +271,12 @@ def _sort(text: Text, statement: Statement) -> list[Edit]:
     )
     body = f"{{ {parameters} ROOT less = pred[] compare(p.0.lhs, p.0.rhs), direction=LT }}"
     # Before sort had dimensions, it sorted along the last one.
-    along = "" if _has(text, statement, "dimensions") else f", dimensions={{{arrays[0][1].count(',')}}}"
+    along = "" if "dimensions" in statement.attributes else f", dimensions={{{arrays[0][1].count(',')}}}"
     return [_appended(statement, f"{along}, to_apply={body}")]
 
 
 def _iota(text: Text, statement: Statement) -> list[Edit]:
-    return [] if _has(text, statement, "iota_dimension") else [_appended(statement, ", iota_dimension=0")]
+    return [] if "iota_dimension" in statement.attributes else [_appended(statement, ", iota_dimension=0")]
 
 
 def _new_name(text: Text, statement: Statement, suffix: str) -> str:
@@ -395,7 +387,7 @@ def _send_done(text: Text, statement: Statement) -> list[Edit]:
 
 def _dot(text: Text, statement: Statement) -> list[Edit]:
     """`dot` of a matrix and a vector or matrix without dimension numbers, where the operands' shapes are written."""
-    if re.search(r"_contracting_dims=", _attributes(text, statement)):
+    if any(name.endswith("_contracting_dims") for name in statement.attributes):
         return []
     ranks = []
     for start, end in operands_of(text.masked, statement):

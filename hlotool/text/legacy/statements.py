@@ -15,7 +15,7 @@ from hlotool.text.source.trivia import COMMENT
 
 __all__ = ["ARRAY", "Statement", "masked", "operands_of", "statements"]
 
-TYPE = rf"(?:{'|'.join(ELEMENT_TYPES)})"
+TYPE = rf"(?:{'|'.join(ELEMENT_TYPES)})(?![a-z0-9])"
 # Dimensions with an optional layout, which may be `invalid{}`, `sparse{10}` or empty in old texts.
 ARRAY = rf"(?<![A-Za-z0-9_.\-%]){TYPE}\[[0-9,<=? ]*+\](?:(?:invalid|sparse)?\{{[^{{}}\n]*+\}})?+"
 _TUPLE = r"\("
@@ -27,8 +27,9 @@ _STATEMENT = re.compile(
 )
 # Comments and strings that are not closed are hidden, too: otherwise each of them would be searched for its end.
 _HIDDEN = re.compile(rf'{COMMENT}|/\*.*+|"(?:[^"\\\n]++|\\.)*+"?+', re.DOTALL)
-_BRACKET = re.compile(r"[()\[\]{}]")
-_MOST_SCANS = 8
+# Dimensions and layouts, which are most of the brackets, are read as a whole.
+_BRACKET = re.compile(r"(?<=[a-z0-9\]])(?:\[[0-9,]*+\]|\{[0-9,]*+\})|[()\[\]{}]")
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _PIECE = re.compile(r"[()\[\]{},]")
 
 
@@ -49,7 +50,10 @@ def _mask(match: re.Match[str]) -> str:
 
 
 class Statement(NamedTuple):
-    """An instruction: offsets of its parts in the masked text. `operands` are those between the parentheses, `end` is after the last attribute."""
+    """An instruction: offsets of its parts in the masked text.
+
+    `operands` are those between the parentheses, `attributes` the names of the attributes, and `end` is after the last one.
+    """
 
     start: int
     root: str
@@ -58,6 +62,7 @@ class Statement(NamedTuple):
     opcode: str
     opcode_start: int
     operands: tuple[int, int]
+    attributes: tuple[str, ...]
     end: int
 
 
@@ -67,69 +72,57 @@ def statements(text: str) -> Iterator[Statement]:
     >>> [(s.name, s.opcode) for s in statements("ENTRY e { p = f32[] parameter(0) ROOT %n = pred[] less-than(p, p) }")]
     [('p', 'parameter'), ('%n', 'less-than')]
     """
-    position, brackets = 0, _Brackets(text)
-    while (match := _STATEMENT.search(text, position)) is not None:
-        close = brackets.close_of(match.end() - 1)
-        position = match.end()
-        if close < 0:
-            if brackets.is_exhausted:
-                return
-            continue
-        position = close
-        shape = match.span("shape") if match["shape"] else (match.start("opcode"), match.start("opcode"))
-        yield Statement(
-            match.start(),
-            match["root"] or "",
-            match["name"],
-            shape,
-            match["opcode"],
-            match.start("opcode"),
-            (match.end(), close),
-            _end(text, close + 1, brackets),
-        )
+    match = _STATEMENT.search(text)
+    partners = _partners(text) if match is not None else {}
+    while match is not None:
+        close = partners.get(match.end() - 1)
+        if close is not None:
+            shape = match.span("shape") if match["shape"] else (match.start("opcode"), match.start("opcode"))
+            yield Statement(
+                match.start(),
+                match["root"] or "",
+                match["name"],
+                shape,
+                match["opcode"],
+                match.start("opcode"),
+                (match.end(), close),
+                *_attributes(text, close + 1, partners),
+            )
+        match = _STATEMENT.search(text, match.end() if close is None else close)
 
 
-class _Brackets:
-    """Finds closing brackets. Each search for one that is missing goes to the end of the text, so the number of these is limited."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.budget = _MOST_SCANS * len(text)
-
-    @property
-    def is_exhausted(self) -> bool:
-        return self.budget < 0
-
-    def close_of(self, start: int) -> int:
-        """The offset of the bracket that closes the one at `start`, -1 if there is none or the limit has been reached."""
-        if self.is_exhausted:
-            return -1
-        depth = 0
-        for bracket in _BRACKET.finditer(self.text, start):
-            depth += 1 if bracket[0] in "([{" else -1
-            if depth <= 0:
-                return bracket.start()
-        self.budget -= len(self.text) - start
-        return -1
+def _partners(text: str) -> dict[int, int]:
+    """The offset of the closing bracket of every opening one, except those that are not closed and those of dimensions and layouts."""
+    partners: dict[int, int] = {}
+    opened: list[int] = []
+    for bracket in _BRACKET.finditer(text):
+        kind = bracket[0]
+        if kind in _OPENING:
+            opened.append(bracket.start())
+        elif kind in _CLOSING and opened:
+            partners[opened.pop()] = bracket.start()
+    return partners
 
 
-_ATTRIBUTE = re.compile(r"\s*+,\s*+[A-Za-z_][A-Za-z0-9_\-]*+=\s*+")
+_ATTRIBUTE = re.compile(r"\s*+,\s*+(?P<name>[A-Za-z_][A-Za-z0-9_\-]*+)=\s*+")
 _VALUE = re.compile(r'"[^"]*+"|[^\s{},()]++(?:\([^()]*+\))?+')
 
 
-def _end(text: str, start: int, brackets: _Brackets) -> int:
-    """The end of the attributes that start at `start`."""
+def _attributes(text: str, start: int, partners: dict[int, int]) -> tuple[tuple[str, ...], int]:
+    """The names of the attributes that start at `start`, and the end of the last one."""
+    names: list[str] = []
     while (attribute := _ATTRIBUTE.match(text, start)) is not None:
         at = attribute.end()
         if text.startswith(("{", "(", "["), at):
-            close = brackets.close_of(at)
-            if close < 0:
-                return start
+            close = partners.get(at)
+            if close is None:
+                break
             at = close + 1
         while (value := _VALUE.match(text, at)) is not None:
             at = value.end()
+        names.append(attribute["name"])
         start = at
-    return start
+    return tuple(names), start
 
 
 def operands_of(text: str, statement: Statement) -> list[tuple[int, int]]:

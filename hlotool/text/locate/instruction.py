@@ -18,7 +18,7 @@ from hlotool.text.parse.driver import parse_with_callbacks
 from hlotool.text.parse.patterns import patterns
 from hlotool.text.parse.session import ParseSession
 from hlotool.text.source.places import Place
-from hlotool.text.source.trivia import skip_trivia
+from hlotool.text.source.trivia import comment_spans, skip_trivia
 
 __all__ = ["SyntaxNode", "first_word", "locate", "locate_in_header", "node_callback"]
 
@@ -101,12 +101,26 @@ def locate(text: str, start: int, end: int, place: Place) -> tuple[int, int]:
     first = skip_trivia(text, start)
     if place.word == "instruction" and not place.path:
         # Read without the grammar: each of many instructions inside each other may be meant.
-        return first, max(first + 1, first + len(text[first:end].rstrip()))
+        return first, max(first + 1, first + _end_of_last_token(text[first:end]))
     tree = _syntax_tree(text[first:end]) if end - first <= _MAX_LENGTH else None
     if tree is None:
         return first_word(text, start)
     part_start, part_end = _span(tree, place)
     return first + part_start, first + part_end
+
+
+def _end_of_last_token(text: str) -> int:
+    """The end of the text without whitespace and comments after it.
+
+    >>> _end_of_last_token("r = f32[] negate(x)  /* one */  // two")
+    19
+    """
+    end = len(text.rstrip())
+    for start, comment_end in reversed(list(comment_spans(text))):
+        if comment_end < end:
+            break
+        end = len(text[:start].rstrip())
+    return end
 
 
 def first_word(text: str, start: int) -> tuple[int, int]:

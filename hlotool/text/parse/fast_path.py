@@ -118,6 +118,21 @@ class FastPath(RunReader):
     # ---- instructions -------------------------------------------------------------------------------------------------
 
     def _run(self, text: str, position: int) -> int:
+        scope = self.builder.scope
+        end = self._build(text, position)
+        # After an error, many lines may need the broken instruction.
+        while scope.broken and (position := self._skip_users_of_broken(text, end)) > end:
+            end = self._build(text, position)
+        return end
+
+    def _skip_users_of_broken(self, text: str, position: int) -> int:
+        """Skips lines with nothing wrong but an operand that is broken; their instructions are broken, too."""
+        match, scope = self.patterns.line.match, self.builder.scope
+        while (line := match(text, position)) is not None and not line[2] and self.parts.mark_user_of_broken(line, scope):
+            position = line.end()
+        return position
+
+    def _build(self, text: str, position: int) -> int:
         """Builds instructions line by line and returns the offset of the first line that it cannot read."""
         # A parse spends most of its time in this loop: hence local names, and no helper calls for common lines.
         scope = self.builder.scope

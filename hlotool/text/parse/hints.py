@@ -11,11 +11,12 @@ from dataclasses import replace
 from hlotool.errors import Diagnostic, Source
 from hlotool.text.extract.excerpts import Excerpt, excerpts
 from hlotool.text.legacy.rewrite import with_legacy_hints
-from hlotool.text.source.trivia import skip_trivia
+from hlotool.text.source.trivia import TRIVIA, skip_trivia
 
 __all__ = ["with_hints"]
 
 _ENTRY = re.compile(r"^[ \t]*+ENTRY(?![A-Za-z0-9_.\-:=])", re.MULTILINE)
+_MODULE = re.compile(rf"{TRIVIA}HloModule[ \t]")
 _EMPHASIS = re.compile(r"\*\*|__")
 _OUTSIDE = re.compile(r"[ \t]*+(?:ROOT[ \t]++)?+%?[A-Za-z_][A-Za-z0-9_.\-]*+[ \t]*+=[ \t]")
 _UNDEFINED = frozenset({"S002", "S006"})
@@ -39,6 +40,8 @@ def _about_whole(source: Source, error: Diagnostic) -> str | None:
         if error.computation is None:
             return "the text is cut off here"
         return f"the text is cut off here, inside computation '{error.computation}'; close it with }} if this is all"
+    if error.computation is not None and _is_in_first_module(text, offset):
+        return None
     found = excerpts(source)
     begins = bool(found) and skip_trivia(text, 0) >= found[0].start
     if not found or (begins and offset < found[0].end):
@@ -50,6 +53,12 @@ def _about_whole(source: Source, error: Diagnostic) -> str | None:
     if len(found) == 1:
         return f"a module is on {places}; if what follows does not belong to it, {_EXTRACT}"
     return f"the text holds {len(found)} modules ({places}); separate them with lines `// -----`, or {_EXTRACT}"
+
+
+def _is_in_first_module(text: str, offset: int) -> bool:
+    """Whether an error inside a computation is in the module that the text begins with: then the error is not about what is around that module."""
+    begin = _MODULE.match(text)
+    return begin is not None and text.find("HloModule", begin.end(), offset + len("HloModule")) < 0 and text.find("```", begin.end(), offset) < 0
 
 
 def _lines(source: Source, excerpt: Excerpt) -> str:
@@ -74,7 +83,7 @@ def _about_excerpt(source: Source, diagnostics: list[Diagnostic], error: Diagnos
         return "this looks like Markdown emphasis; remove it"
     line = text.rfind("\n", 0, offset) + 1
     if _OUTSIDE.match(text, line) and (error.code == "S034" or (error.code == "S001" and error.computation is None)):
-        return "instructions stand inside a computation: `ENTRY name {` before them, `}` after them; is a brace too much or missing above?"
+        return "instructions stand inside a computation: `ENTRY name {` before them, `}` after them; is there a brace too many or too few above?"
     if error.line == 1 and error.code == "S001":
         return "HLO text begins with `HloModule name`, or with a computation `ENTRY name {`"
     return None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
+from hlotool.errors import Violation
 from hlotool.ir.model import AttributeSet, Instruction
 from hlotool.literals.parse import parse_literal
 from hlotool.memo import Memo
@@ -127,6 +129,43 @@ class LineParts:
         if len(operands) > MARK_INTERVAL:
             spelling &= self.unmarked
         return tuple(operands), spelling
+
+    def mark_user_of_broken(self, line: re.Match[str], scope: Scope) -> bool:
+        """Marks the instruction of a line as broken and returns True, if all that is wrong with it is an operand that is broken.
+
+        The error of that operand has been reported, so this instruction needs no report.
+        """
+        _, _, percent, name, head, references, others, attribute_text, _, config, _ = line.groups()
+        if name in scope.names or name in self.patterns.reserved or (scope.odd_names and not percent):
+            return False
+        try:
+            self.heads[head][3][attribute_text]
+            if config is not None:
+                self.configs[config]
+            names = self._operand_names(self.patterns.index_mark.sub("", f"%{references}") if references is not None else others or "", scope)
+        except (KeyError, NeedsGrammar, Violation, ValueError):
+            return False
+        first = next((operand for operand in names if operand not in scope.names), None)
+        # An instruction that uses itself is another error.
+        if first not in scope.broken or name in names:
+            return False
+        scope.broken.add(name)
+        return True
+
+    def _operand_names(self, text: str, scope: Scope) -> list[str]:
+        """The names of operands that may have shapes; the shapes of those that are defined are right."""
+        names, at = [], 0
+        while at < len(text):
+            piece = self.patterns.typed_operand.match(text, at)
+            if piece is None or (piece.end() == len(text)) != (piece.end(2) == len(text)):
+                raise NeedsGrammar
+            shape_text, name = piece.groups()
+            shape, operand = self.segments.shapes[shape_text] if shape_text else None, scope.names.get(name)
+            if name in self.patterns.reserved or (shape is not None and operand is not None and not compatible(shape, operand.shape)):
+                raise NeedsGrammar
+            names.append(name)
+            at = piece.end()
+        return names
 
     def other_operands(
         self, work: int, head: str, references: str | None, others: str, shape: Shape | None, scope: Scope

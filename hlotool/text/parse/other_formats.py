@@ -27,6 +27,9 @@ def _row(name: str, beginning: str, hint: str) -> OtherFormat:
     return OtherFormat(name, re.compile(beginning), hint)
 
 
+# What follows the brace of a computation: an instruction, whose shape or opcode has a bracket.
+_HLO_BODY = r"\s*+(?://|/\*|ROOT[ \t]|[\w.%\-]++[ \t]*+=\s*+(?:\(|[a-z][a-z0-9\-]*+[\[(]))"
+
 _FORMATS = (
     _row(
         "MLIR, such as StableHLO",
@@ -48,9 +51,9 @@ _FORMATS = (
     _row("HTML or XML", r"<(?:!DOCTYPE|!--|\?xml|html|svg|[a-z]+[ >])", _DUMP),
     _row("LLVM IR", r"; ModuleID =|source_filename = \"|target (?:datalayout|triple) = \"", _DUMPED_BESIDE),
     _row("PTX", r"\.version[ \t]+\d", _DUMPED_BESIDE),
-    _row("a graph for Graphviz", r"(?:strict[ \t]+)?digraph\b", _DUMPED_BESIDE),
+    _row("a graph for Graphviz", rf"(?:strict[ \t]+)?digraph(?:[ \t]++[\w\"][^\n{{]*+)?\s*+\{{(?!{_HLO_BODY})", _DUMPED_BESIDE),
     _row("a buffer assignment of XLA", r"BufferAssignment:", _DUMPED_BESIDE),
-    _row("a memory report of XLA", r"Total bytes used:|HloLiveRange|Allocated buffers:", _DUMPED_BESIDE),
+    _row("a memory report of XLA", r"Total bytes used:|HloLiveRange[ \t]*\(max\b|Allocated buffers:", _DUMPED_BESIDE),
     _row(
         "a protocol buffer in text form",
         r"(?:hlo_module|computations|node|hlo)[ \t]*:?[ \t]*\{\s*(?:name|id|hlo_module|computations|op|attr)[ \t]*[:{]|name: \"",

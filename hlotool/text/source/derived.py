@@ -50,12 +50,17 @@ class DerivedSource(Source):
     def line_column(self, offset: int) -> tuple[int, int]:
         return self.original.line_column(self.origin(offset))
 
+    def _end(self, k: int) -> int:
+        """The offset after the piece with number `k`."""
+        return self._lows[k + 1] if k + 1 < len(self._lows) else len(self.text)
+
     def offset(self, line: int, column: int) -> int:
         place = self.original.offset(line, column)
         k = max(0, bisect_right(self._origins, place) - 1)
         while k > 0 and not self._copied[k]:
             k -= 1
-        return min(self._lows[k] + max(0, place - self._origins[k]), len(self.text))
+        # The original may have characters after a piece that the text does not have.
+        return min(self._lows[k] + max(0, place - self._origins[k]), self._end(k))
 
     def line_start(self, line: int) -> int:
         return self.offset(line, 1)
@@ -68,8 +73,7 @@ class DerivedSource(Source):
         moved = []
         for edit in edits:
             k = max(0, bisect_right(self._lows, edit.start) - 1)
-            end = self._lows[k + 1] if k + 1 < len(self._lows) else len(self.text)
-            if not self._copied[k] or edit.end > end:
+            if not self._copied[k] or edit.end > self._end(k):
                 return None
             shift = self._origins[k] - self._lows[k]
             moved.append(Edit(edit.start + shift, edit.end + shift, edit.text))

@@ -16,14 +16,18 @@ _TRIVIA = re.compile(TRIVIA)
 _STRING = r"\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'"
 _SOLID = rf"(?P<comment>{COMMENT})|{_STRING}"
 _COMMENT = re.compile(COMMENT)
+# A quote or the start of a comment, if the string or the comment does not end.
+_UNCLOSED = r"(?P<unclosed>[\"']|/\*)"
+# Each of these costs a search through the rest of the text. Nobody reads the comments of a text with more of them.
+_MOST_UNCLOSED = 16
 # Also matches everything before the token, since a search would try the alternatives at every character.
 _TOKEN = re.compile(
-    rf"(?:[^\"'/bf]++|(?!\bbackend_config=|\bfrontend_attributes=)[bf]|{_STRING}|(?!{COMMENT})[\"'/])*+"
-    rf"(?:(?P<comment>{COMMENT})|(?P<list>frontend_attributes=)|(?P<raw>backend_config=))",
+    rf"(?:[^\"'/bf]++|(?!\bbackend_config=|\bfrontend_attributes=)[bf]|{_STRING}|/(?![/*]))*+"
+    rf"(?:(?P<comment>{COMMENT})|(?P<list>frontend_attributes=)|(?P<raw>backend_config=)|{_UNCLOSED})",
     re.DOTALL,
 )
 # Inside the braces of frontend attributes, whose values may be raw dictionaries.
-_ENTRY = re.compile(rf"{_SOLID}|(?P<open>\{{)|(?P<end>\}})|(?P<raw>[A-Za-z_][A-Za-z0-9_.\-]*+=)", re.DOTALL)
+_ENTRY = re.compile(rf"{_SOLID}|(?P<open>\{{)|(?P<end>\}})|(?P<raw>[A-Za-z_][A-Za-z0-9_.\-]*+=)|{_UNCLOSED}", re.DOTALL)
 # The trivia between a name and its value, and the brace of a value that has one.
 _VALUE = re.compile(rf"(?P<gap>{TRIVIA})(?P<brace>\{{)?+")
 
@@ -46,8 +50,8 @@ def comment_spans(text: str) -> Iterator[tuple[int, int]]:
     """
     if "//" not in text and "/*" not in text:
         return
-    position, next_token = 0, _TOKEN.match
-    while (token := next_token(text, position)) is not None:
+    position, next_token, unclosed = 0, _TOKEN.match, 0
+    while unclosed <= _MOST_UNCLOSED and (token := next_token(text, position)) is not None:
         position = token.end()
         kind = token.lastgroup
         if kind == "comment":
@@ -56,6 +60,10 @@ def comment_spans(text: str) -> Iterator[tuple[int, int]]:
             next_token = _TOKEN.match
         elif kind == "list":
             next_token = _ENTRY.search
+        elif kind == "unclosed":
+            unclosed += 1
         elif kind == "raw" and (value := _VALUE.match(text, position)) is not None and value["brace"]:
             yield from (comment.span() for comment in _COMMENT.finditer(text, *value.span("gap")))
-            position = max(value.end(), raw_dict_end(text, value.start("brace")))
+            end = raw_dict_end(text, value.start("brace"))
+            unclosed += end < 0
+            position = max(value.end(), end)

@@ -1,0 +1,394 @@
+"""Sums, products, signs and conversions of elements."""
+
+from __future__ import annotations
+
+from math import frexp, isfinite
+
+from hlotool.analysis.simplify import constant_value, converted, holds_all, is_same_number
+from hlotool.ir.model import Instruction
+from hlotool.optimizer.patterns import both_orders, element_type, is_constant, is_float, is_integral, is_splat
+from hlotool.optimizer.registry import rule
+from hlotool.optimizer.site import Site
+
+__all__: list[str] = []
+
+# ---- signs -----------------------------------------------------------------------------------------------------------
+
+
+@rule("add")
+def add_of_negation(x: Instruction, site: Site) -> Instruction | None:
+    """add(a, negate(b)) -> subtract(a, b)"""
+    for a, inner in both_orders(x):
+        if inner.op.name == "negate" and site.has_one_user(inner):
+            return site.add("subtract", [a, inner.operands[0]], x.shape)
+    return None
+
+
+@rule("subtract")
+def subtract_of_negation(x: Instruction, site: Site) -> Instruction | None:
+    """subtract(a, negate(b)) -> add(a, b)"""
+    first, second = x.operands
+    if second.op.name != "negate":
+        return None
+    return site.add("add", [first, second.operands[0]], x.shape)
+
+
+@rule("subtract")
+def subtract_from_zero(x: Instruction, site: Site) -> Instruction | None:
+    """subtract(0, a) -> negate(a) for integers; subtract(-0.0, a) -> negate(a) for floats, since 0 - 0 is not -0.0"""
+    first, second = x.operands
+    zero = -0.0 if is_float(x) else 0
+    if x.shape.element_type.startswith("c") or not is_splat(first, zero):
+        return None
+    return site.add("negate", [second], x.shape)
+
+
+@rule("subtract", needs=("nsz",))
+def subtract_from_zero_of_any_sign(x: Instruction, site: Site) -> Instruction | None:
+    """subtract(0, a) -> negate(a) for floats"""
+    first, second = x.operands
+    return site.add("negate", [second], x.shape) if is_float(x) and is_splat(first, 0.0) else None
+
+
+@rule("negate")
+def negate_of_subtract(x: Instruction, site: Site) -> Instruction | None:
+    """negate(subtract(a, b)) -> subtract(b, a) for integers"""
+    inner = x.operands[0]
+    if inner.op.name != "subtract" or not is_integral(x) or not site.has_one_user(inner):
+        return None
+    return site.with_operands(inner, inner.operands[::-1], x.shape)
+
+
+@rule("negate", needs=("nsz",))
+def negate_of_difference_of_floats(x: Instruction, site: Site) -> Instruction | None:
+    """negate(subtract(a, b)) -> subtract(b, a) for floats; of equal numbers, the difference is 0 instead of -0.0"""
+    inner = x.operands[0]
+    if inner.op.name != "subtract" or not is_float(x) or not site.has_one_user(inner):
+        return None
+    return site.with_operands(inner, inner.operands[::-1], x.shape)
+
+
+@rule("multiply", "divide")
+def by_minus_one(x: Instruction, site: Site) -> Instruction | None:
+    """multiply(a, -1) -> negate(a); divide(a, -1) -> negate(a)"""
+    row = element_type(x)
+    if row is None or row.kind not in ("float", "signed") or (row.float_format is not None and not row.float_format.signed):
+        return None
+    pairs = both_orders(x) if x.op.name == "multiply" else iter((x.operands,))
+    for a, factor in pairs:
+        if is_splat(factor, -1):
+            return site.add("negate", [a], x.shape)
+    return None
+
+
+@rule("multiply", "divide")
+def of_two_negations(x: Instruction, site: Site) -> Instruction | None:
+    """multiply(negate(a), negate(b)) -> multiply(a, b); the same for divide, if the numbers are not integers"""
+    first, second = x.operands
+    if first.op.name != "negate" or second.op.name != "negate" or (x.op.name == "divide" and not is_float(x)):
+        return None
+    if x.shape.element_type.startswith("c"):
+        return None
+    return site.with_operands(x, [first.operands[0], second.operands[0]])
+
+
+@rule("multiply")
+def product_of_absolute_values(x: Instruction, site: Site) -> Instruction | None:
+    """multiply(abs(a), abs(a)) -> multiply(a, a)"""
+    first, second = x.operands
+    if first is not second or first.op.name != "abs" or first.operands[0].shape.element_type != x.shape.element_type:
+        return None
+    inner = first.operands[0]
+    return site.with_operands(x, [inner, inner])
+
+
+@rule("abs")
+def abs_of_negation(x: Instruction, site: Site) -> Instruction | None:
+    """abs(negate(a)) -> abs(a)"""
+    inner = x.operands[0]
+    if inner.op.name != "negate" or x.shape.element_type != inner.shape.element_type:
+        return None
+    return site.with_operands(x, inner.operands)
+
+
+@rule("abs")
+def abs_of_square(x: Instruction, site: Site) -> Instruction | None:
+    """abs(multiply(a, a)) -> multiply(a, a) for floats: squares are not negative"""
+    inner = x.operands[0]
+    is_square = inner.op.name == "multiply" and inner.operands[0] is inner.operands[1]
+    return inner if is_square and is_float(x) else None
+
+
+# ---- sums and products -----------------------------------------------------------------------------------------------
+
+
+@rule("add", "subtract")
+def sum_minus_its_term(x: Instruction, site: Site) -> Instruction | None:
+    """subtract(add(a, b), b) -> a; add(subtract(a, b), b) -> a; for integers"""
+    return _without_term(x) if is_integral(x) and x.shape.element_type != "pred" else None
+
+
+@rule("add", "subtract", needs=("reassoc", "nnan", "ninf", "nsz"))
+def sum_minus_its_term_of_floats(x: Instruction, site: Site) -> Instruction | None:
+    """subtract(add(a, b), b) -> a; add(subtract(a, b), b) -> a; for floats"""
+    return _without_term(x) if is_float(x) else None
+
+
+def _without_term(x: Instruction) -> Instruction | None:
+    if x.op.name == "add":
+        for inner, b in both_orders(x):
+            if inner.op.name == "subtract" and inner.operands[1] is b:
+                return inner.operands[0]
+        return None
+    inner, b = x.operands
+    if inner.op.name != "add":
+        return None
+    return next((a for a, other in both_orders(inner) if other is b), None)
+
+
+@rule("subtract", needs=("nnan", "ninf"))
+def difference_of_itself(x: Instruction, site: Site) -> Instruction | None:
+    """subtract(a, a) -> 0 for floats"""
+    first, second = x.operands
+    return site.number(x.shape, 0.0) if first is second and is_float(x) else None
+
+
+@rule("multiply", needs=("nnan", "nsz"))
+def product_with_zero(x: Instruction, site: Site) -> Instruction | None:
+    """multiply(a, 0) -> 0 for floats"""
+    if not is_float(x):
+        return None
+    return next((zero for _, zero in both_orders(x) if is_splat(zero, 0.0)), None)
+
+
+@rule("add", "subtract", needs=("nsz",))
+def sum_with_zero(x: Instruction, site: Site) -> Instruction | None:
+    """add(a, 0) -> a; subtract(a, -0.0) -> a; for floats"""
+    if not is_float(x):
+        return None
+    pairs = both_orders(x) if x.op.name == "add" else iter((x.operands,))
+    return next((a for a, zero in pairs if constant_value(zero) == 0), None)
+
+
+@rule("add", "subtract")
+def common_factor(x: Instruction, site: Site) -> Instruction | None:
+    """add(multiply(a, c), multiply(b, c)) -> multiply(add(a, b), c) for integers"""
+    return _factored(x, site) if is_integral(x) and x.shape.element_type != "pred" else None
+
+
+@rule("add", "subtract", needs=("reassoc",))
+def common_factor_of_floats(x: Instruction, site: Site) -> Instruction | None:
+    """add(multiply(a, c), multiply(b, c)) -> multiply(add(a, b), c) for floats"""
+    return _factored(x, site) if is_float(x) else None
+
+
+def _factored(x: Instruction, site: Site) -> Instruction | None:
+    first, second = x.operands
+    if first.op.name != "multiply" or second.op.name != "multiply" or first is second or not site.have_one_user(x.operands):
+        return None
+    for a, c in both_orders(first):
+        for b, other in both_orders(second):
+            if c is other:
+                return site.add("multiply", [site.add(x.op.name, [a, b], x.shape), c], x.shape)
+    return None
+
+
+@rule("subtract")
+def subtract_constants_together(x: Instruction, site: Site) -> Instruction | None:
+    """subtract(add(a, c1), c2) -> add(a, subtract(c1, c2)); subtract(subtract(a, c1), c2) -> subtract(a, add(c1, c2)); for integers"""
+    inner, last = x.operands
+    if inner.op.name not in ("add", "subtract") or not is_integral(x) or x.shape.element_type == "pred" or not is_constant(last):
+        return None
+    a, first = inner.operands
+    if is_constant(a) and inner.op.name == "add":
+        a, first = first, a
+    if not is_constant(first) or is_constant(a) or not site.has_one_user(inner):
+        return None
+    opposite = "subtract" if inner.op.name == "add" else "add"
+    return site.with_operands(inner, [a, site.add(opposite, [first, last], x.shape)], x.shape)
+
+
+@rule("add")
+def add_after_subtract(x: Instruction, site: Site) -> Instruction | None:
+    """add(subtract(a, c1), c2) -> add(a, subtract(c2, c1)) for integers"""
+    if not is_integral(x) or x.shape.element_type == "pred":
+        return None
+    for inner, last in both_orders(x):
+        if inner.op.name != "subtract" or not is_constant(last) or not site.has_one_user(inner):
+            continue
+        a, first = inner.operands
+        if is_constant(first) and not is_constant(a):
+            return site.add("add", [a, site.add("subtract", [last, first], x.shape)], x.shape)
+    return None
+
+
+@rule("divide")
+def divide_by_power_of_two(x: Instruction, site: Site) -> Instruction | None:
+    """divide(a, 2^k) -> multiply(a, 2^-k) for floats, if 2^-k is a normal number"""
+    a, divisor = x.operands
+    row = element_type(x)
+    if row is None or row.float_format is None or not site.has_one_user(divisor):
+        return None
+    value = constant_value(divisor)
+    if value is None or not isfinite(value) or abs(frexp(value)[0]) != 0.5:
+        return None
+    # Numbers near the limits of the type have reciprocals that are not normal, which some processors flush to zero.
+    exponent = frexp(value)[1] - 1
+    if abs(exponent) >= row.float_format.bias - 1 or converted(1 / value, row) is None:
+        return None
+    return site.add("multiply", [a, site.number(divisor.shape, 1 / value)], x.shape)
+
+
+@rule("divide", needs=("arcp",))
+def divide_by_constant(x: Instruction, site: Site) -> Instruction | None:
+    """divide(a, c) -> multiply(a, 1/c) for floats"""
+    a, divisor = x.operands
+    value = constant_value(divisor)
+    row = element_type(x)
+    if value is None or not isfinite(value) or value == 0 or row is None or row.name not in ("f32", "f64") or not site.has_one_user(divisor):
+        return None
+    if is_constant(a):
+        # Which is folded.
+        return None
+    one = site.number(divisor.shape, 1.0)
+    return site.add("multiply", [a, site.add("divide", [one, divisor], divisor.shape)], x.shape)
+
+
+@rule("divide", needs=("reassoc", "arcp"))
+def quotient_of_quotient(x: Instruction, site: Site) -> Instruction | None:
+    """divide(divide(a, b), c) -> divide(a, multiply(b, c)); divide(a, divide(b, c)) -> divide(multiply(a, c), b); for floats"""
+    first, second = x.operands
+    if not is_float(x):
+        return None
+    if first.op.name == "divide" and site.has_one_user(first):
+        a, b = first.operands
+        return site.add("divide", [a, site.add("multiply", [b, second], x.shape)], x.shape)
+    if second.op.name == "divide" and site.has_one_user(second):
+        b, c = second.operands
+        return site.add("divide", [site.add("multiply", [first, c], x.shape), b], x.shape)
+    return None
+
+
+@rule("divide", needs=("afn", "arcp"))
+def quotient_by_root(x: Instruction, site: Site) -> Instruction | None:
+    """divide(a, sqrt(b)) -> multiply(a, rsqrt(b)); divide(1, sqrt(b)) -> rsqrt(b); divide(a, rsqrt(b)) -> multiply(a, sqrt(b))"""
+    a, root = x.operands
+    if root.op.name not in ("sqrt", "rsqrt") or not is_float(x) or not site.has_one_user(root):
+        return None
+    inverse = site.add("rsqrt" if root.op.name == "sqrt" else "sqrt", root.operands, x.shape)
+    return inverse if is_splat(a, 1.0) else site.add("multiply", [a, inverse], x.shape)
+
+
+@rule("add", "multiply", needs=("reassoc",))
+def constants_of_floats_together(x: Instruction, site: Site) -> Instruction | None:
+    """add(add(a, c1), c2) -> add(a, add(c1, c2)); the same for multiply"""
+    if not is_float(x):
+        return None
+    for inner, last in both_orders(x):
+        if inner.op is not x.op or not is_constant(last) or not site.has_one_user(inner):
+            continue
+        for a, first in both_orders(inner):
+            if is_constant(first) and not is_constant(a):
+                return site.with_operands(x, [a, site.add(x.op.name, [first, last], x.shape)])
+    return None
+
+
+# ---- powers and functions --------------------------------------------------------------------------------------------
+
+
+@rule("power")
+def power_of_zero_and_one(x: Instruction, site: Site) -> Instruction | None:
+    """power(a, 1) -> a; power(a, 0) -> 1"""
+    base, exponent = x.operands
+    value = constant_value(exponent)
+    if value is None or x.shape.element_type.startswith("c"):
+        return None
+    if value == 1:
+        return base
+    return site.number(x.shape, 1) if value == 0 else None
+
+
+@rule("power", needs=("afn",))
+def power_as_product(x: Instruction, site: Site) -> Instruction | None:
+    """power(a, 2) -> multiply(a, a); power(a, 0.5) -> sqrt(a); power(a, -0.5) -> rsqrt(a)"""
+    base, exponent = x.operands
+    value = constant_value(exponent)
+    if value is None or not is_float(x):
+        return None
+    if value == 2:
+        return site.add("multiply", [base, base], x.shape)
+    return site.add("sqrt" if value == 0.5 else "rsqrt", [base], x.shape) if abs(value) == 0.5 else None
+
+
+@rule("multiply", needs=("reassoc", "afn"))
+def product_of_exponentials(x: Instruction, site: Site) -> Instruction | None:
+    """multiply(exponential(a), exponential(b)) -> exponential(add(a, b))"""
+    first, second = x.operands
+    if first.op.name != "exponential" or second.op.name != "exponential" or first is second or not site.have_one_user(x.operands):
+        return None
+    return site.add("exponential", [site.add("add", [first.operands[0], second.operands[0]], x.shape)], x.shape)
+
+
+@rule("log", needs=("afn", "nnan", "ninf"))
+def log_of_exponential(x: Instruction, site: Site) -> Instruction | None:
+    """log(exponential(a)) -> a"""
+    inner = x.operands[0]
+    return inner.operands[0] if inner.op.name == "exponential" and is_float(x) else None
+
+
+@rule("exponential", needs=("afn", "nnan", "ninf", "nsz"))
+def exponential_of_log(x: Instruction, site: Site) -> Instruction | None:
+    """exponential(log(a)) -> a"""
+    inner = x.operands[0]
+    return inner.operands[0] if inner.op.name == "log" and is_float(x) else None
+
+
+# ---- types -----------------------------------------------------------------------------------------------------------
+
+
+@rule("convert")
+def convert_of_convert(x: Instruction, site: Site) -> Instruction | None:
+    """convert(convert(a)) -> convert(a), if the first conversion keeps every number"""
+    inner = x.operands[0]
+    if inner.op.name != "convert":
+        return None
+    source = inner.operands[0]
+    narrow, wide = element_type(source), element_type(inner)
+    if narrow is None or wide is None or not holds_all(wide, narrow):
+        return None
+    return source if source.shape == x.shape else site.with_operands(x, [source])
+
+
+@rule("convert", needs=("contract",))
+def convert_there_and_back(x: Instruction, site: Site) -> Instruction | None:
+    """convert(convert(a)) -> a, if the types of a and of the result are the same floats and the one between is narrower"""
+    inner = x.operands[0]
+    if inner.op.name != "convert" or not is_float(x) or not is_float(inner):
+        return None
+    source = inner.operands[0]
+    return source if source.shape == x.shape else None
+
+
+@rule("real", "imag")
+def part_of_complex(x: Instruction, site: Site) -> Instruction | None:
+    """real(complex(a, b)) -> a; imag(complex(a, b)) -> b"""
+    inner = x.operands[0]
+    return inner.operands[x.op.name == "imag"] if inner.op.name == "complex" else None
+
+
+@rule("complex")
+def complex_of_its_parts(x: Instruction, site: Site) -> Instruction | None:
+    """complex(real(a), imag(a)) -> a"""
+    first, second = x.operands
+    if first.op.name != "real" or second.op.name != "imag" or first.operands[0] is not second.operands[0]:
+        return None
+    return first.operands[0]
+
+
+@rule("maximum", "minimum", needs=("nnan",))
+def of_infinity(x: Instruction, site: Site) -> Instruction | None:
+    """maximum(a, inf) -> inf; minimum(a, -inf) -> -inf"""
+    limit = float("inf") if x.op.name == "maximum" else float("-inf")
+    if not is_float(x):
+        return None
+    return next((known for _, known in both_orders(x) if (value := constant_value(known)) is not None and is_same_number(value, limit)), None)

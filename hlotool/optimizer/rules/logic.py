@@ -1,0 +1,279 @@
+"""Comparisons, selections, and the logic of pred and of bits."""
+
+from __future__ import annotations
+
+from hlotool.analysis.simplify import constant_value, value_of_itself
+from hlotool.ir.model import Instruction
+from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, IDEMPOTENT
+from hlotool.optimizer.patterns import both_orders, element_type, is_constant, is_float, is_integral, is_splat
+from hlotool.optimizer.registry import rule
+from hlotool.optimizer.site import Site
+
+__all__: list[str] = []
+
+_INVERSE = {"EQ": "NE", "NE": "EQ", "LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT"}
+_SWAPPED = {"EQ": "EQ", "NE": "NE", "LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
+
+
+def _is_total_order(x: Instruction) -> bool:
+    return x.attributes.get("type") == "TOTALORDER"
+
+
+def _is_scalar_choice(x: Instruction) -> bool:
+    """Whether the selector is one value for all elements, so that its shape is not that of the result."""
+    return x.operands[0].shape.dimensions != x.shape.dimensions
+
+
+# ---- select ----------------------------------------------------------------------------------------------------------
+
+
+@rule("select")
+def select_of_preds(x: Instruction, site: Site) -> Instruction | None:
+    """select(p, true, false) -> p; select(p, false, true) -> not(p)"""
+    choice, on_true, on_false = x.operands
+    if x.shape.element_type != "pred" or _is_scalar_choice(x):
+        return None
+    if is_splat(on_true, 1) and is_splat(on_false, 0):
+        return choice
+    return site.add("not", [choice], x.shape) if is_splat(on_true, 0) and is_splat(on_false, 1) else None
+
+
+@rule("select")
+def select_as_logic(x: Instruction, site: Site) -> Instruction | None:
+    """select(p, q, false) -> and(p, q); select(p, true, q) -> or(p, q)"""
+    choice, on_true, on_false = x.operands
+    if x.shape.element_type != "pred" or _is_scalar_choice(x):
+        return None
+    if is_splat(on_false, 0):
+        return site.add("and", [choice, on_true], x.shape)
+    return site.add("or", [choice, on_false], x.shape) if is_splat(on_true, 1) else None
+
+
+@rule("select")
+def select_by_negation(x: Instruction, site: Site) -> Instruction | None:
+    """select(not(p), a, b) -> select(p, b, a)"""
+    choice, on_true, on_false = x.operands
+    if choice.op.name != "not":
+        return None
+    return site.with_operands(x, [choice.operands[0], on_false, on_true])
+
+
+@rule("select")
+def select_twice(x: Instruction, site: Site) -> Instruction | None:
+    """select(p, select(p, a, b), c) -> select(p, a, c); select(p, a, select(p, b, c)) -> select(p, a, c)"""
+    choice, on_true, on_false = x.operands
+    if on_true.op.name == "select" and on_true.operands[0] is choice:
+        return site.with_operands(x, [choice, on_true.operands[1], on_false])
+    if on_false.op.name == "select" and on_false.operands[0] is choice:
+        return site.with_operands(x, [choice, on_true, on_false.operands[2]])
+    return None
+
+
+# ---- compare ---------------------------------------------------------------------------------------------------------
+
+
+@rule("compare")
+def compare_with_pred(x: Instruction, site: Site) -> Instruction | None:
+    """compare(p, true), direction=EQ -> p; compare(p, false), direction=EQ -> not(p); and with NE the other way round"""
+    direction = x.attributes["direction"]
+    if direction not in ("EQ", "NE") or x.operands[0].shape.element_type != "pred":
+        return None
+    for p, known in both_orders(x):
+        value = constant_value(known)
+        if value is not None:
+            return p if bool(value) == (direction == "EQ") else site.add("not", [p], x.shape)
+    return None
+
+
+@rule("compare")
+def compare_with_itself(x: Instruction, site: Site) -> Instruction | None:
+    """compare(a, a), direction=LT -> false, and NE and GT; with EQ, LE and GE, true unless a may be NaN"""
+    first, second = x.operands
+    if first is not second or first.shape.element_type.startswith("c"):
+        return None
+    direction = x.attributes["direction"]
+    if direction in ("LT", "GT"):
+        return site.number(x.shape, 0)
+    if not is_integral(first) and not _is_total_order(x):
+        return None
+    return site.number(x.shape, int(direction != "NE"))
+
+
+@rule("compare")
+def compare_with_limit(x: Instruction, site: Site) -> Instruction | None:
+    """compare(a, 0), direction=GE -> true for unsigned a; the same for the greatest and the least number of all integer types"""
+    row, limit = element_type(x.operands[0]), constant_value(x.operands[1])
+    if limit is None or row is None or not row.is_integral:
+        return None
+    direction = x.attributes["direction"]
+    if (limit == row.minimum and direction == "GE") or (limit == row.maximum and direction == "LE"):
+        return site.number(x.shape, 1)
+    if (limit == row.minimum and direction == "LT") or (limit == row.maximum and direction == "GT"):
+        return site.number(x.shape, 0)
+    return None
+
+
+@rule("compare")
+def compare_of_iota(x: Instruction, site: Site) -> Instruction | None:
+    """compare(iota, c) -> true or false, if all indices are on the same side of c"""
+    first, limit = x.operands[0], constant_value(x.operands[1])
+    row = element_type(first)
+    if first.op.name != "iota" or limit is None or row is None or not row.is_integral or any(first.shape.dynamic):
+        return None
+    last = first.shape.dimensions[first.attributes["iota_dimension"]] - 1
+    if not 0 <= last <= row.maximum:
+        return None
+    verdicts = {
+        "LT": (last < limit, limit <= 0), "LE": (last <= limit, limit < 0), "GT": (limit < 0, last <= limit), "GE": (limit <= 0, last < limit),
+        "EQ": (last == limit == 0, not 0 <= limit <= last), "NE": (not 0 <= limit <= last, last == limit == 0),
+    }  # fmt: skip
+    is_true, is_false = verdicts[x.attributes["direction"]]
+    return site.number(x.shape, int(is_true)) if is_true or is_false else None
+
+
+@rule("compare")
+def compare_constant_first(x: Instruction, site: Site) -> Instruction | None:
+    """compare(c, a), direction=LT -> compare(a, c), direction=GT"""
+    first, second = x.operands
+    if not is_constant(first) or is_constant(second):
+        return None
+    return site.with_operands(x, [second, first], direction=_SWAPPED[x.attributes["direction"]])
+
+
+@rule("not")
+def not_of_compare(x: Instruction, site: Site) -> Instruction | None:
+    """not(compare(a, b)), direction=LT -> compare(a, b), direction=GE
+
+    For floats only with EQ, NE or a total order: all other comparisons with NaN are false.
+    """
+    inner = x.operands[0]
+    if inner.op.name != "compare" or not site.has_one_user(inner):
+        return None
+    direction = inner.attributes["direction"]
+    if direction not in ("EQ", "NE") and not is_integral(inner.operands[0]) and not _is_total_order(inner):
+        return None
+    return site.with_operands(inner, inner.operands, direction=_INVERSE[direction])
+
+
+@rule("compare")
+def compare_of_converted(x: Instruction, site: Site) -> Instruction | None:
+    """compare(convert(a), convert(b)) -> compare(a, b), if a and b are integers of one type that the conversion only widens"""
+    first, second = x.operands
+    if first.op.name != "convert" or second.op.name != "convert" or _is_total_order(x):
+        return None
+    a, b = first.operands[0], second.operands[0]
+    row, wide = element_type(a), element_type(first)
+    if a.shape.element_type != b.shape.element_type or row is None or wide is None or not row.is_integral or not wide.is_integral:
+        return None
+    if row.minimum < wide.minimum or row.maximum > wide.maximum or not site.have_one_user({first, second}):
+        return None
+    return site.add("compare", [a, b], x.shape, direction=x.attributes["direction"])
+
+
+# ---- pred and bits ---------------------------------------------------------------------------------------------------
+
+
+@rule("subtract", "xor", "and", "or", "maximum", "minimum", "compare")
+def of_itself(x: Instruction, site: Site) -> Instruction | None:
+    """subtract(a, a) -> 0 for integers; xor(a, a) -> 0"""
+    first, second = x.operands
+    row = element_type(x)
+    if first is not second or row is None or x.op.name == "compare":
+        return None
+    value = value_of_itself(x.op, row)
+    return site.number(x.shape, value) if value is not None else None
+
+
+@rule("and", "or", "xor")
+def with_complement(x: Instruction, site: Site) -> Instruction | None:
+    """and(a, not(a)) -> 0; or(a, not(a)) -> all ones; xor(a, not(a)) -> all ones"""
+    row = element_type(x)
+    if row is None:
+        return None
+    for first, second in both_orders(x):
+        if second.op.name == "not" and second.operands[0] is first:
+            ones = 1 if row.kind == "pred" else (-1 if row.kind == "signed" else row.maximum)
+            return site.number(x.shape, 0 if x.op.name == "and" else ones)
+    return None
+
+
+@rule("xor")
+def xor_with_ones(x: Instruction, site: Site) -> Instruction | None:
+    """xor(a, true) -> not(a); for integers, xor(a, -1) -> not(a)"""
+    row = element_type(x)
+    if row is None:
+        return None
+    ones = 1 if row.kind == "pred" else (-1 if row.kind == "signed" else row.maximum)
+    for first, second in both_orders(x):
+        if is_splat(second, ones):
+            return site.add("not", [first], x.shape)
+    return None
+
+
+@rule("and", "or", "maximum", "minimum")
+def applied_again(x: Instruction, site: Site) -> Instruction | None:
+    """maximum(maximum(a, b), b) -> maximum(a, b); the same for minimum, and, or"""
+    if IDEMPOTENT not in x.op.traits or x.shape.element_type.startswith("c"):
+        return None
+    for inner, other in both_orders(x):
+        if inner.op is x.op and other in inner.operands:
+            return inner
+    return None
+
+
+_DUAL = {"and": "or", "or": "and", "maximum": "minimum", "minimum": "maximum"}
+
+
+@rule("and", "or", "maximum", "minimum")
+def absorbed(x: Instruction, site: Site) -> Instruction | None:
+    """and(a, or(a, b)) -> a; for integers, maximum(a, minimum(a, b)) -> a"""
+    if not is_integral(x):
+        return None
+    for a, inner in both_orders(x):
+        if inner.op.name == _DUAL[x.op.name] and a in inner.operands:
+            return a
+    return None
+
+
+@rule("add", "multiply", "and", "or", "xor", "maximum", "minimum")
+def constants_together(x: Instruction, site: Site) -> Instruction | None:
+    """add(add(a, c1), c2) -> add(a, add(c1, c2)) for integers; the same for other associative operations, and for maxima and minima of floats"""
+    if not (is_integral(x) or (is_float(x) and IDEMPOTENT in x.op.traits)):
+        return None
+    if ASSOCIATIVE not in x.op.traits or COMMUTATIVE not in x.op.traits:
+        return None
+    for inner, last in both_orders(x):
+        if inner.op is not x.op or not is_constant(last) or not site.has_one_user(inner):
+            continue
+        for a, first in both_orders(inner):
+            if is_constant(first) and not is_constant(a):
+                return site.with_operands(x, [a, site.add(x.op.name, [first, last], x.shape)])
+    return None
+
+
+@rule("minimum", "maximum")
+def clamp_from_limits(x: Instruction, site: Site) -> Instruction | None:
+    """minimum(maximum(a, low), high) -> clamp(low, a, high), if low <= high are constants"""
+    inner_name = _DUAL[x.op.name]
+    if x.shape.element_type == "pred" or x.shape.element_type.startswith("c"):
+        return None
+    for inner, outer_limit in both_orders(x):
+        limit = constant_value(outer_limit)
+        if inner.op.name != inner_name or limit is None or not site.has_one_user(inner):
+            continue
+        for a, inner_limit in both_orders(inner):
+            other = constant_value(inner_limit)
+            if other is None:
+                continue
+            low, high = (inner_limit, outer_limit) if x.op.name == "minimum" else (outer_limit, inner_limit)
+            least, greatest = (other, limit) if x.op.name == "minimum" else (limit, other)
+            if least < greatest:
+                return site.add("clamp", [low, a, high], x.shape)
+    return None
+
+
+@rule("clamp")
+def clamp_twice(x: Instruction, site: Site) -> Instruction | None:
+    """clamp(low, clamp(low, a, high), high) -> clamp(low, a, high)"""
+    low, inner, high = x.operands
+    return inner if inner.op.name == "clamp" and inner.operands[0] is low and inner.operands[2] is high else None

@@ -1,0 +1,54 @@
+"""The comments of a text are found in time linear in its size, also if strings, comments or braces are not closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import process_time
+
+import pytest
+
+from hlotool.text.source.trivia import comment_spans
+
+FAMILIES: dict[str, Callable[[int], str]] = {
+    "escaped quotes": lambda n: "// a\n" + '\\"' * n,
+    "escaped single quotes": lambda n: "// a\n" + "\\'" * n,
+    "open comments": lambda n: "// a\n" + "/* " * n,
+    "quotes in frontend attributes": lambda n: "// a\nfrontend_attributes={" + '\\"' * n,
+    "open comments in frontend attributes": lambda n: "// a\nfrontend_attributes={" + "/* " * n,
+    "open dictionaries": lambda n: "// a\n" + "backend_config={" * n,
+    "open dictionaries with open strings": lambda n: "// a\n" + 'backend_config={"' * n,
+    "open frontend attributes": lambda n: "// a\n" + "frontend_attributes={" * n,
+    "open dictionaries in frontend attributes": lambda n: "// a\nfrontend_attributes={" + "a={" * n,
+    "slashes": lambda n: "/ " * n + "// a",
+}
+
+
+def seconds(text: str) -> float:
+    start = process_time()
+    list(comment_spans(text))
+    return process_time() - start
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_search_is_linear(name: str) -> None:
+    make = FAMILIES[name]
+    short, long = min(seconds(make(1_000)) for _ in range(3)), seconds(make(8_000))
+    assert long < 0.2 + short * 8 * 4
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        'metadata={op_name="a}',
+        "it's",
+        "/",
+        "backend_config={",
+        'backend_config={"a":1',
+        "frontend_attributes={a={",
+        "frontend_attributes={} '",
+        '"\\',
+    ],
+)
+def test_comments_after_something_that_is_not_closed(before: str) -> None:
+    text = f"{before}\n// one\nx = 1 // two"
+    assert [text[start:end] for start, end in comment_spans(text)] == ["// one", "// two"]

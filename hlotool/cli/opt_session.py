@@ -145,7 +145,8 @@ class OptReport:
                 complain(f"'{file}': {remark}")
             if module.compared:
                 inputs = f"{module.compared} random input{'' if module.compared == 1 else 's'}"
-                complain(f"'{file}': the same results on {inputs}")
+                rounded = " up to rounding" if job.request.options.fast_math else ""
+                complain(f"'{file}': the same results{rounded} on {inputs}")
         if job.as_json:
             self.records.append(module_json(file, module, explain=job.explain))
             return

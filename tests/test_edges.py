@@ -114,6 +114,8 @@ USES = {
     "Rewriter": rewritten,
     "RunOptions": lambda: hlotool.evaluate(hlotool.parse(TEXT), [VALUES], options=hlotool.RunOptions(seed=1)).shape == (4,),
     "Token": queues,
+    "OptimizeOptions": lambda: hlotool.to_text(hlotool.optimize(hlotool.parse(TEXT), options=hlotool.OptimizeOptions(bisect_limit=0))) != "",
+    "optimize": lambda: hlotool.optimize(hlotool.parse(TEXT)).entry is not None,
     "VerifyModes": lambda: hlotool.verify(hlotool.parse(TEXT), hlotool.VerifyModes(layout_sensitive=True)) == [],
     "evaluate": lambda: hlotool.evaluate(hlotool.parse(TEXT), [VALUES]).shape == (4,),
     "evaluate_replicas": replicas,

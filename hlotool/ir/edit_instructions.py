@@ -178,7 +178,9 @@ class InstructionEdits(EditState):
             raise EditError(f"'{new.name}' is in computation '{self.owner(new).name}', not in '{owner.name}'")
         for user in self.users(old):
             if user is not new:
-                self.update(user, operands=[new if operand is old else operand for operand in user.operands])
+                set_field(user, "operands", tuple([new if operand is old else operand for operand in user.operands]))
+                self._uses.move_uses(user, old, new)
+        self._mark_changed(owner)
         for successor in self.control_successors(old):
             if successor is not new:
                 self._replace_control_predecessor(successor, old, (new,))

@@ -71,6 +71,16 @@ class EditState:
         order = self._orders.get(computation)
         return list(computation.instructions if order is None else order)
 
+    @property
+    def change_count(self) -> int:
+        """The number of changes so far, to pass to `changed_since`."""
+        return len(self._uses.changes)
+
+    def changed_since(self, count: int) -> list[Instruction]:
+        """The instructions in the module that have been inserted, or whose fields or users have changed, since there were `count` changes."""
+        owners = self._uses.owners
+        return [x for x in dict.fromkeys(self._uses.changes[count:]) if x in owners]
+
     # ---- flush and finish ---------------------------------------------------------------------------------------------
 
     def flush(self) -> None:

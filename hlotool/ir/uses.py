@@ -33,6 +33,8 @@ class Uses:
         self.successors: Counts[Instruction] = {}
         self.callers: Counts[Computation] = {}
         self.owners: dict[Instruction, Computation] = {}
+        # Instructions whose operands, attributes or users have changed, one entry for each change.
+        self.changes: list[Instruction] = []
 
     @classmethod
     def of_module(cls, module: Module) -> Uses:
@@ -41,6 +43,7 @@ class Uses:
         for computation in module.computations:
             for x in computation.instructions:
                 uses.add(x, computation)
+        uses.changes.clear()
         return uses
 
     def add(self, x: Instruction, owner: Computation) -> None:
@@ -56,6 +59,7 @@ class Uses:
     def add_uses(self, x: Instruction) -> None:
         """Adds an instruction's uses of others; call it after changing operands or attributes."""
         users = self.users
+        self.changes.append(x)
         for operand in x.operands:
             by_user = users.setdefault(operand, {})
             by_user[x] = by_user.get(x, 0) + 1
@@ -66,12 +70,23 @@ class Uses:
 
     def remove_uses(self, x: Instruction) -> None:
         """Removes an instruction's uses of others; call it before changing operands or attributes."""
+        self.changes.extend(x.operands)
         for operand in x.operands:
             _discount(self.users, operand, x)
         for node in x.control_predecessors:
             _discount(self.successors, node, x)
         for computation in x.called:
             _discount(self.callers, computation, x)
+
+    def move_uses(self, user: Instruction, old: Instruction, new: Instruction) -> None:
+        """Counts the operands `old` of an instruction as `new`, after they have been replaced."""
+        self.changes += (user, old, new)
+        by_user = self.users[old]
+        count = by_user.pop(user)
+        if not by_user:
+            del self.users[old]
+        others = self.users.setdefault(new, {})
+        others[user] = others.get(user, 0) + count
 
     def differences(self, other: Uses) -> Iterator[str]:
         """Describes each difference between two objects."""

@@ -39,6 +39,8 @@ class Context:
         self.report = report or Report(options.bisect_limit)
         self.rewriter = Rewriter(module)
         self.keeps_layouts = module.is_scheduled
+        # The number of changes when a pass of rules was last finished, by its name.
+        self.simplified: dict[str, int] = {}
         self._with_effects = computations_with_effects(module)
         self._judge = InstructionRules(Facts(module, VerifyModes(layout_sensitive=True, allow_mixed_precision=True))).judge
 

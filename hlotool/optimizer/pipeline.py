@@ -48,7 +48,7 @@ PassObserver = Callable[[PassRun, Context], None]
 
 def _algsimp(context: Context) -> bool:
     """Applies all rewrite rules until none of them matches."""
-    return simplify(context, rules_by_op(None, context.options.fast_math))
+    return simplify(context, "algsimp", rules_by_op(None, context.options.fast_math))
 
 
 class _LatePass:
@@ -159,7 +159,7 @@ def pass_of(name: str) -> Pass:
         return known
     names = pass_names()
     if name in names:
-        return lambda context: simplify(context, rules_by_op(frozenset((name,)), context.options.fast_math))
+        return lambda context: simplify(context, name, rules_by_op(frozenset((name,)), context.options.fast_math))
     meant = nearest(name, names)
     raise PassError(f"no pass is called '{name[:60]}'; " + (f"did you mean '{meant}'?" if meant else f"there are {', '.join(names)}"))
 
@@ -167,14 +167,17 @@ def pass_of(name: str) -> Pass:
 def run_pipeline(context: Context, specs: Sequence[PassSpec], observer: PassObserver | None = None) -> None:
     """Runs the passes in turn until none of them changes anything. Raises PassError for an unknown name."""
     passes = [(spec, pass_of(spec.name)) for spec in specs]
+    # Each pass reaches its own fixed point, so it runs again only if another one has changed something since.
+    finished: dict[str, int] = {}
     for number in range(1, _MOST_ROUNDS + 1):
         before = context.report.count
         for spec, run in passes:
             if context.report.is_exhausted:
                 return
-            if spec.rounds is not None and number > spec.rounds:
+            if finished.get(spec.name) == context.report.count or (spec.rounds is not None and number > spec.rounds):
                 continue
             result = _run(context, spec.name, number, run)
+            finished[spec.name] = context.report.count
             if observer is not None:
                 context.rewriter.flush()
                 observer(result, context)

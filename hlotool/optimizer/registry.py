@@ -69,22 +69,23 @@ class Rule(Record):
         """Whether the rule is one of hlotool's own."""
         return self.rewrite.__module__.startswith(f"{rules.__name__}.")
 
-    def apply(self, x: Instruction, site: Site) -> Instruction | None:
-        """The instruction that replaces `x`, or None. Raises InternalError, for a rule from a file of the user RuleError, if the rule fails."""
-        try:
-            new = self.rewrite(x, site)
-        except MemoryError:
-            raise
-        except Exception as error:
-            raise self._failure(x, f"failed: {type(error).__name__}: {error}") from error
+    def checked(self, x: Instruction, site: Site) -> Instruction | None:
+        """The instruction that replaces `x`, or None. Raises RuleError if the rule returns anything else, or inserts instructions for nothing."""
+        new = self.rewrite(x, site)
         if new is None:
             if site.inserted:
-                raise self._failure(x, "has inserted instructions and returned None")
+                raise self._misbehaved(x, "has inserted instructions and returned None")
         elif not isinstance(new, Instruction):
-            raise self._failure(x, f"returned {new!r}, which is no instruction")
+            raise self._misbehaved(x, f"returned {new!r}, which is no instruction")
         return new
 
-    def _failure(self, x: Instruction, message: str) -> HlotoolError:
+    def failure(self, x: Instruction, error: Exception) -> HlotoolError:
+        """The exception for one that the rule has raised: an InternalError for hlotool's own rules, a RuleError for those of users."""
+        if isinstance(error, RuleError):
+            return error
+        return self._misbehaved(x, f"failed: {type(error).__name__}: {error}")
+
+    def _misbehaved(self, x: Instruction, message: str) -> HlotoolError:
         return (InternalError if self.is_built_in else RuleError)(f"rule '{self.name}' {message}; at '{x.name}' ({x.op.name})")
 
 

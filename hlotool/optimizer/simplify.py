@@ -23,14 +23,38 @@ _MOST_REWRITES = 20
 _MOST_IN_ANY_CASE = 100
 
 
-def simplify(context: Context, table: Mapping[OpDef, Sequence[Rule]]) -> bool:
-    """Applies the rules of a table (`registry.rules_by_op`) to all computations; returns whether anything has changed."""
-    changed = False
-    for computation in context.computations():
-        if context.report.is_exhausted:
-            break
-        changed = _Simplifier(context, table).run(computation) or changed
-    return changed
+def simplify(context: Context, name: str, table: Mapping[OpDef, Sequence[Rule]]) -> bool:
+    """Applies the rules of a table (`registry.rules_by_op`) to all computations; returns whether anything has changed.
+
+    `name` is that of the pass: when it runs again, it only looks at what has changed since.
+    """
+    simplifier, before = _Simplifier(context, table), context.report.count
+    known = context.simplified.get(name)
+    if known is None:
+        for computation in context.computations():
+            simplifier.run(computation, context.instructions(computation))
+    else:
+        for computation, instructions in _changed_by_computation(context, known).items():
+            simplifier.run(computation, instructions)
+    context.simplified[name] = context.rewriter.change_count
+    return context.report.count > before
+
+
+def _changed_by_computation(context: Context, count: int) -> dict[Computation, list[Instruction]]:
+    """What rules have to look at again after changes: instructions, their users, and the users of those."""
+    rewriter, computations = context.rewriter, set(context.computations())
+    again: dict[Instruction, None] = {}
+    for x in rewriter.changed_since(count):
+        again[x] = None
+        for user in rewriter.users(x):
+            again[user] = None
+            again.update(dict.fromkeys(rewriter.users(user)))
+    result: dict[Computation, list[Instruction]] = {}
+    for x in again:
+        owner = rewriter.owner(x)
+        if owner in computations:
+            result.setdefault(owner, []).append(x)
+    return result
 
 
 def refusal(context: Context, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> str | None:
@@ -50,19 +74,25 @@ def refusal(context: Context, x: Instruction, new: Instruction, inserted: Sequen
 
 
 class _Simplifier:
-    """The queue of one computation."""
+    """The queue of instructions of the computation that is being simplified."""
 
     def __init__(self, context: Context, table: Mapping[OpDef, Sequence[Rule]]) -> None:
         self.context = context
         self.rewriter = context.rewriter
         self.report = context.report
-        self.table = table
+        # With the statistics of each rule, which are looked up once. Only rules of users are checked, which takes time.
+        self.table = {
+            op: [(entry, entry.rewrite if entry.is_built_in else entry.checked, context.report.of(entry.name)) for entry in entries]
+            for op, entries in table.items()
+        }
         self.queue: deque[Instruction] = deque()
         self.waiting: set[Instruction] = set()
         self.fired: Counter[str] = Counter()
+        self.fired_count = 0
 
-    def run(self, computation: Computation) -> bool:
-        instructions = self.context.instructions(computation)
+    def run(self, computation: Computation, instructions: Sequence[Instruction]) -> bool:
+        self.fired.clear()
+        self.fired_count = 0
         budget = _MOST_IN_ANY_CASE + _MOST_REWRITES * len(instructions)
         self.queue.extend(instructions)
         self.waiting.update(instructions)
@@ -73,31 +103,38 @@ class _Simplifier:
                 self._visit(x)
             if self.report.is_exhausted:
                 break
-            if self.fired.total() > budget:
+            if self.fired_count > budget:
                 name, _ = self.fired.most_common(1)[0]
                 self.report.remark(f"rule '{name}' does not stop firing in computation '{computation.name}'; its rules have been stopped")
                 self.report.is_stopped = True
                 break
-        return bool(self.fired)
+        self.queue.clear()
+        self.waiting.clear()
+        return self.fired_count > 0
 
     def _visit(self, x: Instruction) -> None:
         if not self.context.is_movable(x):
             return
-        for entry in self.table[x.op]:
-            site = Site(self.rewriter, x)
-            new = self._attempt(entry, x, site)
-            if new is not None and self._accept(entry, x, new, site.inserted):
+        site = Site(self.rewriter, x)
+        measures_time = self.context.options.measures_time
+        for entry, rewrite, statistics in self.table[x.op]:
+            statistics.tries += 1
+            try:
+                if measures_time:
+                    start = time.perf_counter()
+                    new = rewrite(x, site)
+                    statistics.seconds += time.perf_counter() - start
+                else:
+                    new = rewrite(x, site)
+            except MemoryError:
+                raise
+            except Exception as error:
+                raise entry.failure(x, error) from error
+            if new is None:
+                continue
+            if self._accept(entry, x, new, site.inserted):
                 return
-
-    def _attempt(self, entry: Rule, x: Instruction, site: Site) -> Instruction | None:
-        statistics = self.report.of(entry.name)
-        statistics.tries += 1
-        if not self.context.options.measures_time:
-            return entry.apply(x, site)
-        start = time.perf_counter()
-        new = entry.apply(x, site)
-        statistics.seconds += time.perf_counter() - start
-        return new
+            site.inserted = []
 
     def _accept(self, entry: Rule, x: Instruction, new: Instruction, inserted: list[Instruction]) -> bool:
         """Replaces `x`, unless the new instructions are not valid in this module."""
@@ -108,6 +145,7 @@ class _Simplifier:
             return False
         self._adapt(x, new, inserted)
         self.fired[entry.name] += 1
+        self.fired_count += 1
         keeps_name = new in inserted and new.op is x.op
         self.context.allows(entry.name, x, tuple(inserted) or (new,), renamed=new if keeps_name else None)
         rewriter.replace_all_uses(x, new)

@@ -120,7 +120,10 @@ class _Trial:
     def _attempt(self, entry: Rule, x: Instruction) -> tuple[bool, str | None]:
         """Whether a rule matches, and why its result would be refused, if it would."""
         site = Site(self.context.rewriter, x)
-        new = entry.apply(x, site)
+        try:
+            new = entry.checked(x, site)
+        except Exception as error:
+            raise entry.failure(x, error) from error
         if new is None:
             return False, None
         reason = refusal(self.context, x, new, site.inserted)

@@ -454,3 +454,47 @@ def test_only_parts_of_the_module_are_edited() -> None:
     rewriter.rename(module.entry["a"], "other")
     rewriter.finish()
     checked(module, "other = f32[2] negate(p)")
+
+
+def test_changes_are_listed() -> None:
+    module = hlotool.parse(
+        "ENTRY e { p = f32[2] parameter(0) q = f32[2] parameter(1) a = f32[2] negate(p) b = f32[2] abs(a) c = f32[2] cosine(q) ROOT t = tuple(b, c) }"
+    )
+    p, q, a, b, c, t = module.entry.instructions
+    rewriter = Rewriter(module)
+    assert rewriter.changed_since(0) == []
+    rewriter.replace_all_uses(a, q)
+    # The user, and both instructions, which have another number of users.
+    assert set(rewriter.changed_since(0)) == {b, a, q}
+    count = rewriter.change_count
+    rewriter.erase(a)
+    assert rewriter.changed_since(count) == [p]
+    # What has been erased is not in the module any more.
+    assert set(rewriter.changed_since(0)) == {b, q, p}
+    count = rewriter.change_count
+    new = rewriter.insert("sine", [p], before=t)
+    assert rewriter.changed_since(count) == [new]
+    rewriter.update(t, operands=[b, new])
+    assert set(rewriter.changed_since(count)) == {new, t, b, c}
+    assert rewriter.changed_since(rewriter.change_count) == []
+
+
+def test_several_parameters_are_erased() -> None:
+    module = hlotool.parse(
+        "f { a = f32[] parameter(0) b = s32[] parameter(1) c = pred[] parameter(2) d = f64[] parameter(3) ROOT n = pred[] not(c) }\n"
+        "ENTRY e { p = f32[] parameter(0) q = s32[] parameter(1) r = pred[] parameter(2) s = f64[] parameter(3) "
+        "ROOT x = pred[] call(p, q, r, s), to_apply=f }"
+    )
+    f, entry = module.computations
+    a, b, c, d, _ = f.instructions
+    with Rewriter(module) as rewriter:
+        rewriter.erase_parameters([])
+        rewriter.erase_parameters([d, a, b])
+    assert (f.parameters, c.parameter_number) == ([c], 0)
+    assert entry.root.operands == (entry["r"],)
+    with Rewriter(module) as rewriter:
+        rewriter.erase_parameters([entry["p"], entry["s"]])
+    assert [x.name for x in entry.parameters] == ["q", "r"]
+    assert hlotool.verify(module) == []
+    with Rewriter(module) as rewriter, pytest.raises(EditError, match="'c' is not a parameter of 'e'"):
+        rewriter.erase_parameters([entry["q"], c])

@@ -204,5 +204,6 @@ def seconds(text: str) -> float:
 )
 def test_the_search_is_linear(piece: str) -> None:
     count = 20_000 // len(piece)
-    short, long = min(seconds(piece * count) for _ in range(3)), seconds(piece * count * 8)
-    assert long < 0.2 + short * 8 * 4
+    # One right after the other, since the processor may be slower for some seconds.
+    pairs = ((min(seconds(piece * count) for _ in range(3)), seconds(piece * count * 8)) for _ in range(4))
+    assert any(long < 0.2 + short * 8 * 4 for short, long in pairs)

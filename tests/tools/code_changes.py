@@ -28,6 +28,7 @@ TARGETS: dict[str, str] = {
     "hlotool.interp.binding": "lines",
     "hlotool.interp.ownership": "lines",
     "hlotool.opdefs.traits": "lines",
+    "hlotool.optimizer": "lines",
     "hlotool.opdefs.algebra": "lines",
     "hlotool.opdefs": "checks",
     "hlotool.verifier.rules": "checks",

@@ -6,7 +6,7 @@ from typing import Any
 
 from hlotool.analysis.value_numbers import ComputationClasses
 from hlotool.ir.model import Computation, Instruction
-from hlotool.ir.walk import is_fusion_computation
+from hlotool.ir.walk import fusion_computations
 from hlotool.literals.data import decode
 from hlotool.opdefs.traits import COMMUTATIVE, NONDETERMINISTIC
 from hlotool.optimizer.context import Context
@@ -86,12 +86,11 @@ def merge_computations(context: Context) -> bool:
     rewriter, module = context.rewriter, context.module
     rewriter.flush()
     first = ComputationClasses(module).first
+    # Each fusion has a computation of its own.
+    fused = fusion_computations(module)
     for computation in context.computations():
         other = first[computation]
-        if other is computation or computation is module.entry or other in module.hidden:
-            continue
-        if is_fusion_computation((*rewriter.callers(computation), *rewriter.callers(other))):
-            # Each fusion has a computation of its own.
+        if other is computation or computation is module.entry or other in module.hidden or computation in fused or other in fused:
             continue
         for caller in rewriter.callers(computation):
             if caller.op.is_asynchronous or not context.allows("dedup", caller, (f"calls {other.name} instead of {computation.name}",)):

@@ -53,14 +53,11 @@ def _remove_parameters(context: Context) -> bool:
 
 
 def _remove_parameters_of(context: Context, computation: Computation) -> bool:
-    rewriter, changed = context.rewriter, False
+    rewriter = context.rewriter
     callers = rewriter.callers(computation)
     if not callers or any(ANY_SIGNATURE not in caller.op.traits or caller.op.is_asynchronous for caller in callers):
         return False
-    parameters = [x for x in context.instructions(computation) if x.op.name == "parameter"]
-    for parameter in sorted(parameters, key=lambda x: x.immediate, reverse=True):
-        if rewriter.is_used(parameter) or not context.allows("dce", parameter):
-            continue
-        rewriter.erase_parameter(parameter)
-        changed = True
-    return changed
+    parameters = [x for x in context.instructions(computation) if x.op.name == "parameter" and not rewriter.is_used(x)]
+    unused = [x for x in parameters if context.allows("dce", x)]
+    rewriter.erase_parameters(unused)
+    return bool(unused)

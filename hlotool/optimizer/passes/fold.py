@@ -40,7 +40,7 @@ def _is_foldable(context: Context, x: Instruction) -> bool:
         return False
     if x.op.kernel is None or x.op.traits & {NONDETERMINISTIC, DEVICE_ID, COMMUNICATES} or context.has_effect(x) or not context.is_movable(x):
         return False
-    if x.op.name in ("custom-call", "fusion", "tuple") or not all(map(_can_be_literal, x.shape.leaves())):
+    if x.op.name in ("custom-call", "tuple") or not all(map(_can_be_literal, x.shape.leaves())):
         return False
     size = sum(prod(leaf.dimensions) * max(ELEMENT_TYPES[leaf.element_type].bits, 8) // 8 for leaf in x.shape.leaves())
     elements = sum(prod(leaf.dimensions) for leaf in x.shape.leaves())

@@ -14,6 +14,7 @@ _SMALL = 2
 def inline_calls(context: Context) -> bool:
     """call(a, ...), to_apply=f -> the instructions of f, if nothing else calls f, or if f is small."""
     before = context.report.count
+    # Callees come first, so a body has been inlined into when it is inlined itself.
     for computation in context.computations():
         for x in context.instructions(computation):
             if x.op.name == "call" and x in context.rewriter and _is_inlinable(context, x) and _allows(context, x):

@@ -1,0 +1,186 @@
+"""Reductions and products of arrays.
+
+The order in which floats are summed is not changed without a flag, and the interpreter's order depends on the dimensions of the operands.
+"""
+
+from __future__ import annotations
+
+from hlotool.analysis.simplify import constant_value, identity_of, is_same_number
+from hlotool.ir.model import Instruction
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, IDEMPOTENT
+from hlotool.optimizer.patterns import element_type, is_integral
+from hlotool.optimizer.registry import rule
+from hlotool.optimizer.site import Site
+
+__all__: list[str] = []
+
+
+def _combiner(x: Instruction) -> OpDef | None:
+    """The opcode that combines two elements, if x reduces one static array, and its function is a single operation of one element type."""
+    if len(x.operands) != 2 or not x.shape.is_array or any(x.operands[0].shape.dynamic):
+        return None
+    root = x.attributes["to_apply"].root
+    if len(root.operands) != 2 or any(operand.op.name != "parameter" for operand in root.operands) or root.operands[0] is root.operands[1]:
+        return None
+    kind = x.shape.element_type
+    same = root.shape.element_type == kind and all(operand.shape.element_type == kind for operand in (*root.operands, *x.operands))
+    return root.op if same and ASSOCIATIVE in root.op.traits and COMMUTATIVE in root.op.traits else None
+
+
+def _starts_neutral(x: Instruction, combiner: OpDef) -> bool:
+    """Whether the initial value changes no element: 0 for sums of integers, -0.0 for those of floats."""
+    row, start = element_type(x), constant_value(x.operands[1])
+    neutral = None if row is None else identity_of(combiner, row)
+    return start is not None and neutral is not None and is_same_number(start, neutral)
+
+
+def _is_exact_in_any_order(x: Instruction, combiner: OpDef) -> bool:
+    return is_integral(x) or (IDEMPOTENT in combiner.traits and not x.shape.element_type.startswith("c"))
+
+
+@rule("reduce")
+def reduce_of_single_elements(x: Instruction, site: Site) -> Instruction | None:
+    """reduce(a, init) -> reshape(a), if the reduced dimensions have size 1 and init is neutral"""
+    combiner = _combiner(x)
+    array = x.operands[0]
+    if combiner is None or any(array.shape.dimensions[k] != 1 for k in x.attributes["dimensions"]) or not _starts_neutral(x, combiner):
+        return None
+    return array if array.shape == x.shape else site.add("reshape", [array], x.shape)
+
+
+@rule("reduce", needs=("nsz",))
+def reduce_of_single_floats(x: Instruction, site: Site) -> Instruction | None:
+    """reduce(a, 0) -> reshape(a) for sums, if the reduced dimensions have size 1"""
+    combiner, array = _combiner(x), x.operands[0]
+    if combiner is None or combiner.name != "add" or constant_value(x.operands[1]) != 0:
+        return None
+    if any(array.shape.dimensions[k] != 1 for k in x.attributes["dimensions"]):
+        return None
+    return array if array.shape == x.shape else site.add("reshape", [array], x.shape)
+
+
+@rule("reduce")
+def reduce_over_nothing(x: Instruction, site: Site) -> Instruction | None:
+    """reduce(a, init), dimensions={} -> a: as in XLA, the initial value is left out"""
+    array = x.operands[0]
+    return array if len(x.operands) == 2 and not x.attributes["dimensions"] and array.shape == x.shape else None
+
+
+@rule("reduce")
+def reduce_of_empty(x: Instruction, site: Site) -> Instruction | None:
+    """reduce(a, init) -> broadcast(init), if a has no elements"""
+    if len(x.operands) != 2 or not x.shape.is_array or x.operands[0].shape.dynamic or 0 not in x.operands[0].shape.dimensions:
+        return None
+    init = x.operands[1]
+    if init.shape.element_type != x.shape.element_type:
+        return None
+    return init if init.shape == x.shape else site.add("broadcast", [init], x.shape, dimensions=())
+
+
+@rule("reduce")
+def reduce_of_reduce(x: Instruction, site: Site) -> Instruction | None:
+    """reduce(reduce(a, i), j) -> reduce(a, j), if both apply the same operation, whose order does not matter, and i is neutral"""
+    return _merged(x, site, any_order=False)
+
+
+@rule("reduce", needs=("reassoc",))
+def reduce_of_reduce_of_floats(x: Instruction, site: Site) -> Instruction | None:
+    """reduce(reduce(a, i), j) -> reduce(a, j) for sums and products of floats, if i is neutral"""
+    return _merged(x, site, any_order=True)
+
+
+def _merged(x: Instruction, site: Site, *, any_order: bool) -> Instruction | None:
+    inner = x.operands[0]
+    if inner.op.name != "reduce" or not site.has_one_user(inner):
+        return None
+    first, second = _combiner(inner), _combiner(x)
+    if first is None or first is not second or not _starts_neutral(inner, first) or not (any_order or _is_exact_in_any_order(x, first)):
+        return None
+    gone = set(inner.attributes["dimensions"])
+    kept = [k for k in range(inner.operands[0].shape.rank) if k not in gone]
+    dimensions = tuple(sorted([*gone, *(kept[k] for k in x.attributes["dimensions"])]))
+    return site.with_operands(x, [inner.operands[0], x.operands[1]], dimensions=dimensions)
+
+
+@rule("reduce")
+def reduce_of_transpose(x: Instruction, site: Site) -> Instruction | None:
+    """reduce(transpose(a)) -> reduce(a), over the dimensions before the transpose, if the others keep their order and that of the terms is free"""
+    return _reordered(x, site, any_order=False)
+
+
+@rule("reduce", needs=("reassoc",))
+def reduce_of_transpose_of_floats(x: Instruction, site: Site) -> Instruction | None:
+    """reduce(transpose(a)) -> reduce(a), over the dimensions before the transpose, for sums and products of floats"""
+    return _reordered(x, site, any_order=True)
+
+
+def _reordered(x: Instruction, site: Site, *, any_order: bool) -> Instruction | None:
+    inner = x.operands[0]
+    if inner.op.name != "transpose" or not site.has_one_user(inner):
+        return None
+    combiner = _combiner(x)
+    if combiner is None or not (any_order or _is_exact_in_any_order(x, combiner)):
+        return None
+    order, gone = inner.attributes["dimensions"], set(x.attributes["dimensions"])
+    kept = [order[k] for k in range(len(order)) if k not in gone]
+    if kept != sorted(kept):
+        return None
+    return site.with_operands(x, [inner.operands[0], x.operands[1]], dimensions=tuple(sorted(order[k] for k in gone)))
+
+
+@rule("reduce")
+def reduce_of_reshape(x: Instruction, site: Site) -> Instruction | None:
+    """reduce(reshape(a)) -> reduce(a), if all dimensions are reduced to a scalar and the order of the terms is free"""
+    inner, combiner = x.operands[0], _combiner(x)
+    if inner.op.name != "reshape" or combiner is None or x.shape.dimensions or not _is_exact_in_any_order(x, combiner):
+        return None
+    array = inner.operands[0]
+    if any(array.shape.dynamic) or not site.has_one_user(inner):
+        return None
+    return site.with_operands(x, [array, x.operands[1]], dimensions=tuple(range(array.shape.rank)))
+
+
+@rule("reduce")
+def reduce_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
+    """reduce(broadcast(a), init) -> broadcast(a), for maxima, minima, and, or over the dimensions that the broadcast adds, if init is neutral"""
+    inner, combiner = x.operands[0], _combiner(x)
+    if inner.op.name != "broadcast" or combiner is None or IDEMPOTENT not in combiner.traits or not _starts_neutral(x, combiner):
+        return None
+    mapped, gone = inner.attributes["dimensions"], set(x.attributes["dimensions"])
+    if gone.intersection(mapped) or any(inner.shape.dimensions[k] == 0 for k in gone) or not site.has_one_user(inner):
+        return None
+    kept = [k for k in range(inner.shape.rank) if k not in gone]
+    return site.add("broadcast", inner.operands, x.shape, dimensions=tuple(kept.index(k) for k in mapped))
+
+
+@rule("dot")
+def dot_of_nothing(x: Instruction, site: Site) -> Instruction | None:
+    """dot(a, b) -> 0, if the contracting dimensions or the operands have no elements"""
+    lhs = x.operands[0]
+    if x.shape.dynamic or lhs.shape.dynamic or x.shape.element_type.startswith("c") or len(x.operands) != 2:
+        return None
+    if all(lhs.shape.dimensions[k] for k in x.attributes["lhs_contracting_dims"]):
+        return None
+    return site.number(x.shape, 0)
+
+
+@rule("transpose", needs=("reassoc",))
+def transpose_of_dot(x: Instruction, site: Site) -> Instruction | None:
+    """transpose(dot(a, b)) -> dot(b, a), if the transpose exchanges the free dimensions of a and b"""
+    inner = x.operands[0]
+    if inner.op.name != "dot" or not site.has_one_user(inner) or inner.attributes.keys() & {"operand_precision", "algorithm", "sparsity"}:
+        return None
+    written = inner.attributes
+    batch = len(written.get("lhs_batch_dims", ()))
+    free = inner.operands[0].shape.rank - batch - len(written["lhs_contracting_dims"])
+    rank = inner.shape.rank
+    if tuple(x.attributes["dimensions"]) != (*range(batch), *range(batch + free, rank), *range(batch, batch + free)):
+        return None
+    swapped = {
+        "lhs_batch_dims": written.get("rhs_batch_dims"),
+        "rhs_batch_dims": written.get("lhs_batch_dims"),
+        "lhs_contracting_dims": written["rhs_contracting_dims"],
+        "rhs_contracting_dims": written["lhs_contracting_dims"],
+    }
+    return site.with_operands(inner, inner.operands[::-1], x.shape, **swapped)

@@ -39,6 +39,12 @@ class CheckFailure(HlotoolError):
     exit_code = 3
 
 
+class InvalidModuleError(HlotoolError):
+    """A module that is not valid, and that a pass cannot handle."""
+
+    exit_code = 2
+
+
 class OptimizeRequest(NamedTuple):
     """How to optimize, and what to check and show on the way.
 
@@ -137,7 +143,16 @@ class _Optimization:
             raise EvaluationError(errors)
         self.known.update(d.code for d in errors)
         observes = request.verify_each or request.print_changed or request.print_after
-        result, report = optimize_with_report(module, request.passes, request.options, observer=self._after_pass if observes else None)
+        try:
+            result, report = optimize_with_report(module, request.passes, request.options, observer=self._after_pass if observes else None)
+        except MemoryError:
+            raise
+        except Exception as error:
+            # Rules may rely on what the verifier checks.
+            invalid = _errors(module) if not request.verify and not isinstance(error, CheckFailure) else []
+            if not invalid:
+                raise
+            raise InvalidModuleError(f"cannot optimize '{self.name}', which is not valid: {invalid[0]}; {type(error).__name__}: {error}") from error
         compared = self._check(result, report) if request.check else 0
         return result, OptimizedModule(module.name, report, compared)
 

@@ -75,7 +75,8 @@ class _Keys:
     def _literal(self, literal: Literal) -> Any:
         key = self._literals.get(id(literal))
         if key is None:
-            is_short = not literal.shape.is_tuple and len(literal.text) <= _LONGEST_LITERAL
+            # A short text may stand for many elements, most of which are 0 then.
+            is_short = not literal.shape.is_tuple and max(len(literal.text), literal.element_count) <= _LONGEST_LITERAL
             key = self._literals[id(literal)] = (decode(literal) if is_short else literal, literal)
         return key[0]
 

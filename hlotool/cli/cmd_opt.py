@@ -21,6 +21,7 @@ from hlotool.cli.output import write_out
 from hlotool.cli.print_options import PRINT_OPTIONS, print_options
 from hlotool.cli.progress import progress
 from hlotool.cli.run_deadline import Deadline
+from hlotool.optimizer.options import OptimizeOptions
 from hlotool.workspace.files import FileChoice, names_from
 from hlotool.workspace.reading import STDIN
 from hlotool.workspace.workers import in_order
@@ -71,7 +72,7 @@ Exit codes:
 With -o, nothing is written if any file fails.
 """
 
-_NAMES = ("passes", "level", "fast_math", "only", "max_constant_size", "bisect_limit", "load")
+_NAMES = ("passes", "level", "fast_math", "only", "max_constant_size", "max_unrolled_iterations", "bisect_limit", "load")
 
 
 class OptCommand(HloCommand):
@@ -113,6 +114,10 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
     "--only", multiple=True, metavar="COMPUTATION", shell_complete=complete_computations, help="Optimize only this computation; may be repeated."
 )
 @click.option("--max-constant-size", type=size_type, metavar="SIZE", help="Largest constant to compute ahead of time; default: 1M.")
+@click.option(
+    "--max-unrolled-iterations", type=click.IntRange(min=0), metavar="N",
+    help=f"Most iterations of loops that the pass unroll unrolls; default: {OptimizeOptions().max_unrolled_iterations}.",
+)  # fmt: skip
 @click.option("--bisect-limit", type=click.IntRange(min=0), metavar="N", help="Stop after N rewrites.")
 @click.option("--load", multiple=True, metavar="FILE.py", type=click.Path(), help="Run this Python file, which registers rules or passes.")
 @click.option("--stats", is_flag=True, help="Show rewrites and time of each pass and rule, and the number of instructions before and after.")
@@ -218,7 +223,6 @@ def _list(options: Mapping[str, Any]) -> None:
 def _request(options: Mapping[str, Any]) -> OptimizeRequest:
     """How to optimize. Raises HlotoolError for names of passes and flags that do not exist."""
     from hlotool.cli.memory_option import memory_limit_of  # noqa: PLC0415
-    from hlotool.optimizer.options import OptimizeOptions  # noqa: PLC0415
     from hlotool.optimizer.pass_list import parse_passes  # noqa: PLC0415
     from hlotool.optimizer.pipeline import DEFAULT_LEVEL, PIPELINES, pass_of  # noqa: PLC0415
     from hlotool.optimizer.registry import FAST_MATH, fast_math_flags  # noqa: PLC0415
@@ -229,7 +233,8 @@ def _request(options: Mapping[str, Any]) -> OptimizeRequest:
     for name in (*(spec.name for spec in passes), *options["print_after"]):
         pass_of(name)
     flags = options["fast_math"]
-    fields: dict[str, Any] = {} if options["max_constant_size"] is None else {"max_constant_bytes": options["max_constant_size"]}
+    limits = {"max_constant_bytes": options["max_constant_size"], "max_unrolled_iterations": options["max_unrolled_iterations"]}
+    fields: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
     return OptimizeRequest(
         passes,
         OptimizeOptions(

@@ -98,6 +98,8 @@ class _Trial:
             yield f"computation '{computation.name}' belongs to an asynchronous operation"
         elif self.options.only and computation.name not in self.options.only:
             yield f"computation '{computation.name}' is not one of those to optimize"
+        if not self.context.is_valid_before(x):
+            yield "it is not valid, or one of its operands or their operands is not"
         others = (*x.control_predecessors, *rewriter.control_successors(x))
         if others:
             yield f"control dependencies order it against {_names(others)}"

@@ -27,9 +27,8 @@ class Culprit(Record):
         rewrite = self.rewrite
         where = f"'{rewrite.instruction}' in computation '{rewrite.computation}'" if rewrite.instruction else f"computation '{rewrite.computation}'"
         line = f" (line {rewrite.line})" if rewrite.line else ""
-        return (
-            f"rewrite {self.number} of {self.total}: '{rewrite.rule}' at {where}{line}: {rewrite.before} -> {'; '.join(rewrite.after) or 'removed'}"
-        )
+        after = f" -> {'; '.join(rewrite.after)}" if rewrite.after else ""
+        return f"rewrite {self.number} of {self.total}: '{rewrite.rule}' at {where}{line}: {rewrite.before}{after}"
 
 
 def first_wrong_rewrite(module: Module, passes: Iterable[PassSpec], options: OptimizeOptions, is_wrong: Callable[[Module], bool]) -> Culprit | None:

@@ -270,6 +270,52 @@ def test_fast_math(cli, tmp_path, option):
     assert cli("opt", option, path).stdout == cli("opt", path, option).stdout == expected
 
 
+LOOP = """HloModule loop
+
+below {
+  s = (s32[], f32[]) parameter(0)
+  k = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)
+  ROOT l = pred[] compare(k, n), direction=LT
+}
+
+step {
+  t = (s32[], f32[]) parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  x = f32[] get-tuple-element(t), index=1
+  y = f32[] sine(x)
+  ROOT u = (s32[], f32[]) tuple(j, y)
+}
+
+ENTRY e {
+  p = f32[] parameter(0)
+  z = s32[] constant(0)
+  v = (s32[], f32[]) tuple(z, p)
+  w = (s32[], f32[]) while(v), condition=below, body=step
+  ROOT r = f32[] get-tuple-element(w), index=1
+}
+"""
+
+
+@pytest.mark.parametrize(("limit", "loops"), [("2", 1), ("3", 0)])
+def test_the_limit_of_unrolling(cli, tmp_path, limit, loops):
+    path = tmp_path / "loop.hlo"
+    path.write_text(LOOP)
+    result = cli("opt", "--passes", "unroll,dce", "--max-unrolled-iterations", limit, "--check", "2", path)
+    assert result.exit_code == 0
+    assert (result.stdout.count(" while("), result.stdout.count(" sine(")) == (loops, 1 if loops else 3)
+
+
+@pytest.mark.parametrize(("size", "opcode"), [("400", "constant"), ("399", "add")])
+def test_the_limit_of_constants(cli, size, opcode):
+    numbers = ",".join(map(str, range(100)))
+    text = f"ENTRY e {{\n  a = f32[100] constant({{{numbers}}})\n  ROOT r = f32[100] add(a, a)\n}}\n"
+    result = cli("opt", "--passes", "fold", "--max-constant-size", size, "-", stdin=text)
+    assert re.findall(r"ROOT %\S+ = f32\[100\]\{0\} ([a-z]+)", result.stdout) == [opcode]
+
+
 def test_only_and_limit(cli, module):
     assert cli("opt", "--only", "%double", module).stdout == optimized(TEXT, [])
     assert cli("opt", "--bisect-limit", "0", module).stdout == optimized(TEXT, [])
@@ -360,6 +406,16 @@ def test_checks_of_right_rewrites(cli, module):
     result = cli("opt", "--check", "4", "--verify-each", module)
     assert (result.exit_code, result.stdout) == (0, optimized(TEXT))
     assert result.stderr == f"hlotool: '{module}': the same results on 4 random inputs\n"
+
+
+def test_checks_with_fast_math_allow_for_rounding(cli, tmp_path):
+    path = tmp_path / "third.hlo"
+    lines = ["p = f32[100] parameter(0)", "c = f32[] constant(3)", "b = f32[100] broadcast(c), dimensions={}", "ROOT r = f32[100] divide(p, b)"]
+    path.write_text("ENTRY e {\n" + "".join(f"  {line}\n" for line in lines) + "}\n")
+    result = cli("opt", "--fast-math=arcp", "--check", "4", path)
+    assert result.exit_code == 0
+    assert "divide" not in result.stdout
+    assert result.stderr == f"hlotool: '{path}': the same results up to rounding on 4 random inputs\n"
 
 
 def test_a_wrong_value_is_found(process, rules, tmp_path):

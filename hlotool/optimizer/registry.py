@@ -45,6 +45,7 @@ class RuleError(HlotoolError):
 class Rule(Record):
     """A rewrite rule: its name and topic, the opcodes of instructions that it may replace, and the fast-math flags that it needs, if any.
 
+    If there are `operands`, one of the instruction's operands must have one of these opcodes, which is tested before the rule is called.
     Without flags, a rule is exact: results are equal bit for bit, except for the payloads of NaNs.
     """
 
@@ -53,6 +54,7 @@ class Rule(Record):
     opcodes: tuple[str, ...]
     flags: frozenset[str]
     rewrite: Rewrite
+    operands: frozenset[OpDef] = frozenset()
 
     @property
     def summary(self) -> str:
@@ -92,19 +94,20 @@ class Rule(Record):
 _RULES: dict[str, Rule] = {}
 
 
-def rule(*opcodes: str, needs: tuple[str, ...] = (), name: str | None = None) -> Callable[[Rewrite], Rewrite]:
-    """Registers a rule for instructions with these opcodes; `needs` are the fast-math flags without which it does not run.
+def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), name: str | None = None) -> Callable[[Rewrite], Rewrite]:
+    """Registers a rule for instructions with these opcodes, of which an operand has one of the opcodes `of`, if there are any.
 
-    Raises RuleError for an unknown opcode or flag, and if there is a rule of the same name.
+    `needs` are the fast-math flags without which the rule does not run. Raises RuleError for an unknown opcode or flag, and if there is a
+    rule of the same name.
 
     >>> @rule("negat")
     ... def example(x, site): ...
     Traceback (most recent call last):
     hlotool.optimizer.registry.RuleError: there is no opcode 'negat'; did you mean 'negate'?
     """
-    if not opcodes or not all(isinstance(opcode, str) for opcode in opcodes):
+    if not opcodes or not all(isinstance(opcode, str) for opcode in (*opcodes, *of)):
         raise RuleError('@rule needs the opcodes of the instructions that the rule replaces, as in @rule("add")')
-    for opcode in opcodes:
+    for opcode in (*opcodes, *of):
         if opcode not in OPS:
             raise RuleError(f"there is no opcode '{opcode}'{_hint(opcode, OPS)}")
     fast_math_flags(needs)
@@ -113,7 +116,7 @@ def rule(*opcodes: str, needs: tuple[str, ...] = (), name: str | None = None) ->
         key = name or rewrite.__name__.replace("_", "-")
         if key in _RULES:
             raise RuleError(f"there is a rule '{key}' already")
-        _RULES[key] = Rule(key, rewrite.__module__.rpartition(".")[2], opcodes, frozenset(needs), rewrite)
+        _RULES[key] = Rule(key, rewrite.__module__.rpartition(".")[2], opcodes, frozenset(needs), rewrite, frozenset(OPS[opcode] for opcode in of))
         return rewrite
 
     return wrap

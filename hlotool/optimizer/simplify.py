@@ -123,7 +123,10 @@ class _Simplifier:
             return
         site = Site(self.rewriter, x)
         measures_time = self.context.options.measures_time
+        operands = [y.op for y in x.operands]
         for entry, rewrite, statistics in self.table[x.op]:
+            if entry.operands and entry.operands.isdisjoint(operands):
+                continue
             statistics.tries += 1
             try:
                 if measures_time:

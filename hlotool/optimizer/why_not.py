@@ -121,6 +121,8 @@ class _Trial:
 
     def _attempt(self, entry: Rule, x: Instruction) -> tuple[bool, str | None]:
         """Whether a rule matches, and why its result would be refused, if it would."""
+        if entry.operands and entry.operands.isdisjoint(operand.op for operand in x.operands):
+            return False, None
         site = Site(self.context.rewriter, x)
         try:
             new = entry.checked(x, site)

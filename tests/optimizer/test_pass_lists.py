@@ -161,6 +161,13 @@ def test_rules_that_cannot_be_registered(opcodes, needs, message):
     assert all_rules() == before
 
 
+def test_opcodes_of_operands():
+    before = dict(all_rules())
+    with pytest.raises(RuleError, match="there is no opcode 'negat'; did you mean 'negate'"):
+        rule("add", of=("negat",))(lambda x, site: None)
+    assert all_rules() == before
+
+
 def test_two_rules_of_a_name():
     with pytest.raises(RuleError, match="a rule 'select-known' already"):
         rule("add", name="select-known")(lambda x, site: None)

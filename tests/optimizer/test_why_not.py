@@ -115,6 +115,21 @@ def test_effects_and_uses():
     assert reasons("  ROOT r = f32[4] add(p, q)", "p")["dce"][1].startswith("parameters")
 
 
+def test_rules_for_operands_of_other_opcodes(two_rules):
+    @rule("floor", of=("negate",), name="test-of-negate")
+    def of_negate(x, site):
+        """floor(negate(a)) -> a"""
+        assert x.operands[0].opcode == "negate"
+        return x.operands[0]
+
+    try:
+        assert reasons("  ROOT r = f32[4] floor(p)", "r")["test-of-negate"] == (False, "floor(negate(a)) -> a")
+        matching = reasons("  n = f32[4] negate(p)\n  ROOT r = f32[4] floor(n)", "r", "dce")
+        assert matching["test-of-negate"] == (True, "none of the passes applies it")
+    finally:
+        forget_rules(["test-of-negate"])
+
+
 def test_unknown_instructions():
     with pytest.raises(UnknownInstructionError, match="no instruction 'summ'; did you mean 'sum'"):
         reasons("  ROOT sum = f32[4] add(p, q)", "summ")

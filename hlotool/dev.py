@@ -99,7 +99,7 @@ def main(arguments: list[str] | None = None) -> int:
     command.add_argument(
         "--raise", dest="raise_them", action="store_true", help="if none has fallen, write the numbers of the report as the new floors"
     )
-    command = commands.add_parser("docs", help="generate docs/rules and docs/ops from the code")
+    command = commands.add_parser("docs", help="generate docs/rules, docs/ops and docs/rewrites from the code")
     command.add_argument("--check", action="store_true", help="write nothing; list the pages that are out of date")
     options = parser.parse_args(arguments)
     try:

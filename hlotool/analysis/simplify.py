@@ -124,7 +124,6 @@ def constant_value(x: Instruction) -> Number | None:
     >>> constant_value(module.entry.root)
     >>> constant_value(parse("ENTRY e { one = s8[] constant(-1) ROOT b = f32[] convert(one) }").entry.root)
     -1.0
-    >>> constant_value(parse("ENTRY e { ROOT c = f32[] constant({...}) }").entry.root)
     """
     if not _may_be_constant(x.op):
         return None
@@ -170,7 +169,7 @@ def _literal_value(literal: Literal) -> Number | None:
     if len(literal.text) > _LONGEST:
         return None
     if literal.data is None:
-        is_scalar = literal.shape.is_array and not literal.shape.dimensions and not literal.elided
+        is_scalar = literal.shape.is_array and not literal.shape.dimensions
         spelled = literal.text if is_scalar else uniform_spelling(literal)
         return None if spelled is None else _number(literal.shape.element_type, spelled)
     count = literal.element_count

@@ -1,6 +1,6 @@
-"""`hlotool explain`: explains rules and opcodes.
+"""`hlotool explain`: explains rules, opcodes, rewrite rules and passes.
 
-`verifier.explanations` collects the explanations, `cli.explain` renders them.
+`verifier.explanations` and `optimizer.explanations` collect the explanations, `cli.explain` renders them.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from hlotool.cli.output import write_out
 
 __all__ = ["command"]
 
-_HELP = """Explain rules and opcodes.
+_HELP = """Explain rules, opcodes, and the rewrites of `hlotool opt`.
 
-SUBJECT is a code (T003), the name of a rule (result-shape) or an opcode.
+SUBJECT is a code (T003), the name of a rule (result-shape), an opcode, the name of a rewrite rule or of a pass.
 
 \b
 Examples:
   hlotool explain T003
   hlotool explain transpose
   hlotool explain --json W050
+  hlotool explain two-inversions
 """
 
 
-@click.command("explain", cls=HloCommand, help=_HELP, short_help="Explain rules and opcodes.")
+@click.command("explain", cls=HloCommand, help=_HELP, short_help="Explain rules, opcodes and rewrites.")
 @click.argument("subjects", nargs=-1, required=True, metavar="SUBJECT...", shell_complete=complete_subjects)
 @click.option("--format", "output_format", type=click.Choice(["text", "markdown", "json"]), default="text", help="Output format; default: text.")
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")

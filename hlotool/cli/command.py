@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import click
 
@@ -52,6 +53,14 @@ _OTHER_NAMES = {
     "--dry-run": "--diff",
     "--device": "--replicas",
     "--devices": "--replicas",
+    "--passes-list": "--list-passes",
+    "--pass": "--passes",
+    "--print-after-all": "--print-changed",
+    "--print-after-change": "--print-changed",
+    "--opt-bisect-limit": "--bisect-limit",
+    "--ffast-math": "--fast-math",
+    "-i": "--in-place",
+    "--inplace": "--in-place",
 }
 """Names that options have in other tools."""
 
@@ -60,12 +69,14 @@ _NOT_A_CHOICE = re.compile(r"'(?P<value>.*)' is not one of ", re.DOTALL)
 
 
 class HloCommand(click.Command):
-    """A subcommand."""
+    """A subcommand. `groups` are the groups of its options."""
+
+    groups: ClassVar[Mapping[str, Sequence[str]]] = GROUPS
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the options in groups."""
-        group_of = {name: title for title, names in GROUPS.items() for name in names}
-        rows: dict[str, list[tuple[str, str]]] = {"Options": [], **{title: [] for title in GROUPS}}
+        group_of = {name: title for title, names in self.groups.items() for name in names}
+        rows: dict[str, list[tuple[str, str]]] = {"Options": [], **{title: [] for title in self.groups}}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is not None and isinstance(param, click.Option):

@@ -1,4 +1,4 @@
-"""What a shell offers for values that are not files: codes and names of rules, opcodes, and the parameters of a module."""
+"""What a shell offers for values that are not files: codes and names of rules, opcodes, passes, and names from a module."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from click.shell_completion import CompletionItem
 import hlotool
 from hlotool.codes import CODE_NAMES, FAMILIES
 
-__all__ = ["complete_codes", "complete_parameters", "complete_subjects"]
+__all__ = [
+    "complete_codes",
+    "complete_computations",
+    "complete_flags",
+    "complete_instructions",
+    "complete_parameters",
+    "complete_passes",
+    "complete_subjects",
+]
 
 # A shell waits for the answer; parameters stand in the first lines of a signature or of the entry computation.
 _MAX_BYTES = 20_000_000
@@ -26,24 +34,65 @@ def complete_codes(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 def complete_subjects(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """What `hlotool explain` explains: codes, names of rules, opcodes."""
+    """What `hlotool explain` explains: codes, names of rules, opcodes, rewrite rules and passes."""
     # Imported on use, since --help does not need the op table.
     from hlotool.opdefs.table import OPS  # noqa: PLC0415
+    from hlotool.optimizer.pipeline import pass_names, pass_summary  # noqa: PLC0415
+    from hlotool.optimizer.registry import all_rules  # noqa: PLC0415
 
-    return [*complete_codes(ctx, param, incomplete), *_items(((opcode, "opcode") for opcode in OPS), incomplete)]
+    opcodes = _items(((opcode, "opcode") for opcode in OPS), incomplete)
+    rewrites = _items(((entry.name, entry.summary) for entry in all_rules().values()), incomplete)
+    passes = _items(((name, pass_summary(name)) for name in pass_names()), incomplete)
+    return [*complete_codes(ctx, param, incomplete), *opcodes, *rewrites, *passes]
+
+
+def complete_passes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Passes and topics of rewrite rules, also after a comma."""
+    # Imported on use, since --help does not need the optimizer.
+    from hlotool.optimizer.pipeline import pass_names, pass_summary  # noqa: PLC0415
+
+    before, comma, word = incomplete.rpartition(",")
+    return _items(((name, pass_summary(name)) for name in pass_names()), word, before + comma)
+
+
+def complete_flags(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The flags of `--fast-math`, also after a comma."""
+    # Imported on use, as above.
+    from hlotool.optimizer.registry import FAST_MATH  # noqa: PLC0415
+
+    before, comma, word = incomplete.rpartition(",")
+    return _items(FAST_MATH.items(), word, before + comma)
+
+
+def complete_computations(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The computations of the module that is named before on the command line."""
+    module = _module_before(ctx)
+    return [] if module is None else _items(((c.name, f"{len(c.instructions)} instructions") for c in module.computations), incomplete)
+
+
+def complete_instructions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The instructions of the module that is named before on the command line."""
+    module = _module_before(ctx)
+    return [] if module is None else _items(((x.name, f"{x.opcode} in {c.name}") for c in module.computations for x in c.instructions), incomplete)
 
 
 def complete_parameters(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """`NAME=` for each parameter of the module that is named before on the command line."""
+    module = _module_before(ctx) if "=" not in incomplete else None
+    return [] if module is None else _items(((f"{x.name}=", x.shape.text_without_layout) for x in module.entry.parameters), incomplete)
+
+
+def _module_before(ctx: click.Context) -> hlotool.Module | None:
+    """The module that is named before on the command line; None if there is none, or if it cannot be read."""
     # While the option has no value yet, click leaves the other words unparsed.
-    file = next(iter(ctx.params.get("files") or ()), None) or next((word for word in ctx.args if not word.startswith("-")), None)
+    files = [ctx.params.get("file"), *(ctx.params.get("files") or ()), *(word for word in ctx.args if not word.startswith("-"))]
+    file = next((name for name in files if name), None)
     try:
-        if "=" in incomplete or not file or not Path(file).is_file() or Path(file).stat().st_size > _MAX_BYTES:
-            return []
-        entry = hlotool.parse_file(file, strict=False).entry
+        if not file or not Path(file).is_file() or Path(file).stat().st_size > _MAX_BYTES:
+            return None
+        return hlotool.parse_file(file, strict=False)
     except (hlotool.HlotoolError, OSError, ValueError):
-        return []
-    return _items(((f"{x.name}=", x.shape.text_without_layout) for x in entry.parameters), incomplete)
+        return None
 
 
 def _items(words: Iterable[tuple[str, str]], word: str, before: str = "") -> list[CompletionItem]:

@@ -1,6 +1,6 @@
-"""Explanations of rules and opcodes as text for a terminal, as Markdown and as JSON, and the list of all rules.
+"""Explanations of rules, opcodes, rewrite rules and passes as text for a terminal, as Markdown and as JSON, and the list of all rules.
 
-`verifier.explanations` collects the explanations.
+`verifier.explanations` and `optimizer.explanations` collect the explanations.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from hlotool.cli.output import visible
 from hlotool.codes import CODE_NAMES, severity_of
@@ -16,14 +18,20 @@ from hlotool.verifier import explanations
 from hlotool.verifier.explanations import OpExplanation, RuleExplanation, explain_rule, has_fix
 from hlotool.verifier.selection import Selection
 
-__all__ = ["explain", "list_rules", "op_markdown", "rule_markdown"]
+if TYPE_CHECKING:
+    from hlotool.optimizer.explanations import PassExplanation, RewriteExplanation
+
+__all__ = ["explain", "list_rules", "op_markdown", "rewrite_markdown", "rule_markdown"]
 
 _WIDTH = 80
 
 
 def explain(subject: str, output_format: str) -> str:
     """The explanation of a code, a name or an opcode: as "text", "markdown" or "json". Raises UnknownSubjectError."""
-    explanation = explanations.explain(subject)
+    try:
+        explanation = explanations.explain(subject)
+    except explanations.UnknownSubjectError:
+        return _explain_rewriting(subject.strip(), output_format)
     if output_format == "json":
         return json.dumps(explanation._asdict(), indent=1) + "\n"
     if isinstance(explanation, RuleExplanation):
@@ -98,6 +106,74 @@ def _operands(op: OpExplanation) -> str:
 
 def _need(default: str | None) -> str:
     return "required" if default is None else "optional" if default == "left out" else f"default {default}" if default else 'default ""'
+
+
+# ---- rewrite rules and passes -----------------------------------------------------------------------------------------
+
+
+def _explain_rewriting(subject: str, output_format: str) -> str:
+    # Imported on use, since the optimizer imports NumPy.
+    optimizer = import_module("hlotool.optimizer.explanations")
+    rewrite: RewriteExplanation | None = optimizer.explain_rewrite(subject)
+    if rewrite is not None:
+        if output_format == "json":
+            return json.dumps({**rewrite._asdict(), "exactness": rewrite.exactness}, indent=1) + "\n"
+        return rewrite_markdown(rewrite) if output_format == "markdown" else "\n".join(_rewrite_lines(rewrite)) + "\n"
+    known: PassExplanation | None = optimizer.explain_pass(subject)
+    if known is None:
+        # Again, with more names to suggest.
+        return str(explanations.explain(subject, [*optimizer.all_rules(), *optimizer.pass_names()]))
+    if output_format == "json":
+        return json.dumps(known._asdict(), indent=1) + "\n"
+    return _pass_markdown(known) if output_format == "markdown" else "\n".join(_pass_lines(known)) + "\n"
+
+
+def _rewrite_lines(rewrite: RewriteExplanation) -> Iterator[str]:
+    yield rewrite.name
+    yield f"rewrite rule of hlotool opt; topic {rewrite.topic}"
+    yield ""
+    yield from _wrapped(rewrite.summary, "  ")
+    for text in (rewrite.details, f"{rewrite.exactness[:1].upper()}{rewrite.exactness[1:]}."):
+        if text:
+            yield ""
+            yield from _wrapped(text)
+    yield ""
+    yield from _wrapped(f"Opcodes: {', '.join(rewrite.opcodes)}")
+    yield f"Run it alone with the other rules of its topic: hlotool opt --passes {rewrite.topic}"
+
+
+def _pass_lines(known: PassExplanation) -> Iterator[str]:
+    yield known.name
+    yield "topic of rewrite rules of hlotool opt, and a pass" if known.rules else "pass of hlotool opt"
+    yield ""
+    yield from _wrapped(known.summary)
+    if known.details:
+        yield ""
+        yield from _wrapped(known.details)
+    yield ""
+    if known.rules:
+        yield from _wrapped(f"Rules: {', '.join(known.rules)}")
+    yield from _wrapped(f"Run it: hlotool opt --passes {known.name}" + (f"; part of {', '.join(known.levels)}" if known.levels else ""))
+
+
+def rewrite_markdown(rewrite: RewriteExplanation) -> str:
+    """A section about a rewrite rule, with a heading."""
+    lines = [f"## {rewrite.name}", "", *(f"`{part.strip()}`\\" for part in rewrite.summary.split("; "))]
+    lines[-1] = lines[-1].removesuffix("\\")
+    if rewrite.details:
+        lines += ["", _plain(rewrite.details)]
+    exactness = "exact" if not rewrite.flags else f"needs {', '.join(f'`{name}`' for name, _ in rewrite.flags)}"
+    lines += ["", f"*{exactness}*; opcodes: {', '.join(f'`{opcode}`' for opcode in rewrite.opcodes)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _pass_markdown(known: PassExplanation) -> str:
+    lines = [f"## {known.name}", "", _plain(known.summary)]
+    if known.details:
+        lines += ["", _plain(known.details)]
+    if known.rules:
+        lines += ["", f"Rules: {', '.join(f'`{name}`' for name in known.rules)}"]
+    return "\n".join(lines) + "\n"
 
 
 # ---- Markdown ---------------------------------------------------------------------------------------------------------

@@ -47,6 +47,9 @@ _OTHER_NAMES = {
     "evaluate": "run",
     "exec": "run",
     "interpret": "run",
+    "optimize": "opt",
+    "optimise": "opt",
+    "simplify": "opt",
     "parse": "print",
     "show": "print",
     "cat": "print",
@@ -111,7 +114,7 @@ COMMANDS = click.version_option(hlotool.__version__, "-V", "--version", prog_nam
         "hlotool",
         context_settings={"help_option_names": ["-h", "--help"]},
         epilog=_EPILOG,
-        help="Format, check, print and run XLA's textual HLO.",
+        help="Format, check, optimize, print and run XLA's textual HLO.",
     )
 )
 

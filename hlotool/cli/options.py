@@ -22,6 +22,7 @@ __all__ = [
     "input_form_options",
     "input_size_option",
     "list_option",
+    "size_type",
     "stdin_filename_option",
 ]
 
@@ -99,6 +100,9 @@ def _auto(ctx: click.Context, param: click.Parameter, word: str | None) -> bool 
 def _limit_input_size(ctx: click.Context, param: click.Parameter, size: int | None) -> None:
     limit_input_size(size)
 
+
+size_type = _Size()
+"""The type of options with a number of bytes."""
 
 input_size_option = click.option(
     "--max-input-size",

@@ -1,4 +1,4 @@
-"""Ends the process if a run exceeds its time by far.
+"""Ends the process if its work exceeds its time by far.
 
 Executors check the time between instructions only, and one instruction may take hours in NumPy, which neither signals nor other threads
 can interrupt.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from types import TracebackType
+from typing import Self
 
 from hlotool.cli.interruption import end_process
 from hlotool.cli.output import OutputError, complain
@@ -29,24 +30,26 @@ class TimeoutExceeded(HlotoolError):
 
 
 class Deadline:
-    """A context that must be left within a number of seconds; None for no limit."""
+    """A context that must be left within a number of seconds; None for no limit. `work` is what takes that long, in messages."""
 
-    def __init__(self, seconds: float | None) -> None:
+    def __init__(self, seconds: float | None, work: str = "run") -> None:
         self.seconds = seconds
+        self.work = work
         self.end = None if seconds is None else time.monotonic() + seconds
         self.timer: threading.Timer | None = None
         if seconds is not None and seconds < _LONGEST:
             self.timer = threading.Timer(seconds + _GRACE, self._end)
             self.timer.daemon = True
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         if self.timer is not None:
             self.timer.start()
+        return self
 
     def check(self) -> None:
         """Raises TimeoutExceeded if the time is over; called between the phases of a command."""
         if self.end is not None and time.monotonic() > self.end:
-            raise TimeoutExceeded(f"the run took longer than {self.seconds:g} seconds")
+            raise TimeoutExceeded(f"the {self.work} took longer than {self.seconds:g} seconds")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         if self.timer is not None:
@@ -54,7 +57,7 @@ class Deadline:
 
     def _end(self) -> None:
         try:
-            complain(f"the run took longer than {self.seconds:g} seconds; it was stopped where it cannot be interrupted")
+            complain(f"the {self.work} took longer than {self.seconds:g} seconds; it was stopped where it cannot be interrupted")
         except OutputError:
             # Standard output is closed or full, which nobody can be told.
             pass

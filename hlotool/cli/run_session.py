@@ -17,6 +17,7 @@ import click
 
 import hlotool
 from hlotool.cli.inputs import Outcome
+from hlotool.cli.memory_option import memory_limit_of
 from hlotool.cli.output import complain, write_out
 from hlotool.cli.render import render_to_stderr, style_for
 from hlotool.cli.run_deadline import Deadline
@@ -28,14 +29,13 @@ from hlotool.interp import files, report
 from hlotool.interp.comparison import Comparison, compare_values, expected_leaves
 from hlotool.interp.custom_calls.table import load_handler
 from hlotool.interp.drawing import Domain
-from hlotool.interp.memory import default_limit, estimate, too_much_memory
+from hlotool.interp.memory import estimate, too_much_memory
 from hlotool.interp.observers import Observer
 from hlotool.interp.placement import is_whole, same_everywhere
 from hlotool.interp.profiling import Profile
 from hlotool.interp.statistics import has_nan, nan_counts
 from hlotool.interp.tracing import NonfiniteWatch, Tracer, TraceRow
 from hlotool.interp.values import leaves
-from hlotool.options import parse_size
 from hlotool.shapes.shape import tuple_shape
 from hlotool.workspace.modules import modules_or_error
 from hlotool.workspace.reading import read_input
@@ -59,23 +59,12 @@ class Session:
         self.seed: int = request.seed or 0
         self.handlers = _handlers(request.custom_calls)
         self.quiet: bool = request.quiet
-        self.limit = self._memory_limit(request.max_memory)
+        self.limit = memory_limit_of(request.max_memory)
         self.trace: list[TraceRow] = []
         self.has_traced = False
         self.tracer = self._tracer(request.trace)
         self.profile = Profile() if request.profile else None
         self.seconds = 0.0
-
-    @staticmethod
-    def _memory_limit(text: str | None) -> int | None:
-        if text is None:
-            return default_limit()
-        if text == "none":
-            return None
-        try:
-            return parse_size(text)
-        except ValueError:
-            raise click.UsageError(f"--max-memory takes a size such as 500M or 2GiB, or none, not '{text}'") from None
 
     def _tracer(self, pattern: str | None) -> Tracer | None:
         if pattern is None:

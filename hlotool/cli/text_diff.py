@@ -12,7 +12,7 @@ from hlotool.cli.output import visible
 __all__ = ["unified_diff"]
 
 _CONTEXT = 3
-# The number of lines to search for the next equal line. It is near, since formatting does not move lines.
+# The number of lines to search for the next equal line. It is near, since neither formatting nor optimization moves lines.
 _MAX_LOOKAHEAD = 200
 
 # first[a:b] is replaced by second[c:d].
@@ -98,14 +98,14 @@ def _next_equal(first: Sequence[str], second: Sequence[str], i: int, j: int) -> 
             a, b = i + x, j + distance - x
             if a < len(first) and b < len(second) and first[a] == second[b] and _is_anchor(first, second, a, b):
                 return a, b
-        if i + distance >= len(first) and j + distance >= len(second):
+        if distance >= len(first) - i + len(second) - j:
             return len(first), len(second)
     return min(i + _MAX_LOOKAHEAD, len(first)), min(j + _MAX_LOOKAHEAD, len(second))
 
 
 def _is_anchor(first: Sequence[str], second: Sequence[str], a: int, b: int) -> bool:
-    """Whether to continue after two equal lines. Empty lines and braces occur everywhere, so the lines after them must be equal, too."""
-    return len(first[a]) > 3 or first[a + 1 : a + 2] == second[b + 1 : b + 2]
+    """Whether to continue after two equal lines. Empty lines and braces occur everywhere, so the two lines after them must be equal, too."""
+    return len(first[a]) > 3 or first[a + 1 : a + 3] == second[b + 1 : b + 3]
 
 
 def _groups(changes: Iterator[_Change]) -> Iterator[list[_Change]]:

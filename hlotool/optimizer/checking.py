@@ -9,15 +9,18 @@ from typing import Any
 import numpy as np
 
 from hlotool.errors import EvaluationError
-from hlotool.interp.dtypes import Array
+from hlotool.interp.comparison import compare, tolerance_of
+from hlotool.interp.dtypes import NUMBERS, Array
 from hlotool.interp.evaluator import evaluate
 from hlotool.interp.inputs import random_arguments
 from hlotool.interp.options import RunOptions
 from hlotool.interp.values import Value, leaves
 from hlotool.ir.model import Module
+from hlotool.record import Record
 from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.shape import array_shape
 
-__all__ = ["difference", "same_bits", "special_arguments"]
+__all__ = ["Trials", "difference", "same_bits", "special_arguments", "trials"]
 
 _SPECIAL = {
     "float": (0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan"), 1e-45, 65504.0, 3.4e38, 0.5, 3.0),
@@ -37,21 +40,45 @@ def difference(before: Module, after: Module, count: int, seed: int = 0, options
     >>> difference(hlotool.parse(text % "0"), hlotool.parse(text % "-0.0"), 8)
     'input 1: element 2 of the result is 0 before and -0 after'
     """
+    return trials(before, after, count, seed, options).difference
+
+
+class Trials(Record):
+    """What runs of two modules on the same inputs have shown.
+
+    `difference` says where the results differ first, None if they are equal. `compared` is the number of inputs whose results were compared,
+    and `failure` says why the first module failed on the first of the others.
+    """
+
+    difference: str | None
+    compared: int
+    failure: str | None
+
+
+def trials(before: Module, after: Module, count: int, seed: int = 0, options: RunOptions | None = None, *, within_rounding: bool = False) -> Trials:
+    """Runs two modules on `count` random inputs, up to the first on which the results differ.
+
+    With `within_rounding`, differences that rounding explains are none, and inputs have no special numbers.
+    """
     options = options or RunOptions(elided_fill="iota", max_iterations=100_000)
+    same = _same_up_to_rounding if within_rounding else same_bits
+    compared, failure = 0, None
     for k in range(count):
-        arguments = random_arguments(before, seed + k) if k % 2 == 0 else special_arguments(before, seed + k)
+        arguments = random_arguments(before, seed + k) if k % 2 == 0 or within_rounding else special_arguments(before, seed + k)
         try:
             expected = evaluate(before, arguments, options=options)
-        except EvaluationError:
+        except EvaluationError as error:
+            failure = failure or str(error)
             continue
+        compared += 1
         try:
             actual = evaluate(after, arguments, options=options)
         except EvaluationError as error:
-            return f"input {k}: fails after: {error}"
+            return Trials(f"input {k}: fails after: {error}", compared, failure)
         for number, (a, b) in enumerate(zip(_arrays(expected), _arrays(actual), strict=True)):
-            if not same_bits(a, b):
-                return f"input {k}: {_described(a, b, number)}"
-    return None
+            if not same(a, b):
+                return Trials(f"input {k}: {_described(a, b, number)}", compared, failure)
+    return Trials(None, compared, failure)
 
 
 def special_arguments(module: Module, seed: int) -> tuple[Value, ...]:
@@ -92,6 +119,13 @@ def same_bits(a: Array, b: Array) -> bool:
     (True, False)
     """
     return a.dtype == b.dtype and a.shape == b.shape and bool(_same_elements(a, b).all())
+
+
+def _same_up_to_rounding(a: Array, b: Array) -> bool:
+    element_type = next((name for name, number in NUMBERS.items() if number.held == a.dtype), None)
+    if element_type is None or a.dtype != b.dtype or a.shape != b.shape:
+        return same_bits(a, b)
+    return compare("", array_shape(element_type, a.shape), a, b, tolerance_of(element_type)).agrees
 
 
 def _same_elements(a: Array, b: Array) -> Array:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import TracebackType
+from typing import Self
 
 from hlotool.analysis.effects import computations_with_effects, has_effect
 from hlotool.ir.edit import Rewriter
@@ -17,12 +19,24 @@ __all__ = ["Context"]
 
 
 class Context:
-    """One optimization of a module. All passes use the same Rewriter, whose tables are expensive to compute."""
+    """One optimization of a module. All passes use the same Rewriter, whose tables are expensive to compute.
 
-    def __init__(self, module: Module, options: OptimizeOptions, report: Report) -> None:
+    As a context manager, it lets passes be called alone, and makes the module consistent at the end of the block.
+
+    >>> import hlotool
+    >>> from hlotool.optimizer.passes.dce import remove_dead_code
+    >>> module = hlotool.parse("ENTRY e { p = f32[] parameter(0) a = f32[] negate(p) ROOT b = f32[] abs(p) }")
+    >>> with Context(module) as context:
+    ...     remove_dead_code(context)
+    True
+    >>> [x.name for x in module.entry.instructions]
+    ['p', 'b']
+    """
+
+    def __init__(self, module: Module, options: OptimizeOptions | None = None, report: Report | None = None) -> None:
         self.module = module
-        self.options = options
-        self.report = report
+        self.options = options = options or OptimizeOptions()
+        self.report = report or Report(options.bisect_limit)
         self.rewriter = Rewriter(module)
         self.keeps_layouts = module.is_scheduled
         # The number of changes when a pass of rules was last finished, by its name.
@@ -44,6 +58,12 @@ class Context:
             near.update(self.rewriter.callers(self.rewriter.owner(x)))
         return near
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.rewriter.__exit__(kind, error, trace)
+
     def computations(self) -> list[Computation]:
         """The computations to optimize: all, or those that the options name. Hidden ones, which belong to async sugar, are left alone."""
         only, hidden = self.options.only, self.module.hidden
@@ -57,13 +77,25 @@ class Context:
         """Whether an instruction does more than compute its value."""
         return has_effect(x, self._with_effects)
 
-    def allows(self, name: str, x: Instruction, after: tuple[Instruction, ...] = ()) -> bool:
-        """Counts and records that a pass replaces or removes an instruction; False if the limit of rewrites has been reached."""
+    def allows(self, name: str, x: Instruction, after: tuple[Instruction | str, ...] = (), renamed: Instruction | None = None) -> bool:
+        """Counts and records that a pass replaces or removes an instruction; False if the limit of rewrites has been reached.
+
+        `after` are the instructions that replace it, or text that says what has become of it; `renamed` is the one that will have its name.
+        """
         if self.report.is_exhausted:
             return False
         self.report.add(name)
         if self.options.explain:
-            self.report.describe(name, self.module, self.rewriter.owner(x), x, after)
+            self.report.describe(name, self.module, self.rewriter.owner(x), x, after, renamed)
+        return True
+
+    def allows_removal(self, name: str, computation: Computation) -> bool:
+        """As `allows`, for the removal of a whole computation."""
+        if self.report.is_exhausted:
+            return False
+        self.report.add(name)
+        if self.options.explain:
+            self.report.describe_removal(name, self.module, computation)
         return True
 
     def is_movable(self, x: Instruction) -> bool:
@@ -76,7 +108,12 @@ class Context:
 
     def is_valid(self, x: Instruction) -> bool:
         """Whether a new instruction obeys the constraints of its opcode, in modules with layouts those about layouts, too."""
-        return not self.keeps_layouts or self._judge(x) is None
+        return self.violation(x) is None
+
+    def violation(self, x: Instruction) -> str | None:
+        """What makes a new instruction invalid, as a message; None if it is valid."""
+        judgment = self._judge(x) if self.keeps_layouts else None
+        return None if judgment is None else judgment.message
 
     def erase_if_dead(self, instructions: Iterable[Instruction]) -> list[Instruction]:
         """Erases those instructions that nobody uses and that have no effect, and what is dead after that.

@@ -2,46 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from copy import copy
 
 from hlotool.collection import no_garbage_collection
+from hlotool.errors import HlotoolError, nearest
 from hlotool.ir.model import Module
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.options import OptimizeOptions
-from hlotool.optimizer.pipeline import PIPELINES, run_pipeline
-from hlotool.optimizer.registry import FAST_MATH
+from hlotool.optimizer.pass_list import PassSpec, parse_passes
+from hlotool.optimizer.pipeline import DEFAULT_LEVEL, PIPELINES, PassObserver, run_pipeline
+from hlotool.optimizer.registry import FAST_MATH, fast_math_flags
 from hlotool.optimizer.report import Report
+from hlotool.optimizer.why_not import explain_why_not
 from hlotool.record import replace
 
-__all__ = ["optimize", "optimize_with_report"]
+__all__ = ["OptimizeError", "optimize", "optimize_with_report"]
 
 _DEFAULTS = OptimizeOptions()
 
 
-def optimize(module: Module, passes: Sequence[str] | None = None, *, fast_math: bool = False, options: OptimizeOptions = _DEFAULTS) -> Module:
+class OptimizeError(HlotoolError):
+    """The options name something that the module does not have."""
+
+    exit_code = 2
+
+
+def optimize(
+    module: Module,
+    passes: str | Iterable[str] | None = None,
+    *,
+    fast_math: bool | Iterable[str] = False,
+    options: OptimizeOptions = _DEFAULTS,
+) -> Module:
     """A smaller module that computes the same, bit for bit. The module itself is not changed.
 
-    `passes` are names of passes, by default those of `-O2`; they are repeated until nothing changes. With `fast_math`, rules that may
-    change rounding, NaNs, infinities or signs of zeros run, too.
+    `passes` are names of passes, by default those of `-O2`, in one text or in several; they are repeated until nothing changes, or in at most
+    as many rounds as the braces after a pass say: `fold,algsimp{max=3},dce`. With `fast_math`, rules that may change rounding, NaNs, infinities
+    or signs of zeros run, too: all of them, or those that need only the flags that it names.
+
+    Raises PassError for an unknown pass, RuleError for an unknown flag, and OptimizeError if `options.only` names a computation that the
+    module does not have.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { p = f32[2] parameter(0) a = f32[2] negate(p) ROOT b = f32[2] negate(a) }")
     >>> optimize(module).entry.instructions
     [<p = f32[2]{0} parameter>]
+    >>> len(optimize(module, "cse,dce").entry.instructions)
+    3
+    """
+    return optimize_with_report(module, passes, options, fast_math=fast_math)[0]
+
+
+def optimize_with_report(
+    module: Module,
+    passes: str | Iterable[str] | Iterable[PassSpec] | None = None,
+    options: OptimizeOptions = _DEFAULTS,
+    *,
+    fast_math: bool | Iterable[str] = False,
+    observer: PassObserver | None = None,
+) -> tuple[Module, Report]:
+    """As `optimize`, with the record of what has been done. The observer is called after each run of a pass.
+
+    >>> import hlotool
+    >>> module = hlotool.parse("ENTRY e { p = f32[2] parameter(0) a = f32[2] negate(p) ROOT b = f32[2] negate(a) }")
+    >>> _, report = optimize_with_report(module, "algsimp", OptimizeOptions(explain=True))
+    >>> report.instructions_before, report.instructions_after, report.of("two-inversions").hits
+    (3, 1, 1)
+    >>> [(rewrite.rule, rewrite.before, rewrite.after) for rewrite in report.rewrites]
+    [('two-inversions', 'b = f32[2] negate(a)', ('p = f32[2] parameter(0)',))]
     """
     if fast_math:
-        options = replace(options, fast_math=frozenset(FAST_MATH))
-    return optimize_with_report(module, passes, options)[0]
-
-
-def optimize_with_report(module: Module, passes: Sequence[str] | None = None, options: OptimizeOptions = _DEFAULTS) -> tuple[Module, Report]:
-    """As `optimize`, with the record of what has been done."""
-    result = copy(module)
+        options = replace(options, fast_math=frozenset(FAST_MATH) if fast_math is True else fast_math_flags(fast_math))
+    specs = _specs(passes)
+    _check_only(module, options)
     report = Report(options.bisect_limit)
+    report.instructions_before = _size(module)
+    result = copy(module)
     with no_garbage_collection():
-        context = Context(result, options, report)
-        run_pipeline(context, PIPELINES[2] if passes is None else tuple(passes))
-        context.rewriter.finish()
-    report.remarks += context.rewriter.remarks
+        with Context(result, _recording(options), report) as context:
+            run_pipeline(context, specs, observer)
+        report.remarks += context.rewriter.remarks
+        report.instructions_after = _size(result)
+        if options.explain_why_not is not None:
+            report.reasons = explain_why_not(options.explain_why_not, module, result, specs, options, report)
     return result, report
+
+
+def _specs(passes: str | Iterable[str] | Iterable[PassSpec] | None) -> tuple[PassSpec, ...]:
+    if passes is None:
+        return parse_passes(PIPELINES[DEFAULT_LEVEL])
+    if isinstance(passes, str):
+        return parse_passes(passes)
+    return tuple(spec for part in passes for spec in ((part,) if isinstance(part, PassSpec) else parse_passes(part)))
+
+
+def _recording(options: OptimizeOptions) -> OptimizeOptions:
+    """The options for the passes: what has become of an instruction is known only if rewrites are recorded."""
+    return options if options.explain_why_not is None else replace(options, explain=True)
+
+
+def _size(module: Module) -> int:
+    return sum(len(computation.instructions) for computation in module.computations)
+
+
+def _check_only(module: Module, options: OptimizeOptions) -> None:
+    names = [computation.name for computation in module.computations]
+    for name in sorted(options.only.difference(names)):
+        meant = nearest(name, names)
+        raise OptimizeError(f"module '{module.name}' has no computation '{name}'" + (f"; did you mean '{meant}'?" if meant else ""))

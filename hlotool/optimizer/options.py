@@ -13,7 +13,7 @@ class OptimizeOptions(Record):
     `fast_math` are the flags of rules that may change results, such as "nnan" (`optimizer.registry.FAST_MATH`). Constants of more than
     `max_constant_bytes` are not computed ahead of time, and loops of more than `max_unrolled_iterations` are not unrolled. `only` are the
     names of the computations to optimize, all by default. After `bisect_limit` rewrites, nothing more is changed. `explain` records each
-    rewrite, `explain_why_not` the rules that leave an instruction of that name alone.
+    rewrite, `explain_why_not` the reasons why rules leave the instructions of that name alone.
 
     >>> OptimizeOptions().max_constant_bytes
     1048576

@@ -2,29 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+import time
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from inspect import getdoc
 
-from hlotool.errors import HlotoolError, nearest
+from hlotool.errors import nearest
 from hlotool.optimizer.context import Context
+from hlotool.optimizer.pass_list import PassError, PassSpec
 from hlotool.optimizer.registry import all_rules, rules_by_op
 from hlotool.optimizer.simplify import simplify
+from hlotool.record import Record
 
-__all__ = ["PASSES", "PIPELINES", "PassError", "pass_of", "run_pipeline"]
+__all__ = [
+    "DEFAULT_LEVEL",
+    "PASSES",
+    "PIPELINES",
+    "Pass",
+    "PassError",
+    "PassObserver",
+    "PassRun",
+    "named_pass",
+    "pass_names",
+    "pass_of",
+    "pass_summary",
+    "run_pipeline",
+    "topics_of",
+]
 
 Pass = Callable[[Context], bool]
 
 
+class PassRun(Record):
+    """One run of a pass: its name, the round of the pipeline, counted from 1, and how many rewrites it made."""
+
+    name: str
+    round: int
+    rewrites: int
+
+
+PassObserver = Callable[[PassRun, Context], None]
+"""A function that is called after each run of a pass. The Rewriter of the context is flushed, but not finished."""
+
+
 def _algsimp(context: Context) -> bool:
+    """Applies all rewrite rules until none of them matches."""
     return simplify(context, "algsimp", rules_by_op(None, context.options.fast_math))
 
 
-def _late(module: str, function: str) -> Pass:
-    def run(context: Context) -> bool:
-        result: bool = getattr(import_module(f"hlotool.optimizer.passes.{module}"), function)(context)
-        return result
+class _LatePass:
+    """A pass whose module is imported when it runs."""
 
-    return run
+    def __init__(self, module: str, function: str) -> None:
+        self.module = f"hlotool.optimizer.passes.{module}"
+        self.function = function
+
+    def loaded(self) -> Pass:
+        run: Pass = getattr(import_module(self.module), self.function)
+        return run
+
+    def __call__(self, context: Context) -> bool:
+        return self.loaded()(context)
+
+
+def _late(module: str, function: str) -> Pass:
+    return _LatePass(module, function)
 
 
 PASSES: dict[str, Pass] = {
@@ -52,11 +95,64 @@ PIPELINES: dict[int, tuple[str, ...]] = {
 }
 """The passes of each level, which are repeated until nothing changes."""
 
+DEFAULT_LEVEL = 2
+"""The pipeline that runs if no passes are named."""
+
 _MOST_ROUNDS = 20
 
 
-class PassError(HlotoolError):
-    """There is no such pass."""
+def named_pass(name: str) -> Callable[[Pass], Pass]:
+    """Registers a pass under a name, which `--passes` takes then. Raises PassError if the name is taken.
+
+    >>> @named_pass("nothing")
+    ... def nothing(context):
+    ...     "Changes nothing."
+    ...     return False
+    >>> pass_summary("nothing"), PASSES.pop("nothing") is nothing
+    ('Changes nothing.', True)
+    """
+    if name in pass_names():
+        raise PassError(f"there is a pass '{name}' already")
+
+    def register(run: Pass) -> Pass:
+        PASSES[name] = run
+        return run
+
+    return register
+
+
+def pass_names() -> list[str]:
+    """The names of all passes: those of PASSES, then the topics of rewrite rules.
+
+    >>> "algsimp" in pass_names(), "identities" in pass_names()
+    (True, True)
+    """
+    return [*PASSES, *sorted({entry.topic for entry in all_rules().values()} - PASSES.keys())]
+
+
+def pass_summary(name: str) -> str:
+    """What a pass does, in a line.
+
+    >>> pass_summary("algsimp")
+    'Applies all rewrite rules until none of them matches.'
+    """
+    run = PASSES.get(name)
+    if run is not None:
+        doc = getdoc(run.loaded() if isinstance(run, _LatePass) else run)
+    else:
+        doc = sys.modules[next(entry.rewrite.__module__ for entry in all_rules().values() if entry.topic == name)].__doc__
+    return (doc or "").strip().partition("\n")[0]
+
+
+def topics_of(name: str) -> frozenset[str]:
+    """The topics whose rewrite rules a pass applies.
+
+    >>> sorted(topics_of("identities")), topics_of("dce")
+    (['identities'], frozenset())
+    """
+    if name == "algsimp":
+        return frozenset(entry.topic for entry in all_rules().values())
+    return frozenset() if name in PASSES else frozenset((name,))
 
 
 def pass_of(name: str) -> Pass:
@@ -64,31 +160,45 @@ def pass_of(name: str) -> Pass:
 
     >>> pass_of("identitys")
     Traceback (most recent call last):
-    hlotool.optimizer.pipeline.PassError: no pass is called 'identitys'; did you mean 'identities'?
+    hlotool.optimizer.pass_list.PassError: no pass is called 'identitys'; did you mean 'identities'?
     """
     known = PASSES.get(name)
     if known is not None:
         return known
-    topics = sorted({entry.topic for entry in all_rules().values()})
-    if name in topics:
+    names = pass_names()
+    if name in names:
         return lambda context: simplify(context, name, rules_by_op(frozenset((name,)), context.options.fast_math))
-    meant = nearest(name, [*PASSES, *topics])
-    raise PassError(f"no pass is called '{name}'; " + (f"did you mean '{meant}'?" if meant else f"there are {', '.join([*PASSES, *topics])}"))
+    meant = nearest(name, names)
+    raise PassError(f"no pass is called '{name[:60]}'; " + (f"did you mean '{meant}'?" if meant else f"there are {', '.join(names)}"))
 
 
-def run_pipeline(context: Context, names: tuple[str, ...]) -> None:
+def run_pipeline(context: Context, specs: Sequence[PassSpec], observer: PassObserver | None = None) -> None:
     """Runs the passes in turn until none of them changes anything. Raises PassError for an unknown name."""
-    passes = [pass_of(name) for name in names]
+    passes = [(spec, pass_of(spec.name)) for spec in specs]
     # Each pass reaches its own fixed point, so it runs again only if another one has changed something since.
-    finished: dict[Pass, int] = {}
-    for _ in range(_MOST_ROUNDS):
+    finished: dict[str, int] = {}
+    for number in range(1, _MOST_ROUNDS + 1):
         before = context.report.count
-        for run in passes:
+        for spec, run in passes:
             if context.report.is_exhausted:
                 return
-            if finished.get(run) != context.report.count:
-                run(context)
-                finished[run] = context.report.count
+            if finished.get(spec.name) == context.report.count or (spec.rounds is not None and number > spec.rounds):
+                continue
+            result = _run(context, spec.name, number, run)
+            finished[spec.name] = context.report.count
+            if observer is not None:
+                context.rewriter.flush()
+                observer(result, context)
         if context.report.count == before:
             return
     context.report.remarks.append(f"the pipeline has been stopped after {_MOST_ROUNDS} rounds")
+
+
+def _run(context: Context, name: str, number: int, run: Pass) -> PassRun:
+    before, start = context.report.count, time.perf_counter()
+    run(context)
+    statistics = context.report.of_pass(name)
+    statistics.tries += 1
+    statistics.hits += context.report.count - before
+    statistics.seconds += time.perf_counter() - start
+    return PassRun(name, number, context.report.count - before)

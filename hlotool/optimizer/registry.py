@@ -6,11 +6,13 @@ docstring is `before -> after`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib import import_module
+from inspect import cleandoc
 from pkgutil import iter_modules
 
+from hlotool.errors import HlotoolError, InternalError, nearest
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
@@ -18,7 +20,7 @@ from hlotool.optimizer import rules
 from hlotool.optimizer.site import Site
 from hlotool.record import Record
 
-__all__ = ["FAST_MATH", "Rule", "all_rules", "rule", "rules_by_op"]
+__all__ = ["FAST_MATH", "Rule", "RuleError", "all_rules", "fast_math_flags", "forget_rules", "rule", "rules_by_op"]
 
 FAST_MATH = {
     "reassoc": "sums and products may be computed in another order",
@@ -32,6 +34,12 @@ FAST_MATH = {
 """The flags of `--fast-math`, with LLVM's names, and what each allows."""
 
 Rewrite = Callable[[Instruction, Site], Instruction | None]
+
+
+class RuleError(HlotoolError):
+    """A rule that cannot be registered, or that has failed; an unknown flag."""
+
+    exit_code = 2
 
 
 class Rule(Record):
@@ -53,6 +61,35 @@ class Rule(Record):
         """What the rule does: `before -> after`."""
         return (self.rewrite.__doc__ or "").strip().partition("\n")[0]
 
+    @property
+    def details(self) -> str:
+        """The rest of the docstring: conditions, and reasons for them."""
+        return cleandoc(self.rewrite.__doc__ or "").partition("\n")[2].strip()
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether the rule is one of hlotool's own."""
+        return self.rewrite.__module__.startswith(f"{rules.__name__}.")
+
+    def checked(self, x: Instruction, site: Site) -> Instruction | None:
+        """The instruction that replaces `x`, or None. Raises RuleError if the rule returns anything else, or inserts instructions for nothing."""
+        new = self.rewrite(x, site)
+        if new is None:
+            if site.inserted:
+                raise self._misbehaved(x, "has inserted instructions and returned None")
+        elif not isinstance(new, Instruction):
+            raise self._misbehaved(x, f"returned {new!r}, which is no instruction")
+        return new
+
+    def failure(self, x: Instruction, error: Exception) -> HlotoolError:
+        """The exception for one that the rule has raised: an InternalError for hlotool's own rules, a RuleError for those of users."""
+        if isinstance(error, RuleError):
+            return error
+        return self._misbehaved(x, f"failed: {type(error).__name__}: {error}")
+
+    def _misbehaved(self, x: Instruction, message: str) -> HlotoolError:
+        return (InternalError if self.is_built_in else RuleError)(f"rule '{self.name}' {message}; at '{x.name}' ({x.op.name})")
+
 
 _RULES: dict[str, Rule] = {}
 
@@ -60,19 +97,53 @@ _RULES: dict[str, Rule] = {}
 def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), name: str | None = None) -> Callable[[Rewrite], Rewrite]:
     """Registers a rule for instructions with these opcodes, of which an operand has one of the opcodes `of`, if there are any.
 
-    `needs` are the fast-math flags without which the rule does not run.
+    `needs` are the fast-math flags without which the rule does not run. Raises RuleError for an unknown opcode or flag, and if there is a
+    rule of the same name.
+
+    >>> @rule("negat")
+    ... def example(x, site): ...
+    Traceback (most recent call last):
+    hlotool.optimizer.registry.RuleError: there is no opcode 'negat'; did you mean 'negate'?
     """
-    for opcode in opcodes:
-        assert opcode in OPS, opcode
-    assert FAST_MATH.keys() >= set(needs), needs
+    if not opcodes or not all(isinstance(opcode, str) for opcode in (*opcodes, *of)):
+        raise RuleError('@rule needs the opcodes of the instructions that the rule replaces, as in @rule("add")')
+    for opcode in (*opcodes, *of):
+        if opcode not in OPS:
+            raise RuleError(f"there is no opcode '{opcode}'{_hint(opcode, OPS)}")
+    fast_math_flags(needs)
 
     def wrap(rewrite: Rewrite) -> Rewrite:
         key = name or rewrite.__name__.replace("_", "-")
-        assert key not in _RULES, f"two rules are called {key}"
+        if key in _RULES:
+            raise RuleError(f"there is a rule '{key}' already")
         _RULES[key] = Rule(key, rewrite.__module__.rpartition(".")[2], opcodes, frozenset(needs), rewrite, frozenset(OPS[opcode] for opcode in of))
         return rewrite
 
     return wrap
+
+
+def fast_math_flags(words: Iterable[str]) -> frozenset[str]:
+    """The flags of these names. Raises RuleError if one is unknown.
+
+    >>> fast_math_flags(["nsz", "nan"])
+    Traceback (most recent call last):
+    hlotool.optimizer.registry.RuleError: there is no fast-math flag 'nan'; did you mean 'nnan'?
+    """
+    flags = frozenset(words)
+    for flag in sorted(flags - FAST_MATH.keys()):
+        raise RuleError(f"there is no fast-math flag '{flag}'{_hint(flag, FAST_MATH)}")
+    return flags
+
+
+def _hint(word: str, known: Iterable[str]) -> str:
+    meant = nearest(word, known)
+    return f"; did you mean '{meant}'?" if meant else ""
+
+
+def forget_rules(names: Iterable[str]) -> None:
+    """Removes rules from the registry, such as those of a file that failed."""
+    for key in names:
+        del _RULES[key]
 
 
 @lru_cache(maxsize=1)

@@ -6,10 +6,11 @@ from typing import Any
 
 from hlotool.errors import Source
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.record import Record
 from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.print.options import PrintOptions
 
-__all__ = ["Report", "Rewritten", "RuleStatistics"]
+__all__ = ["Report", "Rewritten", "RuleStatistics", "WhyNot", "instruction_text", "line_of"]
 
 
 class RuleStatistics:
@@ -24,7 +25,10 @@ class RuleStatistics:
 
 
 class Rewritten:
-    """One rewrite: what applied it, where, the instruction before, and those that replace it; `line` is 0 for instructions without a source."""
+    """One rewrite: what applied it, where, the instruction before, and those that replace it, or what has become of it.
+
+    `line` is 0 for instructions without a source, and `instruction` is empty if a whole computation was removed.
+    """
 
     __slots__ = ("after", "before", "computation", "instruction", "line", "rule")
 
@@ -37,20 +41,40 @@ class Rewritten:
         self.after = after
 
 
+class WhyNot(Record):
+    """What keeps a rule or a pass off an instruction.
+
+    `is_match` says whether the rule matches, so that only `reason` keeps it off; None for passes that apply no rules. For an instruction that is
+    no longer in the module, `name` is what replaced it, and `reason` says by what.
+    """
+
+    computation: str
+    instruction: str
+    line: int
+    name: str
+    is_match: bool | None
+    reason: str
+
+
 class Report:
     """The record of an optimization.
 
-    `statistics` are by rule or pass. `rewrites` has each rewrite if the options ask for that, `reasons` the rules that were tried on the
+    `statistics` are by rule; passes that apply no rules are there, too, with the number of their rewrites. `passes` are by name: their runs, their
+    rewrites, and the time. `rewrites` has each rewrite if the options ask for that, `reasons` what keeps rules and passes off the
     instruction of `explain_why_not`, and `remarks` what users should know, such as a rule that does not stop firing.
+    `instructions_before` and `instructions_after` count the instructions of all computations.
     """
 
     def __init__(self, limit: int | None = None) -> None:
         self.statistics: dict[str, RuleStatistics] = {}
         self.rewrites: list[Rewritten] = []
-        self.reasons: list[str] = []
+        self.reasons: list[WhyNot] = []
         self.remarks: list[str] = []
+        self.passes: dict[str, RuleStatistics] = {}
         self.limit = limit
         self.count = 0
+        self.instructions_before = 0
+        self.instructions_after = 0
         self.is_stopped = False
 
     @property
@@ -59,23 +83,40 @@ class Report:
         return self.is_stopped or (self.limit is not None and self.count >= self.limit)
 
     def of(self, name: str) -> RuleStatistics:
-        """The statistics of a rule or a pass."""
+        """The statistics of a rule, or of the rewrites of a pass that applies no rules."""
         statistics = self.statistics.get(name)
         if statistics is None:
             statistics = self.statistics[name] = RuleStatistics()
         return statistics
+
+    def of_pass(self, name: str) -> RuleStatistics:
+        """The statistics of the runs of a pass."""
+        return self.passes.setdefault(name, RuleStatistics())
 
     def add(self, name: str) -> None:
         """Counts one rewrite."""
         self.count += 1
         self.of(name).hits += 1
 
-    def describe(self, name: str, module: Module, owner: Computation, x: Instruction, after: tuple[Instruction, ...]) -> None:
-        """Records a rewrite of `x` while it is still in the module."""
-        origin = module.notes.origin_of.get(x, x)
-        source: Source | None = module.source
-        line = source.line_column(origin.start)[0] if source is not None and origin.start >= 0 else 0
-        self.rewrites.append(Rewritten(name, owner.name, x.name, line, _text(module, x), tuple(_text(module, y) for y in after)))
+    def remark(self, text: str) -> None:
+        """Adds a remark, once."""
+        if text not in self.remarks:
+            self.remarks.append(text)
+
+    def describe(
+        self, name: str, module: Module, owner: Computation, x: Instruction, after: tuple[Instruction | str, ...], renamed: Instruction | None
+    ) -> None:
+        """Records a rewrite of `x` while it is still in the module.
+
+        `after` are new instructions, or what has become of it; `renamed` is the one that will have its name.
+        """
+        names = _Names() if renamed is None else _Names({renamed: x.name})
+        texts = tuple(y if isinstance(y, str) else instruction_text(module, y, names) for y in after)
+        self.rewrites.append(Rewritten(name, owner.name, x.name, line_of(module, x), instruction_text(module, x), texts))
+
+    def describe_removal(self, name: str, module: Module, computation: Computation) -> None:
+        """Records the removal of a computation."""
+        self.rewrites.append(Rewritten(name, computation.name, "", _line(module, computation.start), f"computation {computation.name}", ()))
 
 
 _SHORT = PrintOptions(print_metadata=False, print_percent=False, print_large_constants=False, include_layout_in_shapes=False)
@@ -88,7 +129,17 @@ class _Names(dict[Any, str]):
         return node.name
 
 
-def _text(module: Module, x: Instruction) -> str:
+def line_of(module: Module, x: Instruction) -> int:
+    """The line of an instruction in the source; for a new one, that of the instruction that it is derived from; 0 if there is none."""
+    return _line(module, module.notes.origin_of.get(x, x).start)
+
+
+def _line(module: Module, start: int) -> int:
+    source: Source | None = module.source
+    return source.line_column(start)[0] if source is not None and start >= 0 else 0
+
+
+def instruction_text(module: Module, x: Instruction, names: _Names | None = None) -> str:
     """An instruction as one line, without metadata and layouts."""
-    writer = InstructionWriter(module, _SHORT, _Names(), _Names(), None, lambda computation, level: computation.name)
+    writer = InstructionWriter(module, _SHORT, names or _Names(), _Names(), None, lambda computation, level: computation.name)
     return writer.write(x, is_root=False, level=0)

@@ -16,7 +16,7 @@ from hlotool.optimizer.registry import Rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.shape import compatible
 
-__all__ = ["simplify"]
+__all__ = ["refusal", "simplify"]
 
 # Rewrites for each instruction of a computation, before its rules are stopped, and for each computation. Long chains need about ten.
 _MOST_REWRITES = 20
@@ -63,6 +63,22 @@ def _changed_by_computation(context: Context, count: int) -> dict[Computation, l
     return result
 
 
+def refusal(context: Context, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> str | None:
+    """Why `new` may not stand for `x`; None if it may: it has the same shape, layout and sharding, or is new and takes them over."""
+    if new is x:
+        return "the result is the instruction itself"
+    if not compatible(new.shape, x.shape):
+        return f"the result has the shape {new.shape.text_without_layout}"
+    if new not in inserted:
+        sharding = x.attributes.get("sharding")
+        if new.shape != x.shape:
+            return f"the layout of '{new.name}' differs: {new.shape}"
+        return None if sharding is None or new.attributes.get("sharding") == sharding else f"'{new.name}' has another sharding"
+    if new.shape != x.shape and context.keeps_layouts:
+        return f"the layout of the result would be {new.shape}, and those of a scheduled module do not change"
+    return next((f"the new '{y.op.name}' would not be valid: {message}" for y in inserted if (message := context.violation(y))), None)
+
+
 class _Simplifier:
     """The queue of instructions of the computation that is being simplified."""
 
@@ -70,8 +86,11 @@ class _Simplifier:
         self.context = context
         self.rewriter = context.rewriter
         self.report = context.report
-        # With the statistics of each rule, which are looked up once.
-        self.table = {op: [(entry, context.report.of(entry.name)) for entry in entries] for op, entries in table.items()}
+        # With the statistics of each rule, which are looked up once. Only rules of users are checked, which takes time.
+        self.table = {
+            op: [(entry, entry.rewrite if entry.is_built_in else entry.checked, context.report.of(entry.name)) for entry in entries]
+            for op, entries in table.items()
+        }
         self.queue: deque[Instruction] = deque()
         self.waiting: set[Instruction] = set()
         self.fired: Counter[str] = Counter()
@@ -92,7 +111,7 @@ class _Simplifier:
                 break
             if self.fired_count > budget:
                 name, _ = self.fired.most_common(1)[0]
-                self.report.remarks.append(f"rule '{name}' does not stop firing in computation '{computation.name}'; its rules have been stopped")
+                self.report.remark(f"rule '{name}' does not stop firing in computation '{computation.name}'; its rules have been stopped")
                 self.report.is_stopped = True
                 break
         self.queue.clear()
@@ -105,16 +124,21 @@ class _Simplifier:
         site = Site(self.rewriter, x)
         measures_time = self.context.options.measures_time
         operands = [y.op for y in x.operands]
-        for entry, statistics in self.table[x.op]:
+        for entry, rewrite, statistics in self.table[x.op]:
             if entry.operands and entry.operands.isdisjoint(operands):
                 continue
             statistics.tries += 1
-            if measures_time:
-                start = time.perf_counter()
-                new = entry.rewrite(x, site)
-                statistics.seconds += time.perf_counter() - start
-            else:
-                new = entry.rewrite(x, site)
+            try:
+                if measures_time:
+                    start = time.perf_counter()
+                    new = rewrite(x, site)
+                    statistics.seconds += time.perf_counter() - start
+                else:
+                    new = rewrite(x, site)
+            except MemoryError:
+                raise
+            except Exception as error:
+                raise entry.failure(x, error) from error
             if new is None:
                 continue
             if self._accept(entry, x, new, site.inserted):
@@ -124,35 +148,32 @@ class _Simplifier:
     def _accept(self, entry: Rule, x: Instruction, new: Instruction, inserted: list[Instruction]) -> bool:
         """Replaces `x`, unless the new instructions are not valid in this module."""
         rewriter = self.rewriter
-        if not self._fits(x, new, inserted) or not all(map(self.context.is_valid, inserted)):
+        if refusal(self.context, x, new, inserted) is not None:
             for y in reversed(inserted):
                 rewriter.erase(y)
             return False
+        self._adapt(x, new, inserted)
         self.fired[entry.name] += 1
         self.fired_count += 1
-        self.context.allows(entry.name, x, tuple(inserted) or (new,))
+        keeps_name = new in inserted and new.op is x.op
+        self.context.allows(entry.name, x, tuple(inserted) or (new,), renamed=new if keeps_name else None)
         rewriter.replace_all_uses(x, new)
         lost = dict.fromkeys(x.operands)
         rewriter.erase(x)
-        if new in inserted and new.op is x.op:
+        if keeps_name:
             rewriter.take_name(new, x)
         self._enqueue(self.context.erase_if_dead(lost), inserted, new)
         return True
 
-    def _fits(self, x: Instruction, new: Instruction, inserted: list[Instruction]) -> bool:
-        """Whether `new` may stand for `x`: it has the same shape, layout and sharding. New instructions take them over."""
-        if new is x or not compatible(new.shape, x.shape):
-            return False
-        sharding = x.attributes.get("sharding")
+    def _adapt(self, x: Instruction, new: Instruction, inserted: list[Instruction]) -> None:
+        """Gives a new instruction the layout and the sharding of the one that it replaces."""
         if new not in inserted:
-            return new.shape == x.shape and (sharding is None or new.attributes.get("sharding") == sharding)
-        if new.shape != x.shape and self.context.keeps_layouts:
-            return False
+            return
         if new.shape != x.shape:
             self.rewriter.update(new, shape=x.shape)
+        sharding = x.attributes.get("sharding")
         if sharding is not None:
             self.rewriter.update(new, attributes={"sharding": sharding})
-        return True
 
     def _enqueue(self, lost: Iterable[Instruction], inserted: Iterable[Instruction], new: Instruction) -> None:
         """Visits the new instructions next, then all whose rules may look at what has changed: two levels of users."""

@@ -12,7 +12,7 @@ can describe; they have a reason, but no example.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from inspect import cleandoc
 from pathlib import Path
@@ -92,8 +92,8 @@ class OpExplanation(NamedTuple):
     infers: bool
 
 
-def explain(subject: str) -> RuleExplanation | OpExplanation:
-    """The explanation of a code, a rule's name or an opcode. Raises UnknownSubjectError, which suggests a similar name.
+def explain(subject: str, others: Iterable[str] = ()) -> RuleExplanation | OpExplanation:
+    """The explanation of a code, a rule's name or an opcode. Raises UnknownSubjectError, which suggests a similar name, also among `others`.
 
     >>> explain("result-shape").code, explain("transpose").operands
     ('T003', ('operand',))
@@ -105,7 +105,7 @@ def explain(subject: str) -> RuleExplanation | OpExplanation:
         return explain_op(OPS[word])
     if code is not None:
         return explain_rule(code)
-    meant = nearest_rule(word, *OPS)
+    meant = nearest_rule(word, *OPS, *others)
     raise UnknownSubjectError(f"there is no rule and no opcode '{word}'" + (f"; did you mean '{meant}'?" if meant else ""))
 
 

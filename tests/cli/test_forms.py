@@ -105,7 +105,7 @@ def test_old_spellings_are_formatted_as_a_whole(cli, old):
 def test_a_text_without_modules_is_an_error(cli, tmp_path):
     path = tmp_path / "empty.md"
     path.write_text("no HLO here\n")
-    for command in ("verify", "fmt", "print", "run"):
+    for command in ("verify", "fmt", "print", "run", "opt"):
         result = cli(command, "--extract", path)
         assert result.exit_code == 2
         assert "has no module to extract" in result.stderr

@@ -19,7 +19,7 @@ import pytest
 from hlotool.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("editors.md", "ci.md", "formatter-style.md", "running.md", "verifying.md")
+NAMES = ("editors.md", "ci.md", "formatter-style.md", "optimizing.md", "running.md", "verifying.md", "writing-a-rewrite.md")
 TEXTS = {name: (ROOT / "docs" / name).read_text(encoding="utf-8") for name in NAMES}
 BLOCK = re.compile(r"^```(\w+)\n((?s:.*?))^```$", re.MULTILINE)
 MESSY = 'HloModule demo\nENTRY e{\n  p = f32[ 2 ]{0} parameter( 0 )  // in\n\n   ROOT r = f32[2] negate( p ),metadata={op_name="x"}\n}\n'
@@ -33,12 +33,13 @@ def blocks(name: str, language: str) -> list[str]:
 
 @pytest.fixture
 def environment(tmp_path):
-    """The environment of processes that find `hlotool`, but no settings of the user who runs the tests."""
+    """The environment of processes that find `hlotool` and its Python, but no settings of the user who runs the tests."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    script = folder / "hlotool"
-    script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hlotool "$@"\n')
-    script.chmod(0o755)
+    for name, command in (("hlotool", "-m hlotool"), ("python3", "")):
+        script = folder / name
+        script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {command} "$@"\n')
+        script.chmod(0o755)
     home = tmp_path / "home"
     home.mkdir()
     # Without the variables of git hooks, so that commands in the guides never work on the repository of the user.
@@ -125,7 +126,7 @@ def command_lines(name: str) -> list[str]:
     code = [text for language in ("console", "sh", "yaml", "make") for text in blocks(name, language)]
     code += [text for block in blocks(name, "json") for text in strings(json.loads(block))]
     code += re.findall(r"`(hlotool [^`\n]+)`", BLOCK.sub("", TEXTS[name]))
-    line = r"\bhlotool ((?:fmt|verify|print|run)\b(?:[^\n|;&<>\"']|\"[^\"\n]*\"|'[^'\n]*')*)"
+    line = r"\bhlotool ((?:fmt|verify|print|run|opt)\b(?:[^\n|;&<>\"']|\"[^\"\n]*\"|'[^'\n]*')*)"
     return [words.strip() for part in code for words in re.findall(line, part)]
 
 

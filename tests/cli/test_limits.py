@@ -272,7 +272,7 @@ COMPRESSED: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compre
 
 
 @pytest.mark.parametrize("ending", COMPRESSED)
-@pytest.mark.parametrize("command", ["verify", "fmt", "print", "run"])
+@pytest.mark.parametrize("command", ["verify", "fmt", "print", "run", "opt"])
 def test_inputs_are_limited_after_decompression(tmp_path: Path, cli: Callable[..., object], command: str, ending: str) -> None:
     path = tmp_path / f"m.hlo{ending}"
     path.write_bytes(COMPRESSED[ending](b"HloModule m\nENTRY e {\n  ROOT p = f32[] parameter(0)\n}\n" + b" " * 3_000_000))
@@ -311,7 +311,18 @@ def nowhere(tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("nowhere")
-@pytest.mark.parametrize("arguments", [("verify", "."), ("fmt", "."), ("run", "m.hlo", "--custom-call", "a=b:c"), ("verify", "m.hlo")], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("verify", "."),
+        ("fmt", "."),
+        ("opt", "."),
+        ("opt", "m.hlo", "--load", "a.py"),
+        ("run", "m.hlo", "--custom-call", "a=b:c"),
+        ("verify", "m.hlo"),
+    ],
+    ids=" ".join,
+)
 def test_a_working_directory_that_is_gone(process: Callable[..., subprocess.CompletedProcess[str]], arguments: tuple[str, ...]) -> None:
     result = process(*arguments)
     assert result.returncode == 2
@@ -335,6 +346,11 @@ ABSURD = {
     "replicas": ("run", "--replicas", "999999999999", "--max-memory", "1G", "--timeout", "5"),
     "memory": ("run", "--max-memory", "1e400G"),
     "trace": ("run", "--trace", "(" * 3000),
+    "rounds": ("opt", "--passes", f"dce{{max={NUMBER}}}"),
+    "passes": ("opt", "--passes", "{" * 5000),
+    "rewrites": ("opt", "--bisect-limit", NUMBER),
+    "inputs": ("opt", "--check", NUMBER),
+    "constants": ("opt", "--max-constant-size", "1e999"),
     "input size": ("print", "--max-input-size", "1e999"),
 }
 
@@ -384,6 +400,7 @@ TEXTS = {
     **{f"groups {g}": f"ENTRY e {{ p = f32[4] parameter(0) ROOT q = f32[4] all-to-all(p), replica_groups={g}, dimensions={{0}} }}" for g in GROUPS},
     "a constant of 2^63 elements": "ENTRY e { ROOT c = f32[9223372036854775807] constant({...}) }",
     "a constant of 2^64 elements": "ENTRY e { ROOT c = s8[4294967296,4294967296] constant(1) }",
+    "a constant of few numbers": "ENTRY e { ROOT c = s32[1000000,1000000] constant(1) }",
     "a dimension out of range": "ENTRY e { p = f32[4] parameter(0) ROOT q = f32[4] transpose(p), dimensions={5} }",
     "a window out of range": "ENTRY e { p = f32[4] parameter(0) ROOT q = f32[4] slice(p), slice={[3:90]} }",
     "attributes that are unknown": "ENTRY e { p = f32[4] parameter(0) ROOT q = f32[4] strange(p), a={b={c}}, d=[1,[2]], d2={{}} }",
@@ -396,6 +413,8 @@ def test_hostile_texts(cli: Callable[..., object], name: str) -> None:
         ("verify", "--select", "ALL"),
         ("run", "--max-memory", "400M"),
         ("run", "--no-verify", "--max-memory", "400M"),
+        ("opt", "--explain", "--explain-why-not", "q", "--verify-each", "--stats"),
+        ("opt", "--no-verify", "--max-memory", "400M"),
         ("print",),
         ("fmt",),
     ):

@@ -111,6 +111,7 @@ def test_completion_ignores_what_cannot_be_read(process):
         (("help",), "Did you mean '--help'?"),
         (("help", "verify"), "Did you mean 'verify --help'?"),
         (("help", "me"), "Did you mean '--help'?"),
+        (("optimize", "x.hlo"), "Did you mean 'opt'?"),
         (("README.md",), "Did you mean 'hlotool verify README.md'?"),
         (("docs",), "Did you mean 'hlotool verify docs'?"),
         (("x" * 5000,), "No such command 'xxx"),
@@ -159,7 +160,7 @@ def test_no_command_shows_help(process):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
-@pytest.mark.parametrize("arguments", [["print"], ["verify", "--output-format", "json"], ["--help"]])
+@pytest.mark.parametrize("arguments", [["print"], ["opt", "--passes", "algsimp"], ["verify", "--output-format", "json"], ["--help"]])
 def test_broken_pipe_ends_quietly(arguments, tmp_path):
     path = tmp_path / "many.hlo"
     path.write_text(MANY.replace("negate(p)", "negate(q)") if arguments[0] == "verify" else MANY)
@@ -237,6 +238,9 @@ def test_a_bug_outside_files(monkeypatch, capfdbinary, good):
         (("verify", "-o", os.devnull), 0),
         (("verify",), 2),
         (("print", "-o", os.devnull), 0),
+        (("opt", "--stats", "--explain", "--print-changed", "-o", os.devnull), 0),
+        (("opt", "--in-place"), 0),
+        (("opt",), 2),
         (("verify", "--no-such-option"), 2),
         (("--no-such-option",), 2),
         (("fmt", "--config", "no-such-file.toml"), 2),

@@ -19,6 +19,9 @@ ENTRY e {
 OVERWRITING = [
     ("print m.hlo -o m.hlo", "m.hlo"),
     ("print other.hlo m.hlo -o link", "m.hlo"),
+    ("opt m.hlo -o m.hlo", "m.hlo"),
+    ("opt other.hlo m.hlo -o link", "m.hlo"),
+    ("opt . -o m.hlo", "m.hlo"),
     ("verify m.hlo -o m.hlo", "m.hlo"),
     ("verify . -o link", "m.hlo"),
     ("verify --write-baseline --baseline m.hlo m.hlo", "m.hlo"),

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import hlotool
-from hlotool.cli.cmd_print import PRESETS
 from hlotool.cli.main import run
+from hlotool.cli.print_options import PRESETS
 from hlotool.options import options_of
 
 TEXT = """HloModule m, is_scheduled=true

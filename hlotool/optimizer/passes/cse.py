@@ -75,7 +75,8 @@ class _Keys:
     def _literal(self, literal: Literal) -> Any:
         key = self._literals.get(id(literal))
         if key is None:
-            is_short = not literal.shape.is_tuple and len(literal.text) <= _LONGEST_LITERAL
+            # A short text may stand for many elements, most of which are 0 then.
+            is_short = not literal.shape.is_tuple and max(len(literal.text), literal.element_count) <= _LONGEST_LITERAL
             key = self._literals[id(literal)] = (decode(literal) if is_short else literal, literal)
         return key[0]
 
@@ -93,7 +94,7 @@ def merge_computations(context: Context) -> bool:
         if other is computation or computation is module.entry or other in module.hidden or computation in fused or other in fused:
             continue
         for caller in rewriter.callers(computation):
-            if caller.op.is_asynchronous or not context.allows("dedup", caller):
+            if caller.op.is_asynchronous or not context.allows("dedup", caller, (f"calls {other.name} instead of {computation.name}",)):
                 continue
             rewriter.update(caller, attributes={name: _replaced(value, computation, other) for name, value in caller.attributes.items()})
     return context.report.count > before

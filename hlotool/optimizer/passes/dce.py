@@ -40,9 +40,8 @@ def _remove_computations(context: Context) -> bool:
     for computation in reversed(module.computations[:]):
         if computation is module.entry or rewriter.callers(computation) or computation in module.hidden:
             continue
-        if context.report.is_exhausted:
+        if not context.allows_removal("dce", computation):
             return changed
-        context.report.add("dce")
         rewriter.erase_computation(computation)
         changed = True
     return changed

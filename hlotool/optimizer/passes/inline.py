@@ -17,9 +17,13 @@ def inline_calls(context: Context) -> bool:
     # Callees come first, so a body has been inlined into when it is inlined itself.
     for computation in context.computations():
         for x in context.instructions(computation):
-            if x.op.name == "call" and x in context.rewriter and _is_inlinable(context, x) and context.allows("inline", x):
+            if x.op.name == "call" and x in context.rewriter and _is_inlinable(context, x) and _allows(context, x):
                 _inline(context, x, x.called[0])
     return context.report.count > before
+
+
+def _allows(context: Context, x: Instruction) -> bool:
+    return context.allows("inline", x, (f"the instructions of {x.called[0].name}",))
 
 
 def _is_inlinable(context: Context, x: Instruction) -> bool:

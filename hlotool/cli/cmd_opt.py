@@ -1,0 +1,259 @@
+"""`hlotool opt`: optimizes modules, and shows which rewrite did what.
+
+This module defines the options; `opt_session` does the work.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import click
+
+from hlotool.cli.command import GROUPS, HloCommand
+from hlotool.cli.completions import complete_computations, complete_flags, complete_instructions, complete_passes
+from hlotool.cli.inputs import Outcome, chosen_files
+from hlotool.cli.interruption import PromptEnd
+from hlotool.cli.options import color_option, file_choice_options, files_argument, input_form_options, input_size_option, size_type
+from hlotool.cli.output import write_out
+from hlotool.cli.print_options import PRINT_OPTIONS, print_options
+from hlotool.cli.progress import progress
+from hlotool.cli.run_deadline import Deadline
+from hlotool.optimizer.options import OptimizeOptions
+from hlotool.workspace.files import FileChoice, names_from
+from hlotool.workspace.reading import STDIN
+from hlotool.workspace.workers import in_order
+from hlotool.workspace.writing import check_outputs
+
+if TYPE_CHECKING:
+    from hlotool.workspace.optimizing import OptimizeRequest
+
+__all__ = ["command"]
+
+_ALL = "all"
+_HELP = """Optimize HLO modules: make them smaller without changing their results.
+
+The modules of a file, and of several files, are printed to standard output, separated by `// -----`. FILE may be compressed (.gz, .xz,
+.zst); `-`, or nothing in a pipe, is standard input. A folder stands for the HLO files in it. Modules are verified first. Every rewrite keeps
+results equal bit for bit, except for the payloads of NaNs, unless --fast-math allows more.
+
+\b
+Examples:
+  hlotool opt module.hlo -o small.hlo
+  hlotool opt module.hlo --passes 'fold,algsimp{max=3},dce' --diff
+  hlotool opt module.hlo --explain --stats -o small.hlo
+  hlotool opt module.hlo --explain-why-not add.7
+  hlotool opt --in-place -j 4 dumps/
+  hlotool opt module.hlo --verify-each --check 10
+  hlotool opt --extract build.log | hlotool run
+  hlotool opt module.hlo --load my_rules.py --passes my_rules --explain
+
+\b
+Passes:
+  PASSES is a list of names, separated by commas, of passes and of topics of
+  rewrite rules; --list-passes lists them. They are repeated until nothing
+  changes, or, with options in braces, in at most that many rounds:
+  algsimp{max=3}.
+
+\b
+Rules of your own:
+  --load FILE.py runs a Python file, which may do anything that you may.
+  It registers rules with @rule and passes with @named_pass; see
+  docs/writing-a-rewrite.md.
+
+\b
+Exit codes:
+  0  success, whether anything changed or not
+  1  with --diff: something changed
+  2  a file cannot be read, parsed, verified, checked or written
+  3  --verify-each or --check found a wrong rewrite, or a bug in hlotool
+With -o, nothing is written if any file fails.
+"""
+
+_NAMES = ("passes", "level", "fast_math", "only", "max_constant_size", "max_unrolled_iterations", "bisect_limit", "load")
+
+
+class OptCommand(HloCommand):
+    """The command, with groups of its own, and `--fast-math` with and without a value."""
+
+    groups: ClassVar[Mapping[str, Sequence[str]]] = {
+        "Passes and rules": _NAMES,
+        "Reports, on standard error": ("stats", "explain", "explain_why_not", "print_after", "print_changed"),
+        "Checks": ("verify", "verify_each", "check", "seed"),
+        "Limits": GROUPS["Limits"],
+        "Output": ("output", "in_place", "diff", "as_json", "color", "quiet", "verbose"),
+        "Files": GROUPS["Files"],
+        "Printing": ("preset", *PRINT_OPTIONS),
+        "Information": ("list_passes", "list_rules"),
+    }
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # click would take the next word for the value.
+        end = args.index("--") if "--" in args else len(args)
+        words = [f"--fast-math={_ALL}" if word == "--fast-math" else word for word in args[:end]]
+        return super().parse_args(ctx, words + args[end:])
+
+
+def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
+    """The words of an option that takes lists and may be repeated."""
+    return tuple(word.strip() for value in values for word in value.split(",") if word.strip())
+
+
+@click.command("opt", cls=OptCommand, help=_HELP, short_help="Optimize modules, and show how.")
+@files_argument
+@click.option("--passes", metavar="PASSES", shell_complete=complete_passes, help="Passes to run, such as 'fold,algsimp{max=3},dce'.")
+@click.option("-O", "level", type=click.Choice(["0", "1", "2"]), help="Passes of a level: -O0 runs none, -O1 those that are fast; default: -O2.")
+@click.option(
+    "--fast-math", multiple=True, metavar="[=FLAGS]", callback=_words, shell_complete=complete_flags,
+    help="Also run rules that may change rounding, NaNs, infinities or signs of zeros: all, or those that need only these flags, as in "
+    "--fast-math=nnan,nsz.",
+)  # fmt: skip
+@click.option(
+    "--only", multiple=True, metavar="COMPUTATION", shell_complete=complete_computations, help="Optimize only this computation; may be repeated."
+)
+@click.option("--max-constant-size", type=size_type, metavar="SIZE", help="Largest constant to compute ahead of time; default: 1M.")
+@click.option(
+    "--max-unrolled-iterations", type=click.IntRange(min=0), metavar="N",
+    help=f"Most iterations of loops that the pass unroll unrolls; default: {OptimizeOptions().max_unrolled_iterations}.",
+)  # fmt: skip
+@click.option("--bisect-limit", type=click.IntRange(min=0), metavar="N", help="Stop after N rewrites.")
+@click.option("--load", multiple=True, metavar="FILE.py", type=click.Path(), help="Run this Python file, which registers rules or passes.")
+@click.option("--stats", is_flag=True, help="Show rewrites and time of each pass and rule, and the number of instructions before and after.")
+@click.option("--explain", is_flag=True, help="Show each rewrite: rule, place, the instruction before, and what replaced it.")
+@click.option(
+    "--explain-why-not", metavar="NAME", shell_complete=complete_instructions, help="Show what keeps each rule and pass off the instruction NAME."
+)
+@click.option(
+    "--print-after", multiple=True, metavar="PASS", callback=_words, shell_complete=complete_passes,
+    help="Show the module after each run of PASS that changed it.",
+)  # fmt: skip
+@click.option("--print-changed", is_flag=True, help="Show the module after each run of a pass that changed it.")
+@click.option("--verify/--no-verify", default=True, help="Verify modules first, and optimize those that are valid (default).")
+@click.option("--verify-each", is_flag=True, help="Verify the module after each pass that changed it; on an error, name the pass and the rewrite.")
+@click.option(
+    "--check", type=click.IntRange(min=1), metavar="N",
+    help="Run the module before and after on N random inputs; if the results differ, name the first wrong rewrite.",
+)  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of the random inputs; default: 0.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, if no file fails; - is standard output, the default.")
+@click.option("--in-place", is_flag=True, help="Rewrite the files, those that have no comments.")
+@click.option("--diff", is_flag=True, help="Write nothing; show the changes of the printed text, and exit with code 1 if there are any.")
+@click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON, instead of the modules.")
+@click.option(
+    "-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Number of processes; 0, the default, chooses by the size of the files."
+)
+@click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80 % of what is available.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after SECONDS, whatever is being done.")
+@click.option(
+    "--files-from", metavar="FILE", type=click.Path(), help="Also optimize the files that FILE lists, one on each line; - is standard input."
+)
+@click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="File name to use for standard input.")
+@input_size_option
+@input_form_options
+@file_choice_options
+@color_option
+@click.option("-q", "--quiet", is_flag=True, help="Show only errors and the reports that are asked for.")
+@click.option("-v", "--verbose", is_flag=True, help="With --stats, also show rules that never matched.")
+@print_options("lossless")
+@click.option("--list-passes", is_flag=True, help="List passes and pipelines, and exit; with --json as JSON.")
+@click.option("--list-rules", is_flag=True, help="List rewrite rules with their flags, and exit; with --json as JSON.")
+def command(files: tuple[str, ...], choice: FileChoice, files_from: str | None, jobs: int, output: str | None, **options: Any) -> None:
+    # Idle threads of OpenBLAS spin, which slows down a machine that is busy otherwise more than it helps here.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    _check_usage(options, output)
+    with PromptEnd(), Deadline(options["timeout"], "optimization") as deadline:
+        _load(options["load"])
+        if options["list_passes"] or options["list_rules"]:
+            _list(options)
+            return
+        # Imported on use, since --help does not need NumPy.
+        from hlotool.cli.opt_session import Job, OptReport, lost_file, optimize_file  # noqa: PLC0415
+
+        outcome = Outcome()
+        names = chosen_files(choice, (*files, *(names_from(files_from) if files_from is not None else ())), outcome, files_from).names
+        check_outputs([output], names)
+        fields = {name: options[name] for name in Job._fields if name in options}
+        job = Job(request=_request(options), **fields)
+        report = OptReport(job, outcome, output, quiet=options["quiet"], verbose=options["verbose"])
+        work = [(name, None) for name in names]
+        with progress(len(work), "Optimizing", quiet=options["quiet"]) as advance:
+            for result in in_order(partial(optimize_file, job=job), work, jobs, lost_file):
+                advance(result.name)
+                report.take(result)
+                deadline.check()
+        report.finish()
+    outcome.finish()
+
+
+def _check_usage(options: Mapping[str, Any], output: str | None) -> None:
+    """Raises UsageError for options that contradict each other."""
+    writes = "--in-place" if options["in_place"] else "-o" if output is not None else None
+    if options["in_place"] and output is not None:
+        raise click.UsageError("--in-place writes each file, -o all of them to one; use one of the two")
+    if options["diff"] and writes:
+        raise click.UsageError(f"--diff writes nothing; it cannot be combined with {writes}")
+    if options["in_place"] and options["form"].extract:
+        raise click.UsageError("--extract takes modules out of other text; it cannot be combined with --in-place")
+    if options["as_json"] and (options["diff"] or output == STDIN):
+        raise click.UsageError(f"--json writes to standard output, and so does {'--diff' if options['diff'] else '-o -'}; use one of the two")
+    if options["passes"] is not None and options["level"] is not None:
+        raise click.UsageError("--passes and -O both choose the passes; use one of the two")
+
+
+def _load(paths: Sequence[str]) -> None:
+    if paths:
+        # Imported on use, as above.
+        from hlotool.optimizer.loading import load_rules  # noqa: PLC0415
+
+        for path in paths:
+            load_rules(path)
+
+
+def _list(options: Mapping[str, Any]) -> None:
+    from hlotool.cli.opt_tables import list_passes, list_rules  # noqa: PLC0415
+
+    if options["list_passes"]:
+        write_out(list_passes(as_json=options["as_json"]))
+    if options["list_rules"]:
+        write_out(list_rules(as_json=options["as_json"]))
+
+
+def _request(options: Mapping[str, Any]) -> OptimizeRequest:
+    """How to optimize. Raises HlotoolError for names of passes and flags that do not exist."""
+    from hlotool.cli.memory_option import memory_limit_of  # noqa: PLC0415
+    from hlotool.optimizer.pass_list import parse_passes  # noqa: PLC0415
+    from hlotool.optimizer.pipeline import DEFAULT_LEVEL, PIPELINES, pass_of  # noqa: PLC0415
+    from hlotool.optimizer.registry import FAST_MATH, fast_math_flags  # noqa: PLC0415
+    from hlotool.workspace.optimizing import OptimizeRequest  # noqa: PLC0415
+
+    level = DEFAULT_LEVEL if options["level"] is None else int(options["level"])
+    passes = parse_passes(PIPELINES[level] if options["passes"] is None else options["passes"])
+    for name in (*(spec.name for spec in passes), *options["print_after"]):
+        pass_of(name)
+    flags = options["fast_math"]
+    limits = {"max_constant_bytes": options["max_constant_size"], "max_unrolled_iterations": options["max_unrolled_iterations"]}
+    fields: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
+    return OptimizeRequest(
+        passes,
+        OptimizeOptions(
+            fast_math=frozenset(FAST_MATH) if _ALL in flags else fast_math_flags(flags),
+            only=frozenset(name.removeprefix("%") for name in options["only"]),
+            bisect_limit=options["bisect_limit"],
+            explain=options["explain"],
+            explain_why_not=options["explain_why_not"],
+            measures_time=options["stats"],
+            **fields,
+        ),
+        options["print_options"],
+        options["form"],
+        verify=options["verify"],
+        verify_each=options["verify_each"],
+        check=options["check"] or 0,
+        seed=options["seed"],
+        timeout=options["timeout"],
+        max_memory=memory_limit_of(options["max_memory"]),
+        print_after=frozenset(options["print_after"]),
+        print_changed=options["print_changed"],
+    )

@@ -1,0 +1,26 @@
+"""The value of `--max-memory`. Imports the interpreter, so commands import it when they run something."""
+
+from __future__ import annotations
+
+import click
+
+from hlotool.interp.memory import default_limit
+from hlotool.options import parse_size
+
+__all__ = ["memory_limit_of"]
+
+
+def memory_limit_of(text: str | None) -> int | None:
+    """The limit in bytes: by default 80 % of what is available, None for `none`. Raises UsageError.
+
+    >>> memory_limit_of("2k"), memory_limit_of("none")
+    (2048, None)
+    """
+    if text is None:
+        return default_limit()
+    if text == "none":
+        return None
+    try:
+        return parse_size(text)
+    except (ValueError, OverflowError):
+        raise click.UsageError(f"--max-memory takes a size such as 500M or 2GiB, or none, not '{text}'") from None

@@ -1,0 +1,202 @@
+"""The work of `hlotool opt`: optimizes each file, in this process or in others, and writes the results and the reports.
+
+Imports the optimizer, and NumPy with it; so the command imports this module only when it optimizes something.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from hlotool.cli.inputs import Outcome
+from hlotool.cli.opt_tables import explanation_lines, module_json, reason_lines, statistics_lines
+from hlotool.cli.output import SEPARATOR, bug_message, complain, flush_out, visible, write_out
+from hlotool.cli.render import render_to_stderr, wants_color
+from hlotool.cli.text_diff import unified_diff
+from hlotool.errors import EvaluationError, HlotoolError, InternalError, ParseError, Source
+from hlotool.interp.allocation import memory_limit
+from hlotool.optimizer.loading import load_rules
+from hlotool.workspace.in_place import write_back
+from hlotool.workspace.optimizing import Optimized, OptimizedModule, OptimizeRequest, check_comments, optimized_text
+from hlotool.workspace.reading import STDIN, read_input
+from hlotool.workspace.writing import replace_file
+
+__all__ = ["Job", "OptReport", "lost_file", "optimize_file"]
+
+# Errors shown of a file that does not parse or is not valid.
+_MAX_ERRORS = 3
+
+
+class Job(NamedTuple):
+    """What to do with every file."""
+
+    request: OptimizeRequest
+    in_place: bool
+    diff: bool
+    stats: bool
+    explain: bool
+    as_json: bool
+    color: str
+    load: tuple[str, ...]
+    stdin_filename: str
+
+
+class Result(NamedTuple):
+    """The result for one file: the text, what was shown on the way, the records of its modules, and an error if there was one."""
+
+    name: str
+    out: str = ""
+    shown: str = ""
+    is_changed: bool = False
+    modules: tuple[OptimizedModule, ...] = ()
+    error: HlotoolError | None = None
+    source: str = ""
+
+
+def lost_file(file: str, reason: str) -> Result:
+    """The result for a file whose process has died."""
+    return Result(file, error=HlotoolError(f"cannot optimize '{file}': {reason}"))
+
+
+def optimize_file(file: str, setting: None, job: Job) -> Result:
+    """Optimizes one file. Failures are returned as a Result, so that they can be sent between processes and other files go on."""
+    name, text = job.stdin_filename if file == STDIN else file, ""
+    shown: list[str] = []
+    try:
+        # In another process, the files may not have been loaded yet.
+        for path in job.load:
+            load_rules(path)
+        name, text = read_input(file, job.stdin_filename)
+        with memory_limit(job.request.max_memory):
+            result = optimized_text(text, name, job.request, shown.append)
+        out = _output(file, name, text, result, job)
+        return Result(name, out, "".join(shown), result.is_changed, tuple(result.modules), result.error, text)
+    except HlotoolError as error:
+        has_places = isinstance(error, ParseError | EvaluationError)
+        return Result(name, shown="".join(shown), error=error, source=text if has_places else "")
+    except BrokenPipeError:
+        raise
+    except MemoryError:
+        return Result(name, shown="".join(shown), error=HlotoolError(f"not enough memory for '{name}'"))
+    except Exception as error:
+        message = bug_message(f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)), name)
+        return Result(name, shown="".join(shown), error=InternalError(message))
+
+
+def _output(file: str, name: str, text: str, result: Optimized, job: Job) -> str:
+    """The text for standard output, or for the file that -o names; writes the file itself if that is asked for."""
+    after = SEPARATOR.join(result.after)
+    if job.in_place and file != STDIN and result.is_changed:
+        check_comments(text, name)
+        write_back(file, text, after, action="optimize", instead="write the result elsewhere with -o")
+    if job.diff:
+        return "".join(unified_diff(SEPARATOR.join(result.before), after, name, color=wants_color(job.color, sys.stdout)))
+    return "" if job.in_place and file != STDIN else after
+
+
+class OptReport:
+    """Takes the results: writes the texts to standard output, or keeps them for -o, and reports to standard error."""
+
+    def __init__(self, job: Job, outcome: Outcome, output: str | None, *, quiet: bool, verbose: bool) -> None:
+        self.job = job
+        self.outcome = outcome
+        self.output = None if output == STDIN else output
+        self.quiet = quiet
+        self.verbose = verbose
+        self.texts: list[str] = []
+        self.has_written = False
+        self.records: list[dict[str, Any]] = []
+        self.changed = 0
+        self.unchanged = 0
+
+    def take(self, result: Result) -> None:
+        """Writes and reports the result for one file."""
+        _show(result.shown)
+        self._write(result.out)
+        for module in result.modules:
+            self._report(result.name, module)
+        if result.error is not None:
+            self._failed(result)
+            return
+        self.changed += result.is_changed
+        self.unchanged += not result.is_changed
+        if result.is_changed and self.job.diff:
+            self.outcome.at_least(1)
+        if result.is_changed and self.job.in_place and not self.quiet and result.name != self.job.stdin_filename:
+            before, after = (sum(getattr(m.report, name) for m in result.modules) for name in ("instructions_before", "instructions_after"))
+            complain(f"optimized '{result.name}': {before} instructions before, {after} after")
+
+    def _write(self, out: str) -> None:
+        if not out:
+            return
+        if self.output is not None:
+            self.texts.append(out)
+        elif not self.job.as_json:
+            write_out((SEPARATOR if self.has_written and not self.job.diff else "") + out)
+            self.has_written = True
+
+    def _report(self, file: str, module: OptimizedModule) -> None:
+        job, report = self.job, module.report
+        if not self.quiet:
+            for remark in report.remarks:
+                complain(f"'{file}': {remark}")
+            if module.compared:
+                inputs = f"{module.compared} random input{'' if module.compared == 1 else 's'}"
+                rounded = " up to rounding" if job.request.options.fast_math else ""
+                complain(f"'{file}': the same results{rounded} on {inputs}")
+        if job.as_json:
+            self.records.append(module_json(file, module, explain=job.explain))
+            return
+        color = wants_color(job.color, sys.stderr)
+        if job.explain:
+            _show_lines(explanation_lines(file, report.rewrites, color=color))
+        _show_lines(reason_lines(file, report.reasons))
+        if job.stats:
+            _show_lines(statistics_lines(file, module, verbose=self.verbose))
+
+    def _failed(self, result: Result) -> None:
+        error = result.error
+        assert error is not None
+        if not isinstance(error, ParseError | EvaluationError):
+            self.outcome.failed(str(error), max(error.exit_code, 2))
+            return
+        self.outcome.unreadable += 1
+        self.outcome.at_least(error.exit_code)
+        diagnostics = error.diagnostics
+        render_to_stderr(diagnostics[:_MAX_ERRORS], Source(result.source, result.name).line_text, self.job.color)
+        more = f" ({len(diagnostics) - _MAX_ERRORS} more errors; see hlotool verify)" if len(diagnostics) > _MAX_ERRORS else ""
+        if isinstance(error, ParseError):
+            complain(f"cannot optimize '{result.name}': it does not parse{more}")
+        else:
+            complain(f"'{result.name}' is not valid HLO{more}; use --no-verify to optimize it anyway")
+
+    def finish(self) -> None:
+        """Writes what is written at the end: JSON, the file that -o names if no file failed, and the number of files."""
+        if self.job.as_json:
+            write_out(json.dumps(self.records, indent=1) + "\n")
+        if self.output is not None and self.outcome.exit_code < 2:
+            replace_file(self.output, SEPARATOR.join(self.texts))
+        if self.job.in_place and not self.quiet and (self.changed, self.unchanged) != (0, 0):
+            complain(f"{_files(self.changed)} optimized, {_files(self.unchanged)} unchanged")
+
+
+def _files(number: int) -> str:
+    return f"{number} file{'' if number == 1 else 's'}"
+
+
+def _show(text: str) -> None:
+    """Writes a module to standard error, with control characters escaped."""
+    if text and sys.stderr is not None:
+        _show_lines("\t".join(map(visible, line.split("\t"))) for line in text.splitlines())
+
+
+def _show_lines(lines: Iterator[str]) -> None:
+    if sys.stderr is None:
+        return
+    flush_out()
+    for line in lines:
+        sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()

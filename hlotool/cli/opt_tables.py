@@ -1,0 +1,169 @@
+"""Statistics, rewrites, and lists of passes and rules of `hlotool opt`, as lines for people and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import click
+
+from hlotool.cli.output import visible
+from hlotool.optimizer.pipeline import DEFAULT_LEVEL, PASSES, PIPELINES, pass_names, pass_summary
+from hlotool.optimizer.registry import FAST_MATH, Rule, all_rules
+from hlotool.optimizer.report import Report, Rewritten, RuleStatistics, WhyNot
+from hlotool.workspace.optimizing import OptimizedModule
+
+__all__ = ["explanation_lines", "list_passes", "list_rules", "module_json", "reason_lines", "statistics_lines"]
+
+
+def _table(rows: Sequence[Sequence[str]], left: int) -> Iterator[str]:
+    """Rows with columns of equal width; the first `left` ones are text, the others numbers."""
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))] if rows else []
+    for row in rows:
+        cells = [cell.ljust(width) if k < left else cell.rjust(width) for k, (cell, width) in enumerate(zip(row, widths, strict=True))]
+        yield visible("  ".join(cells).rstrip())
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+# ---- --stats ----------------------------------------------------------------------------------------------------------
+
+
+def statistics_lines(file: str, module: OptimizedModule, *, verbose: bool) -> Iterator[str]:
+    """The instructions before and after, then a row for each pass and for each rule, those with the most rewrites first.
+
+    Rules that never matched are shown on request.
+    """
+    report = module.report
+    yield visible(
+        f"{file}: module '{module.name}': {_count(report.instructions_before, 'instruction')} before, "
+        f"{report.instructions_after} after, {_count(report.count, 'rewrite')}"
+    )
+    passes = [(name, str(row.tries), str(row.hits), _time(row.seconds)) for name, row in _sorted(report.passes.items())]
+    if passes:
+        yield from _table([("pass", "runs", "rewrites", "time"), *passes], 1)
+    rules = _sorted((name, row) for name, row in report.statistics.items() if row.tries)
+    hits = [(name, row) for name, row in rules if row.hits or verbose]
+    rows = [(name, str(row.tries), str(row.hits), _time(row.seconds)) for name, row in hits]
+    others = [row for _, row in rules if not row.hits]
+    if rows:
+        yield from _table([("rule", "tries", "rewrites", "time"), *rows], 1)
+    if others and not verbose:
+        tries, seconds = sum(row.tries for row in others), sum(row.seconds for row in others)
+        yield f"{_count(len(others), 'other rule')} without a match, {_count(tries, 'try').replace('trys', 'tries')}, {_time(seconds)}"
+
+
+def _sorted(rows: Iterable[tuple[str, RuleStatistics]]) -> list[tuple[str, RuleStatistics]]:
+    """By rewrites, then by tries; not by time, so that the order is the same in every run."""
+    return sorted(rows, key=lambda item: (-item[1].hits, -item[1].tries, item[0]))
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.1f} ms"
+
+
+# ---- --explain and --explain-why-not ----------------------------------------------------------------------------------
+
+
+def explanation_lines(file: str, rewrites: Iterable[Rewritten], *, color: bool) -> Iterator[str]:
+    """Each rewrite: the place and the rule, the instruction before, and what replaced it."""
+    paint: Callable[[str, str], str] = (lambda text, tone: click.style(text, fg=tone)) if color else (lambda text, tone: text)
+    for rewrite in rewrites:
+        yield f"{_place(file, rewrite.line)}: {visible(rewrite.rule)} in '{visible(rewrite.computation)}'"
+        yield paint(f"  - {visible(rewrite.before)}", "red")
+        yield from (paint(f"  + {visible(line)}", "green") for line in rewrite.after)
+
+
+def _place(file: str, line: int) -> str:
+    return visible(f"{file}:{line}" if line else file)
+
+
+def reason_lines(file: str, reasons: Sequence[WhyNot]) -> Iterator[str]:
+    """For each instruction of the name, a line for each rule and pass with what keeps it off."""
+    heading = None
+    longest = max((len(reason.name) for reason in reasons), default=0)
+    for reason in reasons:
+        place = f"{_place(file, reason.line)}: '{visible(reason.instruction)}'" + (
+            f" in '{visible(reason.computation)}'" if reason.computation else ""
+        )
+        if place != heading:
+            heading = place
+            yield place
+        verdict = "" if reason.is_match is None else "matches, but " if reason.is_match else "does not match: "
+        yield visible(f"  {reason.name:<{longest}}  {verdict}{reason.reason}")
+
+
+# ---- JSON -------------------------------------------------------------------------------------------------------------
+
+
+def module_json(file: str, module: OptimizedModule, *, explain: bool) -> dict[str, Any]:
+    """The record of one module for --json."""
+    report = module.report
+    record: dict[str, Any] = {
+        "file": file,
+        "module": module.name,
+        "instructions_before": report.instructions_before,
+        "instructions_after": report.instructions_after,
+        "rewrites": report.count,
+        "compared_inputs": module.compared,
+        "passes": [{"name": name, "runs": row.tries, "rewrites": row.hits, "seconds": row.seconds} for name, row in _sorted(report.passes.items())],
+        "rules": _rules_json(report),
+        "remarks": report.remarks,
+    }
+    if explain:
+        record["explanations"] = [{name: getattr(rewrite, name) for name in _REWRITE_FIELDS} for rewrite in report.rewrites]
+    if report.reasons:
+        record["reasons"] = [{name: getattr(reason, name) for name in WhyNot._fields} for reason in report.reasons]
+    return record
+
+
+_REWRITE_FIELDS = ("rule", "computation", "instruction", "line", "before", "after")
+
+
+def _rules_json(report: Report) -> list[dict[str, Any]]:
+    rows = _sorted((name, row) for name, row in report.statistics.items() if row.tries)
+    return [{"name": name, "tries": row.tries, "rewrites": row.hits, "seconds": row.seconds} for name, row in rows]
+
+
+# ---- lists ------------------------------------------------------------------------------------------------------------
+
+
+def list_passes(*, as_json: bool) -> str:
+    """All passes, topics of rules, and the pipelines."""
+    pipelines = {f"-O{level}": list(names) for level, names in PIPELINES.items()}
+    if as_json:
+        rows = [{"name": name, "is_topic": name not in PASSES, "summary": pass_summary(name)} for name in pass_names()]
+        return json.dumps({"passes": rows, "pipelines": pipelines}, indent=1) + "\n"
+    rows_of_text = [(name, pass_summary(name)) for name in pass_names()]
+    own = [row for row in rows_of_text if row[0] in PASSES]
+    topics = [row for row in rows_of_text if row[0] not in PASSES]
+    lines = ["passes:", *_table([("  " + name, text) for name, text in own], 2)]
+    lines += ["topics of rewrite rules, which are passes, too:", *_table([("  " + name, text) for name, text in topics], 2)]
+    lines += ["pipelines:", *(f"  {flag}  {','.join(names) or 'no passes'}" for flag, names in pipelines.items())]
+    lines[-len(pipelines) + DEFAULT_LEVEL] += "  (default)"
+    return "\n".join(lines) + "\n"
+
+
+def list_rules(*, as_json: bool) -> str:
+    """All rewrite rules with their topics, flags and summaries; at the end the flags."""
+    rules = list(all_rules().values())
+    if as_json:
+        return json.dumps([_rule_json(entry) for entry in rules], indent=1) + "\n"
+    rows = [(entry.name, entry.topic, ",".join(sorted(entry.flags)) or "exact", entry.summary) for entry in rules]
+    flags = [(f"  {flag}", text) for flag, text in FAST_MATH.items()]
+    return "\n".join([*_table(rows, 4), "flags of --fast-math, without which the rules that name them do not run:", *_table(flags, 2)]) + "\n"
+
+
+def _rule_json(entry: Rule) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "topic": entry.topic,
+        "opcodes": list(entry.opcodes),
+        "flags": sorted(entry.flags),
+        "is_exact": not entry.flags,
+        "summary": entry.summary,
+        "details": " ".join(entry.details.split()),
+    }

@@ -1,0 +1,66 @@
+"""Finds the first rewrite that makes a module wrong, as LLVM's `-opt-bisect-limit` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from hlotool.ir.model import Module
+from hlotool.optimizer.optimizer import optimize_with_report
+from hlotool.optimizer.options import OptimizeOptions
+from hlotool.optimizer.pass_list import PassSpec
+from hlotool.optimizer.report import Rewritten
+from hlotool.record import Record, replace
+
+__all__ = ["Culprit", "first_wrong_rewrite"]
+
+
+class Culprit(Record):
+    """The rewrite after which a module is wrong, its number, counted from 1, and the number of all rewrites."""
+
+    rewrite: Rewritten
+    number: int
+    total: int
+
+    @property
+    def text(self) -> str:
+        """The rewrite in one sentence."""
+        rewrite = self.rewrite
+        where = f"'{rewrite.instruction}' in computation '{rewrite.computation}'" if rewrite.instruction else f"computation '{rewrite.computation}'"
+        line = f" (line {rewrite.line})" if rewrite.line else ""
+        after = f" -> {'; '.join(rewrite.after)}" if rewrite.after else ""
+        return f"rewrite {self.number} of {self.total}: '{rewrite.rule}' at {where}{line}: {rewrite.before}{after}"
+
+
+def first_wrong_rewrite(module: Module, passes: Iterable[PassSpec], options: OptimizeOptions, is_wrong: Callable[[Module], bool]) -> Culprit | None:
+    """The rewrite that turns a module into a wrong one; None if the result of all rewrites is not wrong.
+
+    A wrong module is assumed to stay wrong, so that the number of optimizations is logarithmic.
+
+    >>> import hlotool
+    >>> from hlotool.optimizer.pass_list import parse_passes
+    >>> text = "ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) b = f32[] negate(a) c = f32[] negate(b) ROOT d = f32[] copy(c) }"
+    >>> def is_wrong(module):
+    ...     return all(x.opcode != "negate" for x in module.entry.instructions)
+    >>> culprit = first_wrong_rewrite(hlotool.parse(text), parse_passes("algsimp"), OptimizeOptions(), is_wrong)
+    >>> culprit.number, culprit.rewrite.rule
+    (1, 'two-inversions')
+    """
+    specs = tuple(passes)
+
+    def limited(limit: int | None) -> tuple[bool, int, list[Rewritten]]:
+        result, report = optimize_with_report(module, specs, replace(options, bisect_limit=limit, explain=True, explain_why_not=None))
+        return is_wrong(result), report.count, report.rewrites
+
+    wrong, total, rewrites = limited(options.bisect_limit)
+    if not wrong or not rewrites:
+        return None
+    # The module is right after `low` rewrites, and wrong after `high`.
+    low, high, last = 0, total, rewrites[-1]
+    while high - low > 1:
+        middle = (low + high) // 2
+        wrong, _, rewrites = limited(middle)
+        if wrong:
+            high, last = middle, rewrites[-1]
+        else:
+            low = middle
+    return Culprit(last, high, total)

@@ -1,0 +1,83 @@
+"""Lists of passes as text: `fold,algsimp{max=3},dce`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from hlotool.errors import HlotoolError, nearest
+from hlotool.record import Record
+
+__all__ = ["PassError", "PassSpec", "parse_passes"]
+
+_ITEM = re.compile(r"\s*(?P<name>[^\s,{}=]+)\s*(?:\{(?P<options>[^{}]*)\})?\s*(?P<end>,|$)")
+_EQUALS = re.compile(r"\s*=\s*")
+# What may stand in the braces of every pass.
+_OPTIONS = ("max",)
+# Python refuses to read numbers of thousands of digits.
+_MOST_DIGITS = 9
+
+
+class PassError(HlotoolError):
+    """There is no such pass, or a list of passes cannot be read."""
+
+    exit_code = 2
+
+
+class PassSpec(Record):
+    """One pass of a list: its name, and in how many rounds of the pipeline it runs at most; None for all.
+
+    >>> PassSpec("algsimp", 3).text
+    'algsimp{max=3}'
+    """
+
+    name: str
+    rounds: int | None = None
+
+    @property
+    def text(self) -> str:
+        """The pass as it is written in a list."""
+        return self.name if self.rounds is None else f"{self.name}{{max={self.rounds}}}"
+
+
+def parse_passes(passes: str | Iterable[str]) -> tuple[PassSpec, ...]:
+    """The passes of a list, or of several. Whether there are passes of these names is not checked. Raises PassError.
+
+    >>> parse_passes("fold, algsimp{max=3}")
+    (PassSpec(name='fold', rounds=None), PassSpec(name='algsimp', rounds=3))
+    >>> parse_passes(["fold", "dce"]) == parse_passes("fold,dce")
+    True
+    """
+    texts = [passes] if isinstance(passes, str) else passes
+    return tuple(spec for text in texts for spec in _parsed(text))
+
+
+def _parsed(text: str) -> list[PassSpec]:
+    specs: list[PassSpec] = []
+    at = 0
+    while at < len(text):
+        match = _ITEM.match(text, at)
+        if match is None:
+            raise PassError(f"expected the name of a pass at '{text[at : at + 40]}'; a list of passes is written like fold,algsimp{{max=3}},dce")
+        specs.append(PassSpec(match["name"], _rounds(match["name"], match["options"] or "")))
+        at = match.end()
+    if text.rstrip().endswith(","):
+        raise PassError(f"expected the name of a pass after the last comma of '{text[-40:]}'")
+    return specs
+
+
+def _rounds(name: str, options: str) -> int | None:
+    """The number in `max=3`; options are separated by spaces, as in MLIR, or by commas."""
+    rounds = None
+    for word in _EQUALS.sub("=", options).replace(",", " ").split():
+        key, equals, value = word.partition("=")
+        if not equals or not key:
+            raise PassError(f"expected an option such as max=3 in the braces of pass '{name}', found '{word}'")
+        if key not in _OPTIONS:
+            meant = nearest(key, _OPTIONS)
+            hint = f"did you mean '{meant}'?" if meant else f"there is {', '.join(_OPTIONS)}"
+            raise PassError(f"pass '{name}' has no option '{key}'; {hint}")
+        if not value.isdecimal() or len(value) > _MOST_DIGITS:
+            raise PassError(f"expected a number of rounds in '{word}' of pass '{name}', found '{value}'")
+        rounds = int(value)
+    return rounds

@@ -1,0 +1,190 @@
+"""Why rules and passes leave an instruction alone.
+
+The rules are tried once more on a copy of the optimized module, also those that did not run, so that the answer tells those that would match
+from those that do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+
+from hlotool.analysis.value_numbers import ComputationClasses
+from hlotool.errors import HlotoolError, nearest
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.opdefs.traits import NONDETERMINISTIC
+from hlotool.optimizer.context import Context
+from hlotool.optimizer.options import OptimizeOptions
+from hlotool.optimizer.pass_list import PassSpec
+from hlotool.optimizer.pipeline import PASSES, topics_of
+from hlotool.optimizer.registry import Rule, all_rules
+from hlotool.optimizer.report import Report, Rewritten, WhyNot, line_of
+from hlotool.optimizer.simplify import refusal
+from hlotool.optimizer.site import Site
+from hlotool.record import replace
+
+__all__ = ["UnknownInstructionError", "explain_why_not"]
+
+# Longer lists of names end with the number of the others.
+_MOST_NAMES = 3
+
+
+class UnknownInstructionError(HlotoolError):
+    """The module has no instruction of this name."""
+
+    exit_code = 2
+
+
+def explain_why_not(name: str, before: Module, after: Module, specs: Sequence[PassSpec], options: OptimizeOptions, report: Report) -> list[WhyNot]:
+    """What keeps each rule of its opcode, and the passes that apply no rules, off the instructions of a name.
+
+    For an instruction that is gone, it is what replaced it. Raises UnknownInstructionError if `before` has no such instruction either.
+    """
+    name = name.strip().removeprefix("%")
+    gone = [_replaced(rewrite) for rewrite in report.rewrites if rewrite.instruction == name]
+    module = copy(after)
+    with Context(module, replace(options, explain=False, bisect_limit=None)) as context:
+        # The rules insert what they would replace an instruction with. It is erased again.
+        remaining = [(c, x) for c in module.computations for x in context.instructions(c) if x.name == name]
+        trial = _Trial(context, before, specs, options, report)
+        answers = [answer for computation, x in remaining for answer in trial.answers(computation, x)]
+    if not answers and not gone:
+        names = [x.name for x in before.all_instructions()]
+        if name not in names:
+            meant = nearest(name, names)
+            hint = f"; did you mean '{meant}'?" if meant else ""
+            raise UnknownInstructionError(f"module '{before.name}' has no instruction '{name}'{hint}")
+        return [WhyNot("", name, 0, "", None, "is gone with an instruction that needed it")]
+    return answers or gone
+
+
+def _end(report: Report) -> str:
+    """Why a rule that matches has not been tried."""
+    if report.is_stopped:
+        return "the passes were stopped, since a rule did not stop firing"
+    return "the limit of rewrites was reached" if report.is_exhausted else "the passes ended before it was tried"
+
+
+def _replaced(rewrite: Rewritten) -> WhyNot:
+    result = "; ".join(rewrite.after) or "removed"
+    return WhyNot(rewrite.computation, rewrite.instruction, rewrite.line, rewrite.rule, None, f"replaced {rewrite.before} -> {result}")
+
+
+class _Trial:
+    """Tries rules and passes on instructions of an optimized module, without changing it."""
+
+    def __init__(self, context: Context, before: Module, specs: Sequence[PassSpec], options: OptimizeOptions, report: Report) -> None:
+        self.context = context
+        self.options = options
+        self.report = report
+        self.named = {spec.name for spec in specs}
+        self.topics = frozenset[str]().union(*(topics_of(spec.name) for spec in specs))
+
+    def answers(self, computation: Computation, x: Instruction) -> Iterator[WhyNot]:
+        context = self.context
+        line = line_of(context.module, x)
+        everywhere = list(self._obstacles(computation, x))
+        for entry in all_rules().values():
+            if x.op.name in entry.opcodes:
+                is_match, reason = self._answer(entry, x, everywhere)
+                yield WhyNot(computation.name, x.name, line, entry.name, is_match, reason)
+        for name, reason in self._of_passes(computation, x):
+            yield WhyNot(computation.name, x.name, line, name, None, reason)
+
+    def _obstacles(self, computation: Computation, x: Instruction) -> Iterator[str]:
+        """What keeps all rules off an instruction."""
+        rewriter = self.context.rewriter
+        if computation in self.context.module.hidden:
+            yield f"computation '{computation.name}' belongs to an asynchronous operation"
+        elif self.options.only and computation.name not in self.options.only:
+            yield f"computation '{computation.name}' is not one of those to optimize"
+        if not self.context.is_valid_before(x):
+            yield "it is not valid, or one of its operands or their operands is not"
+        others = (*x.control_predecessors, *rewriter.control_successors(x))
+        if others:
+            yield f"control dependencies order it against {_names(others)}"
+
+    def _answer(self, entry: Rule, x: Instruction, everywhere: list[str]) -> tuple[bool, str]:
+        matches, refused = self._attempt(entry, x)
+        if not matches:
+            return False, entry.details.replace("\n", " ") or entry.summary
+        obstacles = [*everywhere]
+        if entry.topic not in self.topics:
+            obstacles.append("none of the passes applies it")
+        if missing := sorted(entry.flags - self.options.fast_math):
+            obstacles.append(f"it needs --fast-math={','.join(missing)}")
+        if refused is not None:
+            obstacles.append(refused)
+        if not obstacles:
+            obstacles.append(_end(self.report))
+        return True, "; ".join(obstacles)
+
+    def _attempt(self, entry: Rule, x: Instruction) -> tuple[bool, str | None]:
+        """Whether a rule matches, and why its result would be refused, if it would."""
+        if entry.operands and entry.operands.isdisjoint(operand.op for operand in x.operands):
+            return False, None
+        site = Site(self.context.rewriter, x)
+        try:
+            new = entry.checked(x, site)
+        except Exception as error:
+            raise entry.failure(x, error) from error
+        if new is None:
+            return False, None
+        reason = refusal(self.context, x, new, site.inserted)
+        for y in reversed(site.inserted):
+            self.context.rewriter.erase(y)
+        return True, reason
+
+    def _of_passes(self, computation: Computation, x: Instruction) -> Iterator[tuple[str, str]]:
+        """What keeps the passes that apply no rules off an instruction."""
+        answers = {"dce": self._why_not_removed(x), "cse": self._why_not_merged(computation, x), "fold": _why_not_folded(x)}
+        for name, reason in answers.items():
+            if name in self.named:
+                yield name, reason
+            elif name in PASSES:
+                yield name, f"not among the passes; {reason}"
+
+    def _why_not_removed(self, x: Instruction) -> str:
+        rewriter = self.context.rewriter
+        if x.op.name == "parameter":
+            return "parameters of the entry, of loops and of other computations whose callers need them stay"
+        if rewriter.is_root(x):
+            return "it is the root of its computation"
+        if users := rewriter.users(x):
+            return f"it is used by {_names(users)}"
+        if self.context.has_effect(x):
+            return "it has an effect"
+        return "it is ordered by control dependencies" if rewriter.is_used(x) else "it would be removed"
+
+    def _why_not_merged(self, computation: Computation, x: Instruction) -> str:
+        if x.op.name == "parameter":
+            return "parameters are not merged"
+        if self.context.has_effect(x):
+            return "it has an effect"
+        if NONDETERMINISTIC in x.op.traits:
+            return "two runs may give different results"
+        frozen = ComputationClasses(self.context.module).frozen
+        key = (x.op, x.shape, x.operands, x.immediate, frozen(x.attributes))
+        alike = [
+            y
+            for y in self.context.instructions(computation)
+            if y is not x and (y.op, y.shape, y.operands, y.immediate) == key[:4] and frozen(y.attributes) == key[4]
+        ]
+        if not alike:
+            return "no other instruction of the computation has the same opcode, operands, shape and attributes"
+        return f"{_names(alike)} may compute the same"
+
+
+def _why_not_folded(x: Instruction) -> str:
+    if x.op.name == "constant":
+        return "it is a constant"
+    others = [operand for operand in x.operands if operand.literal is None]
+    if others:
+        return f"{_names(others)} {'is' if len(others) == 1 else 'are'} not constant"
+    return "it has no operands" if not x.operands else "the result is too large, has an effect, or cannot be computed ahead of time"
+
+
+def _names(instructions: Sequence[Instruction]) -> str:
+    names = [f"'{x.name}'" for x in dict.fromkeys(instructions)]
+    shown = ", ".join(names[:_MOST_NAMES])
+    return shown if len(names) <= _MOST_NAMES else f"{shown} and {len(names) - _MOST_NAMES} others"

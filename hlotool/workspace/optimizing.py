@@ -1,0 +1,205 @@
+"""Optimizes the modules of a text: what `hlotool opt` does, apart from the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+from hlotool.errors import Diagnostic, EvaluationError, HlotoolError, InternalError, ParseError
+from hlotool.interp.options import RunOptions
+from hlotool.ir.model import Module
+from hlotool.optimizer.bisection import first_wrong_rewrite
+from hlotool.optimizer.checking import trials
+from hlotool.optimizer.context import Context
+from hlotool.optimizer.optimizer import optimize_with_report
+from hlotool.optimizer.options import OptimizeOptions
+from hlotool.optimizer.pass_list import PassSpec
+from hlotool.optimizer.pipeline import PassRun
+from hlotool.optimizer.report import Report
+from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.printer import to_text
+from hlotool.text.source.files import InputError
+from hlotool.text.source.trivia import comment_spans
+from hlotool.verifier.engine import verify
+from hlotool.workspace.modules import modules_or_error
+from hlotool.workspace.reading import InputForm
+
+__all__ = ["CheckFailure", "OptimizeRequest", "Optimized", "OptimizedModule", "check_comments", "optimized_text"]
+
+# The numbers of operands, which the printer writes, too, and the lines between modules.
+_WRITTEN_AGAIN = ("/*index=", "// -----")
+# Loops that take longer are no check.
+_MOST_ITERATIONS = 100_000
+
+
+class CheckFailure(HlotoolError):
+    """A self-check of the optimization failed, so that nothing is written."""
+
+    exit_code = 3
+
+
+class InvalidModuleError(HlotoolError):
+    """A module that is not valid, and that a pass cannot handle."""
+
+    exit_code = 2
+
+
+class OptimizeRequest(NamedTuple):
+    """How to optimize, and what to check and show on the way.
+
+    `print_after` are the names of passes after which the module is shown if they changed it; with `print_changed` all are. With
+    `verify_each`, the module must be valid after each pass, and with `check`, its results on that many random inputs must be the same in the end.
+    """
+
+    passes: tuple[PassSpec, ...]
+    options: OptimizeOptions = OptimizeOptions()
+    print_options: PrintOptions = PrintOptions()
+    form: InputForm = InputForm()
+    verify: bool = True
+    verify_each: bool = False
+    check: int = 0
+    seed: int = 0
+    timeout: float | None = None
+    max_memory: int | None = None
+    print_after: frozenset[str] = frozenset()
+    print_changed: bool = False
+
+
+class OptimizedModule(NamedTuple):
+    """The name of a module, and the record of its optimization; `compared` is the number of random inputs with the same results."""
+
+    name: str
+    report: Report
+    compared: int = 0
+
+
+class Optimized(NamedTuple):
+    """The modules of a text before and after, printed alike, and the errors of those that do not parse."""
+
+    before: list[str]
+    after: list[str]
+    modules: list[OptimizedModule]
+    error: ParseError | None = None
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything has been rewritten. The texts may be equal all the same."""
+        return any(module.report.count for module in self.modules)
+
+
+def optimized_text(text: str, name: str, request: OptimizeRequest, show: Callable[[str], None] = lambda part: None) -> Optimized:
+    """The optimized modules of a text; `show` takes the texts that are to be shown on the way.
+
+    Raises ParseError for a text that does not parse, EvaluationError for a module that is not valid or that cannot be run for a check,
+    and CheckFailure if a check finds a wrong rewrite.
+
+    >>> from hlotool.optimizer.pass_list import parse_passes
+    >>> text = "ENTRY e { p = f32[2] parameter(0) a = f32[2] negate(p) ROOT b = f32[2] negate(a) }"
+    >>> result = optimized_text(text, "m.hlo", OptimizeRequest(parse_passes("algsimp")))
+    >>> result.is_changed, result.modules[0].report.count, "negate" in result.after[0]
+    (True, 1, False)
+    """
+    modules, error = modules_or_error(text, name, request.form)
+    if error is not None and not (request.form.extract and modules):
+        raise error
+    before, after, done = [], [], []
+    for module in modules:
+        result, record = _Optimization(module, name, request, show).run()
+        before.append(_printed(module, request.print_options))
+        after.append(_printed(result, request.print_options))
+        done.append(record)
+    return Optimized(before, after, done, error)
+
+
+def _printed(module: Module, options: PrintOptions) -> str:
+    text = to_text(module, options)
+    return text if text.endswith("\n") else f"{text}\n"
+
+
+def check_comments(text: str, name: str) -> None:
+    """Raises InputError if a text has comments, which an optimized text does not have."""
+    for start, end in comment_spans(text):
+        if not text.startswith(_WRITTEN_AGAIN, start):
+            line = text.count("\n", 0, start) + 1
+            shown = text[start : min(end, start + 40)].partition("\n")[0]
+            raise InputError(f"cannot optimize '{name}' in place: its comments would be lost, such as '{shown}' on line {line}; use -o FILE")
+
+
+class _Optimization:
+    """The optimization of one module, with its checks."""
+
+    def __init__(self, module: Module, name: str, request: OptimizeRequest, show: Callable[[str], None]) -> None:
+        self.module = module
+        self.name = name
+        self.request = request
+        self.show = show
+        self.known: Counter[str] = Counter()
+
+    def run(self) -> tuple[Module, OptimizedModule]:
+        request, module = self.request, self.module
+        errors = _errors(module) if request.verify or request.verify_each else []
+        if errors and request.verify:
+            raise EvaluationError(errors)
+        self.known.update(d.code for d in errors)
+        observes = request.verify_each or request.print_changed or request.print_after
+        try:
+            result, report = optimize_with_report(module, request.passes, request.options, observer=self._after_pass if observes else None)
+        except MemoryError:
+            raise
+        except Exception as error:
+            # Rules may rely on what the verifier checks.
+            invalid = _errors(module) if not request.verify and not isinstance(error, CheckFailure) else []
+            if not invalid:
+                raise
+            raise InvalidModuleError(f"cannot optimize '{self.name}', which is not valid: {invalid[0]}; {type(error).__name__}: {error}") from error
+        compared = self._check(result, report) if request.check else 0
+        return result, OptimizedModule(module.name, report, compared)
+
+    def _after_pass(self, run: PassRun, context: Context) -> None:
+        if not run.rewrites:
+            return
+        request = self.request
+        context.rewriter.finish()
+        if request.print_changed or run.name in request.print_after:
+            count = f"{run.rewrites} rewrite{'' if run.rewrites == 1 else 's'}"
+            self.show(f"// after {run.name}, round {run.round}, {count}: {self.name}\n{_printed(context.module, request.print_options)}")
+        if request.verify_each and (errors := self._new_errors(context.module)):
+            raise self._failure(
+                f"pass '{run.name}' makes '{self.name}' invalid in round {run.round}: {errors[0]}",
+                lambda module: bool(self._new_errors(module)),
+            )
+
+    def _new_errors(self, module: Module) -> list[Diagnostic]:
+        """The errors of kinds that the module did not have before."""
+        return [d for d in _errors(module) if not self.known[d.code]]
+
+    def _check(self, result: Module, report: Report) -> int:
+        """Compares the results before and after on random inputs; returns the number of inputs that could be compared."""
+        request = self.request
+        options = RunOptions(elided_fill="iota", max_iterations=_MOST_ITERATIONS, timeout_seconds=request.timeout, max_memory=request.max_memory)
+        rounds = bool(request.options.fast_math)
+        outcome = trials(self.module, result, request.check, request.seed, options, within_rounding=rounds)
+        if outcome.difference is not None:
+            raise self._failure(
+                f"the results of '{self.name}' differ after the optimization: {outcome.difference}",
+                lambda module: trials(self.module, module, request.check, request.seed, options, within_rounding=rounds).difference is not None,
+            )
+        if not outcome.compared:
+            raise InputError(f"cannot check '{self.name}': the module fails on all random inputs: {outcome.failure}")
+        if outcome.failure is not None:
+            failed = request.check - outcome.compared
+            report.remarks.append(f"{failed} of {request.check} random inputs were left out, since the module fails on them: {outcome.failure}")
+        return outcome.compared
+
+    def _failure(self, message: str, is_wrong: Callable[[Module], bool]) -> CheckFailure:
+        """The exception for a failed check, with the rewrite that is to blame."""
+        try:
+            culprit = first_wrong_rewrite(self.module, self.request.passes, self.request.options, is_wrong)
+        except InternalError as error:
+            return CheckFailure(f"{message}; {error}")
+        return CheckFailure(message if culprit is None else f"{message}; the first wrong rewrite is {culprit.text}")
+
+
+def _errors(module: Module) -> list[Diagnostic]:
+    return [d for d in verify(module) if d.severity == "error"]

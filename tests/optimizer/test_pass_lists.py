@@ -1,0 +1,173 @@
+"""Lists of passes, the rounds of a pipeline, and the record of a run."""
+
+from __future__ import annotations
+
+import pytest
+
+import hlotool
+from hlotool.optimizer.context import Context
+from hlotool.optimizer.optimizer import OptimizeError, optimize_with_report
+from hlotool.optimizer.options import OptimizeOptions
+from hlotool.optimizer.pass_list import PassError, parse_passes
+from hlotool.optimizer.passes.fold import fold_constants
+from hlotool.optimizer.pipeline import PASSES, PIPELINES, pass_names, pass_of, pass_summary
+from hlotool.optimizer.registry import RuleError, all_rules, rule
+
+# One round of folding and merging leaves something for the next one.
+TEXT = """HloModule m
+
+double {
+  x = f32[] parameter(0)
+  unused = f32[] parameter(1)
+  ROOT y = f32[] add(x, x)
+}
+
+ENTRY e {
+  p = f32[] parameter(0)
+  n = f32[] negate(p)
+  m = f32[] negate(n)
+  a = f32[] call(m, p), to_apply=double
+  b = f32[] call(p, m), to_apply=double
+  c = f32[] constant(2)
+  d = f32[] add(c, c)
+  f = f32[] multiply(a, d)
+  g = f32[] multiply(d, b)
+  ROOT r = f32[] subtract(f, g)
+}
+"""
+
+
+@pytest.fixture
+def module():
+    return hlotool.parse(TEXT)
+
+
+@pytest.mark.parametrize(
+    ("text", "specs"),
+    [
+        ("dce", ["dce"]),
+        (" fold , algsimp { max = 3 } ,dce", ["fold", "algsimp{max=3}", "dce"]),
+        ("fold{}", ["fold"]),
+        ("fold{max=1 max=2}", ["fold{max=2}"]),
+        ("fold{max=1,max=2},dce", ["fold{max=2}", "dce"]),
+        ("", []),
+    ],
+)
+def test_lists(text, specs):
+    assert [spec.text for spec in parse_passes(text)] == specs
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fold,,dce", "expected the name of a pass at ',dce'"),
+        ("fold,", "after the last comma"),
+        ("{max=1}", "expected the name of a pass"),
+        ("fold{max=1", "expected the name of a pass at 'fold{max=1'"),
+        ("fold{max}", "an option such as max=3"),
+        ("fold{mox=1}", "did you mean 'max'?"),
+        ("fold{max=-1}", "found '-1'"),
+        ("fold{max=" + "9" * 5000 + "}", "expected a number of rounds"),
+        ("fold dce", "expected the name of a pass"),
+    ],
+)
+def test_lists_that_cannot_be_read(text, message):
+    with pytest.raises(PassError) as caught:
+        parse_passes(text)
+    assert message in str(caught.value)
+
+
+def test_passes_in_texts_and_lists(module):
+    expected = hlotool.to_text(hlotool.optimize(module, "cse,dce"))
+    assert hlotool.to_text(hlotool.optimize(module, ["cse", "dce"])) == expected
+    assert hlotool.to_text(hlotool.optimize(module, parse_passes("cse,dce"))) == expected
+    assert hlotool.to_text(hlotool.optimize(module)) == hlotool.to_text(hlotool.optimize(module, PIPELINES[2]))
+    assert hlotool.to_text(hlotool.optimize(module, [])) == hlotool.to_text(module)
+
+
+def test_the_number_of_rounds(module):
+    runs = []
+    optimize_with_report(module, "cse{max=1},fold{max=0},identities,dce", observer=lambda run, context: runs.append((run.name, run.round)))
+    assert runs[:3] == [("cse", 1), ("identities", 1), ("dce", 1)]
+    # The other passes changed nothing since they ran, and the others have no rounds left.
+    assert runs[3:] == [("identities", 2)]
+
+
+def test_an_observer_sees_what_each_pass_did(module):
+    sizes = []
+
+    def observer(run, context):
+        sizes.append((run.rewrites, sum(len(c.instructions) for c in context.module.computations)))
+
+    result, report = optimize_with_report(module, observer=observer)
+    assert sum(rewrites for rewrites, _ in sizes) == report.count
+    assert sizes[-1][1] == report.instructions_after == sum(1 for _ in result.all_instructions())
+    assert report.instructions_before == sum(1 for _ in module.all_instructions()) > report.instructions_after
+    assert sum(row.hits for row in report.passes.values()) == report.count == sum(row.hits for row in report.statistics.values())
+    assert all(row.seconds > 0 for row in report.passes.values())
+
+
+def test_fast_math_by_name(module):
+    with pytest.raises(RuleError, match="did you mean 'nnan'"):
+        hlotool.optimize(module, fast_math=["nan"])
+    assert hlotool.to_text(hlotool.optimize(module, fast_math=[])) == hlotool.to_text(hlotool.optimize(module))
+
+
+def test_only_some_computations(module):
+    result = hlotool.optimize(module, "algsimp,dce", options=OptimizeOptions(only=frozenset({"double"})))
+    assert [x.name for x in result.entry.instructions if x.opcode == "negate"] == ["n", "m"]
+    assert len(result.computations[0].instructions) == 2
+    with pytest.raises(OptimizeError, match="no computation 'duble'; did you mean 'double'"):
+        hlotool.optimize(module, options=OptimizeOptions(only=frozenset({"duble"})))
+
+
+def test_a_pass_alone(module):
+    with Context(module) as context:
+        assert fold_constants(context)
+        assert not fold_constants(context)
+    assert context.report.of("fold").hits == 1
+    assert [x.opcode for x in module.entry.instructions if x.opcode in ("constant", "add")] == ["constant"]
+
+
+def test_every_pass_has_a_summary():
+    assert pass_names()[: len(PASSES)] == list(PASSES)
+    for name in pass_names():
+        assert pass_of(name)
+        assert pass_summary(name), name
+    assert all(name in PASSES for names in PIPELINES.values() for name in names)
+
+
+def test_every_rule_has_a_summary_and_a_name_of_its_own():
+    """`hlotool explain` takes the names of opcodes and of the verifier's rules first."""
+    for entry in all_rules().values():
+        assert " -> " in entry.summary, entry.name
+        assert entry.name not in {*hlotool.codes.CODE_NAMES.values(), *pass_names()}
+
+
+@pytest.mark.parametrize(
+    ("opcodes", "needs", "message"),
+    [
+        ((), (), "needs the opcodes"),
+        ((len,), (), "needs the opcodes"),
+        (("multipl",), (), "there is no opcode 'multipl'; did you mean 'multiply'?"),
+        (("add",), ("nanan",), "did you mean 'nnan'?"),
+    ],
+)
+def test_rules_that_cannot_be_registered(opcodes, needs, message):
+    before = dict(all_rules())
+    with pytest.raises(RuleError) as caught:
+        rule(*opcodes, needs=needs)(lambda x, site: None)
+    assert message in str(caught.value)
+    assert all_rules() == before
+
+
+def test_opcodes_of_operands():
+    before = dict(all_rules())
+    with pytest.raises(RuleError, match="there is no opcode 'negat'; did you mean 'negate'"):
+        rule("add", of=("negat",))(lambda x, site: None)
+    assert all_rules() == before
+
+
+def test_two_rules_of_a_name():
+    with pytest.raises(RuleError, match="a rule 'select-known' already"):
+        rule("add", name="select-known")(lambda x, site: None)

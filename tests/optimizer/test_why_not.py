@@ -1,0 +1,135 @@
+"""Why rules and passes leave an instruction alone."""
+
+from __future__ import annotations
+
+import pytest
+
+import hlotool
+from hlotool.optimizer.optimizer import optimize_with_report
+from hlotool.optimizer.options import OptimizeOptions
+from hlotool.optimizer.registry import forget_rules, rule
+from hlotool.optimizer.why_not import UnknownInstructionError
+
+
+@pytest.fixture
+def two_rules():
+    """A rule that needs a flag, and one whose result is never accepted."""
+
+    @rule("tanh", needs=("nnan", "afn"), name="test-needs-flags")
+    def _needs_flags(x, site):
+        """tanh(a) -> a"""
+        return x.operands[0]
+
+    @rule("cosine", name="test-of-other-shape")
+    def _other_shape(x, site):
+        """cosine(a) -> sine(a)[1]"""
+        return site.add("reshape", [x.operands[0]], hlotool.parse("ENTRY e { ROOT p = f32[1,4] parameter(0) }").entry.root.shape)
+
+    yield
+    forget_rules(["test-needs-flags", "test-of-other-shape"])
+
+
+BODY = """HloModule m{header}
+
+ENTRY e {{
+  p = f32[4] parameter(0)
+  q = f32[4] parameter(1)
+{lines}
+}}
+"""
+
+
+def reasons(lines, name, passes=None, header="", **options):
+    module = hlotool.parse(BODY.format(header=header, lines=lines))
+    text = hlotool.to_text(module)
+    result, report = optimize_with_report(module, passes, OptimizeOptions(explain_why_not=name, **options))
+    without, _ = optimize_with_report(module, passes, OptimizeOptions(**options))
+    # The answer changes neither the result nor the input.
+    assert hlotool.to_text(result) == hlotool.to_text(without)
+    assert hlotool.to_text(module) == text
+    return {reason.name: (reason.is_match, reason.reason) for reason in report.reasons}
+
+
+def test_rules_that_do_not_match():
+    answers = reasons("  ROOT a = f32[4] add(p, q)", "a")
+    assert answers["neutral-operand"][0] is False
+    assert answers["dce"] == (None, "it is the root of its computation")
+    assert answers["cse"][1].startswith("no other instruction")
+    assert answers["fold"] == (None, "'p', 'q' are not constant")
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        ((), "it needs --fast-math=afn,nnan"),
+        (("nnan",), "it needs --fast-math=afn"),
+    ],
+)
+def test_flags_that_are_missing(two_rules, flags, reason):
+    answers = reasons("  ROOT t = f32[4] tanh(p)", "t", fast_math=frozenset(flags))
+    assert answers["test-needs-flags"] == (True, reason)
+
+
+def test_passes_that_do_not_apply_a_rule():
+    assert reasons("  n = f32[4] negate(p)\n  ROOT m = f32[4] negate(n)", "m", "cse")["two-inversions"] == (True, "none of the passes applies it")
+
+
+def test_the_limit_of_rewrites():
+    lines = "  c = f32[4] negate(p)\n  n = f32[4] negate(p)\n  m = f32[4] negate(n)\n  ROOT t = (f32[4], f32[4]) tuple(m, c)"
+    assert reasons(lines, "m", "cse,algsimp", bisect_limit=1)["two-inversions"] == (True, "the limit of rewrites was reached")
+
+
+def test_control_dependencies():
+    lines = "  n = f32[4] negate(p)\n  m = f32[4] negate(n), control-predecessors={n}\n  ROOT t = (f32[4], f32[4]) tuple(m, q)"
+    assert reasons(lines, "m")["two-inversions"] == (True, "control dependencies order it against 'n'")
+
+
+def test_computations_that_are_left_out():
+    module = hlotool.parse("f { a = f32[] parameter(0) b = f32[] negate(a) ROOT c = f32[] negate(b) } ENTRY e { p = f32[] parameter(0) "
+                           "ROOT r = f32[] call(p), to_apply=f }")  # fmt: skip
+    _, report = optimize_with_report(module, "algsimp", OptimizeOptions(explain_why_not="%c", only=frozenset({"e"})))
+    assert {r.name: r.reason for r in report.reasons}["two-inversions"] == "computation 'f' is not one of those to optimize"
+
+
+def test_results_that_are_refused(two_rules):
+    assert reasons("  ROOT c = f32[4] cosine(p)", "c")["test-of-other-shape"] == (True, "the result has the shape f32[1,4]")
+    answers = reasons("  a = f32[4] add(p, q)\n  ROOT c = f32[4] copy(a), sharding={replicated}", "c")
+    assert answers["copy-of-equal-layout"] == (True, "'a' has another sharding")
+    lines = "  m = f32[2,2]{0,1} bitcast(p)\n  n = f32[2,2]{1,0} copy(m)\n  ROOT r = f32[2,2]{1,0} negate(n)"
+    assert reasons(lines, "n", header=", is_scheduled=true")["copy-of-equal-layout"][0] is False
+
+
+def test_instructions_that_are_gone():
+    lines = "  n = f32[4] negate(p)\n  m = f32[4] negate(n)\n  ROOT r = f32[4] add(m, q)"
+    assert reasons(lines, "m") == {"two-inversions": (None, "replaced m = f32[4] negate(n) -> p = f32[4] parameter(0)")}
+    assert reasons(lines, "n") == {"": (None, "is gone with an instruction that needed it")}
+    assert reasons("  n = f32[4] negate(p)\n  ROOT r = f32[4] add(p, q)", "n") == {"dce": (None, "replaced n = f32[4] negate(p) -> removed")}
+
+
+def test_effects_and_uses():
+    lines = "  u = f32[4] rng(p, q), distribution=rng_uniform\n  ROOT r = f32[4] add(u, u)"
+    lines = lines.replace("rng(p, q)", "rng(z, o)").replace("  u =", "  z = f32[] constant(0)\n  o = f32[] constant(1)\n  u =")
+    answers = reasons(lines, "u")
+    assert answers["dce"] == (None, "it is used by 'r'")
+    assert answers["cse"][1] in ("two runs may give different results", "it has an effect")
+    assert reasons("  ROOT r = f32[4] add(p, q)", "p")["dce"][1].startswith("parameters")
+
+
+def test_rules_for_operands_of_other_opcodes(two_rules):
+    @rule("floor", of=("negate",), name="test-of-negate")
+    def of_negate(x, site):
+        """floor(negate(a)) -> a"""
+        assert x.operands[0].opcode == "negate"
+        return x.operands[0]
+
+    try:
+        assert reasons("  ROOT r = f32[4] floor(p)", "r")["test-of-negate"] == (False, "floor(negate(a)) -> a")
+        matching = reasons("  n = f32[4] negate(p)\n  ROOT r = f32[4] floor(n)", "r", "dce")
+        assert matching["test-of-negate"] == (True, "none of the passes applies it")
+    finally:
+        forget_rules(["test-of-negate"])
+
+
+def test_unknown_instructions():
+    with pytest.raises(UnknownInstructionError, match="no instruction 'summ'; did you mean 'sum'"):
+        reasons("  ROOT sum = f32[4] add(p, q)", "summ")

@@ -8,9 +8,9 @@ from operator import eq, ge, gt, le, lt, ne
 from hlotool.analysis.simplify import constant_value, converted, without_conversions
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.algebra import Number
-from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 
-__all__ = ["carried_elements", "trip_count"]
+__all__ = ["carried_elements", "exact_trip_count", "trip_count"]
 
 _DIRECTIONS: dict[str, Callable[[float, float], bool]] = {"EQ": eq, "NE": ne, "LT": lt, "LE": le, "GT": gt, "GE": ge}
 # Rules distinguish only loops of no, one and more iterations.
@@ -44,6 +44,55 @@ def trip_count(loop: Instruction) -> int | None:
     >>> trip_count(parse(text + "ENTRY e { p = f32[] parameter(0) ROOT w = f32[] while(p), condition=c, body=b }").entry.root)
     0
     """
+    counting = _counting(loop)
+    if counting is None or isinstance(counting, int):
+        return counting
+    holds, value, limit, step, row = counting
+    iterations = 0
+    while iterations < _MOST_ITERATIONS and holds(value, limit):
+        # Integers wrap around. A sum of floats that has to be rounded gives None.
+        following = converted(value + step, row)
+        if following is None:
+            return None
+        value = following
+        iterations += 1
+    return iterations
+
+
+def exact_trip_count(loop: Instruction) -> int | None:
+    """The number of iterations of a while that counts with integers; None if constants do not determine it, or if the counter overflows.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> text = "c { x = s32[] parameter(0) n = s32[] constant(%s) ROOT t = pred[] compare(x, n), direction=%s } "
+    >>> text += "b { x = s32[] parameter(0) d = s32[] constant(3) ROOT y = s32[] add(x, d) } "
+    >>> text += "ENTRY e { p = s32[] constant(0) ROOT w = s32[] while(p), condition=c, body=b }"
+    >>> [exact_trip_count(parse(text % at).entry.root) for at in ((10, "LT"), (9, "LE"), (9, "NE"), (10, "NE"), (2147483647, "LE"))]
+    [4, 4, 3, None, None]
+    """
+    counting = _counting(loop)
+    if counting is None or isinstance(counting, int):
+        return counting
+    holds, value, limit, step, row = counting
+    if not (isinstance(value, int) and isinstance(limit, int) and isinstance(step, int)) or step == 0 or not row.is_integral:
+        return None
+    if holds is eq:
+        iterations = 1
+    elif holds is ne:
+        iterations, rest = divmod(limit - value, step)
+        if rest or iterations < 0:
+            return None
+    else:
+        # Up to the first value for which a strict comparison fails.
+        bound = limit + (holds is le) - (holds is ge)
+        iterations = -((value - bound) // step)
+        if (step > 0) != (holds in (lt, le)):
+            return None
+    # All values up to the last one must fit, since integers wrap around.
+    return iterations if row.minimum <= value + iterations * step <= row.maximum else None
+
+
+def _counting(loop: Instruction) -> tuple[Callable[[float, float], bool], Number, Number, Number, ElementType] | int | None:
+    """How the condition compares which start with which limit, the step, and the type; the number of iterations if it is known already."""
     test = loop.attributes["condition"].root
     known = constant_value(test)
     if known is not None:
@@ -58,17 +107,7 @@ def trip_count(loop: Instruction) -> int | None:
     value, step = _start(loop.operands[0], index), _step(loop.attributes["body"], index)
     if value is None or not holds(value, limit):
         return None if value is None else 0
-    if step is None:
-        return None
-    iterations = 0
-    while iterations < _MOST_ITERATIONS and holds(value, limit):
-        # Integers wrap around. A sum of floats that has to be rounded gives None.
-        following = converted(value + step, ELEMENT_TYPES[counter.shape.element_type])
-        if following is None:
-            return None
-        value = following
-        iterations += 1
-    return iterations
+    return None if step is None else (holds, value, limit, step, ELEMENT_TYPES[counter.shape.element_type])
 
 
 def _element_of_parameter(x: Instruction) -> int | None:

@@ -263,3 +263,15 @@ class InstructionEdits(EditState):
         names.release(node.name)
         names.add(name)
         set_field(node, "name", name)
+
+    def is_name_used(self, name: str) -> bool:
+        """Whether an instruction of the module has this name."""
+        return name in self._instruction_names
+
+    def take_name(self, x: Instruction, erased: Instruction) -> None:
+        """Gives an instruction the name of one that has just been erased from its computation."""
+        # Instructions of other computations may have the name, too.
+        self._mark_changed(self.owner(x))
+        self._instruction_names.release(x.name)
+        self._instruction_names.add(erased.name)
+        set_field(x, "name", erased.name)

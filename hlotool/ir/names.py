@@ -6,6 +6,7 @@ In XLA, the names of all instructions of a module are unique, and so are those o
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Container, Iterable
 
 from hlotool.ir.model import Computation, Instruction, Module
@@ -42,7 +43,7 @@ def free_name(name: str, taken: Container[str], counters: dict[str, int]) -> str
 
 
 class NameTable:
-    """The names in use, to find free ones.
+    """The names in use, to find free ones. Instructions of several computations may have the same name; each of them counts.
 
     >>> names = NameTable(["add", "add.1"])
     >>> names.take("add"), names.take("mul")
@@ -50,7 +51,7 @@ class NameTable:
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self._used = set(names)
+        self._used = Counter(names)
         self._counters: dict[str, int] = {}
 
     def __contains__(self, name: str) -> bool:
@@ -59,16 +60,18 @@ class NameTable:
     def take(self, name: str) -> str:
         """Returns the name, with the first free number after a dot if it is in use, and marks the result as in use."""
         free = free_name(name, self._used, self._counters)
-        self._used.add(free)
+        self.add(free)
         return free
 
     def add(self, name: str) -> None:
-        """Marks a name as in use."""
-        self._used.add(name)
+        """Marks a name as in use, once more if it is already."""
+        self._used[name] += 1
 
     def release(self, name: str) -> None:
-        """Marks a name as free."""
-        self._used.discard(name)
+        """Undoes an `add` or a `take`; after the last one, the name is free."""
+        self._used[name] -= 1
+        if self._used[name] <= 0:
+            del self._used[name]
 
 
 class _Uniquifier:

@@ -11,9 +11,9 @@ class OptimizeOptions(Record):
     """What passes may do and what they record.
 
     `fast_math` are the flags of rules that may change results, such as "nnan" (`optimizer.registry.FAST_MATH`). Constants of more than
-    `max_constant_bytes` are not computed ahead of time. `only` are the names of the computations to optimize, all by default. After
-    `bisect_limit` rewrites, nothing more is changed. `explain` records each rewrite, `explain_why_not` the rules that leave an
-    instruction of that name alone.
+    `max_constant_bytes` are not computed ahead of time, and loops of more than `max_unrolled_iterations` are not unrolled. `only` are the
+    names of the computations to optimize, all by default. After `bisect_limit` rewrites, nothing more is changed. `explain` records each
+    rewrite, `explain_why_not` the rules that leave an instruction of that name alone.
 
     >>> OptimizeOptions().max_constant_bytes
     1048576
@@ -21,6 +21,7 @@ class OptimizeOptions(Record):
 
     fast_math: frozenset[str] = frozenset()
     max_constant_bytes: int = 1 << 20
+    max_unrolled_iterations: int = 8
     only: frozenset[str] = frozenset()
     bisect_limit: int | None = None
     explain: bool = False

@@ -29,19 +29,26 @@ def _late(module: str, function: str) -> Pass:
 
 PASSES: dict[str, Pass] = {
     "inline": _late("inline", "inline_calls"),
+    "loops": _late("loops", "simplify_loops"),
+    "conditionals": _late("conditionals", "simplify_conditionals"),
+    "arguments": _late("arguments", "simplify_arguments"),
+    "variadic": _late("variadic", "remove_unneeded_operands"),
     "dedup": _late("cse", "merge_computations"),
     "zero-sized": _late("zero_sized", "replace_empty_arrays"),
     "algsimp": _algsimp,
     "fold": _late("fold", "fold_constants"),
     "cse": _late("cse", "merge_instructions"),
     "dce": _late("dce", "remove_dead_code"),
+    "defuse": _late("defuse", "undo_fusions"),
+    "unroll": _late("trip_counts", "unroll_loops"),
+    "annotate": _late("trip_counts", "annotate_trip_counts"),
 }
 """What each name in `--passes` runs."""
 
 PIPELINES: dict[int, tuple[str, ...]] = {
     0: (),
     1: ("dce", "algsimp", "dce"),
-    2: ("dce", "inline", "dedup", "zero-sized", "algsimp", "fold", "cse", "dce"),
+    2: ("dce", "inline", "arguments", "loops", "conditionals", "variadic", "dedup", "zero-sized", "algsimp", "fold", "cse", "dce"),
 }
 """The passes of each level, which are repeated until nothing changes."""
 

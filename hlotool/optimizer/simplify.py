@@ -41,10 +41,16 @@ def simplify(context: Context, name: str, table: Mapping[OpDef, Sequence[Rule]])
 
 
 def _changed_by_computation(context: Context, count: int) -> dict[Computation, list[Instruction]]:
-    """What rules have to look at again after changes: instructions, their users, and the users of those."""
+    """What rules have to look at again after changes: instructions, their users, and the users of those.
+
+    Rules of loops, branches and calls look at the computation, so the callers of changed computations count as changed.
+    """
     rewriter, computations = context.rewriter, set(context.computations())
     again: dict[Instruction, None] = {}
-    for x in rewriter.changed_since(count):
+    changed = list(rewriter.changed_since(count))
+    owners = dict.fromkeys(rewriter.owner(x) for x in changed)
+    changed += dict.fromkeys(caller for owner in owners for caller in rewriter.callers(owner))
+    for x in changed:
         again[x] = None
         for user in rewriter.users(x):
             again[user] = None
@@ -126,7 +132,7 @@ class _Simplifier:
         lost = dict.fromkeys(x.operands)
         rewriter.erase(x)
         if new in inserted and new.op is x.op:
-            rewriter.rename(new, x.name)
+            rewriter.take_name(new, x)
         self._enqueue(self.context.erase_if_dead(lost), inserted, new)
         return True
 

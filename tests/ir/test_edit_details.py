@@ -463,6 +463,35 @@ def test_callers_lose_the_operand_of_an_erased_parameter(name: str, operands: st
     assert (root.operands, "output_to_operand_aliasing" in root.attributes) == ((), False)
 
 
+def test_several_parameters_are_erased_at_once() -> None:
+    module = hlotool.parse(
+        "HloModule m, buffer_donor={ (1, {}), (3, {}) }\nf { a = f32[1] parameter(0) b = f32[2] parameter(1) c = f32[3] parameter(2) "
+        "d = f32[4] parameter(3) ROOT t = (f32[2], f32[4]) tuple(b, d) } "
+        "ENTRY e { d = f32[4] parameter(3) a = f32[1] parameter(0) c = f32[3] parameter(2) b = f32[2] parameter(1) "
+        "ROOT r = (f32[2], f32[4]) fusion(a, b, c, d), kind=kLoop, calls=f, output_to_operand_aliasing={{0}: (1, {}), {1}: (3, {})} }"
+    )
+    f, e = module.computation("f"), module.entry
+    with Rewriter(module) as rewriter:
+        rewriter.erase_parameters([])
+        rewriter.erase_parameters([f["c"], f["a"]])
+        rewriter.erase_parameters([e["a"], e["c"]])
+    assert [[x.name for x in computation.parameters] for computation in (f, e)] == [["b", "d"], ["b", "d"]]
+    assert [x.name for x in e.root.operands] == ["b", "d"]
+    assert "output_to_operand_aliasing={{0}: (0, {}), {1}: (1, {})}" in hlotool.to_text(module)
+    assert "buffer_donor={ (0, {}), (1, {}) }" in hlotool.to_text(module)
+
+
+def test_parameters_that_are_erased_at_once_belong_together() -> None:
+    module = hlotool.parse(
+        "f { p = f32[] parameter(0) ROOT c = f32[] constant(1) } ENTRY e { q = f32[] parameter(0) ROOT r = f32[] call(q), to_apply=f }"
+    )
+    f, e = module.computation("f"), module.entry
+    with pytest.raises(EditError, match="'q' is not a parameter of 'f'"):
+        Rewriter(module).erase_parameters([f["p"], e["q"]])
+    # Nothing has been erased.
+    assert len(f.parameters) == 1
+
+
 def test_parameters_are_sorted_by_number() -> None:
     module = hlotool.parse("ENTRY e { q = s32[] parameter(1) p = f32[] parameter(0) c = s32[] constant(7) ROOT t = (s32[], s32[]) tuple(q, c) }")
     assert [x.name for x in module.entry.parameters] == ["p", "q"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
+from typing import Any
 
 from hlotool.errors import EvaluationError
 from hlotool.interp.evaluator import compute
@@ -11,75 +13,104 @@ from hlotool.ir.model import Instruction
 from hlotool.opdefs.traits import COMMUNICATES, DEVICE_ID, NONDETERMINISTIC
 from hlotool.optimizer.constants import literal_of
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.dimensions import is_plain
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape
 
 __all__ = ["fold_constants"]
 
-_OPTIONS = RunOptions(max_iterations=10_000)
-# A result may be larger than its operands up to this number of elements; larger ones are clearer as broadcasts and iotas of their own.
-_MOST_NEW_ELEMENTS = 64
+# Loops are run at each repetition of the pipeline, until they are folded.
+_OPTIONS = RunOptions(max_iterations=1000)
+# A result may be larger than the constants it depends on up to this number of elements, a broadcast of them up to the second one.
+_MOST_NEW_ELEMENTS, _MOST_BROADCAST_ELEMENTS = 256, 64
+# Broadcasts and iotas of more elements are not computed only to fold their users.
+_MOST_OPERAND_ELEMENTS = 1 << 16
+# Known if their operands are, and short as they are.
+_COMPACT = ("tuple", "broadcast", "iota")
 
 
 def fold_constants(context: Context) -> bool:
-    """op(constant, ...) -> constant, computed by the interpreter; results that are much larger than the operands are left alone."""
+    """op(constant, ...) -> constant, computed by the interpreter; operands may be broadcasts, iotas and tuples of constants, too.
+
+    Results that are much larger than the constants are left alone.
+    """
     before = context.report.count
     for computation in context.computations():
         # The interpreter reads the computations that instructions call.
         context.rewriter.flush()
+        # Instructions with known values, and the number of elements of the constants that they depend on.
+        known: dict[Instruction, int] = {}
         for x in context.instructions(computation):
             if context.report.is_exhausted:
                 return context.report.count > before
-            if _is_foldable(context, x):
-                _fold(context, x)
+            if x not in context.rewriter:
+                continue
+            if _is_foldable(context, x, known):
+                known |= {new: _elements(new.shape) for new in _fold(context, x)}
+            elif x.literal is not None and not x.literal.elided:
+                known[x] = _elements(x.shape)
+            elif x.op.name in _COMPACT and all(operand in known for operand in x.operands) and _elements(x.shape) <= _MOST_OPERAND_ELEMENTS:
+                known[x] = sum(known[operand] for operand in x.operands)
     return context.report.count > before
 
 
-def _is_foldable(context: Context, x: Instruction) -> bool:
-    if not x.operands or not all(map(_is_known, x.operands)):
+def _is_foldable(context: Context, x: Instruction, known: Mapping[Instruction, int]) -> bool:
+    if not x.operands or any(operand not in known for operand in x.operands):
         return False
     if x.op.kernel is None or x.op.traits & {NONDETERMINISTIC, DEVICE_ID, COMMUNICATES} or context.has_effect(x) or not context.is_movable(x):
         return False
-    if x.op.name in ("custom-call", "tuple") or not all(map(_can_be_literal, x.shape.leaves())):
+    parts = x.shape.elements if x.shape.is_tuple else (x.shape,)
+    if x.op.name in ("custom-call", "tuple") or not all(map(_can_be_literal, parts)):
         return False
     size = sum(prod(leaf.dimensions) * max(ELEMENT_TYPES[leaf.element_type].bits, 8) // 8 for leaf in x.shape.leaves())
-    elements = sum(prod(leaf.dimensions) for leaf in x.shape.leaves())
-    given = sum(prod(leaf.dimensions) for operand in x.operands for leaf in operand.shape.leaves())
-    return size <= context.options.max_constant_bytes and elements <= max(given, _MOST_NEW_ELEMENTS)
+    given = sum(known[operand] for operand in x.operands)
+    most = max(given, _MOST_BROADCAST_ELEMENTS if x.op.name in _COMPACT else _MOST_NEW_ELEMENTS)
+    return size <= context.options.max_constant_bytes and _elements(x.shape) <= most
 
 
-def _is_known(x: Instruction) -> bool:
-    """Whether an operand is a constant, or an iota that is not longer than what may become one."""
-    if x.literal is not None:
-        return not x.literal.elided
-    return x.op.name == "iota" and is_plain(x.shape) and prod(x.shape.dimensions) <= _MOST_NEW_ELEMENTS
+def _elements(shape: Shape) -> int:
+    return sum(prod(leaf.dimensions) for leaf in shape.leaves())
 
 
 def _can_be_literal(shape: Shape) -> bool:
     return shape.is_array and not any(shape.dynamic) and (shape.layout is None or not shape.layout.tiles)
 
 
-def _fold(context: Context, x: Instruction) -> None:
+def _fold(context: Context, x: Instruction) -> list[Instruction]:
+    """Replaces an instruction; returns the new ones."""
     rewriter = context.rewriter
     try:
-        value = compute(x, [compute(operand, []) for operand in x.operands], options=_OPTIONS)
+        value = _value(x)
     except EvaluationError:
         # Such as a loop without an end. It stays, and fails when the module runs.
-        return
+        return []
+    parts: list[Instruction] = []
     if x.shape.is_tuple:
         parts = [
             rewriter.insert("constant", before=x, shape=shape, immediate=literal_of(part, shape), origin=x)
             for part, shape in zip(value, x.shape.elements, strict=True)
-            if not shape.is_tuple
         ]
-        if len(parts) < len(x.shape.elements):
-            return
         new = rewriter.insert("tuple", parts, before=x, shape=x.shape, origin=x)
     else:
         new = rewriter.insert("constant", before=x, shape=x.shape, immediate=literal_of(value, x.shape), origin=x)
+    if "sharding" in x.attributes:
+        rewriter.update(new, attributes={"sharding": x.attributes["sharding"]})
     context.allows("fold", x, (new,))
     rewriter.replace_all_uses(x, new)
     operands = dict.fromkeys(x.operands)
     rewriter.erase(x)
     context.erase_if_dead(operands)
+    return [*parts, new]
+
+
+def _value(x: Instruction) -> Any:
+    """The value of an instruction whose operands are known."""
+    values: dict[Instruction, Any] = {}
+    stack = [x]
+    while stack:
+        y = stack[-1]
+        missing = [operand for operand in y.operands if operand not in values]
+        if missing:
+            stack += missing
+        else:
+            values[stack.pop()] = compute(y, [values[operand] for operand in y.operands], options=_OPTIONS)
+    return values[x]

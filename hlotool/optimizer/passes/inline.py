@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from hlotool.ir.model import Computation, Instruction
 from hlotool.optimizer.context import Context
+from hlotool.optimizer.inlining import can_replace_caller, copy_body, replace_caller
 
 __all__ = ["inline_calls"]
 
-# Bodies of that many instructions are inlined at each call, others only where they are called once, so that modules do not grow.
-_SMALL = 2
-
 
 def inline_calls(context: Context) -> bool:
-    """call(a, ...), to_apply=f -> the instructions of f, if nothing else calls f, or if f is small."""
+    """call(a, ...), to_apply=f -> the instructions of f, if nothing else calls f, or if the module does not grow when all calls of f are inlined."""
     before = context.report.count
+    if context.module.is_scheduled:
+        return False
     # Callees come first, so a body has been inlined into when it is inlined itself.
     for computation in context.computations():
         for x in context.instructions(computation):
@@ -23,32 +23,36 @@ def inline_calls(context: Context) -> bool:
 
 
 def _is_inlinable(context: Context, x: Instruction) -> bool:
-    if not context.is_movable(x) or x.backend_config or x.attributes.keys() - {"to_apply", "metadata"}:
-        return False
     body = x.called[0]
-    is_small = sum(y.op.name != "parameter" for y in context.instructions(body)) <= _SMALL
-    return (is_small or len(context.rewriter.callers(body)) == 1) and not context.module.is_scheduled
+    if not context.is_movable(x) or x.backend_config or x.attributes.keys() - {"to_apply", "metadata", "sharding", "origin"}:
+        return False
+    if not can_replace_caller(x, body):
+        return False
+    callers = context.rewriter.callers(body)
+    if len(callers) == 1:
+        return True
+    # A copy of a fusion would need a computation of its own.
+    if any(caller.op.name != "call" for caller in callers) or any(y.op.name == "fusion" for y in context.instructions(body)):
+        return False
+    return _growth(context, body, callers) <= 0
+
+
+def _growth(context: Context, body: Computation, callers: tuple[Instruction, ...]) -> int:
+    """The number of instructions that the module has more after all calls of a computation have been inlined."""
+    rewriter = context.rewriter
+    instructions = [y for y in context.instructions(body) if y.op.name != "parameter"]
+    # Copies of constants in one computation become one.
+    constants = sum(y.literal is not None for y in instructions)
+    growth = constants * len({rewriter.owner(caller) for caller in callers}) - len(instructions)
+    for caller in callers:
+        users = rewriter.users(caller)
+        growth += len(instructions) - constants - 1
+        if body.root.op.name == "tuple" and not rewriter.is_root(caller) and all(user.op.name == "get-tuple-element" for user in users):
+            growth -= 1 + len(users)
+    return growth
 
 
 def _inline(context: Context, x: Instruction, body: Computation) -> None:
-    rewriter = context.rewriter
-    copies: dict[Instruction, Instruction] = {}
-    for y in context.instructions(body):
-        if y.op.name == "parameter":
-            copies[y] = x.operands[y.immediate]
-            continue
-        copies[y] = rewriter.insert_copy(y, [copies[operand] for operand in y.operands], before=x)
-        if y.control_predecessors:
-            rewriter.update(copies[y], attributes={"control-predecessors": tuple(copies[z] for z in y.control_predecessors)})
-    root = copies[body.root]
-    rewriter.replace_all_uses(x, root)
     operands = dict.fromkeys(x.operands)
-    rewriter.erase(x)
+    replace_caller(context.rewriter, x, body, copy_body(context.rewriter, body, x.operands, x))
     context.erase_if_dead(operands)
-    if rewriter.callers(body):
-        return
-    rewriter.erase_computation(body)
-    for y, copy in copies.items():
-        # Nothing else has the name now.
-        if y.op.name != "parameter" and copy in rewriter:
-            rewriter.rename(copy, y.name)

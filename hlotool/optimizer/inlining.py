@@ -1,0 +1,58 @@
+"""Copies the instructions of a computation to the place where it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hlotool.ir.edit import Rewriter
+from hlotool.ir.model import Computation, Instruction
+
+__all__ = ["can_replace_caller", "copy_body", "replace_caller"]
+
+
+def copy_body(
+    rewriter: Rewriter, body: Computation, operands: Sequence[Instruction], before: Instruction, *, is_last: bool = True
+) -> dict[Instruction, Instruction]:
+    """Inserts copies of the instructions of a computation; returns them by original, and the operands by parameter.
+
+    Unless these copies are the last before the body is erased, fusions get a computation of their own.
+    """
+    copies: dict[Instruction, Instruction] = {}
+    for y in rewriter.instructions(body):
+        if y.op.name == "parameter":
+            copies[y] = operands[y.immediate]
+            continue
+        copy = copies[y] = rewriter.insert_copy(y, [copies[operand] for operand in y.operands], before=before)
+        if y.control_predecessors:
+            rewriter.update(copy, attributes={"control-predecessors": tuple(copies[z] for z in y.control_predecessors)})
+        if y.op.name == "fusion" and not is_last:
+            rewriter.update(copy, attributes={"calls": rewriter.clone_computation(y.called[0])})
+    return copies
+
+
+# Attributes of a caller that the copy of the root inherits.
+_INHERITED = ("sharding", "origin")
+
+
+def can_replace_caller(x: Instruction, body: Computation) -> bool:
+    """Whether a copy of the root can take over the sharding and the origin of its caller: it has the same, or none."""
+    inherited = [(x.attributes[name], body.root.attributes.get(name)) for name in _INHERITED if name in x.attributes]
+    if any(old not in (None, new) for new, old in inherited):
+        return False
+    return body.root.op.name != "parameter" or not inherited
+
+
+def replace_caller(rewriter: Rewriter, x: Instruction, body: Computation, copies: dict[Instruction, Instruction]) -> None:
+    """Replaces a caller by a copy of the root; a computation that is not called any more goes, and its copy takes over the names."""
+    root = copies[body.root]
+    inherited = {name: x.attributes[name] for name in _INHERITED if name in x.attributes}
+    if inherited:
+        rewriter.update(root, attributes=inherited)
+    rewriter.replace_all_uses(x, root)
+    rewriter.erase(x)
+    if rewriter.callers(body):
+        return
+    rewriter.erase_computation(body)
+    for y, copy in copies.items():
+        if y.op.name != "parameter" and not rewriter.is_name_used(y.name):
+            rewriter.rename(copy, y.name)

@@ -1,0 +1,86 @@
+"""Arguments and results of calls and fusions that are the same in each call, or that no caller needs."""
+
+from __future__ import annotations
+
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.traits import ANY_SIGNATURE
+from hlotool.optimizer.context import Context
+from hlotool.optimizer.tuple_edits import (
+    is_only_taken_apart,
+    is_removable_root,
+    keep_elements_of_result,
+    keep_elements_of_root,
+    taken_elements,
+)
+
+__all__ = ["simplify_arguments"]
+
+# Constants of more elements are passed to computations, but not copied into them.
+_LARGEST_COPY = 64
+
+
+def simplify_arguments(context: Context) -> bool:
+    """call(a, a, 1), to_apply=f -> call(a), to_apply=g, if no call of f has other arguments there; g reads one parameter twice
+
+    Constants that all callers pass are copied into the computation, and elements of the result that no caller takes are removed. Parameters
+    that are not used any more are left to the pass 'dce'.
+    """
+    before = context.report.count
+    # Callers come first, since what they pass and need decides about the computations that they call.
+    for computation in reversed(context.computations()):
+        callers = context.rewriter.callers(computation)
+        if computation is context.module.entry or not callers or not all(map(_is_changeable, callers)):
+            continue
+        parameters = [x for x in context.instructions(computation) if x.op.name == "parameter" and context.rewriter.is_used(x)]
+        _use_equal_arguments(context, computation, parameters, callers)
+        _use_constants(context, computation, parameters, callers)
+        _remove_unneeded_results(context, computation, callers)
+    return context.report.count > before
+
+
+def _is_changeable(caller: Instruction) -> bool:
+    """Whether operands and results of a caller may change: its opcode does not prescribe them, and nothing names them by number."""
+    return ANY_SIGNATURE in caller.op.traits and not caller.op.is_asynchronous and not caller.backend_config and caller.op.name != "custom-call"
+
+
+def _use_equal_arguments(context: Context, computation: Computation, parameters: list[Instruction], callers: tuple[Instruction, ...]) -> None:
+    rewriter = context.rewriter
+    known: dict[tuple[Instruction, ...], Instruction] = {}
+    for x in parameters:
+        first = known.setdefault(tuple([caller.operands[x.immediate] for caller in callers]), x)
+        # The first parameter stands at the top, whatever its place was, so that it is defined before all its new users.
+        if first is x or first.shape != x.shape or rewriter.is_root(x) or not context.allows("equal-arguments", x, (first,)):
+            continue
+        rewriter.move(first, before=context.instructions(computation)[0])
+        rewriter.replace_all_uses(x, first)
+
+
+def _use_constants(context: Context, computation: Computation, parameters: list[Instruction], callers: tuple[Instruction, ...]) -> None:
+    rewriter = context.rewriter
+    for x in parameters:
+        arguments = [caller.operands[x.immediate] for caller in callers]
+        literal = arguments[0].literal
+        if literal is None or literal.elided or literal.shape != x.shape or literal.element_count > _LARGEST_COPY:
+            continue
+        if any(y.literal is None or y.literal.text != literal.text or y.shape != x.shape for y in arguments) or not rewriter.is_used(x):
+            continue
+        if any(caller.op.name != "call" for caller in callers) or not context.allows("constant-argument", x, (arguments[0],)):
+            continue
+        new = rewriter.insert("constant", after=x, shape=x.shape, immediate=literal, origin=arguments[0])
+        rewriter.replace_all_uses(x, new)
+
+
+def _remove_unneeded_results(context: Context, computation: Computation, callers: tuple[Instruction, ...]) -> None:
+    rewriter = context.rewriter
+    if not is_removable_root(rewriter, computation.root) or not all(is_only_taken_apart(rewriter, caller) for caller in callers):
+        return
+    if any("output_to_operand_aliasing" in caller.attributes for caller in callers):
+        return
+    needed = {index for caller in callers for index in taken_elements(rewriter, caller)}
+    count = len(computation.root.operands)
+    kept = [k for k in range(count) if k in needed]
+    if len(kept) == count or not kept or not context.allows("unneeded-results", computation.root):
+        return
+    context.erase_if_dead(keep_elements_of_root(rewriter, computation.root, kept))
+    for caller in callers:
+        keep_elements_of_result(rewriter, caller, kept)

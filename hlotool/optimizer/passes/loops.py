@@ -1,0 +1,211 @@
+"""The state of while loops: elements that nothing needs, equal elements, and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.traits import NONDETERMINISTIC
+from hlotool.optimizer.context import Context
+from hlotool.optimizer.tuple_edits import (
+    is_only_taken_apart,
+    is_removable_root,
+    keep_elements_of_operand,
+    keep_elements_of_result,
+    keep_elements_of_root,
+    taken_elements,
+)
+from hlotool.shapes.literal import Literal
+
+__all__ = ["simplify_loops"]
+
+# Constants of more elements are moved into a loop, but not copied.
+_LARGEST_COPY = 64
+# Equal elements are usually found in two steps; each step looks at the whole body.
+_MOST_STEPS = 8
+
+
+def simplify_loops(context: Context) -> bool:
+    """while(tuple(a, b, c)) -> while(tuple(a)), if the loop does not need b, and c is a constant or changes as a does
+
+    Constants that the loop does not change are copied to where they are used. Loops that share a computation with another caller, or whose
+    configuration names elements by number, are left alone.
+    """
+    before = context.report.count
+    # Outer loops come first, since they decide what is needed of the loops in them.
+    for computation in reversed(context.computations()):
+        for x in context.instructions(computation):
+            if context.report.is_exhausted:
+                break
+            loop = _Loop(context, x) if x.op.name == "while" and x in context.rewriter else None
+            if loop is None or not loop.has_usual_form():
+                continue
+            loop.use_constants()
+            if loop.is_narrowable():
+                loop.merge_equal_elements()
+                loop.remove_unneeded_elements()
+    return context.report.count > before
+
+
+class _Loop:
+    """One while, its start, the parameters of condition and body, and the root of the body."""
+
+    def __init__(self, context: Context, x: Instruction) -> None:
+        self.context = context
+        self.rewriter = context.rewriter
+        self.x = x
+        self.start = x.operands[0]
+        self.body: Computation = x.attributes["body"]
+        self.condition: Computation = x.attributes["condition"]
+        self.root = self.body.root
+        self.parameter = _parameter(context.instructions(self.body))
+        self.tested = _parameter(context.instructions(self.condition))
+
+    def has_usual_form(self) -> bool:
+        """Whether the state is a tuple that nothing but this loop uses as a whole."""
+        rewriter, x = self.rewriter, self.x
+        if self.start.op.name != "tuple" or self.body is self.condition or "tuple_ind" in (x.backend_config or ""):
+            return False
+        if any(rewriter.callers(called) != (x,) or called not in self.context.computations() for called in (self.body, self.condition)):
+            return False
+        return is_removable_root(rewriter, self.root) and all(is_only_taken_apart(rewriter, p) for p in (self.parameter, self.tested))
+
+    def is_narrowable(self) -> bool:
+        return is_only_taken_apart(self.rewriter, self.x)
+
+    def use_constants(self) -> None:
+        """Copies constants that the loop does not change into the condition, and into the body if that makes the state smaller."""
+        for k, element in enumerate(self.start.operands):
+            if not self._is_copied(k, element):
+                continue
+            parameters = (self.tested, self.parameter) if self.is_narrowable() else (self.tested,)
+            uses = [user for p in parameters for user in self.rewriter.users(p) if user.attributes["index"] == k and self._is_read(user)]
+            if uses and self.context.allows("loop-constant", self.x):
+                for user in uses:
+                    self._replace(user, element)
+
+    def _is_copied(self, index: int, element: Instruction) -> bool:
+        literal = element.literal
+        if literal is None or literal.shape != element.shape or not _is_returned(self.root.operands[index], index, self.parameter):
+            return False
+        return self.rewriter.use_count(element) == 1 or literal.element_count <= _LARGEST_COPY
+
+    def _is_read(self, element: Instruction) -> bool:
+        """Whether anything but the body's root uses a get-tuple-element."""
+        return any(user is not self.root for user in self.rewriter.users(element)) or (element is not self.root and self.rewriter.is_root(element))
+
+    def _replace(self, element: Instruction, constant: Instruction) -> None:
+        rewriter = self.rewriter
+        copy = rewriter.insert_copy(constant, before=element)
+        for user in rewriter.users(element):
+            if user is not self.root:
+                rewriter.update(user, operands=[copy if operand is element else operand for operand in user.operands])
+        if rewriter.is_root(element):
+            rewriter.set_root(copy)
+        self.context.erase_if_dead([element])
+
+    def merge_equal_elements(self) -> None:
+        """Reads one of several elements that start with the same value and change in the same way."""
+        first = self._classes()
+        for p in (self.parameter, self.tested, self.x):
+            for user in self.rewriter.users(p):
+                index = user.attributes["index"]
+                if first[index] == index:
+                    continue
+                if not self.context.allows("equal-loop-elements", user):
+                    return
+                self.rewriter.update(user, attributes={"index": first[index]})
+
+    def _classes(self) -> list[int]:
+        """For each element of the state, the first one that is equal to it."""
+        separate = list(range(len(self.start.operands)))
+        first = _first_of_equal((start, start.shape, _outline(new)) for start, new in zip(self.start.operands, self.root.operands, strict=True))
+        for _ in range(_MOST_STEPS):
+            if first == separate:
+                return separate
+            numbers = self._numbers(first)
+            refined = _first_of_equal((k, numbers[new]) for k, new in zip(first, self.root.operands, strict=True))
+            if refined == first:
+                return first
+            first = refined
+        return separate
+
+    def _numbers(self, first: list[int]) -> dict[Instruction, int]:
+        """Equal numbers for instructions of the body that compute the same if the elements of each class are equal."""
+        numbers: dict[Instruction, int] = {}
+        known: dict[Any, int] = {}
+        for x in self.context.instructions(self.body):
+            if x.op.name == "get-tuple-element" and x.operands[0] is self.parameter:
+                key: Any = first[x.attributes["index"]]
+            elif x is self.parameter or NONDETERMINISTIC in x.op.traits or x.control_predecessors or self.context.has_effect(x):
+                key = x
+            else:
+                immediate = x if isinstance(x.immediate, Literal) and x.immediate.elided else x.immediate
+                attributes = tuple((name, tuple(value.items()) if isinstance(value, dict) else value) for name, value in x.attributes.items())
+                key = (x.op.name, x.shape, tuple([numbers[y] for y in x.operands]), immediate, attributes, x.backend_config)
+            numbers[x] = known.setdefault(key, len(known))
+        return numbers
+
+    def remove_unneeded_elements(self) -> None:
+        needed = self._needed()
+        rewriter, count = self.rewriter, len(self.start.operands)
+        kept = [k for k in range(count) if k in needed]
+        if len(kept) == count or not self.context.allows("unneeded-loop-elements", self.x):
+            return
+        # What reads the other elements is used by nothing else, so it is dead.
+        self.context.erase_if_dead(keep_elements_of_root(rewriter, self.root, kept))
+        lost = keep_elements_of_operand(rewriter, self.x, 0, kept)
+        for p in (self.parameter, self.tested, self.x):
+            keep_elements_of_result(rewriter, p, kept)
+        self.context.erase_if_dead(lost)
+
+    def _needed(self) -> set[int]:
+        """The elements that decide how the loop goes on, what it does and what is used after it."""
+        rewriter = self.rewriter
+        stack = [x for x in self.context.instructions(self.body) if self._stays(x)]
+        needed: set[int] = set()
+        queue = [*taken_elements(rewriter, self.tested), *taken_elements(rewriter, self.x)]
+        visited = set(stack)
+        while stack or queue:
+            if queue:
+                index = queue.pop()
+                if index in needed:
+                    continue
+                needed.add(index)
+                reached: Iterable[Instruction] = (self.root.operands[index],)
+            else:
+                x = stack.pop()
+                if x.op.name == "get-tuple-element" and x.operands[0] is self.parameter:
+                    queue.append(x.attributes["index"])
+                    continue
+                reached = (*x.operands, *x.control_predecessors)
+            new = [y for y in reached if y not in visited]
+            visited.update(new)
+            stack += new
+        return needed
+
+    def _stays(self, x: Instruction) -> bool:
+        """Whether an instruction of the body stays even if the root does not need it."""
+        if x is self.root:
+            return False
+        return self.context.has_effect(x) or bool(self.rewriter.control_successors(x)) or not self.rewriter.users(x)
+
+
+def _parameter(instructions: list[Instruction]) -> Instruction:
+    return next(x for x in instructions if x.op.name == "parameter")
+
+
+def _is_returned(x: Instruction, index: int, parameter: Instruction) -> bool:
+    return x.op.name == "get-tuple-element" and x.operands[0] is parameter and x.attributes["index"] == index
+
+
+def _outline(x: Instruction) -> Any:
+    """What equal elements have in common, and what takes no time to compute."""
+    return (x.op.name, x.shape, len(x.operands))
+
+
+def _first_of_equal(keys: Iterable[Any]) -> list[int]:
+    """For each key the position of the first equal one."""
+    known: dict[Any, int] = {}
+    return [known.setdefault(key, k) for k, key in enumerate(keys)]

@@ -1,0 +1,76 @@
+"""Loops whose number of iterations follows from constants: unrolled, or marked with the number."""
+
+from __future__ import annotations
+
+import json
+
+from hlotool.analysis.loops import exact_trip_count
+from hlotool.ir.model import Instruction
+from hlotool.opdefs.traits import COMMUNICATES
+from hlotool.optimizer.context import Context
+from hlotool.optimizer.inlining import can_replace_caller, copy_body, replace_caller
+
+__all__ = ["annotate_trip_counts", "unroll_loops"]
+
+_KEY = "known_trip_count"
+
+
+def annotate_trip_counts(context: Context) -> bool:
+    """while(a) -> while(a), backend_config={"known_trip_count":{"n":"5"}}, if constants show that there are 5 iterations"""
+    before = context.report.count
+    for computation in context.computations():
+        for x in context.instructions(computation):
+            if x.op.name != "while":
+                continue
+            count, config = exact_trip_count(x), _decoded(x.backend_config)
+            if count is None or config is None or _KEY in config or not context.allows("annotate", x):
+                continue
+            text = json.dumps({_KEY: {"n": str(count)}, **config}, separators=(",", ":"))
+            context.rewriter.update(x, backend_config=text)
+    return context.report.count > before
+
+
+def _decoded(text: str | None) -> dict[str, object] | None:
+    """The configuration as an object; None if it is something else, which cannot be added to."""
+    if text is None:
+        return {}
+    try:
+        config = json.loads(text)
+    except ValueError:
+        return None
+    return config if isinstance(config, dict) else None
+
+
+def unroll_loops(context: Context) -> bool:
+    """while(a), body=f -> f(f(f(a))), inlined, if constants show that there are 3 iterations
+
+    Loops of more iterations than the option `max_unrolled_iterations` stay, and so do those whose body communicates with other devices: a
+    channel must have one use only.
+    """
+    before = context.report.count
+    for computation in context.computations():
+        for x in context.instructions(computation):
+            if x.op.name == "while" and _is_unrollable(context, x) and context.allows("unroll", x):
+                _unroll(context, x)
+    return context.report.count > before
+
+
+def _is_unrollable(context: Context, x: Instruction) -> bool:
+    count, condition, body = exact_trip_count(x), x.attributes["condition"], x.attributes["body"]
+    if count is None or not 0 < count <= context.options.max_unrolled_iterations or not context.is_movable(x) or not can_replace_caller(x, body):
+        return False
+    if any(context.has_effect(y) for y in context.instructions(condition)):
+        return False
+    return not any(y.op.is_asynchronous or COMMUNICATES in y.op.traits for y in context.instructions(body))
+
+
+def _unroll(context: Context, x: Instruction) -> None:
+    rewriter, body, count = context.rewriter, x.attributes["body"], exact_trip_count(x) or 0
+    operands = dict.fromkeys(x.operands)
+    state = x.operands[0]
+    copies: dict[Instruction, Instruction] = {}
+    for k in range(count):
+        copies = copy_body(rewriter, body, [state], x, is_last=k == count - 1)
+        state = copies[body.root]
+    replace_caller(rewriter, x, body, copies)
+    context.erase_if_dead(operands)

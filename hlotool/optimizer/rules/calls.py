@@ -1,0 +1,80 @@
+"""Calls and maps of computations that return a parameter, a constant or a function of scalars."""
+
+from __future__ import annotations
+
+from hlotool.analysis.effects import has_effect
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.traits import ELEMENTWISE, NONDETERMINISTIC
+from hlotool.optimizer.registry import rule
+from hlotool.optimizer.site import Site
+
+__all__: list[str] = []
+
+# The rule looks at each instruction of the computation.
+_MOST_MAPPED = 32
+
+
+@rule("call", "fusion")
+def call_that_returns_an_operand(x: Instruction, site: Site) -> Instruction | None:
+    """call(a, b), to_apply=f -> b, if f returns its second parameter"""
+    (body,) = x.called
+    if body.root.op.name != "parameter" or any(y.called or has_effect(y, set()) for y in site.rewriter.instructions(body)):
+        return None
+    number: int = body.root.immediate
+    return x.operands[number]
+
+
+@rule("get-tuple-element")
+def element_that_a_call_passes_on(x: Instruction, site: Site) -> Instruction | None:
+    """get-tuple-element(call(a, b), 1) -> a, if the computation returns its first parameter as element 1; also for constants"""
+    call, index = x.operands[0], x.attributes["index"]
+    if call.op.name not in ("call", "fusion"):
+        return None
+    root = call.called[0].root
+    if root.op.name != "tuple" or not 0 <= index < len(root.operands):
+        return None
+    element = root.operands[index]
+    if element.op.name == "parameter":
+        number: int = element.immediate
+        return call.operands[number]
+    literal = element.literal
+    # The caller gets a copy of the constant, which should not be a large one.
+    if literal is None or literal.shape.dimensions or literal.shape.is_tuple:
+        return None
+    return site.constant(literal)
+
+
+@rule("map")
+def map_of_elementwise_operations(x: Instruction, site: Site) -> Instruction | None:
+    """map(a, b), to_apply=f -> the operations of f on whole arrays, if all of them are elementwise and nothing else calls f"""
+    body: Computation = x.called[0]
+    instructions = site.rewriter.instructions(body)
+    operations = [y for y in instructions if y.op.name != "parameter"]
+    constants = sum(y.literal is not None for y in operations)
+    is_copied = len(site.rewriter.callers(body)) > 1
+    if len(operations) > _MOST_MAPPED or constants > 1 or (is_copied and len(operations) + constants > 1) or not _fits_body(x, body):
+        return None
+    if not all(y.literal is not None or (ELEMENTWISE in y.op.traits and NONDETERMINISTIC not in y.op.traits) for y in operations):
+        return None
+    if any(y.control_predecessors or not y.shape.is_array for y in operations):
+        return None
+    copies: dict[Instruction, Instruction] = {}
+    for y in instructions:
+        if y.op.name == "parameter":
+            copies[y] = x.operands[y.immediate]
+            continue
+        shape = x.shape.with_element_type(y.shape.element_type)
+        if y.literal is None:
+            copies[y] = site.with_operands(y, [copies[operand] for operand in y.operands], shape)
+            continue
+        scalar = site.constant(y.literal)
+        copies[y] = site.add("broadcast", [scalar], shape, dimensions=()) if shape.dimensions else scalar
+    return copies[body.root]
+
+
+def _fits_body(x: Instruction, body: Computation) -> bool:
+    """Whether operands and result have the element types of the parameters and the root; XLA also allows floats of other sizes."""
+    if body.root.shape.element_type != x.shape.element_type or any(x.shape.dynamic):
+        return False
+    pairs = zip(x.operands, body.parameters, strict=True)
+    return all(a.shape == x.shape.with_element_type(p.shape.element_type) == a.shape for a, p in pairs)

@@ -1,0 +1,40 @@
+"""Collectives in groups of one device, which exchange nothing."""
+
+from __future__ import annotations
+
+from hlotool.analysis.collectives import CROSS_BOTH, group_mode, groups_of, ids_of_mode
+from hlotool.ir.model import Instruction
+from hlotool.optimizer.registry import rule
+from hlotool.optimizer.site import Site
+
+__all__: list[str] = []
+
+
+@rule("all-reduce", "all-gather", "reduce-scatter", "all-to-all")
+def collective_of_one_device(x: Instruction, site: Site) -> Instruction | None:
+    """all-reduce(a), replica_groups={{0},{1}} -> a; also all-gather, reduce-scatter and all-to-all; several operands become a tuple
+
+    The groups must be written, since a run decides how many devices there are. Groups of replicas that stand for all
+    partitions are larger than they look. The reducer is not called for a single device.
+    """
+    groups = groups_of(x)
+    if not groups or groups.group_count != groups.device_count or not all(len(group) == 1 for group in groups.lists):
+        return None
+    if group_mode(x) == CROSS_BOTH or x.attributes.get("constrain_layout"):
+        return None
+    return site.add("tuple", x.operands, x.shape) if x.shape.is_tuple else x.operands[0]
+
+
+@rule("collective-permute")
+def permute_to_itself(x: Instruction, site: Site) -> Instruction | None:
+    """collective-permute(a), source_target_pairs={{0,0},{1,1}} -> a, if the header says that there are two devices
+
+    A device that no pair names receives zeros.
+    """
+    if len(x.operands) != 1 or x.shape != x.operands[0].shape:
+        return None
+    count = ids_of_mode(group_mode(x), site.rewriter.module)
+    pairs = x.attributes["source_target_pairs"]
+    if count <= 1 or len(pairs) != count or {(k, k) for k in range(count)} != set(pairs):
+        return None
+    return x.operands[0]

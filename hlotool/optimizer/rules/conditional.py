@@ -1,0 +1,65 @@
+"""Conditionals whose branch is known, or whose branches return the same."""
+
+from __future__ import annotations
+
+from hlotool.analysis.simplify import constant_value
+from hlotool.ir.model import Computation, Instruction
+from hlotool.optimizer.registry import rule
+from hlotool.optimizer.site import Site
+
+__all__: list[str] = []
+
+
+@rule("conditional")
+def known_branch(x: Instruction, site: Site) -> Instruction | None:
+    """conditional(true, a, b), f, g -> call(a), to_apply=f
+
+    An index that is out of range chooses the last branch.
+    """
+    selector = x.operands[0]
+    value = constant_value(selector)
+    if value is None:
+        return None
+    last = len(x.called) - 1
+    if selector.shape.element_type == "pred":
+        number = 0 if value else 1
+    else:
+        number = int(value) if 0 <= value <= last else last
+    return site.add("call", [x.operands[number + 1]], x.shape, to_apply=x.called[number])
+
+
+@rule("conditional")
+def equal_branches(x: Instruction, site: Site) -> Instruction | None:
+    """conditional(p, a, a), f, f -> call(a), to_apply=f"""
+    if any(operand is not x.operands[1] for operand in x.operands[2:]) or any(branch is not x.called[0] for branch in x.called):
+        return None
+    return site.add("call", [x.operands[1]], x.shape, to_apply=x.called[0])
+
+
+@rule("get-tuple-element")
+def element_that_branches_agree_on(x: Instruction, site: Site) -> Instruction | None:
+    """get-tuple-element(conditional(p, tuple(a, b), b), 1) -> b, if all branches return b as element 1"""
+    conditional, index = x.operands[0], x.attributes["index"]
+    if conditional.op.name != "conditional":
+        return None
+    first: Instruction | None = None
+    for branch, operand in zip(conditional.called, conditional.operands[1:], strict=True):
+        value = _returned(branch, operand, index)
+        if value is None or first not in (None, value):
+            return None
+        first = value
+    return first
+
+
+def _returned(branch: Computation, operand: Instruction, index: int) -> Instruction | None:
+    """The instruction outside of the branch that an element of its result is, given the branch's operand."""
+    root = branch.root
+    if root.op.name != "tuple" or not 0 <= index < len(root.operands):
+        return None
+    element = root.operands[index]
+    if element.op.name == "parameter":
+        return operand
+    if element.op.name != "get-tuple-element" or element.operands[0].op.name != "parameter" or operand.op.name != "tuple":
+        return None
+    value: Instruction = operand.operands[element.attributes["index"]]
+    return value

@@ -1,0 +1,19 @@
+"""Sorts of at most one element."""
+
+from __future__ import annotations
+
+from hlotool.ir.model import Instruction
+from hlotool.optimizer.registry import rule
+from hlotool.optimizer.site import Site
+
+__all__: list[str] = []
+
+
+@rule("sort")
+def sort_of_one_element(x: Instruction, site: Site) -> Instruction | None:
+    """sort(a, b) -> tuple(a, b), if the sorted dimension has at most one element; a sort of one operand is the operand"""
+    first = x.operands[0].shape
+    dimension = x.attributes["dimensions"][0]
+    if first.dimensions[dimension] not in (0, 1) or any(first.dynamic):
+        return None
+    return site.add("tuple", x.operands, x.shape) if x.shape.is_tuple else x.operands[0]

@@ -1,0 +1,54 @@
+"""Loops of no or one iteration, and values that a loop does not change."""
+
+from __future__ import annotations
+
+from hlotool.analysis.effects import has_effect
+from hlotool.analysis.loops import trip_count
+from hlotool.ir.model import Computation, Instruction
+from hlotool.optimizer.registry import rule
+from hlotool.optimizer.site import Site
+
+__all__: list[str] = []
+
+
+def _is_pure(computation: Computation, site: Site) -> bool:
+    """Whether a computation certainly has no effect; those that call others are not looked into."""
+    return not any(x.called or has_effect(x, set()) for x in site.rewriter.instructions(computation))
+
+
+@rule("while")
+def loop_without_iterations(x: Instruction, site: Site) -> Instruction | None:
+    """while(a) -> a, if the condition is false for a
+
+    The condition runs once even then, so it must not have effects.
+    """
+    if trip_count(x) != 0 or not _is_pure(x.attributes["condition"], site):
+        return None
+    return x.operands[0]
+
+
+@rule("while")
+def loop_of_one_iteration(x: Instruction, site: Site) -> Instruction | None:
+    """while(a), body=f -> call(a), to_apply=f, if constants show that there is one iteration"""
+    if trip_count(x) != 1 or not _is_pure(x.attributes["condition"], site):
+        return None
+    return site.add("call", x.operands, x.shape, to_apply=x.attributes["body"])
+
+
+@rule("get-tuple-element")
+def element_that_a_loop_keeps(x: Instruction, site: Site) -> Instruction | None:
+    """get-tuple-element(while(tuple(a, b)), 1) -> b, if the body returns element 1 unchanged"""
+    loop = x.operands[0]
+    index: int = x.attributes["index"]
+    if loop.op.name != "while":
+        return None
+    root = loop.attributes["body"].root
+    if root.op.name != "tuple" or not 0 <= index < len(root.operands):
+        return None
+    element = root.operands[index]
+    if element.op.name != "get-tuple-element" or element.attributes["index"] != index or element.operands[0].op.name != "parameter":
+        return None
+    start = loop.operands[0]
+    if start.op.name == "tuple":
+        return start.operands[index]
+    return site.add("get-tuple-element", [start], x.shape, index=index)

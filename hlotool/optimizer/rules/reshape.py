@@ -116,6 +116,20 @@ def bitcast_of_bitcast(x: Instruction, site: Site) -> Instruction | None:
 
 
 @rule("bitcast")
+def bitcast_of_transpose(x: Instruction, site: Site) -> Instruction | None:
+    """bitcast(transpose(a)) -> bitcast(a), if the transpose leaves the order in memory as it is"""
+    y = x.operands[0]
+    if y.op.name != "transpose" or not is_plain(y.shape) or not is_plain(x.shape):
+        return None
+    source, permutation = y.operands[0].shape, y.attributes["dimensions"]
+    if not is_plain(source) or source.element_type != x.shape.element_type or source.layout is None or y.shape.layout is None:
+        return None
+    if tuple(permutation[k] for k in y.shape.layout.minor_to_major) != source.layout.minor_to_major:
+        return None
+    return y.operands[0] if source == x.shape else site.with_operands(x, y.operands)
+
+
+@rule("bitcast")
 def bitcast_as_reshape(x: Instruction, site: Site) -> Instruction | None:
     """bitcast(a) -> reshape(a), if both have row-major layouts and the same element type
 

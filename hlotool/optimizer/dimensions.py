@@ -13,6 +13,7 @@ from hlotool.shapes.shape import Shape
 __all__ = [
     "broadcast_after_reshape",
     "broadcast_dimensions",
+    "dimensions_of",
     "element_count",
     "increases",
     "inverse",
@@ -38,6 +39,17 @@ def is_plain(shape: Shape) -> bool:
         return False
     rank = len(shape.dimensions)
     return layout is default_layout(rank) or not (layout.tiles or layout.memory_space or layout.element_size_in_bits or layout.split_configs)
+
+
+def dimensions_of(x: Instruction) -> tuple[int, ...]:
+    """The attribute `dimensions`, which broadcasts of scalars may leave out.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> dimensions_of(parse("ENTRY e { z = f32[] constant(0) ROOT b = f32[4] broadcast(z) }").entry.root)
+    ()
+    """
+    dimensions: tuple[int, ...] = x.attributes.get("dimensions", x.op.attributes["dimensions"].default)
+    return dimensions
 
 
 def is_empty(shape: Shape) -> bool:
@@ -134,7 +146,7 @@ def broadcast_after_reshape(x: Instruction, sizes: Sequence[int]) -> tuple[int, 
     ((2,), None)
     """
     source = x.operands[0].shape.dimensions
-    mapped = {dimension: k for k, dimension in enumerate(x.attributes["dimensions"])}
+    mapped = {dimension: k for k, dimension in enumerate(dimensions_of(x))}
     known: dict[int, int] = {}
     for before, after in matched_groups(x.shape.dimensions, sizes):
         count = sum(k in mapped for k in before)

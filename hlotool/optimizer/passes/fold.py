@@ -11,7 +11,7 @@ from hlotool.interp.evaluator import compute
 from hlotool.interp.options import RunOptions
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.traits import COMMUNICATES, DEVICE_ID, NONDETERMINISTIC
-from hlotool.optimizer.constants import literal_of
+from hlotool.optimizer.constants import is_short_as_text, literal_of
 from hlotool.optimizer.context import Context
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape
@@ -75,7 +75,7 @@ def _elements(shape: Shape) -> int:
 
 
 def _can_be_literal(shape: Shape) -> bool:
-    return shape.is_array and not any(shape.dynamic) and (shape.layout is None or not shape.layout.tiles)
+    return shape.is_array and not any(shape.dynamic) and (shape.layout is None or not shape.layout.tiles) and is_short_as_text(shape)
 
 
 def _fold(context: Context, x: Instruction) -> list[Instruction]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.traits import COMMUNICATES, NONDETERMINISTIC
+from hlotool.optimizer.constants import is_short_as_text
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.dimensions import is_empty, is_plain
 from hlotool.shapes.literal import literal_from_bytes
@@ -32,5 +33,7 @@ def replace_empty_arrays(context: Context) -> bool:
 
 def _is_replaceable(context: Context, x: Instruction) -> bool:
     if x.op.name in ("constant", "parameter") or x.op.traits & {COMMUNICATES, NONDETERMINISTIC} or not is_plain(x.shape):
+        return False
+    if not is_short_as_text(x.shape):
         return False
     return context.is_movable(x) and not context.has_effect(x)

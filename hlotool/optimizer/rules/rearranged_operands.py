@@ -12,7 +12,7 @@ from hlotool.ir.model import Instruction
 from hlotool.literals.data import decode
 from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import ELEMENTWISE
-from hlotool.optimizer.dimensions import broadcast_after_reshape, element_count, is_empty, is_plain
+from hlotool.optimizer.dimensions import broadcast_after_reshape, dimensions_of, element_count, is_empty, is_plain
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.literal import literal_from_bytes
@@ -75,7 +75,7 @@ def _smaller_number(y: Instruction, sizes: tuple[int, ...], site: Site) -> Befor
 # ---- reshapes --------------------------------------------------------------------------------------------------------
 
 
-@rule(*_ELEMENTWISE)
+@rule(*_ELEMENTWISE, of=("reshape",))
 def elementwise_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
     """add(reshape(a), reshape(b)) -> reshape(add(a, b)), for all elementwise operations
 
@@ -145,7 +145,7 @@ def _unshaped(y: Instruction, source: Shape, site: Site) -> Before | None:
 # ---- transposes and reversals ----------------------------------------------------------------------------------------
 
 
-@rule(*_ELEMENTWISE)
+@rule(*_ELEMENTWISE, of=("transpose",))
 def elementwise_of_transposes(x: Instruction, site: Site) -> Instruction | None:
     """add(transpose(a), transpose(b)) -> transpose(add(a, b)), for all elementwise operations
 
@@ -154,7 +154,7 @@ def elementwise_of_transposes(x: Instruction, site: Site) -> Instruction | None:
     first = _rearranged(x, "transpose")
     if first is None or not _disappears(x, site, "transpose"):
         return None
-    permutation, sizes = first.attributes["dimensions"], first.operands[0].shape.dimensions
+    permutation, sizes = dimensions_of(first), first.operands[0].shape.dimensions
     before = [_before_transpose(y, permutation, sizes, site) for y in x.operands]
     if any(insert is None for insert in before):
         return None
@@ -163,15 +163,15 @@ def elementwise_of_transposes(x: Instruction, site: Site) -> Instruction | None:
 
 def _before_transpose(y: Instruction, permutation: tuple[int, ...], sizes: tuple[int, ...], site: Site) -> Before | None:
     if y.op.name == "transpose":
-        return _as_it_is(y.operands[0]) if y.attributes["dimensions"] == permutation and is_plain(y.shape) and is_plain(y.operands[0].shape) else None
+        return _as_it_is(y.operands[0]) if dimensions_of(y) == permutation and is_plain(y.shape) and is_plain(y.operands[0].shape) else None
     number = _smaller_number(y, sizes, site)
     if number is not None or y.op.name != "broadcast" or not is_plain(y.shape):
         return number
-    dimensions = tuple(permutation[k] for k in y.attributes["dimensions"])
+    dimensions = tuple(permutation[k] for k in dimensions_of(y))
     return lambda: site.add("broadcast", y.operands, array_shape(y.shape.element_type, sizes), dimensions=dimensions)
 
 
-@rule(*_ELEMENTWISE)
+@rule(*_ELEMENTWISE, of=("reverse",))
 def elementwise_of_reversals(x: Instruction, site: Site) -> Instruction | None:
     """add(reverse(a), reverse(b)) -> reverse(add(a, b)), for all elementwise operations
 
@@ -180,10 +180,10 @@ def elementwise_of_reversals(x: Instruction, site: Site) -> Instruction | None:
     first = _rearranged(x, "reverse")
     if first is None or not _disappears(x, site, "reverse"):
         return None
-    reversed_dimensions, sizes = first.attributes["dimensions"], x.shape.dimensions
+    reversed_dimensions, sizes = dimensions_of(first), x.shape.dimensions
     before: list[Before] = []
     for y in x.operands:
-        if y.op.name == "reverse" and y.attributes["dimensions"] == reversed_dimensions and is_plain(y.shape):
+        if y.op.name == "reverse" and dimensions_of(y) == reversed_dimensions and is_plain(y.shape):
             before.append(_as_it_is(y.operands[0]))
         elif not y.shape.dimensions or constant_value(y) is not None:
             before.append(_as_it_is(y))
@@ -195,7 +195,7 @@ def elementwise_of_reversals(x: Instruction, site: Site) -> Instruction | None:
 # ---- broadcasts ------------------------------------------------------------------------------------------------------
 
 
-@rule(*_ELEMENTWISE)
+@rule(*_ELEMENTWISE, of=("broadcast",))
 def elementwise_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
     """add(broadcast(a), broadcast(b)) -> broadcast(add(a, b)), if both repeat the same dimensions; for all elementwise operations
 
@@ -205,7 +205,7 @@ def elementwise_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
         return None
     # Broadcasts of scalars fit every other broadcast.
     first = max((y for y in x.operands if y.op.name == "broadcast"), key=lambda y: len(y.operands[0].shape.dimensions))
-    mapped, sizes = first.attributes["dimensions"], first.operands[0].shape.dimensions
+    mapped, sizes = dimensions_of(first), first.operands[0].shape.dimensions
     if sizes and not site.has_one_user(first):
         return None
     before: list[Before] = []
@@ -218,6 +218,6 @@ def elementwise_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
 
 
 def _before_broadcast(y: Instruction, mapped: tuple[int, ...], sizes: tuple[int, ...], site: Site) -> Before | None:
-    if y.op.name == "broadcast" and y.attributes["dimensions"] == mapped and y.operands[0].shape.dimensions == sizes:
+    if y.op.name == "broadcast" and dimensions_of(y) == mapped and y.operands[0].shape.dimensions == sizes:
         return _as_it_is(y.operands[0]) if is_plain(y.operands[0].shape) else None
     return _smaller_number(y, sizes, site)

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from hlotool.ir.model import Instruction
-from hlotool.optimizer.dimensions import broadcast_after_reshape, element_count, increases, is_empty, is_plain, matched_dimensions, matched_groups
+from hlotool.optimizer.dimensions import (
+    broadcast_after_reshape,
+    dimensions_of,
+    element_count,
+    increases,
+    is_empty,
+    is_plain,
+    matched_dimensions,
+    matched_groups,
+)
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.dtype import ELEMENT_TYPES
@@ -14,7 +23,7 @@ from hlotool.shapes.values import SliceRange
 __all__: list[str] = []
 
 
-@rule("reshape")
+@rule("reshape", of=("reshape",))
 def reshape_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     """reshape(reshape(a)) -> reshape(a)
 
@@ -29,7 +38,7 @@ def reshape_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     return source if source.shape == x.shape else site.add("reshape", [source], x.shape)
 
 
-@rule("reshape")
+@rule("reshape", of=("broadcast",))
 def reshape_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
     """reshape(broadcast(a)) -> broadcast(a), or broadcast(reshape(a)) if dimensions of `a` are split or merged
 
@@ -45,7 +54,7 @@ def reshape_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
 
 
 def _broadcast_of_reshape(x: Instruction, y: Instruction, site: Site) -> Instruction | None:
-    mapped = [k for k in y.attributes["dimensions"] if y.shape.dimensions[k] != 1]
+    mapped = [k for k in dimensions_of(y) if y.shape.dimensions[k] != 1]
     if not increases(mapped):
         return None
     dimensions: list[int] = []
@@ -59,7 +68,7 @@ def _broadcast_of_reshape(x: Instruction, y: Instruction, site: Site) -> Instruc
     return site.add("broadcast", [source], x.shape, dimensions=tuple(dimensions))
 
 
-@rule("reshape")
+@rule("reshape", of=("iota",))
 def reshape_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """reshape(iota) -> iota, if the dimension that counts is not split or merged"""
     y = x.operands[0]
@@ -72,7 +81,7 @@ def reshape_of_iota(x: Instruction, site: Site) -> Instruction | None:
     return None
 
 
-@rule("reshape")
+@rule("reshape", of=("slice",))
 def reshape_of_slice_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     """reshape(slice(reshape(a))) -> reshape(slice(a)), if the inner reshape only adds or drops dimensions of size 1"""
     y = x.operands[0]
@@ -91,7 +100,7 @@ def reshape_of_slice_of_reshape(x: Instruction, site: Site) -> Instruction | Non
     return site.add("reshape", [part], x.shape)
 
 
-@rule("copy")
+@rule("copy", of=("copy",))
 def copy_of_copy(x: Instruction, site: Site) -> Instruction | None:
     """copy(copy(a)) -> copy(a)
 
@@ -103,7 +112,7 @@ def copy_of_copy(x: Instruction, site: Site) -> Instruction | None:
     return site.with_operands(x, y.operands) if site.has_one_user(y) else None
 
 
-@rule("bitcast")
+@rule("bitcast", of=("bitcast",))
 def bitcast_of_bitcast(x: Instruction, site: Site) -> Instruction | None:
     """bitcast(bitcast(a)) -> bitcast(a), for arrays of one element type"""
     y = x.operands[0]
@@ -115,7 +124,7 @@ def bitcast_of_bitcast(x: Instruction, site: Site) -> Instruction | None:
     return y.operands[0] if shapes[2] == x.shape else site.with_operands(x, y.operands)
 
 
-@rule("bitcast")
+@rule("bitcast", of=("transpose",))
 def bitcast_of_transpose(x: Instruction, site: Site) -> Instruction | None:
     """bitcast(transpose(a)) -> bitcast(a), if the transpose leaves the order in memory as it is"""
     y = x.operands[0]
@@ -147,7 +156,7 @@ def _is_row_major(shape: Shape) -> bool:
     return is_plain(shape) and shape.layout == default_layout(shape.rank)
 
 
-@rule("bitcast-convert")
+@rule("bitcast-convert", of=("bitcast-convert",))
 def bitcast_convert_of_bitcast_convert(x: Instruction, site: Site) -> Instruction | None:
     """bitcast-convert(bitcast-convert(a)) -> bitcast-convert(a), or `a` if it has the type of the result
 
@@ -165,10 +174,10 @@ def bitcast_convert_of_bitcast_convert(x: Instruction, site: Site) -> Instructio
 @rule("get-dimension-size")
 def size_of_dimension(x: Instruction, site: Site) -> Instruction | None:
     """get-dimension-size(a) -> constant, if the dimension is static; get-dimension-size(set-dimension-size(a, n)) -> n"""
-    y, dimension = x.operands[0], x.attributes["dimensions"][0]
+    y, dimension = x.operands[0], dimensions_of(x)[0]
     if not y.shape.is_array:
         return None
     if not y.shape.dynamic or not y.shape.dynamic[dimension]:
         return site.number(x.shape, y.shape.dimensions[dimension])
-    is_set = y.op.name == "set-dimension-size" and y.attributes["dimensions"][0] == dimension
+    is_set = y.op.name == "set-dimension-size" and dimensions_of(y)[0] == dimension
     return y.operands[1] if is_set else None

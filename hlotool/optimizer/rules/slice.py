@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hlotool.ir.model import Instruction
-from hlotool.optimizer.dimensions import inverse, is_empty, is_plain
+from hlotool.optimizer.dimensions import dimensions_of, inverse, is_empty, is_plain
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.shape import array_shape
@@ -28,7 +28,7 @@ def _is_whole(part: SliceRange, size: int) -> bool:
     return part.start == 0 and part.limit == size and part.stride == 1
 
 
-@rule("slice")
+@rule("slice", of=("slice",))
 def slice_of_slice(x: Instruction, site: Site) -> Instruction | None:
     """slice(slice(a)) -> slice(a)"""
     y = x.operands[0]
@@ -44,13 +44,13 @@ def slice_of_slice(x: Instruction, site: Site) -> Instruction | None:
     return site.add("slice", y.operands, x.shape, slice=tuple(ranges))
 
 
-@rule("slice")
+@rule("slice", of=("broadcast",))
 def slice_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
     """slice(broadcast(a)) -> broadcast(a), or broadcast(slice(a)) if dimensions of `a` are cut"""
     y = x.operands[0]
     if not _applies(x, "broadcast"):
         return None
-    source, mapped, ranges = y.operands[0], y.attributes["dimensions"], x.attributes["slice"]
+    source, mapped, ranges = y.operands[0], dimensions_of(y), x.attributes["slice"]
     if any(not _is_whole(ranges[k], y.shape.dimensions[k]) for k in mapped):
         if not site.has_one_user(y):
             return None
@@ -59,7 +59,7 @@ def slice_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
     return site.add("broadcast", [source], x.shape, dimensions=mapped)
 
 
-@rule("slice")
+@rule("slice", of=("iota",))
 def slice_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """slice(iota) -> iota, if the dimension that counts is cut at its end at most"""
     y = x.operands[0]
@@ -72,34 +72,34 @@ def slice_of_iota(x: Instruction, site: Site) -> Instruction | None:
     return site.add("iota", (), x.shape, iota_dimension=counted)
 
 
-@rule("slice")
+@rule("slice", of=("reverse",))
 def slice_of_reverse(x: Instruction, site: Site) -> Instruction | None:
     """slice(reverse(a)) -> reverse(slice(a))"""
     y = x.operands[0]
     if not _applies(x, "reverse") or not site.has_one_user(y):
         return None
     ranges = list(x.attributes["slice"])
-    for k in y.attributes["dimensions"]:
+    for k in dimensions_of(y):
         size, part = y.shape.dimensions[k], ranges[k]
         ranges[k] = SliceRange(size - 1 - _last(part), size - part.start, part.stride)
     part_of_source = site.add("slice", y.operands, array_shape(x.shape.element_type, x.shape.dimensions), slice=tuple(ranges))
-    return site.add("reverse", [part_of_source], x.shape, dimensions=y.attributes["dimensions"])
+    return site.add("reverse", [part_of_source], x.shape, dimensions=dimensions_of(y))
 
 
-@rule("slice")
+@rule("slice", of=("transpose",))
 def slice_of_transpose(x: Instruction, site: Site) -> Instruction | None:
     """slice(transpose(a)) -> transpose(slice(a))"""
     y = x.operands[0]
     if not _applies(x, "transpose") or not site.has_one_user(y):
         return None
-    permutation = y.attributes["dimensions"]
+    permutation = dimensions_of(y)
     places = inverse(permutation)
     shape = array_shape(x.shape.element_type, tuple(x.shape.dimensions[k] for k in places))
     part = site.add("slice", y.operands, shape, slice=tuple(x.attributes["slice"][k] for k in places))
     return site.add("transpose", [part], x.shape, dimensions=permutation)
 
 
-@rule("slice")
+@rule("slice", of=("pad",))
 def slice_of_pad(x: Instruction, site: Site) -> Instruction | None:
     """slice(pad(a, v)) -> slice(a) or broadcast(v), if only one of them is in the range, else pad(a, v) with less padding"""
     y = x.operands[0]
@@ -130,13 +130,13 @@ def _less_padding(x: Instruction, y: Instruction, site: Site) -> Instruction | N
     return site.add("pad", y.operands, x.shape, padding=tuple(padding))
 
 
-@rule("slice")
+@rule("slice", of=("concatenate",))
 def slice_of_concatenate(x: Instruction, site: Site) -> Instruction | None:
     """slice(concatenate(a, b)) -> slice(a), if the range is in `a`, or the concatenate of all operands that are in the range as a whole"""
     y = x.operands[0]
     if not _applies(x, "concatenate") or _mixes_types(y):
         return None
-    dimension = y.attributes["dimensions"][0]
+    dimension = dimensions_of(y)[0]
     part, start = x.attributes["slice"][dimension], 0
     kept: list[Instruction] = []
     others_whole = all(

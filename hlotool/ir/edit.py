@@ -110,6 +110,12 @@ class Rewriter(InstructionEdits):
             source.remove(x)
             target.insert_before(x, before)
             self._uses.owners[x] = owner
+            # An instruction of the other computation may have the same name.
+            self._instruction_names.release(x.name)
+            if x.name in self._instruction_names:
+                set_field(x, "name", self._instruction_names.take(x.name))
+            else:
+                self._instruction_names.add(x.name)
         self._calls_changed = True
 
     def erase_parameter(self, parameter: Instruction) -> None:

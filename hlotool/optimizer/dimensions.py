@@ -53,7 +53,12 @@ def dimensions_of(x: Instruction) -> tuple[int, ...]:
 
 
 def is_empty(shape: Shape) -> bool:
-    """Whether an array has no elements."""
+    """Whether an array has no elements.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> is_empty(array_shape("f32", (2, 0))), is_empty(array_shape("f32"))
+    (True, False)
+    """
     return 0 in shape.dimensions
 
 
@@ -102,7 +107,11 @@ def matched_dimensions(before: Sequence[int], after: Sequence[int]) -> dict[int,
 
 
 def increases(numbers: Sequence[int]) -> bool:
-    """Whether each number is greater than the one before it."""
+    """Whether each number is greater than the one before it.
+
+    >>> increases((0, 2, 5)), increases((0, 0))
+    (True, False)
+    """
     return all(a < b for a, b in pairwise(numbers))
 
 
@@ -129,7 +138,13 @@ def broadcast_dimensions(sizes: Sequence[int], known: Mapping[int, int], result:
 
 
 def broadcast_after_reshape(x: Instruction, sizes: Sequence[int]) -> tuple[int, ...] | None:
-    """The dimensions of a broadcast of x's operand that equals a reshape of the broadcast x to these sizes; None if there is none."""
+    """The dimensions of a broadcast of x's operand that equals a reshape of the broadcast x to these sizes; None if there is none.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> x = parse("ENTRY e { p = f32[3] parameter(0) ROOT b = f32[2,3,4] broadcast(p), dimensions={1} }").entry.root
+    >>> broadcast_after_reshape(x, (2, 1, 3, 2, 2)), broadcast_after_reshape(x, (6, 4))
+    ((2,), None)
+    """
     source = x.operands[0].shape.dimensions
     mapped = {dimension: k for k, dimension in enumerate(dimensions_of(x))}
     known: dict[int, int] = {}
@@ -144,5 +159,10 @@ def broadcast_after_reshape(x: Instruction, sizes: Sequence[int]) -> tuple[int, 
 
 
 def element_count(shape: Shape) -> int:
-    """The number of elements of a static array."""
+    """The number of elements of a static array.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> element_count(array_shape("f32", (2, 3)))
+    6
+    """
     return prod(shape.dimensions)

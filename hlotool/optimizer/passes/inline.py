@@ -45,12 +45,15 @@ def _growth(context: Context, body: Computation, callers: tuple[Instruction, ...
     """The number of instructions that the module has more after all calls of a computation have been inlined."""
     rewriter = context.rewriter
     instructions = [y for y in context.instructions(body) if y.op.name != "parameter"]
-    # Copies of constants in one computation become one.
-    constants = sum(y.literal is not None for y in instructions)
-    growth = constants * len({rewriter.owner(caller) for caller in callers}) - len(instructions)
+    # Copies of constants in one computation become one, and so do those of iotas and broadcasts.
+    shared: set[Instruction] = set()
+    for y in instructions:
+        if y.literal is not None or y.op.name == "iota" or (y.op.name == "broadcast" and y.operands[0] in shared):
+            shared.add(y)
+    growth = len(shared) * len({rewriter.owner(caller) for caller in callers}) - len(instructions)
     for caller in callers:
         users = rewriter.users(caller)
-        growth += len(instructions) - constants - 1
+        growth += len(instructions) - len(shared) - 1
         if body.root.op.name == "tuple" and not rewriter.is_root(caller) and all(user.op.name == "get-tuple-element" for user in users):
             growth -= 1 + len(users)
     return growth

@@ -19,7 +19,7 @@ from hlotool.optimizer.site import Site
 __all__: list[str] = []
 
 
-@rule("broadcast")
+@rule("broadcast", of=("broadcast",))
 def broadcast_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
     """broadcast(broadcast(a)) -> broadcast(a)"""
     y = x.operands[0]
@@ -29,7 +29,7 @@ def broadcast_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
     return site.add("broadcast", y.operands, x.shape, dimensions=tuple(dimensions[k] for k in dimensions_of(y)))
 
 
-@rule("broadcast")
+@rule("broadcast", of=("reshape",))
 def broadcast_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     """broadcast(reshape(a)) -> broadcast(a), if the reshape only adds or drops dimensions of size 1
 
@@ -47,7 +47,7 @@ def broadcast_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     return None if dimensions is None else site.add("broadcast", [source], x.shape, dimensions=dimensions)
 
 
-@rule("broadcast")
+@rule("broadcast", of=("transpose",))
 def broadcast_of_transpose(x: Instruction, site: Site) -> Instruction | None:
     """broadcast(transpose(a)) -> broadcast(a)"""
     y = x.operands[0]
@@ -68,7 +68,7 @@ def broadcast_without_repetition(x: Instruction, site: Site) -> Instruction | No
     return source if source.shape == x.shape else site.add("reshape", [source], x.shape)
 
 
-@rule("broadcast")
+@rule("broadcast", of=("iota",))
 def broadcast_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """broadcast(iota) -> iota"""
     y = x.operands[0]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from math import prod
 
 from hlotool.analysis.simplify import constant_value, is_same_number
@@ -11,10 +12,12 @@ from hlotool.opdefs.traits import ELEMENTWISE
 from hlotool.optimizer.dimensions import dimensions_of, is_empty, is_plain
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
-from hlotool.shapes.shape import array_shape
+from hlotool.shapes.shape import Shape, array_shape
 from hlotool.shapes.values import PaddingDimension, SliceRange
 
 __all__: list[str] = []
+
+_MOST_OPERANDS = 10_000
 
 
 def _is_plain(x: Instruction) -> bool:
@@ -36,70 +39,85 @@ def concatenate_of_empty(x: Instruction, site: Site) -> Instruction | None:
     return _joined(x, kept, site) if len(kept) < len(x.operands) else None
 
 
-@rule("concatenate")
+@rule("concatenate", of=("concatenate",))
 def concatenate_of_concatenate(x: Instruction, site: Site) -> Instruction | None:
     """concatenate(concatenate(a, b), c) -> concatenate(a, b, c)"""
-    nested = [y for y in x.operands if y.op is x.op and dimensions_of(y) == dimensions_of(x) and site.has_one_user(y)]
+    nested = {y for y in x.operands if y.op is x.op and dimensions_of(y) == dimensions_of(x) and site.has_one_user(y)}
     if not nested or not _is_plain(x) or not all(map(_is_plain, nested)):
         return None
     operands: list[Instruction] = []
     for y in x.operands:
         operands += y.operands if y in nested else (y,)
-    return site.with_operands(x, operands)
+    # Chains of concatenates would take quadratic time.
+    return site.with_operands(x, operands) if len(operands) <= _MOST_OPERANDS else None
 
 
-@rule("concatenate")
+@rule("concatenate", of=("slice",))
 def concatenate_of_slices(x: Instruction, site: Site) -> Instruction | None:
     """concatenate(slice(a), [0:2], slice(a), [2:5]) -> slice(a), [0:5]"""
     dimension = dimensions_of(x)[0]
-    for k in range(len(x.operands) - 1):
-        one, two = x.operands[k : k + 2]
+
+    def continues(one: Instruction, two: Instruction) -> bool:
         if one.op.name != "slice" or two.op.name != "slice" or one.operands[0] is not two.operands[0]:
-            continue
-        merged = _merged(one.attributes["slice"], two.attributes["slice"], dimension)
-        if merged is None or not _is_plain(x) or not is_plain(one.operands[0].shape):
-            continue
-        if len(x.operands) > 2 and not site.have_one_user((one, two)):
-            continue
-        sizes = list(one.shape.dimensions)
-        sizes[dimension] += two.shape.dimensions[dimension]
-        part = site.add("slice", one.operands, array_shape(x.shape.element_type, tuple(sizes)), slice=merged)
-        return _joined(x, [*x.operands[:k], part, *x.operands[k + 2 :]], site)
-    return None
+            return False
+        return _continues(one.attributes["slice"], two.attributes["slice"], dimension)
+
+    def merge(run: Sequence[Instruction], shape: Shape) -> Instruction:
+        ranges = list(run[0].attributes["slice"])
+        part = ranges[dimension]
+        ranges[dimension] = SliceRange(part.start, run[-1].attributes["slice"][dimension].limit, part.stride)
+        return site.add("slice", run[0].operands, shape, slice=tuple(ranges))
+
+    return _with_runs(x, site, continues, merge)
 
 
-def _merged(one: tuple[SliceRange, ...], two: tuple[SliceRange, ...], dimension: int) -> tuple[SliceRange, ...] | None:
-    """The ranges of two slices together, if the second one continues the first."""
-    for k, (a, b) in enumerate(zip(one, two, strict=True)):
-        if k != dimension and a != b:
-            return None
+def _continues(one: tuple[SliceRange, ...], two: tuple[SliceRange, ...], dimension: int) -> bool:
+    """Whether the second of two slices begins where the first one ends, and neither is empty."""
+    if one[:dimension] != two[:dimension] or one[dimension + 1 :] != two[dimension + 1 :]:
+        return False
     a, b = one[dimension], two[dimension]
     count = -(-(a.limit - a.start) // a.stride)
-    if a.stride != b.stride or b.start != a.start + count * a.stride or b.limit <= b.start:
-        return None
-    return (*one[:dimension], SliceRange(a.start, b.limit, a.stride), *one[dimension + 1 :])
+    return a.stride == b.stride and b.start == a.start + count * a.stride and a.limit > a.start and b.limit > b.start
 
 
-@rule("concatenate")
+@rule("concatenate", of=("broadcast",))
 def concatenate_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
     """concatenate(broadcast(a), broadcast(a)) -> broadcast(a), if they repeat `a` along the concatenated dimension"""
     dimension = dimensions_of(x)[0]
-    for k in range(len(x.operands) - 1):
-        one, two = x.operands[k : k + 2]
-        if not _repeat_same(one, two, dimension) or not _is_plain(x) or (len(x.operands) > 2 and not site.have_one_user({one, two})):
+
+    def continues(one: Instruction, two: Instruction) -> bool:
+        if one.op.name != "broadcast" or two.op.name != "broadcast" or one.operands != two.operands:
+            return False
+        return dimensions_of(one) == dimensions_of(two) and dimension not in dimensions_of(one)
+
+    def merge(run: Sequence[Instruction], shape: Shape) -> Instruction:
+        return site.add("broadcast", run[0].operands, shape, dimensions=dimensions_of(run[0]))
+
+    return _with_runs(x, site, continues, merge)
+
+
+def _with_runs(
+    x: Instruction, site: Site, continues: Callable[[Instruction, Instruction], bool], merge: Callable[[Sequence[Instruction], Shape], Instruction]
+) -> Instruction | None:
+    """The concatenate in which operands that continue each other are merged; they must disappear, unless nothing else is left."""
+    runs = [[x.operands[0]]]
+    for one, two in pairwise(x.operands):
+        if continues(one, two):
+            runs[-1].append(two)
+        else:
+            runs.append([two])
+    merged = [len(run) > 1 and (len(runs) == 1 or site.have_one_user(set(run))) for run in runs]
+    if not any(merged) or not _is_plain(x) or not all(is_plain(operand.shape) for y in x.operands for operand in y.operands[:1]):
+        return None
+    dimension, operands = dimensions_of(x)[0], []
+    for run, is_merged in zip(runs, merged, strict=True):
+        if not is_merged:
+            operands += run
             continue
-        sizes = list(one.shape.dimensions)
-        sizes[dimension] += two.shape.dimensions[dimension]
-        shape = array_shape(x.shape.element_type, tuple(sizes))
-        both = site.add("broadcast", one.operands, shape, dimensions=dimensions_of(one))
-        return _joined(x, [*x.operands[:k], both, *x.operands[k + 2 :]], site)
-    return None
-
-
-def _repeat_same(one: Instruction, two: Instruction, dimension: int) -> bool:
-    if one.op.name != "broadcast" or two.op.name != "broadcast" or one.operands != two.operands:
-        return False
-    return dimensions_of(one) == dimensions_of(two) and dimension not in dimensions_of(one)
+        sizes = list(run[0].shape.dimensions)
+        sizes[dimension] = sum(y.shape.dimensions[dimension] for y in run)
+        operands.append(merge(run, array_shape(x.shape.element_type, tuple(sizes))))
+    return _joined(x, operands, site)
 
 
 @rule("concatenate")
@@ -115,7 +133,7 @@ def concatenate_of_equal_numbers(x: Instruction, site: Site) -> Instruction | No
     return site.number(x.shape, first)
 
 
-@rule("concatenate")
+@rule("concatenate", of=("broadcast",))
 def concatenate_as_pad(x: Instruction, site: Site) -> Instruction | None:
     """concatenate(broadcast(v), a, broadcast(v)) -> pad(a, v), also with one of the broadcasts only"""
     if not 2 <= len(x.operands) <= 3:
@@ -135,7 +153,7 @@ def concatenate_as_pad(x: Instruction, site: Site) -> Instruction | None:
     return site.add("pad", [x.operands[middle], values.pop()], x.shape, padding=tuple(padding))
 
 
-@rule("concatenate")
+@rule("concatenate", of=("reshape",))
 def concatenate_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
     """concatenate(reshape(a), reshape(b)) -> reshape(concatenate(a, b))
 

@@ -62,7 +62,7 @@ def start_of_whole_dimension(x: Instruction, site: Site) -> Instruction | None:
     return site.with_operands(x, [*x.operands[:fixed], *(zero if k in whole else start for k, start in enumerate(starts))])
 
 
-@rule("dynamic-slice")
+@rule("dynamic-slice", of=("broadcast",))
 def dynamic_slice_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
     """dynamic-slice(broadcast(a), i, j) -> broadcast(a), or broadcast(dynamic-slice(a, i)) if dimensions of `a` are cut"""
     y, starts = x.operands[0], _starts(x, 1)
@@ -78,7 +78,7 @@ def dynamic_slice_of_broadcast(x: Instruction, site: Site) -> Instruction | None
     return site.add("broadcast", [source], x.shape, dimensions=mapped)
 
 
-@rule("dynamic-slice")
+@rule("dynamic-slice", of=("dynamic-slice",))
 def dynamic_slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | None:
     """dynamic-slice(dynamic-slice(a, i, 0), 0, j) -> dynamic-slice(a, i, j), if each dimension is taken as a whole by one of them
 
@@ -98,7 +98,7 @@ def dynamic_slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | 
     return site.with_operands(x, [y.operands[0], *starts])
 
 
-@rule("slice")
+@rule("slice", of=("dynamic-slice",))
 def slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | None:
     """slice(dynamic-slice(a, i, 0)), [0:1], [0:2] -> dynamic-slice(a, i, 0), if each dimension is taken as a whole by one of them
 
@@ -118,7 +118,7 @@ def slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | None:
     return site.with_operands(y, y.operands, shape=x.shape, dynamic_slice_sizes=x.shape.dimensions)
 
 
-@rule("dynamic-slice")
+@rule("dynamic-slice", of=("dynamic-update-slice",))
 def dynamic_slice_of_update(x: Instruction, site: Site) -> Instruction | None:
     """dynamic-slice(dynamic-update-slice(a, b, i), i) -> b, if the shapes are equal"""
     y = x.operands[0]
@@ -127,7 +127,7 @@ def dynamic_slice_of_update(x: Instruction, site: Site) -> Instruction | None:
     return y.operands[1] if x.operands[1:] == y.operands[2:] else None
 
 
-@rule("dynamic-update-slice")
+@rule("dynamic-update-slice", of=("dynamic-update-slice",))
 def update_of_update(x: Instruction, site: Site) -> Instruction | None:
     """dynamic-update-slice(dynamic-update-slice(a, b, i), c, i) -> dynamic-update-slice(a, c, i), if `b` and `c` have the same shape"""
     y = x.operands[0]
@@ -138,7 +138,7 @@ def update_of_update(x: Instruction, site: Site) -> Instruction | None:
     return site.with_operands(x, [y.operands[0], *x.operands[1:]])
 
 
-@rule("dynamic-update-slice")
+@rule("dynamic-update-slice", of=("broadcast",))
 def update_of_number(x: Instruction, site: Site) -> Instruction | None:
     """dynamic-update-slice(broadcast(v), b, constants) -> pad(b, v)"""
     y, update, starts = x.operands[0], x.operands[1], _starts(x, 2)

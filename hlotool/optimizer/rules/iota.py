@@ -25,7 +25,7 @@ def iota_of_one(x: Instruction, site: Site) -> Instruction | None:
     return site.number(x.shape, 0) if converted(0, ELEMENT_TYPES[x.shape.element_type]) is not None else None
 
 
-@rule("convert")
+@rule("convert", of=("iota",))
 def convert_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """convert(iota) -> iota, if both types can represent all numbers"""
     y = x.operands[0]
@@ -37,7 +37,7 @@ def convert_of_iota(x: Instruction, site: Site) -> Instruction | None:
     return site.add("iota", (), x.shape, iota_dimension=y.attributes["iota_dimension"])
 
 
-@rule("remainder")
+@rule("remainder", of=("iota",))
 def remainder_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """remainder(iota, c) -> iota, if all numbers are less than c"""
     y, row = x.operands[0], ELEMENT_TYPES[x.shape.element_type]

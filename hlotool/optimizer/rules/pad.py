@@ -46,7 +46,7 @@ def pad_of_equal_number(x: Instruction, site: Site) -> Instruction | None:
     return site.add("broadcast", [value], x.shape, dimensions=())
 
 
-@rule("pad")
+@rule("pad", of=("pad",))
 def pad_of_pad(x: Instruction, site: Site) -> Instruction | None:
     """pad(pad(a, v), v) -> pad(a, v)
 

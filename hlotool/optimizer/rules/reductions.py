@@ -42,30 +42,16 @@ def _is_exact_in_any_order(x: Instruction, combiner: OpDef) -> bool:
 
 @rule("reduce")
 def reduce_of_single_elements(x: Instruction, site: Site) -> Instruction | None:
-    """reduce(a, init) -> reshape(a), if the reduced dimensions have size 1 and init is neutral"""
-    combiner = _combiner(x)
+    """reduce(a, init) -> reshape(a), if the reduced dimensions have size 1, or there are none
+
+    Whatever the function and the initial value are: as in XLA, single elements are not combined with it.
+    """
     array = x.operands[0]
-    if combiner is None or any(array.shape.dimensions[k] != 1 for k in dimensions_of(x)) or not _starts_neutral(x, combiner):
+    if len(x.operands) != 2 or array.shape.dynamic or any(array.shape.dimensions[k] != 1 for k in dimensions_of(x)):
+        return None
+    if not array.shape.element_type == x.operands[1].shape.element_type == x.shape.element_type:
         return None
     return array if array.shape == x.shape else site.add("reshape", [array], x.shape)
-
-
-@rule("reduce", needs=("nsz",))
-def reduce_of_single_floats(x: Instruction, site: Site) -> Instruction | None:
-    """reduce(a, 0) -> reshape(a) for sums, if the reduced dimensions have size 1"""
-    combiner, array = _combiner(x), x.operands[0]
-    if combiner is None or combiner.name != "add" or constant_value(x.operands[1]) != 0:
-        return None
-    if any(array.shape.dimensions[k] != 1 for k in dimensions_of(x)):
-        return None
-    return array if array.shape == x.shape else site.add("reshape", [array], x.shape)
-
-
-@rule("reduce")
-def reduce_over_nothing(x: Instruction, site: Site) -> Instruction | None:
-    """reduce(a, init), dimensions={} -> a: as in XLA, the initial value is left out"""
-    array = x.operands[0]
-    return array if len(x.operands) == 2 and not dimensions_of(x) and array.shape == x.shape else None
 
 
 @rule("reduce")

@@ -23,7 +23,7 @@ from hlotool.shapes.values import SliceRange
 __all__: list[str] = []
 
 
-@rule("reshape")
+@rule("reshape", of=("reshape",))
 def reshape_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     """reshape(reshape(a)) -> reshape(a)
 
@@ -38,7 +38,7 @@ def reshape_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     return source if source.shape == x.shape else site.add("reshape", [source], x.shape)
 
 
-@rule("reshape")
+@rule("reshape", of=("broadcast",))
 def reshape_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
     """reshape(broadcast(a)) -> broadcast(a), or broadcast(reshape(a)) if dimensions of `a` are split or merged
 
@@ -68,7 +68,7 @@ def _broadcast_of_reshape(x: Instruction, y: Instruction, site: Site) -> Instruc
     return site.add("broadcast", [source], x.shape, dimensions=tuple(dimensions))
 
 
-@rule("reshape")
+@rule("reshape", of=("iota",))
 def reshape_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """reshape(iota) -> iota, if the dimension that counts is not split or merged"""
     y = x.operands[0]
@@ -81,7 +81,7 @@ def reshape_of_iota(x: Instruction, site: Site) -> Instruction | None:
     return None
 
 
-@rule("reshape")
+@rule("reshape", of=("slice",))
 def reshape_of_slice_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     """reshape(slice(reshape(a))) -> reshape(slice(a)), if the inner reshape only adds or drops dimensions of size 1"""
     y = x.operands[0]
@@ -100,7 +100,7 @@ def reshape_of_slice_of_reshape(x: Instruction, site: Site) -> Instruction | Non
     return site.add("reshape", [part], x.shape)
 
 
-@rule("copy")
+@rule("copy", of=("copy",))
 def copy_of_copy(x: Instruction, site: Site) -> Instruction | None:
     """copy(copy(a)) -> copy(a)
 
@@ -112,7 +112,7 @@ def copy_of_copy(x: Instruction, site: Site) -> Instruction | None:
     return site.with_operands(x, y.operands) if site.has_one_user(y) else None
 
 
-@rule("bitcast")
+@rule("bitcast", of=("bitcast",))
 def bitcast_of_bitcast(x: Instruction, site: Site) -> Instruction | None:
     """bitcast(bitcast(a)) -> bitcast(a), for arrays of one element type"""
     y = x.operands[0]
@@ -122,6 +122,20 @@ def bitcast_of_bitcast(x: Instruction, site: Site) -> Instruction | None:
     if not all(map(is_plain, shapes)) or len({shape.element_type for shape in shapes}) > 1:
         return None
     return y.operands[0] if shapes[2] == x.shape else site.with_operands(x, y.operands)
+
+
+@rule("bitcast", of=("transpose",))
+def bitcast_of_transpose(x: Instruction, site: Site) -> Instruction | None:
+    """bitcast(transpose(a)) -> bitcast(a), if the transpose leaves the order in memory as it is"""
+    y = x.operands[0]
+    if y.op.name != "transpose" or not is_plain(y.shape) or not is_plain(x.shape):
+        return None
+    source, permutation = y.operands[0].shape, y.attributes["dimensions"]
+    if not is_plain(source) or source.element_type != x.shape.element_type or source.layout is None or y.shape.layout is None:
+        return None
+    if tuple(permutation[k] for k in y.shape.layout.minor_to_major) != source.layout.minor_to_major:
+        return None
+    return y.operands[0] if source == x.shape else site.with_operands(x, y.operands)
 
 
 @rule("bitcast")
@@ -142,7 +156,7 @@ def _is_row_major(shape: Shape) -> bool:
     return is_plain(shape) and shape.layout == default_layout(shape.rank)
 
 
-@rule("bitcast-convert")
+@rule("bitcast-convert", of=("bitcast-convert",))
 def bitcast_convert_of_bitcast_convert(x: Instruction, site: Site) -> Instruction | None:
     """bitcast-convert(bitcast-convert(a)) -> bitcast-convert(a), or `a` if it has the type of the result
 

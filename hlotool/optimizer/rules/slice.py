@@ -28,7 +28,7 @@ def _is_whole(part: SliceRange, size: int) -> bool:
     return part.start == 0 and part.limit == size and part.stride == 1
 
 
-@rule("slice")
+@rule("slice", of=("slice",))
 def slice_of_slice(x: Instruction, site: Site) -> Instruction | None:
     """slice(slice(a)) -> slice(a)"""
     y = x.operands[0]
@@ -44,7 +44,7 @@ def slice_of_slice(x: Instruction, site: Site) -> Instruction | None:
     return site.add("slice", y.operands, x.shape, slice=tuple(ranges))
 
 
-@rule("slice")
+@rule("slice", of=("broadcast",))
 def slice_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
     """slice(broadcast(a)) -> broadcast(a), or broadcast(slice(a)) if dimensions of `a` are cut"""
     y = x.operands[0]
@@ -59,7 +59,7 @@ def slice_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
     return site.add("broadcast", [source], x.shape, dimensions=mapped)
 
 
-@rule("slice")
+@rule("slice", of=("iota",))
 def slice_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """slice(iota) -> iota, if the dimension that counts is cut at its end at most"""
     y = x.operands[0]
@@ -72,7 +72,7 @@ def slice_of_iota(x: Instruction, site: Site) -> Instruction | None:
     return site.add("iota", (), x.shape, iota_dimension=counted)
 
 
-@rule("slice")
+@rule("slice", of=("reverse",))
 def slice_of_reverse(x: Instruction, site: Site) -> Instruction | None:
     """slice(reverse(a)) -> reverse(slice(a))"""
     y = x.operands[0]
@@ -86,7 +86,7 @@ def slice_of_reverse(x: Instruction, site: Site) -> Instruction | None:
     return site.add("reverse", [part_of_source], x.shape, dimensions=dimensions_of(y))
 
 
-@rule("slice")
+@rule("slice", of=("transpose",))
 def slice_of_transpose(x: Instruction, site: Site) -> Instruction | None:
     """slice(transpose(a)) -> transpose(slice(a))"""
     y = x.operands[0]
@@ -99,7 +99,7 @@ def slice_of_transpose(x: Instruction, site: Site) -> Instruction | None:
     return site.add("transpose", [part], x.shape, dimensions=permutation)
 
 
-@rule("slice")
+@rule("slice", of=("pad",))
 def slice_of_pad(x: Instruction, site: Site) -> Instruction | None:
     """slice(pad(a, v)) -> slice(a) or broadcast(v), if only one of them is in the range, else pad(a, v) with less padding"""
     y = x.operands[0]
@@ -130,7 +130,7 @@ def _less_padding(x: Instruction, y: Instruction, site: Site) -> Instruction | N
     return site.add("pad", y.operands, x.shape, padding=tuple(padding))
 
 
-@rule("slice")
+@rule("slice", of=("concatenate",))
 def slice_of_concatenate(x: Instruction, site: Site) -> Instruction | None:
     """slice(concatenate(a, b)) -> slice(a), if the range is in `a`, or the concatenate of all operands that are in the range as a whole"""
     y = x.operands[0]

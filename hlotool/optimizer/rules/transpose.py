@@ -10,7 +10,7 @@ from hlotool.optimizer.site import Site
 __all__: list[str] = []
 
 
-@rule("transpose")
+@rule("transpose", of=("transpose",))
 def transpose_of_transpose(x: Instruction, site: Site) -> Instruction | None:
     """transpose(transpose(a)) -> transpose(a), or `a` if the permutations cancel out"""
     y = x.operands[0]
@@ -22,7 +22,7 @@ def transpose_of_transpose(x: Instruction, site: Site) -> Instruction | None:
     return site.add("transpose", y.operands, x.shape, dimensions=dimensions)
 
 
-@rule("transpose")
+@rule("transpose", of=("broadcast",))
 def transpose_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
     """transpose(broadcast(a)) -> broadcast(a)"""
     y = x.operands[0]
@@ -32,7 +32,7 @@ def transpose_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
     return site.add("broadcast", y.operands, x.shape, dimensions=tuple(places[k] for k in dimensions_of(y)))
 
 
-@rule("transpose")
+@rule("transpose", of=("iota",))
 def transpose_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """transpose(iota) -> iota"""
     y = x.operands[0]
@@ -50,7 +50,7 @@ def transpose_of_ones(x: Instruction, site: Site) -> Instruction | None:
     return site.add("reshape", x.operands, x.shape) if increases(moved) else None
 
 
-@rule("transpose")
+@rule("transpose", of=("reshape",))
 def transpose_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     """transpose(reshape(a)) -> reshape(transpose(a)), if the reshape only adds or drops dimensions of size 1"""
     y = x.operands[0]
@@ -66,7 +66,7 @@ def transpose_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     return site.reshape(site.add("transpose", [source], x.shape.with_dimensions(sizes), dimensions=permutation), x.shape.dimensions)
 
 
-@rule("reverse")
+@rule("reverse", of=("reverse",))
 def reverse_of_reverse(x: Instruction, site: Site) -> Instruction | None:
     """reverse(reverse(a)) -> reverse(a) in the dimensions that only one of them names, or `a`"""
     y = x.operands[0]
@@ -78,7 +78,7 @@ def reverse_of_reverse(x: Instruction, site: Site) -> Instruction | None:
     return site.add("reverse", y.operands, x.shape, dimensions=dimensions)
 
 
-@rule("reverse")
+@rule("reverse", of=("broadcast",))
 def reverse_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
     """reverse(broadcast(a)) -> broadcast(a), if only new dimensions are reversed"""
     y = x.operands[0]

@@ -8,7 +8,7 @@ which exist to keep values apart, are not looked through.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import copysign, isnan, prod
 
 from hlotool.analysis.constants import uniform_spelling
@@ -123,6 +123,8 @@ def constant_value(x: Instruction) -> Number | None:
     >>> module = parse("ENTRY e { one = s32[] constant(1) ROOT b = f32[] bitcast(one) }")
     >>> constant_value(module.entry.root)
     """
+    if not _may_be_constant(x.op):
+        return None
     conversions: list[ElementType] = []
     for _ in range(_MOST_STEPS):
         row = _converted_to(x)
@@ -135,6 +137,12 @@ def constant_value(x: Instruction) -> Number | None:
     while conversions and value is not None:
         value = converted(value, conversions.pop())
     return value
+
+
+@cache
+def _may_be_constant(op: OpDef) -> bool:
+    """Whether instructions with this opcode are constants, or rearrange or convert the elements of others."""
+    return op.name in ("constant", "convert") or REARRANGES in op.traits
 
 
 def _converted_to(x: Instruction) -> ElementType | None:
@@ -159,7 +167,8 @@ def _literal_value(literal: Literal) -> Number | None:
     if len(literal.text) > _LONGEST:
         return None
     if literal.data is None:
-        spelled = uniform_spelling(literal)
+        is_scalar = literal.shape.is_array and not literal.shape.dimensions and not literal.elided
+        spelled = literal.text if is_scalar else uniform_spelling(literal)
         return None if spelled is None else _number(literal.shape.element_type, spelled)
     count = literal.element_count
     size = len(literal.data) // count if count else 0
@@ -276,6 +285,8 @@ def _of_two(x: Instruction, row: ElementType) -> Instruction | None:
     first, second = x.operands
     if first is second and is_idempotent(x.op, row):
         return first
+    if not (_may_be_constant(first.op) or _may_be_constant(second.op)):
+        return None
     pairs = ((first, second), (second, first)) if COMMUTATIVE in x.op.traits else ((first, second),)
     identity, absorbing = identity_of(x.op, row), absorbing_of(x.op, row)
     for one, other in pairs:

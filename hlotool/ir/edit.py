@@ -93,6 +93,25 @@ class Rewriter(InstructionEdits):
         self._calls_changed = True
         self._remove_computation(computation)
 
+    def move_body(self, body: Computation, operands: Sequence[Instruction], before: Instruction) -> None:
+        """Moves the instructions of a computation to the place before an instruction of another one; `operands` replace its parameters.
+
+        The computation has only its parameters then, and must be erased next: its root is in the other computation.
+        """
+        owner = self.owner(before)
+        if owner is body:
+            raise EditError(f"computation '{body.name}' cannot be moved into itself")
+        self._check_owners(operands, owner)
+        source, target = self._order(body), self._order(owner)
+        for x in self.instructions(body):
+            if x.op.name == "parameter":
+                self._replace_uses(x, operands[x.immediate])
+                continue
+            source.remove(x)
+            target.insert_before(x, before)
+            self._uses.owners[x] = owner
+        self._calls_changed = True
+
     def erase_parameter(self, parameter: Instruction) -> None:
         """Removes an unused parameter, its operand in every caller, and its entries in the module's header.
 

@@ -176,16 +176,19 @@ class InstructionEdits(EditState):
         owner = self.owner(old)
         if self.owner(new) is not owner:
             raise EditError(f"'{new.name}' is in computation '{self.owner(new).name}', not in '{owner.name}'")
+        self._mark_changed(owner)
+        self._replace_uses(old, new)
+        if owner.root is old:
+            self.set_root(new)
+
+    def _replace_uses(self, old: Instruction, new: Instruction) -> None:
         for user in self.users(old):
             if user is not new:
                 set_field(user, "operands", tuple([new if operand is old else operand for operand in user.operands]))
                 self._uses.move_uses(user, old, new)
-        self._mark_changed(owner)
         for successor in self.control_successors(old):
             if successor is not new:
                 self._replace_control_predecessor(successor, old, (new,))
-        if owner.root is old:
-            self.set_root(new)
 
     def replace(self, old: Instruction, new: Instruction) -> None:
         """Replaces all uses of `old` by `new` and erases `old`; `new` inherits its control predecessors."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from hlotool.interp.dtypes import NUMPY_TYPES, Array
@@ -11,7 +13,9 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.literal import Literal, element_bytes, literal_from_bytes, tuple_literal
 from hlotool.shapes.shape import Shape, array_shape
 
-__all__ = ["literal_of", "number_literal"]
+__all__ = ["is_short_as_text", "literal_of", "number_literal"]
+
+_MOST_EMPTY_BRACES = 1000
 
 
 def number_literal(element_type: str, number: Number) -> Literal:
@@ -27,6 +31,16 @@ def number_literal(element_type: str, number: Number) -> Literal:
     else:
         data = int(number).to_bytes(element_bytes(row), "little", signed=row.kind == "signed")
     return literal_from_bytes(array_shape(element_type), data)
+
+
+def is_short_as_text(shape: Shape) -> bool:
+    """Whether the text of an array's literal is not longer than its elements ask for: without elements, it still has all braces.
+
+    >>> is_short_as_text(array_shape("f32", (2, 0))), is_short_as_text(array_shape("f32", (1000000, 0)))
+    (True, False)
+    """
+    sizes = shape.dimensions
+    return 0 not in sizes or prod(sizes[: sizes.index(0)]) <= _MOST_EMPTY_BRACES
 
 
 def literal_of(value: Array | tuple[object, ...], shape: Shape) -> Literal:

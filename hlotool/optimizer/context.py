@@ -28,7 +28,21 @@ class Context:
         # The number of changes when a pass of rules was last finished, by its name.
         self.simplified: dict[str, int] = {}
         self._with_effects = computations_with_effects(module)
-        self._judge = InstructionRules(Facts(module, VerifyModes(layout_sensitive=True, allow_mixed_precision=True))).judge
+        modes = VerifyModes(layout_sensitive=self.keeps_layouts, layouts_kept=self.keeps_layouts, allow_mixed_precision=True)
+        rules = InstructionRules(Facts(module, modes))
+        self._judge = rules.judge
+        self._faulty = self._near(finding.instruction for finding in rules.findings() if finding.instruction is not None)
+
+    def _near(self, faulty: Iterable[Instruction]) -> set[Instruction]:
+        """Instructions that break a rule of their opcode, their users and the users of those: what holds for valid ones may not hold for them."""
+        near: set[Instruction] = set()
+        for x in faulty:
+            near.add(x)
+            for user in self.rewriter.users(x):
+                near.update((user, *self.rewriter.users(user)))
+            # Callers read the parameters and the root of the computation.
+            near.update(self.rewriter.callers(self.rewriter.owner(x)))
+        return near
 
     def computations(self) -> list[Computation]:
         """The computations to optimize: all, or those that the options name. Hidden ones, which belong to async sugar, are left alone."""
@@ -53,8 +67,12 @@ class Context:
         return True
 
     def is_movable(self, x: Instruction) -> bool:
-        """Whether an instruction may be replaced or removed: it has no control dependencies, which order it against others."""
-        return not x.control_predecessors and not self.rewriter.control_successors(x)
+        """Whether an instruction may be replaced: it has no control dependencies, which order it against others, and no errors."""
+        return x not in self._faulty and not x.control_predecessors and not self.rewriter.control_successors(x)
+
+    def is_valid_before(self, x: Instruction) -> bool:
+        """Whether an instruction of the module to optimize is valid, and its operands are."""
+        return x not in self._faulty
 
     def is_valid(self, x: Instruction) -> bool:
         """Whether a new instruction obeys the constraints of its opcode, in modules with layouts those about layouts, too."""

@@ -15,8 +15,13 @@ def copy_body(
 ) -> dict[Instruction, Instruction]:
     """Inserts copies of the instructions of a computation; returns them by original, and the operands by parameter.
 
-    Unless these copies are the last before the body is erased, fusions get a computation of their own.
+    Unless these copies are the last before the body is erased, fusions get a computation of their own. If `before` is the only caller, the
+    instructions themselves are moved.
     """
+    if is_last and rewriter.callers(body) == (before,):
+        instructions = rewriter.instructions(body)
+        rewriter.move_body(body, operands, before)
+        return {y: operands[y.immediate] if y.op.name == "parameter" else y for y in instructions}
     copies: dict[Instruction, Instruction] = {}
     for y in rewriter.instructions(body):
         if y.op.name == "parameter":
@@ -54,5 +59,5 @@ def replace_caller(rewriter: Rewriter, x: Instruction, body: Computation, copies
         return
     rewriter.erase_computation(body)
     for y, copy in copies.items():
-        if y.op.name != "parameter" and not rewriter.is_name_used(y.name):
+        if y.op.name != "parameter" and copy is not y and not rewriter.is_name_used(y.name):
             rewriter.rename(copy, y.name)

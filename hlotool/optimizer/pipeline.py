@@ -34,6 +34,7 @@ PASSES: dict[str, Pass] = {
     "arguments": _late("arguments", "simplify_arguments"),
     "variadic": _late("variadic", "remove_unneeded_operands"),
     "dedup": _late("cse", "merge_computations"),
+    "zero-sized": _late("zero_sized", "replace_empty_arrays"),
     "algsimp": _algsimp,
     "fold": _late("fold", "fold_constants"),
     "cse": _late("cse", "merge_instructions"),
@@ -48,7 +49,7 @@ PASSES: dict[str, Pass] = {
 PIPELINES: dict[int, tuple[str, ...]] = {
     0: (),
     1: ("dce", "algsimp", "dce"),
-    2: ("dce", "inline", "arguments", "loops", "conditionals", "variadic", "dedup", "algsimp", "fold", "cse", "dce"),
+    2: ("dce", "inline", "arguments", "loops", "conditionals", "variadic", "dedup", "zero-sized", "algsimp", "fold", "cse", "dce"),
 }
 """The passes of each level, which are repeated until nothing changes."""
 

@@ -37,6 +37,7 @@ Rewrite = Callable[[Instruction, Site], Instruction | None]
 class Rule(Record):
     """A rewrite rule: its name and topic, the opcodes of instructions that it may replace, and the fast-math flags that it needs, if any.
 
+    If there are `operands`, one of the instruction's operands must have one of these opcodes, which is tested before the rule is called.
     Without flags, a rule is exact: results are equal bit for bit, except for the payloads of NaNs.
     """
 
@@ -45,6 +46,7 @@ class Rule(Record):
     opcodes: tuple[str, ...]
     flags: frozenset[str]
     rewrite: Rewrite
+    operands: frozenset[OpDef] = frozenset()
 
     @property
     def summary(self) -> str:
@@ -55,8 +57,11 @@ class Rule(Record):
 _RULES: dict[str, Rule] = {}
 
 
-def rule(*opcodes: str, needs: tuple[str, ...] = (), name: str | None = None) -> Callable[[Rewrite], Rewrite]:
-    """Registers a rule for instructions with these opcodes; `needs` are the fast-math flags without which it does not run."""
+def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), name: str | None = None) -> Callable[[Rewrite], Rewrite]:
+    """Registers a rule for instructions with these opcodes, of which an operand has one of the opcodes `of`, if there are any.
+
+    `needs` are the fast-math flags without which the rule does not run.
+    """
     for opcode in opcodes:
         assert opcode in OPS, opcode
     assert FAST_MATH.keys() >= set(needs), needs
@@ -64,7 +69,7 @@ def rule(*opcodes: str, needs: tuple[str, ...] = (), name: str | None = None) ->
     def wrap(rewrite: Rewrite) -> Rewrite:
         key = name or rewrite.__name__.replace("_", "-")
         assert key not in _RULES, f"two rules are called {key}"
-        _RULES[key] = Rule(key, rewrite.__module__.rpartition(".")[2], opcodes, frozenset(needs), rewrite)
+        _RULES[key] = Rule(key, rewrite.__module__.rpartition(".")[2], opcodes, frozenset(needs), rewrite, frozenset(OPS[opcode] for opcode in of))
         return rewrite
 
     return wrap

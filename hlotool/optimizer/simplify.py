@@ -104,7 +104,10 @@ class _Simplifier:
             return
         site = Site(self.rewriter, x)
         measures_time = self.context.options.measures_time
+        operands = [y.op for y in x.operands]
         for entry, statistics in self.table[x.op]:
+            if entry.operands and entry.operands.isdisjoint(operands):
+                continue
             statistics.tries += 1
             if measures_time:
                 start = time.perf_counter()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hlotool.ir.model import Computation, Instruction
-from hlotool.opdefs.traits import CHEAP, COMMUNICATES, ELEMENTWISE, MOVES, NONDETERMINISTIC
+from hlotool.opdefs.traits import CHEAP, COMMUNICATES, ELEMENTWISE, MOVES, NONDETERMINISTIC, STRUCTURAL
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.tuple_edits import (
     is_only_taken_apart,
@@ -136,7 +136,8 @@ def _is_short(x: Instruction) -> bool:
     """Whether an instruction computes its value without calling anything, in about the time that it takes to copy it."""
     if x.called or x.control_predecessors or not x.op.traits.isdisjoint({NONDETERMINISTIC, COMMUNICATES}):
         return False
-    return x.op.name in ("constant", "iota", "tuple", "get-tuple-element") or not x.op.traits.isdisjoint({ELEMENTWISE, CHEAP, MOVES})
+    # Without operands: constants and iotas.
+    return not x.operands or not x.op.traits.isdisjoint({ELEMENTWISE, CHEAP, MOVES, STRUCTURAL})
 
 
 class _Selects:

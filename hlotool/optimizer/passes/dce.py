@@ -56,7 +56,7 @@ def _remove_parameters(context: Context) -> bool:
 def _remove_parameters_of(context: Context, computation: Computation) -> bool:
     rewriter = context.rewriter
     callers = rewriter.callers(computation)
-    if not callers or any(ANY_SIGNATURE not in caller.op.traits or caller.op.is_asynchronous for caller in callers):
+    if not callers or any(ANY_SIGNATURE not in x.op.traits or x.op.is_asynchronous or not context.is_valid_before(x) for x in callers):
         return False
     parameters = [x for x in context.instructions(computation) if x.op.name == "parameter" and not rewriter.is_used(x)]
     unused = [x for x in parameters if context.allows("dce", x)]

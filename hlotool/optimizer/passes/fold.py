@@ -11,7 +11,7 @@ from hlotool.interp.evaluator import compute
 from hlotool.interp.options import RunOptions
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.traits import COMMUNICATES, DEVICE_ID, NONDETERMINISTIC
-from hlotool.optimizer.constants import literal_of
+from hlotool.optimizer.constants import is_short_as_text, literal_of
 from hlotool.optimizer.context import Context
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape
@@ -24,8 +24,6 @@ _OPTIONS = RunOptions(max_iterations=1000)
 _MOST_NEW_ELEMENTS, _MOST_BROADCAST_ELEMENTS = 256, 64
 # Broadcasts and iotas of more elements are not computed only to fold their users.
 _MOST_OPERAND_ELEMENTS = 1 << 16
-# Known if their operands are, and short as they are.
-_COMPACT = ("tuple", "broadcast", "iota")
 
 
 def fold_constants(context: Context) -> bool:
@@ -48,7 +46,7 @@ def fold_constants(context: Context) -> bool:
                 known |= {new: _elements(new.shape) for new in _fold(context, x)}
             elif x.literal is not None and not x.literal.elided:
                 known[x] = _elements(x.shape)
-            elif x.op.name in _COMPACT and all(operand in known for operand in x.operands) and _elements(x.shape) <= _MOST_OPERAND_ELEMENTS:
+            elif _is_compact(x) and all(operand in known for operand in x.operands) and _elements(x.shape) <= _MOST_OPERAND_ELEMENTS:
                 known[x] = sum(known[operand] for operand in x.operands)
     return context.report.count > before
 
@@ -63,8 +61,13 @@ def _is_foldable(context: Context, x: Instruction, known: Mapping[Instruction, i
         return False
     size = sum(prod(leaf.dimensions) * max(ELEMENT_TYPES[leaf.element_type].bits, 8) // 8 for leaf in x.shape.leaves())
     given = sum(known[operand] for operand in x.operands)
-    most = max(given, _MOST_BROADCAST_ELEMENTS if x.op.name in _COMPACT else _MOST_NEW_ELEMENTS)
+    most = max(given, _MOST_BROADCAST_ELEMENTS if _is_compact(x) else _MOST_NEW_ELEMENTS)
     return size <= context.options.max_constant_bytes and _elements(x.shape) <= most
+
+
+def _is_compact(x: Instruction) -> bool:
+    """Whether the value is known if the operands are, and short as it is written."""
+    return x.op.name == "tuple" or x.op.name in ("broadcast", "iota")
 
 
 def _elements(shape: Shape) -> int:
@@ -72,7 +75,7 @@ def _elements(shape: Shape) -> int:
 
 
 def _can_be_literal(shape: Shape) -> bool:
-    return shape.is_array and not any(shape.dynamic) and (shape.layout is None or not shape.layout.tiles)
+    return shape.is_array and not any(shape.dynamic) and (shape.layout is None or not shape.layout.tiles) and is_short_as_text(shape)
 
 
 def _fold(context: Context, x: Instruction) -> list[Instruction]:

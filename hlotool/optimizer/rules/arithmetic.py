@@ -15,7 +15,7 @@ __all__: list[str] = []
 # ---- signs -----------------------------------------------------------------------------------------------------------
 
 
-@rule("add")
+@rule("add", of=("negate",))
 def add_of_negation(x: Instruction, site: Site) -> Instruction | None:
     """add(a, negate(b)) -> subtract(a, b)"""
     for a, inner in both_orders(x):
@@ -24,7 +24,7 @@ def add_of_negation(x: Instruction, site: Site) -> Instruction | None:
     return None
 
 
-@rule("subtract")
+@rule("subtract", of=("negate",))
 def subtract_of_negation(x: Instruction, site: Site) -> Instruction | None:
     """subtract(a, negate(b)) -> add(a, b)"""
     first, second = x.operands
@@ -50,7 +50,7 @@ def subtract_from_zero_of_any_sign(x: Instruction, site: Site) -> Instruction | 
     return site.add("negate", [second], x.shape) if is_float(x) and is_splat(first, 0.0) else None
 
 
-@rule("negate")
+@rule("negate", of=("subtract",))
 def negate_of_subtract(x: Instruction, site: Site) -> Instruction | None:
     """negate(subtract(a, b)) -> subtract(b, a) for integers"""
     inner = x.operands[0]
@@ -59,7 +59,7 @@ def negate_of_subtract(x: Instruction, site: Site) -> Instruction | None:
     return site.with_operands(inner, inner.operands[::-1], x.shape)
 
 
-@rule("negate", needs=("nsz",))
+@rule("negate", of=("subtract",), needs=("nsz",))
 def negate_of_difference_of_floats(x: Instruction, site: Site) -> Instruction | None:
     """negate(subtract(a, b)) -> subtract(b, a) for floats; of equal numbers, the difference is 0 instead of -0.0"""
     inner = x.operands[0]
@@ -81,7 +81,7 @@ def by_minus_one(x: Instruction, site: Site) -> Instruction | None:
     return None
 
 
-@rule("multiply", "divide")
+@rule("multiply", "divide", of=("negate",))
 def of_two_negations(x: Instruction, site: Site) -> Instruction | None:
     """multiply(negate(a), negate(b)) -> multiply(a, b); the same for divide, if the numbers are not integers"""
     first, second = x.operands
@@ -92,7 +92,7 @@ def of_two_negations(x: Instruction, site: Site) -> Instruction | None:
     return site.with_operands(x, [first.operands[0], second.operands[0]])
 
 
-@rule("multiply")
+@rule("multiply", of=("abs",))
 def product_of_absolute_values(x: Instruction, site: Site) -> Instruction | None:
     """multiply(abs(a), abs(a)) -> multiply(a, a)"""
     first, second = x.operands
@@ -102,7 +102,7 @@ def product_of_absolute_values(x: Instruction, site: Site) -> Instruction | None
     return site.with_operands(x, [inner, inner])
 
 
-@rule("abs")
+@rule("abs", of=("negate",))
 def abs_of_negation(x: Instruction, site: Site) -> Instruction | None:
     """abs(negate(a)) -> abs(a)"""
     inner = x.operands[0]
@@ -111,7 +111,7 @@ def abs_of_negation(x: Instruction, site: Site) -> Instruction | None:
     return site.with_operands(x, inner.operands)
 
 
-@rule("abs")
+@rule("abs", of=("multiply",))
 def abs_of_square(x: Instruction, site: Site) -> Instruction | None:
     """abs(multiply(a, a)) -> multiply(a, a) for floats: squares are not negative"""
     inner = x.operands[0]
@@ -122,13 +122,28 @@ def abs_of_square(x: Instruction, site: Site) -> Instruction | None:
 # ---- sums and products -----------------------------------------------------------------------------------------------
 
 
-@rule("add", "subtract")
+@rule(
+    "add",
+    "subtract",
+    of=(
+        "add",
+        "subtract",
+    ),
+)
 def sum_minus_its_term(x: Instruction, site: Site) -> Instruction | None:
     """subtract(add(a, b), b) -> a; add(subtract(a, b), b) -> a; for integers"""
     return _without_term(x) if is_integral(x) and x.shape.element_type != "pred" else None
 
 
-@rule("add", "subtract", needs=("reassoc", "nnan", "ninf", "nsz"))
+@rule(
+    "add",
+    "subtract",
+    of=(
+        "add",
+        "subtract",
+    ),
+    needs=("reassoc", "nnan", "ninf", "nsz"),
+)
 def sum_minus_its_term_of_floats(x: Instruction, site: Site) -> Instruction | None:
     """subtract(add(a, b), b) -> a; add(subtract(a, b), b) -> a; for floats"""
     return _without_term(x) if is_float(x) else None
@@ -170,13 +185,13 @@ def sum_with_zero(x: Instruction, site: Site) -> Instruction | None:
     return next((a for a, zero in pairs if constant_value(zero) == 0), None)
 
 
-@rule("add", "subtract")
+@rule("add", "subtract", of=("multiply",))
 def common_factor(x: Instruction, site: Site) -> Instruction | None:
     """add(multiply(a, c), multiply(b, c)) -> multiply(add(a, b), c) for integers"""
     return _factored(x, site) if is_integral(x) and x.shape.element_type != "pred" else None
 
 
-@rule("add", "subtract", needs=("reassoc",))
+@rule("add", "subtract", of=("multiply",), needs=("reassoc",))
 def common_factor_of_floats(x: Instruction, site: Site) -> Instruction | None:
     """add(multiply(a, c), multiply(b, c)) -> multiply(add(a, b), c) for floats"""
     return _factored(x, site) if is_float(x) else None
@@ -193,7 +208,13 @@ def _factored(x: Instruction, site: Site) -> Instruction | None:
     return None
 
 
-@rule("subtract")
+@rule(
+    "subtract",
+    of=(
+        "add",
+        "subtract",
+    ),
+)
 def subtract_constants_together(x: Instruction, site: Site) -> Instruction | None:
     """subtract(add(a, c1), c2) -> add(a, subtract(c1, c2)); subtract(subtract(a, c1), c2) -> subtract(a, add(c1, c2)); for integers"""
     inner, last = x.operands
@@ -208,7 +229,7 @@ def subtract_constants_together(x: Instruction, site: Site) -> Instruction | Non
     return site.with_operands(inner, [a, site.add(opposite, [first, last], x.shape)], x.shape)
 
 
-@rule("add")
+@rule("add", of=("subtract",))
 def add_after_subtract(x: Instruction, site: Site) -> Instruction | None:
     """add(subtract(a, c1), c2) -> add(a, subtract(c2, c1)) for integers"""
     if not is_integral(x) or x.shape.element_type == "pred":
@@ -254,7 +275,7 @@ def divide_by_constant(x: Instruction, site: Site) -> Instruction | None:
     return site.add("multiply", [a, site.add("divide", [one, divisor], divisor.shape)], x.shape)
 
 
-@rule("divide", needs=("reassoc", "arcp"))
+@rule("divide", of=("divide",), needs=("reassoc", "arcp"))
 def quotient_of_quotient(x: Instruction, site: Site) -> Instruction | None:
     """divide(divide(a, b), c) -> divide(a, multiply(b, c)); divide(a, divide(b, c)) -> divide(multiply(a, c), b); for floats"""
     first, second = x.operands
@@ -269,7 +290,14 @@ def quotient_of_quotient(x: Instruction, site: Site) -> Instruction | None:
     return None
 
 
-@rule("divide", needs=("afn", "arcp"))
+@rule(
+    "divide",
+    of=(
+        "sqrt",
+        "rsqrt",
+    ),
+    needs=("afn", "arcp"),
+)
 def quotient_by_root(x: Instruction, site: Site) -> Instruction | None:
     """divide(a, sqrt(b)) -> multiply(a, rsqrt(b)); divide(1, sqrt(b)) -> rsqrt(b); divide(a, rsqrt(b)) -> multiply(a, sqrt(b))"""
     a, root = x.operands
@@ -320,7 +348,7 @@ def power_as_product(x: Instruction, site: Site) -> Instruction | None:
     return site.add("sqrt" if value == 0.5 else "rsqrt", [base], x.shape) if abs(value) == 0.5 else None
 
 
-@rule("multiply", needs=("reassoc", "afn"))
+@rule("multiply", of=("exponential",), needs=("reassoc", "afn"))
 def product_of_exponentials(x: Instruction, site: Site) -> Instruction | None:
     """multiply(exponential(a), exponential(b)) -> exponential(add(a, b))"""
     first, second = x.operands
@@ -329,14 +357,14 @@ def product_of_exponentials(x: Instruction, site: Site) -> Instruction | None:
     return site.add("exponential", [site.add("add", [first.operands[0], second.operands[0]], x.shape)], x.shape)
 
 
-@rule("log", needs=("afn", "nnan", "ninf"))
+@rule("log", of=("exponential",), needs=("afn", "nnan", "ninf"))
 def log_of_exponential(x: Instruction, site: Site) -> Instruction | None:
     """log(exponential(a)) -> a"""
     inner = x.operands[0]
     return inner.operands[0] if inner.op.name == "exponential" and is_float(x) else None
 
 
-@rule("exponential", needs=("afn", "nnan", "ninf", "nsz"))
+@rule("exponential", of=("log",), needs=("afn", "nnan", "ninf", "nsz"))
 def exponential_of_log(x: Instruction, site: Site) -> Instruction | None:
     """exponential(log(a)) -> a"""
     inner = x.operands[0]
@@ -346,7 +374,7 @@ def exponential_of_log(x: Instruction, site: Site) -> Instruction | None:
 # ---- types -----------------------------------------------------------------------------------------------------------
 
 
-@rule("convert")
+@rule("convert", of=("convert",))
 def convert_of_convert(x: Instruction, site: Site) -> Instruction | None:
     """convert(convert(a)) -> convert(a), if the first conversion keeps every number"""
     inner = x.operands[0]
@@ -359,7 +387,7 @@ def convert_of_convert(x: Instruction, site: Site) -> Instruction | None:
     return source if source.shape == x.shape else site.with_operands(x, [source])
 
 
-@rule("convert", needs=("contract",))
+@rule("convert", of=("convert",), needs=("contract",))
 def convert_there_and_back(x: Instruction, site: Site) -> Instruction | None:
     """convert(convert(a)) -> a, if the types of a and of the result are the same floats and the one between is narrower"""
     inner = x.operands[0]
@@ -369,14 +397,14 @@ def convert_there_and_back(x: Instruction, site: Site) -> Instruction | None:
     return source if source.shape == x.shape else None
 
 
-@rule("real", "imag")
+@rule("real", "imag", of=("complex",))
 def part_of_complex(x: Instruction, site: Site) -> Instruction | None:
     """real(complex(a, b)) -> a; imag(complex(a, b)) -> b"""
     inner = x.operands[0]
     return inner.operands[x.op.name == "imag"] if inner.op.name == "complex" else None
 
 
-@rule("complex")
+@rule("complex", of=("real",))
 def complex_of_its_parts(x: Instruction, site: Site) -> Instruction | None:
     """complex(real(a), imag(a)) -> a"""
     first, second = x.operands

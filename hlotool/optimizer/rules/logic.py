@@ -49,7 +49,7 @@ def select_as_logic(x: Instruction, site: Site) -> Instruction | None:
     return site.add("or", [choice, on_false], x.shape) if is_splat(on_true, 1) else None
 
 
-@rule("select")
+@rule("select", of=("not",))
 def select_by_negation(x: Instruction, site: Site) -> Instruction | None:
     """select(not(p), a, b) -> select(p, b, a)"""
     choice, on_true, on_false = x.operands
@@ -58,7 +58,7 @@ def select_by_negation(x: Instruction, site: Site) -> Instruction | None:
     return site.with_operands(x, [choice.operands[0], on_false, on_true])
 
 
-@rule("select")
+@rule("select", of=("select",))
 def select_twice(x: Instruction, site: Site) -> Instruction | None:
     """select(p, select(p, a, b), c) -> select(p, a, c); select(p, a, select(p, b, c)) -> select(p, a, c)"""
     choice, on_true, on_false = x.operands
@@ -113,7 +113,7 @@ def compare_with_limit(x: Instruction, site: Site) -> Instruction | None:
     return None
 
 
-@rule("compare")
+@rule("compare", of=("iota",))
 def compare_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """compare(iota, c) -> true or false, if all indices are on the same side of c"""
     first, limit = x.operands[0], constant_value(x.operands[1])
@@ -140,7 +140,7 @@ def compare_constant_first(x: Instruction, site: Site) -> Instruction | None:
     return site.with_operands(x, [second, first], direction=_SWAPPED[x.attributes["direction"]])
 
 
-@rule("not")
+@rule("not", of=("compare",))
 def not_of_compare(x: Instruction, site: Site) -> Instruction | None:
     """not(compare(a, b)), direction=LT -> compare(a, b), direction=GE
 
@@ -155,7 +155,7 @@ def not_of_compare(x: Instruction, site: Site) -> Instruction | None:
     return site.with_operands(inner, inner.operands, direction=_INVERSE[direction])
 
 
-@rule("compare")
+@rule("compare", of=("convert",))
 def compare_of_converted(x: Instruction, site: Site) -> Instruction | None:
     """compare(convert(a), convert(b)) -> compare(a, b), if a and b are integers of one type that the conversion only widens"""
     first, second = x.operands
@@ -184,7 +184,7 @@ def of_itself(x: Instruction, site: Site) -> Instruction | None:
     return site.number(x.shape, value) if value is not None else None
 
 
-@rule("and", "or", "xor")
+@rule("and", "or", "xor", of=("not",))
 def with_complement(x: Instruction, site: Site) -> Instruction | None:
     """and(a, not(a)) -> 0; or(a, not(a)) -> all ones; xor(a, not(a)) -> all ones"""
     row = element_type(x)
@@ -210,7 +210,18 @@ def xor_with_ones(x: Instruction, site: Site) -> Instruction | None:
     return None
 
 
-@rule("and", "or", "maximum", "minimum")
+@rule(
+    "and",
+    "or",
+    "maximum",
+    "minimum",
+    of=(
+        "and",
+        "or",
+        "maximum",
+        "minimum",
+    ),
+)
 def applied_again(x: Instruction, site: Site) -> Instruction | None:
     """maximum(maximum(a, b), b) -> maximum(a, b); the same for minimum, and, or"""
     if IDEMPOTENT not in x.op.traits or x.shape.element_type.startswith("c"):
@@ -224,7 +235,18 @@ def applied_again(x: Instruction, site: Site) -> Instruction | None:
 _DUAL = {"and": "or", "or": "and", "maximum": "minimum", "minimum": "maximum"}
 
 
-@rule("and", "or", "maximum", "minimum")
+@rule(
+    "and",
+    "or",
+    "maximum",
+    "minimum",
+    of=(
+        "and",
+        "or",
+        "maximum",
+        "minimum",
+    ),
+)
 def absorbed(x: Instruction, site: Site) -> Instruction | None:
     """and(a, or(a, b)) -> a; for integers, maximum(a, minimum(a, b)) -> a"""
     if not is_integral(x):
@@ -251,7 +273,14 @@ def constants_together(x: Instruction, site: Site) -> Instruction | None:
     return None
 
 
-@rule("minimum", "maximum")
+@rule(
+    "minimum",
+    "maximum",
+    of=(
+        "maximum",
+        "minimum",
+    ),
+)
 def clamp_from_limits(x: Instruction, site: Site) -> Instruction | None:
     """minimum(maximum(a, low), high) -> clamp(low, a, high), if low <= high are constants"""
     inner_name = _DUAL[x.op.name]
@@ -272,7 +301,7 @@ def clamp_from_limits(x: Instruction, site: Site) -> Instruction | None:
     return None
 
 
-@rule("clamp")
+@rule("clamp", of=("clamp",))
 def clamp_twice(x: Instruction, site: Site) -> Instruction | None:
     """clamp(low, clamp(low, a, high), high) -> clamp(low, a, high)"""
     low, inner, high = x.operands

@@ -9,6 +9,7 @@ from hlotool.analysis.simplify import constant_value, identity_of, is_same_numbe
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, IDEMPOTENT
+from hlotool.optimizer.dimensions import dimensions_of
 from hlotool.optimizer.patterns import element_type, is_integral
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
@@ -44,7 +45,7 @@ def reduce_of_single_elements(x: Instruction, site: Site) -> Instruction | None:
     """reduce(a, init) -> reshape(a), if the reduced dimensions have size 1 and init is neutral"""
     combiner = _combiner(x)
     array = x.operands[0]
-    if combiner is None or any(array.shape.dimensions[k] != 1 for k in x.attributes["dimensions"]) or not _starts_neutral(x, combiner):
+    if combiner is None or any(array.shape.dimensions[k] != 1 for k in dimensions_of(x)) or not _starts_neutral(x, combiner):
         return None
     return array if array.shape == x.shape else site.add("reshape", [array], x.shape)
 
@@ -55,7 +56,7 @@ def reduce_of_single_floats(x: Instruction, site: Site) -> Instruction | None:
     combiner, array = _combiner(x), x.operands[0]
     if combiner is None or combiner.name != "add" or constant_value(x.operands[1]) != 0:
         return None
-    if any(array.shape.dimensions[k] != 1 for k in x.attributes["dimensions"]):
+    if any(array.shape.dimensions[k] != 1 for k in dimensions_of(x)):
         return None
     return array if array.shape == x.shape else site.add("reshape", [array], x.shape)
 
@@ -64,7 +65,7 @@ def reduce_of_single_floats(x: Instruction, site: Site) -> Instruction | None:
 def reduce_over_nothing(x: Instruction, site: Site) -> Instruction | None:
     """reduce(a, init), dimensions={} -> a: as in XLA, the initial value is left out"""
     array = x.operands[0]
-    return array if len(x.operands) == 2 and not x.attributes["dimensions"] and array.shape == x.shape else None
+    return array if len(x.operands) == 2 and not dimensions_of(x) and array.shape == x.shape else None
 
 
 @rule("reduce")
@@ -78,13 +79,13 @@ def reduce_of_empty(x: Instruction, site: Site) -> Instruction | None:
     return init if init.shape == x.shape else site.add("broadcast", [init], x.shape, dimensions=())
 
 
-@rule("reduce")
+@rule("reduce", of=("reduce",))
 def reduce_of_reduce(x: Instruction, site: Site) -> Instruction | None:
     """reduce(reduce(a, i), j) -> reduce(a, j), if both apply the same operation, whose order does not matter, and i is neutral"""
     return _merged(x, site, any_order=False)
 
 
-@rule("reduce", needs=("reassoc",))
+@rule("reduce", of=("reduce",), needs=("reassoc",))
 def reduce_of_reduce_of_floats(x: Instruction, site: Site) -> Instruction | None:
     """reduce(reduce(a, i), j) -> reduce(a, j) for sums and products of floats, if i is neutral"""
     return _merged(x, site, any_order=True)
@@ -97,19 +98,19 @@ def _merged(x: Instruction, site: Site, *, any_order: bool) -> Instruction | Non
     first, second = _combiner(inner), _combiner(x)
     if first is None or first is not second or not _starts_neutral(inner, first) or not (any_order or _is_exact_in_any_order(x, first)):
         return None
-    gone = set(inner.attributes["dimensions"])
+    gone = set(dimensions_of(inner))
     kept = [k for k in range(inner.operands[0].shape.rank) if k not in gone]
-    dimensions = tuple(sorted([*gone, *(kept[k] for k in x.attributes["dimensions"])]))
+    dimensions = tuple(sorted([*gone, *(kept[k] for k in dimensions_of(x))]))
     return site.with_operands(x, [inner.operands[0], x.operands[1]], dimensions=dimensions)
 
 
-@rule("reduce")
+@rule("reduce", of=("transpose",))
 def reduce_of_transpose(x: Instruction, site: Site) -> Instruction | None:
     """reduce(transpose(a)) -> reduce(a), over the dimensions before the transpose, if the others keep their order and that of the terms is free"""
     return _reordered(x, site, any_order=False)
 
 
-@rule("reduce", needs=("reassoc",))
+@rule("reduce", of=("transpose",), needs=("reassoc",))
 def reduce_of_transpose_of_floats(x: Instruction, site: Site) -> Instruction | None:
     """reduce(transpose(a)) -> reduce(a), over the dimensions before the transpose, for sums and products of floats"""
     return _reordered(x, site, any_order=True)
@@ -122,14 +123,14 @@ def _reordered(x: Instruction, site: Site, *, any_order: bool) -> Instruction | 
     combiner = _combiner(x)
     if combiner is None or not (any_order or _is_exact_in_any_order(x, combiner)):
         return None
-    order, gone = inner.attributes["dimensions"], set(x.attributes["dimensions"])
+    order, gone = dimensions_of(inner), set(dimensions_of(x))
     kept = [order[k] for k in range(len(order)) if k not in gone]
     if kept != sorted(kept):
         return None
     return site.with_operands(x, [inner.operands[0], x.operands[1]], dimensions=tuple(sorted(order[k] for k in gone)))
 
 
-@rule("reduce")
+@rule("reduce", of=("reshape",))
 def reduce_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     """reduce(reshape(a)) -> reduce(a), if all dimensions are reduced to a scalar and the order of the terms is free"""
     inner, combiner = x.operands[0], _combiner(x)
@@ -141,13 +142,13 @@ def reduce_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     return site.with_operands(x, [array, x.operands[1]], dimensions=tuple(range(array.shape.rank)))
 
 
-@rule("reduce")
+@rule("reduce", of=("broadcast",))
 def reduce_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
     """reduce(broadcast(a), init) -> broadcast(a), for maxima, minima, and, or over the dimensions that the broadcast adds, if init is neutral"""
     inner, combiner = x.operands[0], _combiner(x)
     if inner.op.name != "broadcast" or combiner is None or IDEMPOTENT not in combiner.traits or not _starts_neutral(x, combiner):
         return None
-    mapped, gone = inner.attributes["dimensions"], set(x.attributes["dimensions"])
+    mapped, gone = dimensions_of(inner), set(dimensions_of(x))
     if gone.intersection(mapped) or any(inner.shape.dimensions[k] == 0 for k in gone) or not site.has_one_user(inner):
         return None
     kept = [k for k in range(inner.shape.rank) if k not in gone]
@@ -165,7 +166,7 @@ def dot_of_nothing(x: Instruction, site: Site) -> Instruction | None:
     return site.number(x.shape, 0)
 
 
-@rule("transpose", needs=("reassoc",))
+@rule("transpose", of=("dot",), needs=("reassoc",))
 def transpose_of_dot(x: Instruction, site: Site) -> Instruction | None:
     """transpose(dot(a, b)) -> dot(b, a), if the transpose exchanges the free dimensions of a and b"""
     inner = x.operands[0]
@@ -175,7 +176,7 @@ def transpose_of_dot(x: Instruction, site: Site) -> Instruction | None:
     batch = len(written.get("lhs_batch_dims", ()))
     free = inner.operands[0].shape.rank - batch - len(written["lhs_contracting_dims"])
     rank = inner.shape.rank
-    if tuple(x.attributes["dimensions"]) != (*range(batch), *range(batch + free, rank), *range(batch, batch + free)):
+    if tuple(dimensions_of(x)) != (*range(batch), *range(batch + free, rank), *range(batch, batch + free)):
         return None
     swapped = {
         "lhs_batch_dims": written.get("rhs_batch_dims"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hlotool.ir.model import Instruction
+from hlotool.optimizer.dimensions import dimensions_of
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 
@@ -13,7 +14,7 @@ __all__: list[str] = []
 def sort_of_one_element(x: Instruction, site: Site) -> Instruction | None:
     """sort(a, b) -> tuple(a, b), if the sorted dimension has at most one element; a sort of one operand is the operand"""
     first = x.operands[0].shape
-    dimension = x.attributes["dimensions"][0]
+    dimension = dimensions_of(x)[0]
     if first.dimensions[dimension] not in (0, 1) or any(first.dynamic):
         return None
     return site.add("tuple", x.operands, x.shape) if x.shape.is_tuple else x.operands[0]

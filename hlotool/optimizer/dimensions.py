@@ -1,0 +1,148 @@
+"""Which dimensions of arrays correspond to each other before and after a reshape or a broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from math import prod
+
+from hlotool.ir.model import Instruction
+from hlotool.shapes.layout import default_layout
+from hlotool.shapes.shape import Shape
+
+__all__ = [
+    "broadcast_after_reshape",
+    "broadcast_dimensions",
+    "dimensions_of",
+    "element_count",
+    "increases",
+    "inverse",
+    "is_empty",
+    "is_plain",
+    "matched_dimensions",
+    "matched_groups",
+    "same_but_ones",
+]
+
+Group = tuple[list[int], list[int]]
+
+
+def is_plain(shape: Shape) -> bool:
+    """Whether a shape is a static array whose layout has only an order of dimensions, so that rules may build others of its kind.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> is_plain(array_shape("f32", (2, 3))), is_plain(array_shape("f32", (2, 3), (True, False)))
+    (True, False)
+    """
+    layout = shape.layout
+    if layout is None or shape.dynamic:
+        return False
+    rank = len(shape.dimensions)
+    return layout is default_layout(rank) or not (layout.tiles or layout.memory_space or layout.element_size_in_bits or layout.split_configs)
+
+
+def dimensions_of(x: Instruction) -> tuple[int, ...]:
+    """The attribute `dimensions`, which broadcasts of scalars may leave out.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> dimensions_of(parse("ENTRY e { z = f32[] constant(0) ROOT b = f32[4] broadcast(z) }").entry.root)
+    ()
+    """
+    dimensions: tuple[int, ...] = x.attributes.get("dimensions", x.op.attributes["dimensions"].default)
+    return dimensions
+
+
+def is_empty(shape: Shape) -> bool:
+    """Whether an array has no elements."""
+    return 0 in shape.dimensions
+
+
+def matched_groups(before: Sequence[int], after: Sequence[int]) -> list[Group]:
+    """The dimensions that a reshape splits or merges: smallest groups with equal numbers of elements, without dimensions of size 1.
+
+    There must be as many elements before as after, and not zero.
+
+    >>> matched_groups((2, 3, 1, 4), (6, 2, 2))
+    [([0, 1], [0]), ([3], [1, 2])]
+    """
+    first, second = ([k for k, size in enumerate(sizes) if size != 1] for sizes in (before, after))
+    groups: list[Group] = []
+    i = j = 0
+    while i < len(first):
+        start, (left, right) = (i, j), (before[first[i]], after[second[j]])
+        i, j = i + 1, j + 1
+        while left != right:
+            if left < right:
+                left, i = left * before[first[i]], i + 1
+            else:
+                right, j = right * after[second[j]], j + 1
+        groups.append((first[start[0] : i], second[start[1] : j]))
+    return groups
+
+
+def same_but_ones(before: Sequence[int], after: Sequence[int]) -> bool:
+    """Whether two lists of sizes are equal except for dimensions of size 1.
+
+    >>> same_but_ones((2, 1, 3), (2, 3, 1)), same_but_ones((2, 3), (3, 2))
+    (True, False)
+    """
+    return [size for size in before if size != 1] == [size for size in after if size != 1]
+
+
+def matched_dimensions(before: Sequence[int], after: Sequence[int]) -> dict[int, int] | None:
+    """For each dimension that is not of size 1, its number after a reshape that only adds and drops dimensions of size 1; else None.
+
+    >>> matched_dimensions((1, 2, 3), (2, 1, 3)), matched_dimensions((2, 3), (6,))
+    ({1: 0, 2: 2}, None)
+    """
+    if not same_but_ones(before, after):
+        return None
+    first, second = ([k for k, size in enumerate(sizes) if size != 1] for sizes in (before, after))
+    return dict(zip(first, second, strict=True))
+
+
+def increases(numbers: Sequence[int]) -> bool:
+    """Whether each number is greater than the one before it."""
+    return all(a < b for a, b in pairwise(numbers))
+
+
+def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that undoes another one.
+
+    >>> inverse((2, 0, 1))
+    (1, 2, 0)
+    """
+    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
+
+
+def broadcast_dimensions(sizes: Sequence[int], known: Mapping[int, int], result: Sequence[int]) -> tuple[int, ...] | None:
+    """The dimensions of a broadcast from an array with these sizes, of which those that are not of size 1 are `known`.
+
+    Dimensions of size 1 need others of that size in the result; None if there are too few.
+
+    >>> broadcast_dimensions((1, 4), {1: 2}, (1, 3, 4)), broadcast_dimensions((1, 4), {1: 1}, (3, 4))
+    ((0, 2), None)
+    """
+    free = iter([k for k, size in enumerate(result) if size == 1])
+    dimensions = [known[k] if size != 1 else next(free, -1) for k, size in enumerate(sizes)]
+    return None if -1 in dimensions else tuple(dimensions)
+
+
+def broadcast_after_reshape(x: Instruction, sizes: Sequence[int]) -> tuple[int, ...] | None:
+    """The dimensions of a broadcast of x's operand that equals a reshape of the broadcast x to these sizes; None if there is none."""
+    source = x.operands[0].shape.dimensions
+    mapped = {dimension: k for k, dimension in enumerate(dimensions_of(x))}
+    known: dict[int, int] = {}
+    for before, after in matched_groups(x.shape.dimensions, sizes):
+        count = sum(k in mapped for k in before)
+        if not count:
+            continue
+        if len(before) > 1 or len(after) > 1:
+            return None
+        known[mapped[before[0]]] = after[0]
+    return broadcast_dimensions(source, known, sizes)
+
+
+def element_count(shape: Shape) -> int:
+    """The number of elements of a static array."""
+    return prod(shape.dimensions)

@@ -1,0 +1,187 @@
+"""Concatenates of parts that belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from hlotool.analysis.simplify import constant_value, is_same_number
+from hlotool.ir.model import Instruction
+from hlotool.opdefs.traits import ELEMENTWISE
+from hlotool.optimizer.dimensions import dimensions_of, is_empty, is_plain
+from hlotool.optimizer.registry import rule
+from hlotool.optimizer.site import Site
+from hlotool.shapes.shape import array_shape
+from hlotool.shapes.values import PaddingDimension, SliceRange
+
+__all__: list[str] = []
+
+
+def _is_plain(x: Instruction) -> bool:
+    """Whether the result and all operands are static arrays of one element type."""
+    return is_plain(x.shape) and all(is_plain(y.shape) and y.shape.element_type == x.shape.element_type for y in x.operands)
+
+
+def _joined(x: Instruction, operands: Sequence[Instruction], site: Site) -> Instruction:
+    """The concatenate of other operands, or the only one."""
+    return operands[0] if len(operands) == 1 and operands[0].shape.dimensions == x.shape.dimensions else site.with_operands(x, operands)
+
+
+@rule("concatenate")
+def concatenate_of_empty(x: Instruction, site: Site) -> Instruction | None:
+    """concatenate(a, b) -> concatenate(a), if `b` has no elements"""
+    if is_empty(x.shape) or not _is_plain(x):
+        return None
+    kept = [operand for operand in x.operands if not is_empty(operand.shape)]
+    return _joined(x, kept, site) if len(kept) < len(x.operands) else None
+
+
+@rule("concatenate")
+def concatenate_of_concatenate(x: Instruction, site: Site) -> Instruction | None:
+    """concatenate(concatenate(a, b), c) -> concatenate(a, b, c)"""
+    nested = [y for y in x.operands if y.op is x.op and dimensions_of(y) == dimensions_of(x) and site.has_one_user(y)]
+    if not nested or not _is_plain(x) or not all(map(_is_plain, nested)):
+        return None
+    operands: list[Instruction] = []
+    for y in x.operands:
+        operands += y.operands if y in nested else (y,)
+    return site.with_operands(x, operands)
+
+
+@rule("concatenate")
+def concatenate_of_slices(x: Instruction, site: Site) -> Instruction | None:
+    """concatenate(slice(a), [0:2], slice(a), [2:5]) -> slice(a), [0:5]"""
+    dimension = dimensions_of(x)[0]
+    for k in range(len(x.operands) - 1):
+        one, two = x.operands[k : k + 2]
+        if one.op.name != "slice" or two.op.name != "slice" or one.operands[0] is not two.operands[0]:
+            continue
+        merged = _merged(one.attributes["slice"], two.attributes["slice"], dimension)
+        if merged is None or not _is_plain(x) or not is_plain(one.operands[0].shape):
+            continue
+        if len(x.operands) > 2 and not site.have_one_user((one, two)):
+            continue
+        sizes = list(one.shape.dimensions)
+        sizes[dimension] += two.shape.dimensions[dimension]
+        part = site.add("slice", one.operands, array_shape(x.shape.element_type, tuple(sizes)), slice=merged)
+        return _joined(x, [*x.operands[:k], part, *x.operands[k + 2 :]], site)
+    return None
+
+
+def _merged(one: tuple[SliceRange, ...], two: tuple[SliceRange, ...], dimension: int) -> tuple[SliceRange, ...] | None:
+    """The ranges of two slices together, if the second one continues the first."""
+    for k, (a, b) in enumerate(zip(one, two, strict=True)):
+        if k != dimension and a != b:
+            return None
+    a, b = one[dimension], two[dimension]
+    count = -(-(a.limit - a.start) // a.stride)
+    if a.stride != b.stride or b.start != a.start + count * a.stride or b.limit <= b.start:
+        return None
+    return (*one[:dimension], SliceRange(a.start, b.limit, a.stride), *one[dimension + 1 :])
+
+
+@rule("concatenate")
+def concatenate_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
+    """concatenate(broadcast(a), broadcast(a)) -> broadcast(a), if they repeat `a` along the concatenated dimension"""
+    dimension = dimensions_of(x)[0]
+    for k in range(len(x.operands) - 1):
+        one, two = x.operands[k : k + 2]
+        if not _repeat_same(one, two, dimension) or not _is_plain(x) or (len(x.operands) > 2 and not site.have_one_user({one, two})):
+            continue
+        sizes = list(one.shape.dimensions)
+        sizes[dimension] += two.shape.dimensions[dimension]
+        shape = array_shape(x.shape.element_type, tuple(sizes))
+        both = site.add("broadcast", one.operands, shape, dimensions=dimensions_of(one))
+        return _joined(x, [*x.operands[:k], both, *x.operands[k + 2 :]], site)
+    return None
+
+
+def _repeat_same(one: Instruction, two: Instruction, dimension: int) -> bool:
+    if one.op.name != "broadcast" or two.op.name != "broadcast" or one.operands != two.operands:
+        return False
+    return dimensions_of(one) == dimensions_of(two) and dimension not in dimensions_of(one)
+
+
+@rule("concatenate")
+def concatenate_of_equal_numbers(x: Instruction, site: Site) -> Instruction | None:
+    """concatenate(broadcast(c), broadcast(c)) -> broadcast(c), for constants"""
+    first = constant_value(x.operands[0])
+    if first is None or not _is_plain(x) or is_empty(x.shape):
+        return None
+    for operand in x.operands[1:]:
+        value = constant_value(operand)
+        if value is None or not is_same_number(value, first):
+            return None
+    return site.number(x.shape, first)
+
+
+@rule("concatenate")
+def concatenate_as_pad(x: Instruction, site: Site) -> Instruction | None:
+    """concatenate(broadcast(v), a, broadcast(v)) -> pad(a, v), also with one of the broadcasts only"""
+    if not 2 <= len(x.operands) <= 3:
+        return None
+    splats = [y if y.op.name == "broadcast" and not y.operands[0].shape.dimensions and site.has_one_user(y) else None for y in x.operands]
+    middle = 1 if len(splats) == 3 or splats[0] is not None else 0
+    around = [y for k, y in enumerate(splats) if k != middle]
+    if splats[middle] is not None or not _is_plain(x):
+        return None
+    values = {y.operands[0] for y in around if y is not None}
+    if None in around or len(values) != 1:
+        return None
+    dimension = dimensions_of(x)[0]
+    amounts = [y.shape.dimensions[dimension] for y in x.operands]
+    padding = [PaddingDimension(0, 0)] * x.shape.rank
+    padding[dimension] = PaddingDimension(sum(amounts[:middle]), sum(amounts[middle + 1 :]))
+    return site.add("pad", [x.operands[middle], values.pop()], x.shape, padding=tuple(padding))
+
+
+@rule("concatenate")
+def concatenate_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
+    """concatenate(reshape(a), reshape(b)) -> reshape(concatenate(a, b))
+
+    There must be a dimension of the operands before their reshapes with the same number of elements before and after it.
+    """
+    if len(x.operands) < 2 or any(y.op.name != "reshape" for y in x.operands):
+        return None
+    sources = [y.operands[0] for y in x.operands]
+    if not _is_plain(x) or is_empty(x.shape) or not all(is_plain(a.shape) for a in sources):
+        return None
+    if not site.have_one_user(set(x.operands)):
+        return None
+    dimension = _common_dimension(x, [a.shape.dimensions for a in sources])
+    if dimension is None:
+        return None
+    sizes = list(sources[0].shape.dimensions)
+    sizes[dimension] = sum(a.shape.dimensions[dimension] for a in sources)
+    whole = site.add("concatenate", sources, array_shape(x.shape.element_type, tuple(sizes)), dimensions=(dimension,))
+    return site.reshape(whole, x.shape.dimensions)
+
+
+def _common_dimension(x: Instruction, sources: Sequence[tuple[int, ...]]) -> int | None:
+    """The dimension of the sources along which their concatenate has the elements of `x` in the same order."""
+    dimension, first = dimensions_of(x)[0], sources[0]
+    outer = prod(x.shape.dimensions[:dimension])
+    for k in range(len(first)):
+        if prod(first[:k]) != outer:
+            continue
+        if all(len(sizes) == len(first) and sizes[:k] == first[:k] and sizes[k + 1 :] == first[k + 1 :] for sizes in sources):
+            return k
+    return None
+
+
+@rule("concatenate")
+def concatenate_of_elementwise(x: Instruction, site: Site) -> Instruction | None:
+    """concatenate(negate(a), negate(b)) -> negate(concatenate(a, b)), for all elementwise operations with one operand"""
+    first = x.operands[0]
+    if len(x.operands) < 2 or ELEMENTWISE not in first.op.traits or len(first.operands) != 1:
+        return None
+    if any(y.op is not first.op or y.attributes != first.attributes for y in x.operands) or not site.have_one_user(set(x.operands)):
+        return None
+    sources = [y.operands[0] for y in x.operands]
+    element_type = sources[0].shape.element_type
+    if not _is_plain(x) or not all(is_plain(a.shape) and a.shape.element_type == element_type for a in sources):
+        return None
+    if any(a.shape.dimensions != y.shape.dimensions for a, y in zip(sources, x.operands, strict=True)):
+        return None
+    whole = site.add("concatenate", sources, array_shape(element_type, x.shape.dimensions), dimensions=dimensions_of(x))
+    return site.with_operands(first, [whole], shape=x.shape)

@@ -1,0 +1,45 @@
+"""Gathers whose indices do not matter, and scatters that change nothing."""
+
+from __future__ import annotations
+
+from hlotool.analysis.simplify import constant_value
+from hlotool.ir.model import Instruction
+from hlotool.optimizer.dimensions import is_empty, is_plain
+from hlotool.optimizer.registry import rule
+from hlotool.optimizer.site import Site
+
+__all__: list[str] = []
+
+
+@rule("gather")
+def gather_of_number(x: Instruction, site: Site) -> Instruction | None:
+    """gather(broadcast(v), i) -> broadcast(v)"""
+    y = x.operands[0]
+    if not is_plain(x.shape) or not is_plain(y.shape) or is_empty(y.shape):
+        return None
+    if y.op.name == "broadcast" and not y.operands[0].shape.dimensions:
+        return site.add("broadcast", y.operands, x.shape, dimensions=())
+    value = constant_value(y) if y.op.name == "constant" else None
+    return None if value is None else site.number(x.shape, value)
+
+
+@rule("gather")
+def gather_of_everything(x: Instruction, site: Site) -> Instruction | None:
+    """gather(a, i) -> broadcast(reshape(a)), if slices are all of `a`, so that their starts are clamped to 0"""
+    y, attributes = x.operands[0], x.attributes
+    if attributes["slice_sizes"] != y.shape.dimensions or attributes.get("operand_batching_dims") or is_empty(y.shape):
+        return None
+    if not is_plain(x.shape) or not is_plain(y.shape):
+        return None
+    collapsed = attributes["collapsed_slice_dims"]
+    kept = [size for k, size in enumerate(y.shape.dimensions) if k not in collapsed]
+    return site.add("broadcast", [site.reshape(y, kept)], x.shape, dimensions=attributes["offset_dims"])
+
+
+@rule("scatter")
+def scatter_of_nothing(x: Instruction, site: Site) -> Instruction | None:
+    """scatter(a, i, b) -> a, if `b` has no elements"""
+    count = len(x.operands) // 2
+    if any(not is_plain(y.shape) or not is_empty(y.shape) for y in x.operands[count + 1 :]):
+        return None
+    return x.operands[0] if count == 1 else site.add("tuple", x.operands[:count], x.shape)

@@ -1,0 +1,66 @@
+"""Iotas and constants that have a simpler form."""
+
+from __future__ import annotations
+
+from math import prod
+
+from hlotool.analysis.simplify import constant_value, converted
+from hlotool.ir.model import Instruction
+from hlotool.optimizer.dimensions import is_empty, is_plain
+from hlotool.optimizer.registry import rule
+from hlotool.optimizer.site import Site
+from hlotool.shapes.dtype import ELEMENT_TYPES
+
+__all__: list[str] = []
+
+# Smaller ones are left to constant folding, for which they may be operands.
+_LARGE = 64
+
+
+@rule("iota")
+def iota_of_one(x: Instruction, site: Site) -> Instruction | None:
+    """iota -> broadcast(0), if the dimension that counts has size 1"""
+    if x.shape.dimensions[x.attributes["iota_dimension"]] != 1 or not is_plain(x.shape):
+        return None
+    return site.number(x.shape, 0) if converted(0, ELEMENT_TYPES[x.shape.element_type]) is not None else None
+
+
+@rule("convert")
+def convert_of_iota(x: Instruction, site: Site) -> Instruction | None:
+    """convert(iota) -> iota, if both types can represent all numbers"""
+    y = x.operands[0]
+    if y.op.name != "iota" or not is_plain(x.shape) or not is_plain(y.shape) or is_empty(x.shape):
+        return None
+    last = y.shape.dimensions[y.attributes["iota_dimension"]] - 1
+    if last > min(_greatest(x.shape.element_type), _greatest(y.shape.element_type)):
+        return None
+    return site.add("iota", (), x.shape, iota_dimension=y.attributes["iota_dimension"])
+
+
+@rule("remainder")
+def remainder_of_iota(x: Instruction, site: Site) -> Instruction | None:
+    """remainder(iota, c) -> iota, if all numbers are less than c"""
+    y, row = x.operands[0], ELEMENT_TYPES[x.shape.element_type]
+    if y.op.name != "iota" or not row.is_integral or y.shape != x.shape or not is_plain(x.shape):
+        return None
+    divisor, count = constant_value(x.operands[1]), x.shape.dimensions[y.attributes["iota_dimension"]]
+    return y if divisor is not None and count <= divisor else None
+
+
+def _greatest(element_type: str) -> int:
+    """The number up to which a type has all integers from 0 on; -1 if there is none."""
+    row = ELEMENT_TYPES[element_type]
+    if converted(0, row) is None:
+        return -1
+    if row.float_format is not None:
+        return 1 << min(row.float_format.mantissa_bits, row.float_format.bias - 1)
+    return int(row.maximum) if row.is_integral else -1
+
+
+@rule("constant")
+def constant_of_equal_numbers(x: Instruction, site: Site) -> Instruction | None:
+    """constant({v, v, ...}) -> broadcast(v), for more than 64 elements"""
+    if not is_plain(x.shape) or prod(x.shape.dimensions) <= _LARGE:
+        return None
+    value = constant_value(x)
+    return None if value is None else site.number(x.shape, value)

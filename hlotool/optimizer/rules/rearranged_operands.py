@@ -1,0 +1,223 @@
+"""Elementwise operations whose operands are all rearranged in the same way: the result is rearranged instead.
+
+Rearrangements move towards the users, where they meet others and cancel out; broadcasts do so because less is computed then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hlotool.analysis.simplify import constant_value
+from hlotool.ir.model import Instruction
+from hlotool.literals.data import decode
+from hlotool.opdefs.table import OPS
+from hlotool.opdefs.traits import ELEMENTWISE
+from hlotool.optimizer.dimensions import broadcast_after_reshape, dimensions_of, element_count, is_empty, is_plain
+from hlotool.optimizer.registry import rule
+from hlotool.optimizer.site import Site
+from hlotool.shapes.literal import literal_from_bytes
+from hlotool.shapes.shape import Shape, array_shape
+
+__all__: list[str] = []
+
+_ELEMENTWISE = tuple(op.name for op in OPS.values() if ELEMENTWISE in op.traits)
+# Longer constants are not decoded to give them other dimensions.
+_LONGEST_CONSTANT = 10_000
+_MOST_USERS = 4
+_ABSORBING = ("reshape", "broadcast", "reduce")
+
+# Inserts an operand as it is before the rearrangement.
+Before = Callable[[], Instruction]
+
+
+def _rearranged(x: Instruction, opcode: str) -> Instruction | None:
+    """The first operand with an opcode, if all operands are scalars or have the dimensions of the result."""
+    dimensions = x.shape.dimensions
+    first = None
+    for y in x.operands:
+        if first is None and y.op.name == opcode:
+            first = y
+        if y.shape.dimensions != dimensions and y.shape.dimensions:
+            return None
+    return first if first is not None and is_plain(x.shape) and dimensions and not is_empty(x.shape) else None
+
+
+def _apply(x: Instruction, site: Site, before: Sequence[Before], sizes: tuple[int, ...]) -> Instruction:
+    """The operation on the operands as they are before the rearrangement."""
+    operands: dict[Instruction, Instruction] = {}
+    for y, insert in zip(x.operands, before, strict=True):
+        if y not in operands:
+            operands[y] = insert()
+    return site.with_operands(x, [operands[y] for y in x.operands], array_shape(x.shape.element_type, sizes))
+
+
+def _disappears(x: Instruction, site: Site, opcode: str) -> int:
+    """How many operands with an opcode disappear with x."""
+    return sum(y.op.name == opcode and site.has_one_user(y) for y in set(x.operands))
+
+
+def _as_it_is(y: Instruction) -> Before:
+    return lambda: y
+
+
+def _smaller_number(y: Instruction, sizes: tuple[int, ...], site: Site) -> Before | None:
+    """For an array of equal elements: one with other dimensions. Scalars stay."""
+    if not y.shape.dimensions:
+        return lambda: y
+    shape = array_shape(y.shape.element_type, sizes)
+    if y.op.name == "broadcast" and not y.operands[0].shape.dimensions:
+        scalar = y.operands[0]
+        return lambda: site.add("broadcast", [scalar], shape, dimensions=()) if sizes else scalar
+    value = constant_value(y) if y.op.name in ("constant", "broadcast") else None
+    return None if value is None else lambda: site.number(shape, value)
+
+
+# ---- reshapes --------------------------------------------------------------------------------------------------------
+
+
+@rule(*_ELEMENTWISE, of=("reshape",))
+def elementwise_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
+    """add(reshape(a), reshape(b)) -> reshape(add(a, b)), for all elementwise operations
+
+    Other operands may be constants, or broadcasts that are still broadcasts in the other shape.
+    """
+    first = _rearranged(x, "reshape")
+    if first is None or not (_disappears(x, site, "reshape") or _all_move(first, site)):
+        return None
+    source = first.operands[0].shape
+    before = [_before_reshape(y, source, site) for y in x.operands]
+    if not is_plain(source) or any(insert is None for insert in before):
+        return None
+    return site.reshape(_apply(x, site, [insert for insert in before if insert is not None], source.dimensions), x.shape.dimensions)
+
+
+def _all_move(y: Instruction, site: Site) -> bool:
+    """Whether all users of a reshape are elementwise operations on it, on other reshapes and on numbers, so that it moves past each of them.
+
+    The users of these must be such that the reshapes are likely to meet others, since there are more of them at first.
+    """
+    users = site.users(y)
+    if len(users) > _MOST_USERS or site.rewriter.is_root(y):
+        return False
+    sizes = y.operands[0].shape.dimensions
+    for user in users:
+        if ELEMENTWISE not in user.op.traits or not all(z is y or _is_neutral(z, sizes) for z in user.operands) or site.rewriter.is_root(user):
+            return False
+        if not all(z.op.name in _ABSORBING or ELEMENTWISE in z.op.traits for z in site.users(user)):
+            return False
+    return True
+
+
+def _is_neutral(y: Instruction, sizes: tuple[int, ...]) -> bool:
+    if y.op.name == "reshape":
+        return y.operands[0].shape.dimensions == sizes
+    if y.op.name == "broadcast":
+        return not y.operands[0].shape.dimensions
+    return not y.shape.dimensions or (y.op.name == "constant" and constant_value(y) is not None)
+
+
+def _before_reshape(y: Instruction, source: Shape, site: Site) -> Before | None:
+    if y.op.name == "reshape":
+        return _unshaped(y, source, site)
+    number = _smaller_number(y, source.dimensions, site)
+    if number is not None:
+        return number
+    shape = array_shape(y.shape.element_type, source.dimensions)
+    if y.op.name == "broadcast" and is_plain(y.shape):
+        dimensions = broadcast_after_reshape(y, source.dimensions)
+        return None if dimensions is None else lambda: site.add("broadcast", y.operands, shape, dimensions=dimensions)
+    literal = y.literal
+    if literal is None or literal.elided or not site.has_one_user(y) or max(len(literal.text), len(literal.data or b"")) > _LONGEST_CONSTANT:
+        return None
+    return lambda: site.constant(literal_from_bytes(shape, decode(literal)))
+
+
+def _unshaped(y: Instruction, source: Shape, site: Site) -> Before | None:
+    """The operand of a reshape; single elements have their dimensions changed instead."""
+    operand = y.operands[0]
+    if not is_plain(operand.shape):
+        return None
+    if operand.shape.dimensions == source.dimensions:
+        return _as_it_is(operand)
+    return (lambda: site.reshape(operand, source.dimensions)) if element_count(source) == 1 and site.has_one_user(y) else None
+
+
+# ---- transposes and reversals ----------------------------------------------------------------------------------------
+
+
+@rule(*_ELEMENTWISE, of=("transpose",))
+def elementwise_of_transposes(x: Instruction, site: Site) -> Instruction | None:
+    """add(transpose(a), transpose(b)) -> transpose(add(a, b)), for all elementwise operations
+
+    Other operands may be scalars and broadcasts.
+    """
+    first = _rearranged(x, "transpose")
+    if first is None or not _disappears(x, site, "transpose"):
+        return None
+    permutation, sizes = dimensions_of(first), first.operands[0].shape.dimensions
+    before = [_before_transpose(y, permutation, sizes, site) for y in x.operands]
+    if any(insert is None for insert in before):
+        return None
+    return site.add("transpose", [_apply(x, site, [insert for insert in before if insert is not None], sizes)], x.shape, dimensions=permutation)
+
+
+def _before_transpose(y: Instruction, permutation: tuple[int, ...], sizes: tuple[int, ...], site: Site) -> Before | None:
+    if y.op.name == "transpose":
+        return _as_it_is(y.operands[0]) if dimensions_of(y) == permutation and is_plain(y.shape) and is_plain(y.operands[0].shape) else None
+    number = _smaller_number(y, sizes, site)
+    if number is not None or y.op.name != "broadcast" or not is_plain(y.shape):
+        return number
+    dimensions = tuple(permutation[k] for k in dimensions_of(y))
+    return lambda: site.add("broadcast", y.operands, array_shape(y.shape.element_type, sizes), dimensions=dimensions)
+
+
+@rule(*_ELEMENTWISE, of=("reverse",))
+def elementwise_of_reversals(x: Instruction, site: Site) -> Instruction | None:
+    """add(reverse(a), reverse(b)) -> reverse(add(a, b)), for all elementwise operations
+
+    Other operands may be scalars and constants of equal elements.
+    """
+    first = _rearranged(x, "reverse")
+    if first is None or not _disappears(x, site, "reverse"):
+        return None
+    reversed_dimensions, sizes = dimensions_of(first), x.shape.dimensions
+    before: list[Before] = []
+    for y in x.operands:
+        if y.op.name == "reverse" and dimensions_of(y) == reversed_dimensions and is_plain(y.shape):
+            before.append(_as_it_is(y.operands[0]))
+        elif not y.shape.dimensions or constant_value(y) is not None:
+            before.append(_as_it_is(y))
+        else:
+            return None
+    return site.add("reverse", [_apply(x, site, before, sizes)], x.shape, dimensions=reversed_dimensions)
+
+
+# ---- broadcasts ------------------------------------------------------------------------------------------------------
+
+
+@rule(*_ELEMENTWISE, of=("broadcast",))
+def elementwise_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
+    """add(broadcast(a), broadcast(b)) -> broadcast(add(a, b)), if both repeat the same dimensions; for all elementwise operations
+
+    Other operands may be scalars and constants of equal elements. Broadcasts of scalars may have other users, since scalars cost little.
+    """
+    if _rearranged(x, "broadcast") is None:
+        return None
+    # Broadcasts of scalars fit every other broadcast.
+    first = max((y for y in x.operands if y.op.name == "broadcast"), key=lambda y: len(y.operands[0].shape.dimensions))
+    mapped, sizes = dimensions_of(first), first.operands[0].shape.dimensions
+    if sizes and not site.has_one_user(first):
+        return None
+    before: list[Before] = []
+    for y in x.operands:
+        insert = _before_broadcast(y, mapped, sizes, site)
+        if insert is None or not is_plain(y.shape):
+            return None
+        before.append(insert)
+    return site.add("broadcast", [_apply(x, site, before, sizes)], x.shape, dimensions=mapped)
+
+
+def _before_broadcast(y: Instruction, mapped: tuple[int, ...], sizes: tuple[int, ...], site: Site) -> Before | None:
+    if y.op.name == "broadcast" and dimensions_of(y) == mapped and y.operands[0].shape.dimensions == sizes:
+        return _as_it_is(y.operands[0]) if is_plain(y.operands[0].shape) else None
+    return _smaller_number(y, sizes, site)

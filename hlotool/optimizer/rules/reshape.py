@@ -1,0 +1,169 @@
+"""Reshapes of instructions that rearrange elements, and bitcasts and copies of others."""
+
+from __future__ import annotations
+
+from hlotool.ir.model import Instruction
+from hlotool.optimizer.dimensions import (
+    broadcast_after_reshape,
+    dimensions_of,
+    element_count,
+    increases,
+    is_empty,
+    is_plain,
+    matched_dimensions,
+    matched_groups,
+)
+from hlotool.optimizer.registry import rule
+from hlotool.optimizer.site import Site
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.layout import default_layout
+from hlotool.shapes.shape import Shape, array_shape
+from hlotool.shapes.values import SliceRange
+
+__all__: list[str] = []
+
+
+@rule("reshape")
+def reshape_of_reshape(x: Instruction, site: Site) -> Instruction | None:
+    """reshape(reshape(a)) -> reshape(a)
+
+    A reshape back to the shape of `a` is `a`.
+    """
+    y = x.operands[0]
+    if y.op.name != "reshape" or not is_plain(y.shape):
+        return None
+    source = y.operands[0]
+    if not is_plain(source.shape):
+        return None
+    return source if source.shape == x.shape else site.add("reshape", [source], x.shape)
+
+
+@rule("reshape")
+def reshape_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
+    """reshape(broadcast(a)) -> broadcast(a), or broadcast(reshape(a)) if dimensions of `a` are split or merged
+
+    A dimension that comes from `a` must not be merged with a new one.
+    """
+    y = x.operands[0]
+    if y.op.name != "broadcast" or not is_plain(y.shape) or not is_plain(x.shape) or is_empty(x.shape):
+        return None
+    dimensions = broadcast_after_reshape(y, x.shape.dimensions)
+    if dimensions is not None:
+        return site.add("broadcast", [y.operands[0]], x.shape, dimensions=dimensions)
+    return _broadcast_of_reshape(x, y, site) if site.has_one_user(y) else None
+
+
+def _broadcast_of_reshape(x: Instruction, y: Instruction, site: Site) -> Instruction | None:
+    mapped = [k for k in dimensions_of(y) if y.shape.dimensions[k] != 1]
+    if not increases(mapped):
+        return None
+    dimensions: list[int] = []
+    for before, after in matched_groups(y.shape.dimensions, x.shape.dimensions):
+        count = sum(k in mapped for k in before)
+        if count and count < len(before):
+            return None
+        if count:
+            dimensions += after
+    source = site.reshape(y.operands[0], [x.shape.dimensions[k] for k in dimensions])
+    return site.add("broadcast", [source], x.shape, dimensions=tuple(dimensions))
+
+
+@rule("reshape")
+def reshape_of_iota(x: Instruction, site: Site) -> Instruction | None:
+    """reshape(iota) -> iota, if the dimension that counts is not split or merged"""
+    y = x.operands[0]
+    if y.op.name != "iota" or not is_plain(x.shape) or not is_plain(y.shape) or is_empty(x.shape):
+        return None
+    counted = y.attributes["iota_dimension"]
+    for before, after in matched_groups(y.shape.dimensions, x.shape.dimensions):
+        if before == [counted] and len(after) == 1:
+            return site.add("iota", (), x.shape, iota_dimension=after[0])
+    return None
+
+
+@rule("reshape")
+def reshape_of_slice_of_reshape(x: Instruction, site: Site) -> Instruction | None:
+    """reshape(slice(reshape(a))) -> reshape(slice(a)), if the inner reshape only adds or drops dimensions of size 1"""
+    y = x.operands[0]
+    if y.op.name != "slice" or y.operands[0].op.name != "reshape" or not site.has_one_user(y) or is_empty(x.shape):
+        return None
+    source = y.operands[0].operands[0]
+    if not (is_plain(x.shape) and is_plain(y.shape) and is_plain(source.shape) and is_plain(y.operands[0].shape)):
+        return None
+    places = matched_dimensions(source.shape.dimensions, y.operands[0].shape.dimensions)
+    if places is None:
+        return None
+    ranges = y.attributes["slice"]
+    parts = [ranges[places[k]] if k in places else SliceRange(0, 1) for k in range(source.shape.rank)]
+    sizes = [y.shape.dimensions[places[k]] if k in places else 1 for k in range(source.shape.rank)]
+    part = site.add("slice", [source], array_shape(source.shape.element_type, tuple(sizes)), slice=tuple(parts))
+    return site.add("reshape", [part], x.shape)
+
+
+@rule("copy")
+def copy_of_copy(x: Instruction, site: Site) -> Instruction | None:
+    """copy(copy(a)) -> copy(a)
+
+    The layout and the memory of the first copy do not matter, unless it is used elsewhere.
+    """
+    y = x.operands[0]
+    if y.op.name != "copy" or not is_plain(y.shape) or not is_plain(x.shape) or not is_plain(y.operands[0].shape):
+        return None
+    return site.with_operands(x, y.operands) if site.has_one_user(y) else None
+
+
+@rule("bitcast")
+def bitcast_of_bitcast(x: Instruction, site: Site) -> Instruction | None:
+    """bitcast(bitcast(a)) -> bitcast(a), for arrays of one element type"""
+    y = x.operands[0]
+    if y.op.name != "bitcast":
+        return None
+    shapes = x.shape, y.shape, y.operands[0].shape
+    if not all(map(is_plain, shapes)) or len({shape.element_type for shape in shapes}) > 1:
+        return None
+    return y.operands[0] if shapes[2] == x.shape else site.with_operands(x, y.operands)
+
+
+@rule("bitcast")
+def bitcast_as_reshape(x: Instruction, site: Site) -> Instruction | None:
+    """bitcast(a) -> reshape(a), if both have row-major layouts and the same element type
+
+    In scheduled modules, bitcasts stay, since a reshape might be compiled to a copy.
+    """
+    source = x.operands[0].shape
+    if site.rewriter.module.is_scheduled or not _is_row_major(source) or not _is_row_major(x.shape):
+        return None
+    if source.element_type != x.shape.element_type or element_count(source) != element_count(x.shape):
+        return None
+    return site.add("reshape", x.operands, x.shape)
+
+
+def _is_row_major(shape: Shape) -> bool:
+    return is_plain(shape) and shape.layout == default_layout(shape.rank)
+
+
+@rule("bitcast-convert")
+def bitcast_convert_of_bitcast_convert(x: Instruction, site: Site) -> Instruction | None:
+    """bitcast-convert(bitcast-convert(a)) -> bitcast-convert(a), or `a` if it has the type of the result
+
+    All types must have the same number of bits.
+    """
+    y = x.operands[0]
+    if y.op.name != "bitcast-convert":
+        return None
+    shapes = x.shape, y.shape, y.operands[0].shape
+    if not all(map(is_plain, shapes)) or len({ELEMENT_TYPES[shape.element_type].bits for shape in shapes}) > 1:
+        return None
+    return y.operands[0] if shapes[2] == x.shape else site.with_operands(x, y.operands)
+
+
+@rule("get-dimension-size")
+def size_of_dimension(x: Instruction, site: Site) -> Instruction | None:
+    """get-dimension-size(a) -> constant, if the dimension is static; get-dimension-size(set-dimension-size(a, n)) -> n"""
+    y, dimension = x.operands[0], dimensions_of(x)[0]
+    if not y.shape.is_array:
+        return None
+    if not y.shape.dynamic or not y.shape.dynamic[dimension]:
+        return site.number(x.shape, y.shape.dimensions[dimension])
+    is_set = y.op.name == "set-dimension-size" and dimensions_of(y)[0] == dimension
+    return y.operands[1] if is_set else None

@@ -1,0 +1,159 @@
+"""The optimizer on many modules, by hand: `python tests/tools/fuzz_optimizer.py --count 10000 --seed 1 [FILE ...]`.
+
+Random modules over all opcodes must stay valid, and a second run must change nothing. Random instances of operations, of which some operands
+are constants, must compute the same bits, and so must the modules in files, which may also be lists of texts as the corpus has them. With
+`--xla` and HLOTOOL_XLA_PYTHON, XLA reads and runs the modules before and after, and its results are compared to within rounding.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from random import Random
+
+import numpy as np
+from generator import random_module
+from instances import module_of
+from random_ops import random_instance
+from xla_oracle import Xla, XlaError
+
+import hlotool
+from hlotool.errors import HlotoolError
+from hlotool.interp.inputs import random_arguments
+from hlotool.interp.values import leaves
+from hlotool.ir.model import Module
+from hlotool.optimizer.checking import difference
+from hlotool.optimizer.constants import literal_of
+
+INPUTS = 4
+RELATIVE = 1e-3
+
+
+def generated(count: int, seed: int) -> Iterator[str]:
+    for k in range(count):
+        yield random_module(seed * 1_000_000 + k, instructions=Random(k).randint(3, 40))
+
+
+def operations(count: int, seed: int) -> Iterator[str]:
+    """Modules of a few random operations on constants and parameters."""
+    random = Random(seed)
+    for _ in range(count):
+        instances = [random_instance(random) for _ in range(random.randint(1, 4))]
+        yield with_constants(hlotool.parse(module_of(instances)), [array for x in instances for array in x.arrays], random)
+
+
+def with_constants(module: Module, arrays: list[np.ndarray], random: Random) -> str:
+    """The module with constants instead of about half of the parameters."""
+    with hlotool.Rewriter(module) as rewriter:
+        for parameter, array in zip(reversed(module.entry.parameters), reversed(arrays), strict=True):
+            if random.random() < 0.5 and parameter.shape.is_array and array.size < 1000:
+                literal = literal_of(array, parameter.shape)
+                constant = rewriter.insert("constant", after=parameter, shape=parameter.shape, immediate=literal)
+                rewriter.replace_all_uses(parameter, constant)
+                if not rewriter.is_used(parameter):
+                    rewriter.erase_parameter(parameter)
+    return hlotool.to_text(module)
+
+
+def texts_of(path: Path) -> Iterator[str]:
+    """The text of a file, or the field `text` of each line of a file of JSON lines."""
+    data = (lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()).decode("utf-8", "surrogateescape")
+    if ".jsonl" not in path.name:
+        yield data
+        return
+    for line in data.splitlines():
+        row = json.loads(line)
+        if row.get("label", "ok") == "ok":
+            yield row["text"]
+
+
+def fault(text: str, *, runs: bool, xla: Xla | None, outcomes: Counter[str]) -> str | None:
+    """What is wrong with the optimized module; None if nothing is."""
+    try:
+        module = hlotool.parse(text)
+    except HlotoolError:
+        outcomes["does not parse"] += 1
+        return None
+    is_valid = not any(d.severity == "error" for d in hlotool.verify(module))
+    outcomes["valid" if is_valid else "not valid"] += 1
+    printed = hlotool.to_text(module)
+    after = hlotool.optimize(module)
+    if hlotool.to_text(module) != printed:
+        return "the module itself has been changed"
+    if is_valid and (errors := [d for d in hlotool.verify(after) if d.severity == "error"]):
+        return f"not valid any more: {errors[0]}"
+    again = hlotool.to_text(after)
+    if hlotool.to_text(hlotool.parse(again)) != again:
+        return "the print does not read back"
+    if hlotool.to_text(hlotool.optimize(after)) != again:
+        return "a second run changes the module"
+    if not (runs and is_valid):
+        return None
+    found = difference(module, after, INPUTS)
+    if found is None and xla is not None:
+        return by_xla(module, again, xla, outcomes)
+    return found
+
+
+def by_xla(module: Module, after: str, xla: Xla, outcomes: Counter[str]) -> str | None:
+    """What differs between XLA's results before and after, if it runs the module before."""
+    arguments = list(leaves(random_arguments(module, 0)))
+    try:
+        expected = xla.run(hlotool.to_text(module), arguments)
+    except XlaError:
+        outcomes["not run by XLA"] += 1
+        return None
+    try:
+        actual = xla.run(after, arguments)
+    except XlaError as error:
+        return f"XLA does not run it any more: {error}"
+    outcomes["run by XLA"] += 1
+    for k, (a, b) in enumerate(zip(expected, actual, strict=True)):
+        if not close(np.asarray(a), np.asarray(b)):
+            return f"XLA's result {k} differs: {a!r} and {b!r}"
+    return None
+
+
+@np.errstate(all="ignore")
+def close(a: np.ndarray, b: np.ndarray) -> bool:
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype.kind in "biu" or "int" in a.dtype.name:
+        return bool((a == b).all())
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    return bool(np.allclose(a.astype(wide), b.astype(wide), rtol=RELATIVE, atol=1e-5, equal_nan=True))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", type=Path, help="texts, or lists of texts")
+    parser.add_argument("--count", type=int, default=1000, help="random modules; a tenth as many modules of operations")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, help="only so many texts of each file")
+    parser.add_argument("--xla", action="store_true", help="compare with XLA, too")
+    options = parser.parse_args()
+    outcomes: Counter[str] = Counter()
+    faults = 0
+    sources = [(generated(options.count, options.seed), False), (operations(options.count // 10, options.seed), True)]
+    for path in options.files:
+        texts = list(texts_of(path))
+        sources.append((iter(Random(options.seed).sample(texts, min(len(texts), options.first)) if options.first else texts), True))
+    with Xla() if options.xla else nullcontext() as xla:
+        for texts, runs in sources:
+            for text in texts:
+                found = fault(text, runs=runs, xla=xla, outcomes=outcomes)
+                if found is not None:
+                    faults += 1
+                    print(f"{found}\n{text}\n", flush=True)
+    print(f"{dict(outcomes)}, {faults} faults")
+    return int(faults > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -173,6 +173,34 @@ def test_exact_trip_count_is_what_counting_gives(element_type, values, direction
         assert exact_trip_count(loop(element_type, start, step, limit, direction)) == expected, (start, step, limit)
 
 
+@pytest.mark.parametrize(
+    ("start", "step", "limit", "direction", "expected"),
+    [
+        (3, 1, 3, "EQ", 1),
+        (1, 2, 9, "NE", 4),
+        (4, 1, 2, "NE", None),
+        (0, 2, 3, "NE", None),
+        (0, 1, 5, "LT", 5),
+        (0, -1, 5, "LT", None),
+        (0, 0, 5, "LT", None),
+        (0, 1, 5, "LE", 6),
+        (5, -1, 3, "GT", 2),
+        (5, 1, 3, "GT", None),
+        (5, -1, 3, "GE", 3),
+        (0, 100, 127, "LT", None),
+    ],
+)
+def test_exact_trip_count(start, step, limit, direction, expected):
+    assert exact_trip_count(loop("s8", start, step, limit, direction)) == expected
+
+
+def test_exact_trip_count_needs_an_integer_as_the_limit():
+    text = "c { x = s8[] parameter(0) f = f32[] convert(x) n = f32[] constant(4.5) ROOT t = pred[] compare(f, n), direction=LT } "
+    text += "b { x = s8[] parameter(0) d = s8[] constant(1) ROOT y = s8[] add(x, d) } "
+    text += "ENTRY e { p = s8[] constant(0) ROOT w = s8[] while(p), condition=c, body=b }"
+    assert exact_trip_count(parse(text).entry.root) is None
+
+
 def test_exact_trip_count_of_very_many_iterations():
     assert exact_trip_count(loop("s64", 0, 3, 10**18, "LT")) == 333333333333333334
 

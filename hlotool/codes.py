@@ -117,10 +117,10 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "T018": ("broadcast-duplicate", "error", "broadcast maps two operand dimensions to the same result dimension."),
     "T019": ("broadcast-order", "on-demand", ("The `dimensions` of broadcast are not sorted, so that it also transposes. This is legal, but several "
         "backends want them sorted.")),
-    "T020": ("broadcast-type", "error", ("An op that only moves elements (broadcast, reshape, transpose, slice, copy ...) has a result of another "
-        "element type.")),
-    "T021": ("reshape-count", "error", "The result of reshape or bitcast has another number of elements than the operand."),
-    "T022": ("reshape-type", "error", "The result of reshape has another element type than the operand."),
+    "T020": ("broadcast-type", "error", ("An op that only moves elements (broadcast, reshape, transpose, slice, copy ...) has a result of a "
+        "different element type.")),
+    "T021": ("reshape-count", "error", "The result of reshape or bitcast does not have as many elements as the operand."),
+    "T022": ("reshape-type", "error", "The result of reshape has a different element type than the operand."),
     "T023": ("transpose-permutation", "error", "The `dimensions` of transpose are not a permutation of the operand's dimensions."),
     "T024": ("transpose-result", "error", "The result of transpose does not have the permuted dimensions of the operand."),
     "T025": ("slice-rank", "error", "The `slice` attribute does not have one `[start:limit:stride]` for each dimension."),
@@ -130,8 +130,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "one index array of that length.")),
     "T029": ("dynamic-slice-index-type", "error", "Start indices are not scalar integers of one type."),
     "T030": ("dynamic-slice-size", "error", "A slice size is negative or larger than its dimension, or there is not one size for each dimension."),
-    "T031": ("dynamic-update-shape", "error", "The update of dynamic-update-slice has another rank than the operand, or is larger."),
-    "T032": ("dynamic-update-type", "error", "The update of dynamic-update-slice has another element type than the operand."),
+    "T031": ("dynamic-update-shape", "error", "The update of dynamic-update-slice has a different rank than the operand, or is larger."),
+    "T032": ("dynamic-update-type", "error", "The update of dynamic-update-slice has a different element type than the operand."),
     "T033": ("concat-dims", "error", "The operands of concatenate differ in rank, or in a dimension other than the concatenated one."),
     "T034": ("concat-type", "error", "The operands of concatenate have different element types."),
     "T035": ("concat-dimension", "error", "concatenate does not name exactly one dimension of its operands."),
@@ -149,8 +149,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "T046": ("dot-count", "error", "The two sides of dot have different numbers of contracting or batch dimensions."),
     "T047": ("dot-contracting-size", "error", "A contracting dimension has different sizes on the two sides."),
     "T048": ("dot-batch-size", "error", "A batch dimension has different sizes on the two sides."),
-    "T049": ("dot-result-dims", "error", ("The result of dot does not have the batch dimensions, then those left of the left side, then those left "
-        "of the right side.")),
+    "T049": ("dot-result-dims", "error", ("The result of dot does not have the batch dimensions, then the remaining ones of the left side, "
+        "then the remaining ones of the right side.")),
     "T050": ("conv-dim-labels", "error", "`dim_labels` of convolution are malformed, or do not fit the ranks of operands and result."),
     "T051": ("conv-feature", "error", "The kernel's input features, times `feature_group_count`, are not the features of the convolution's input."),
     "T052": ("conv-groups", "error", ("`feature_group_count` or `batch_group_count` is not positive, does not divide the features or the batch, or "
@@ -197,7 +197,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "of outfeed, send and add-dependency).")),
     "T079": ("infeed-shape", "error", "The result of infeed is not a tuple of the data and a token."),
     "T080": ("outfeed-shape", "error", "`outfeed_shape` is not the shape of the first operand, or the result of outfeed is not a token."),
-    "T081": ("passthrough-shape", "error", "An op that passes a value on (copy, opt-barrier, domain, add-dependency) has a result of another shape."),
+    "T081": ("passthrough-shape", "error", "An op that passes a value on (copy, opt-barrier, domain, add-dependency) changes its shape."),
     "T082": ("dynamic-dimension", "error", ("A result dimension is dynamic (`<=n`) where the operands make it static, or static where they make it "
         "dynamic.")),
     "T083": ("unbounded-dynamic", "error", "A dimension of unbounded size (`?`) stands where the target does not allow it."),
@@ -225,7 +225,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "below 0.")),
     "T098": ("result-accuracy", "error", "`result_accuracy` is written on an op that does not take it."),
     "T099": ("non-array-operand", "error", "An op that works on arrays has a tuple, a token or the like as an operand."),
-    "T100": ("convert-dims", "error", "The result of convert has other dimensions than the operand."),
+    "T100": ("convert-dims", "error", "The result of convert has different dimensions than the operand."),
     "T101": ("buffer-entry-parameter", "error", ("A buffer, `b(...)`, is a parameter of the entry computation, or goes into or comes out of an op "
         "that cannot work on buffers.")),
     "T102": ("buffer-two-writers", "error", "A buffer value is written by more than one instruction."),
@@ -249,7 +249,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "L009": ("bitcast-size", "error", ("The operand and the result of bitcast have different sizes in bytes, padding included unless the target "
         "allows otherwise. Checked where layouts matter.")),
     "L010": ("bitcast-memory-space", "error", "bitcast goes between host memory and device memory."),
-    "L011": ("bitcast-not-bitcast", "on-demand", ("bitcast reads the elements in another order than a reshape would. This is right only if a "
+    "L011": ("bitcast-not-bitcast", "on-demand", ("bitcast reads the elements in a different order than a reshape would. This is right only if a "
         "transposition is meant.")),
     "L012": ("reshape-not-bitcast", "error", "A reshape outside of fusions moves elements in memory, under a target that needs it to be a bitcast."),
     "L013": ("host-copy-layout", "error", "A copy from host memory to the device also changes the layout."),
@@ -260,45 +260,45 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "memory. Reported only where `layout_sensitive` is set to true, since programs for TPUs do this.")),
     "L018": ("host-memory-forbidden", "error", "An array is in host memory, S(5), under a target that has none."),
     "L019": ("custom-call-layouts", "error", "A custom-call that constrains layouts has a result or a constraint without a layout."),
-    "L020": ("custom-call-constraints", "error", ("`operand_layout_constraints` does not have one entry for each operand, or an entry has another "
-        "shape than its operand.")),
+    "L020": ("custom-call-constraints", "error", ("`operand_layout_constraints` does not have one entry for each operand, or an entry has a "
+        "different shape than its operand.")),
     "L021": ("entry-result-layout", "error", ("The layout of ROOT differs from the result layout in `entry_computation_layout`. Checked where "
         "layouts matter.")),
     "L022": ("entry-parameter-layout", "error", ("The layout of a parameter differs from the one in `entry_computation_layout`. Checked where "
         "layouts matter.")),
     "L023": ("constrain-layout-mix", "error", "Some all-reduces of the module have `constrain_layout=true` and others do not."),
-    "L024": ("tuple-layout", "error", ("The result of an op that passes values on (get-tuple-element, tuple, opt-barrier, call, while) has another "
-        "layout than the value. Checked where layouts matter.")),
-    "L025": ("call-boundary-layout", "error", ("An operand of a call, fusion, while or conditional has another layout than the parameter that it "
+    "L024": ("tuple-layout", "error", ("The result of an op that passes values on (get-tuple-element, tuple, opt-barrier, call, while) has a "
+        "different layout than the value. Checked where layouts matter.")),
+    "L025": ("call-boundary-layout", "error", ("An operand of a call, fusion, while or conditional has a different layout than the parameter that it "
         "becomes. Checked where layouts matter.")),
-    "L026": ("copy-start-layout", "error", ("copy-start has a result with other layouts than the copy needs, or copy-done one that differs from it "
+    "L026": ("copy-start-layout", "error", ("copy-start has a result without the layouts that the copy needs, or copy-done one that differs from it "
         "in more than the memory space.")),
     "L027": ("split-config", "error", ("A split configuration, `SC(dimension:indices)`, names a dimension that is out of range or repeated, or has "
         "indices that do not increase or are outside of the dimension.")),
     "L028": ("tail-padding", "error", "The tail padding alignment `L(n)` of a layout is not positive."),
     "L029": ("partial-layouts", "on-demand", "Some arrays of the module have layouts and others do not, which makes checks of layouts unreliable."),
     "L030": ("unknown-memory-space", "on-demand", "A layout has a memory space, `S(n)`, that the chosen target does not have."),
-    "L031": ("memory-space-change", "error", ("An op other than copies, dynamic slices, fusions and custom-calls has a result in another memory "
+    "L031": ("memory-space-change", "error", ("An op other than copies, dynamic slices, fusions and custom-calls has a result in a different memory "
         "space than its operand.")),
     "L032": ("nested-tuple-layout", "error", "A layout is written on a tuple, token or opaque shape."),
     "L033": ("sparse-layout", "error", ("A layout has index or pointer types, `#(type)` or `*(type)`, which only sparse arrays have; XLA no longer "
         "has sparse arrays.")),
     "C001": ("call-operands", "error", "A call has more or fewer operands than `to_apply` has parameters."),
-    "C002": ("call-operand-shape", "error", "An operand of call has another shape than the parameter of `to_apply`."),
-    "C003": ("call-result", "error", "The result of call has another shape than ROOT of `to_apply`."),
+    "C002": ("call-operand-shape", "error", "An operand of call has a different shape than the parameter of `to_apply`."),
+    "C003": ("call-result", "error", "The result of call has a different shape than ROOT of `to_apply`."),
     "C004": ("while-parameters", "error", "The body or the condition of while does not have exactly one parameter."),
-    "C005": ("while-init", "error", "The operand of while has another shape than the parameter of its body or condition."),
-    "C006": ("while-body-result", "error", "ROOT of the body of while has another shape than the loop state."),
+    "C005": ("while-init", "error", "The operand of while has a different shape than the parameter of its body or condition."),
+    "C006": ("while-body-result", "error", "ROOT of the body of while has a different shape than the loop state."),
     "C007": ("while-condition-result", "error", "ROOT of the condition of while is not pred[]."),
     "C008": ("conditional-selector", "error", "The first operand of conditional is neither pred[] nor s32[]."),
     "C009": ("conditional-operands", "error", ("conditional does not have one operand for each branch after the selector, or not two branches with "
         "a selector of type pred.")),
-    "C010": ("conditional-parameter", "error", ("A branch of conditional does not have exactly one parameter, or one of another shape than its "
+    "C010": ("conditional-parameter", "error", ("A branch of conditional does not have exactly one parameter, or one of a different shape than its "
         "operand.")),
-    "C011": ("conditional-result", "error", "ROOT of a branch has another shape than the conditional."),
+    "C011": ("conditional-result", "error", "ROOT of a branch has a different shape than the conditional."),
     "C012": ("fusion-operands", "error", "A fusion has more or fewer operands than its computation has parameters."),
-    "C013": ("fusion-parameter-shape", "error", "A parameter of a fused computation has another shape than the fusion's operand."),
-    "C014": ("fusion-result", "error", "The result of a fusion has another shape than ROOT of its computation."),
+    "C013": ("fusion-parameter-shape", "error", "A parameter of a fused computation has a different shape than the fusion's operand."),
+    "C014": ("fusion-result", "error", "The result of a fusion has a different shape than ROOT of its computation."),
     "C015": ("fusion-dead-instruction", "error", "An instruction in a fused computation has no users and no side effect."),
     "C016": ("fusion-root-used", "error", "ROOT of a fused computation is used within that computation."),
     "C017": ("fusion-shared", "error", "Two fusions have the same computation as their body."),
@@ -306,7 +306,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "C019": ("fusion-kind", "error", "A fusion has no `kind`, or an unknown one."),
     "C020": ("reducer-parameters", "error", "The computation of reduce or reduce-window does not have two parameters for each input."),
     "C021": ("reducer-result", "error", "A reducer does not return one scalar of the accumulator's type for each input."),
-    "C022": ("reducer-parameter-type", "error", "A parameter of a reducer has another type than the accumulator or the input's elements."),
+    "C022": ("reducer-parameter-type", "error", "A parameter of a reducer has a different type than the accumulator or the input's elements."),
     "C023": ("scatter-computation", "error", ("The computation of scatter does not take two scalars of the operand's type, and return one, for each "
         "operand.")),
     "C024": ("select-computation", "error", ("`select` of select-and-scatter does not compare two scalars to a pred[], or `scatter` does not "
@@ -314,7 +314,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "C025": ("comparator-parameters", "error", ("The comparator of sort does not have two parameters for each operand, in the order lhs0, rhs0, "
         "lhs1, rhs1 and so on.")),
     "C026": ("comparator-result", "error", "The comparator of sort does not return pred[]."),
-    "C027": ("comparator-type", "error", "A parameter of the comparator of sort has another type than the elements of its operand."),
+    "C027": ("comparator-type", "error", "A parameter of the comparator of sort has a different type than the elements of its operand."),
     "C028": ("comparator-order", "on-demand", ("The comparator of sort is true for equal elements (LE, GE ...), so that it is not a strict weak "
         "order.")),
     "C029": ("map-computation", "error", ("The computation of map does not take one scalar for each operand, of its element type, or does not "
@@ -333,7 +333,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "C036": ("aliasing-index", "error", ("`output_to_operand_aliasing` names an operand that does not exist, or an index that the operand or the "
         "result does not have.")),
     "C037": ("aliasing-shape", "error", "`output_to_operand_aliasing` pairs an operand and an output of different shapes."),
-    "C038": ("thread-mismatch", "error", "A called computation has another `execution_thread` than its caller."),
+    "C038": ("thread-mismatch", "error", "A called computation runs on a different `execution_thread` than its caller."),
     "C039": ("called-computations-on-plain-op", "error", "`to_apply` or `calls` is written on an op that calls nothing."),
     "C040": ("scan-computation", "error", "The computation of scan does not have the parameters, carries or results that its operands need."),
     "C041": ("rng-seed-call", "error", "A custom-call to GetRngSeed has operands, or a result other than u64[]."),
@@ -348,8 +348,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "A004": ("async-shape", "error", "The result of async-start or async-update is not a tuple of the operands, the result and any contexts."),
     "A005": ("async-operands", "error", ("The operands of async-start differ in number or shape from the parameters of the wrapped computation, or "
         "from the first element of its result.")),
-    "A006": ("async-result", "error", ("The result of async-done, or the second element of the start's, has another shape than ROOT of the wrapped "
-        "computation.")),
+    "A006": ("async-result", "error", ("The result of async-done, or the second element of the start's, has a different shape than ROOT of the "
+        "wrapped computation.")),
     "A007": ("async-wraps-one-op", "error", ("The computation that async-start wraps has more instructions than parameters and a root. On the main "
         "thread it holds one op.")),
     "A008": ("async-thread", "error", "`async_execution_thread` differs from the `execution_thread` of the wrapped computation."),
@@ -362,7 +362,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "not used by exactly one instruction, the matching done.")),
     "A014": ("collective-start-two-dones", "error", "A start op has two users."),
     "A015": ("collective-done-operand", "error", "The operand of a done op is not the matching start op."),
-    "A016": ("collective-done-shape", "error", "The result of a done op has another shape than the result that its start began."),
+    "A016": ("collective-done-shape", "error", "The result of a done op has a different shape than the result that its start began."),
     "A017": ("all-gather-start-shape", "error", ("The result of all-gather-start or collective-permute-start is not a tuple of the operand, the "
         "result and, for permutes, any contexts.")),
     "A018": ("copy-start-shape", "error", "The result of copy-start is not a tuple of the destination, the source and a u32[]."),
@@ -385,7 +385,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "A031": ("async-aliasing", "error", ("`output_to_operand_aliasing` of async-start or async-update names an operand or index that does not "
         "exist, or pairs different shapes.")),
     "A032": ("async-update-prefix", "error", "The result of async-update does not extend that of the operation it continues by its new operands."),
-    "A033": ("scheduling-name", "on-demand", ("An instruction was renamed after scheduling: `scheduling_name` in its metadata is another name. "
+    "A033": ("scheduling-name", "on-demand", ("An instruction was renamed after scheduling: `scheduling_name` in its metadata is a different name. "
         "Profiles use the old one.")),
     "A034": ("in-flight-limit", "warning", "More asynchronous operations of one kind are in flight at the same time than `in_flight_limit` allows."),
     "A035": ("peak-memory", "warning", "The program needs more memory at one time than `memory_budget` allows."),
@@ -446,8 +446,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "P040": ("collective-operand-type", "on-demand", ("A collective reduces elements of a type that many runtimes cannot reduce (pred, complex "
         "numbers, 8-bit floats, s4).")),
     "M001": ("entry-layout-parameters", "error", "`entry_computation_layout` has more or fewer parameters than the entry computation."),
-    "M002": ("entry-layout-parameter-shape", "error", "A parameter in `entry_computation_layout` has another shape than the parameter instruction."),
-    "M003": ("entry-layout-result-shape", "error", "The result in `entry_computation_layout` has another shape than ROOT of the entry computation."),
+    "M002": ("entry-layout-parameter-shape", "error", "A parameter in `entry_computation_layout` differs in shape from the parameter instruction."),
+    "M003": ("entry-layout-result-shape", "error", "The result in `entry_computation_layout` differs in shape from ROOT of the entry computation."),
     "M004": ("alias-output-index", "error", "`input_output_alias` names an output index that the result does not have."),
     "M005": ("alias-parameter-number", "error", "`input_output_alias` names a parameter that does not exist."),
     "M006": ("alias-parameter-index", "error", "`input_output_alias` names an index that the parameter does not have."),

@@ -122,6 +122,9 @@ def constant_value(x: Instruction) -> Number | None:
     0.10000000149011612
     >>> module = parse("ENTRY e { one = s32[] constant(1) ROOT b = f32[] bitcast(one) }")
     >>> constant_value(module.entry.root)
+    >>> constant_value(parse("ENTRY e { one = s8[] constant(-1) ROOT b = f32[] convert(one) }").entry.root)
+    -1.0
+    >>> constant_value(parse("ENTRY e { ROOT c = f32[] constant({...}) }").entry.root)
     """
     if not _may_be_constant(x.op):
         return None
@@ -256,6 +259,8 @@ def same_value(x: Instruction) -> Instruction | None:
     >>> text = "ENTRY e { p = f32[] parameter(0) z = f32[] constant(%s) ROOT r = f32[] subtract(p, z) }"
     >>> same_value(parse(text % "0").entry.root), same_value(parse(text % "-0.0").entry.root)
     (<p = f32[] parameter>, None)
+    >>> barriers = "ENTRY e { p = (f32[]) parameter(0) a = (f32[]) opt-barrier(p) ROOT b = (f32[]) opt-barrier(a) }"
+    >>> same_value(parse(barriers).entry.root)
     """
     rule = _RULES.get(x.op.name)
     source = rule(x) if rule is not None else _by_algebra(x)

@@ -34,12 +34,13 @@ class ComputationClasses:
         alike = Counter(map(_outline, module.computations))
         # Callees come first, so that calls of equal computations are equal.
         for computation in module.computations:
-            if alike[_outline(computation)] == 1:
+            outline = _outline(computation)
+            if alike[outline] == 1:
                 # Numbering large computations takes long, and no other one can be equal.
                 self.first[computation] = computation
                 continue
             numbers = value_numbers(computation, self.frozen, parameters_by_number=True)
-            key = (computation.execution_thread, numbers[computation.root], tuple(self._keys(computation, numbers)))
+            key = (outline, numbers[computation.root], tuple(self._keys(computation, numbers)))
             self.first[computation] = known.setdefault(key, computation)
 
     def _keys(self, computation: Computation, numbers: dict[Instruction, int]) -> list[Any]:

@@ -233,7 +233,7 @@ def _files(number: int) -> str:
 @click.command("fmt", cls=HloCommand, help=_HELP, short_help="Format HLO texts in place.")
 @files_argument
 @click.option("--check", is_flag=True, help="Write nothing; list files that are not formatted, and exit with code 1 if there are any.")
-@click.option("-l", "--list-different", is_flag=True, help="Write nothing; print the names of files that are not formatted, and exit with code 1.")
+@click.option("-l", "--list-different", is_flag=True, help="Like --check, but print only the names of these files, one on each line.")
 @click.option("--diff", is_flag=True, help="Write nothing; show the changes as a diff, and exit with code 1 if there are any.")
 @click.option("--stdout", is_flag=True, help="Write formatted texts to standard output instead of to the files.")
 @click_option("width", options_of(hlotool.FormatStyle)["width"])

@@ -80,19 +80,19 @@ def _options(preset: str, changes: dict[str, Any]) -> hlotool.PrintOptions:
 @click.option(
     "-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, if all files can be printed; - is standard output, the default."
 )
-@click.option("--preset", type=click.Choice(list(PRESETS)), default="default", help="Values of all flags that are not set; default: default.")
+@click.option("--preset", "base", type=click.Choice(list(PRESETS)), default="default", help="Values of the flags that are not set; default: default.")
 @color_option
 @input_size_option
 @stdin_filename_option
 @input_form_options
 @_print_options
-def command(files: tuple[str, ...], output: str | None, preset: str, color: str, stdin_filename: str, form: InputForm, **switches: Any) -> None:
+def command(files: tuple[str, ...], output: str | None, base: str, color: str, stdin_filename: str, form: InputForm, **switches: Any) -> None:
     # Imported on use, since --help does not need the parser.
     from hlotool.workspace.modules import modules_or_error  # noqa: PLC0415
 
     inputs = files_or_stdin(files)
     check_outputs([output], inputs)
-    options = _options(preset, {field: value for field, value in switches.items() if value is not None})
+    options = _options(base, {field: value for field, value in switches.items() if value is not None})
     outcome = Outcome()
     printed: list[str] = []
     to_file = output not in (None, "-")

@@ -102,13 +102,14 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name or not value:
-            raise click.UsageError(f"--input '{text}' is not of the form NAME=VALUE")
+            hint = f"; --inputs {text} reads a file with several arrays" if text.endswith(".npz") else ""
+            raise click.UsageError(f"--input '{text}' is not of the form NAME=VALUE{hint}")
         pairs.append((name.strip().removeprefix("%"), value.strip()))
     return pairs
 
 
 @click.command("run", cls=HloCommand, help=_HELP, short_help="Run a module and show its results.")
-@click.argument("file", required=False, metavar="[FILE|-]", type=click.Path())
+@click.argument("files", nargs=-1, metavar="[FILE|-]", type=click.Path())
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of random values; default: 0.")
 @click.option("--inputs", metavar="FILE", type=click.Path(), help="Arguments from an .npz file.")
 @click.option(
@@ -144,8 +145,11 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @input_size_option
 @stdin_filename_option
 @input_form_options
-def command(file: str | None, stdin_filename: str, **options: Any) -> None:
-    (path,) = files_or_stdin((file,) if file is not None else (), options["against"])
+def command(files: tuple[str, ...], stdin_filename: str, **options: Any) -> None:
+    if len(files) > 1:
+        first, second, *_ = files
+        raise click.UsageError(f"one FILE is run at a time; --against compares it with another one: hlotool run {first} --against {second}")
+    (path,) = files_or_stdin(files, options["against"])
     if STDIN in (options["output"], options["trace_out"]):
         raise click.UsageError("arrays are written to a file, not to standard output; --json prints them")
     # Idle threads of OpenBLAS spin, which slows down a machine that is busy otherwise more than it helps here.

@@ -101,7 +101,7 @@ class Options(NamedTuple):
     statistics: bool
     fix: bool
     unsafe_fixes: bool
-    diff: bool
+    show_diff: bool
     add_ignore: bool
     baseline: str | None
     no_baseline: bool
@@ -113,11 +113,11 @@ class Options(NamedTuple):
 
     @property
     def rewrites(self) -> bool:
-        return self.fix or self.unsafe_fixes or self.diff or self.add_ignore
+        return self.fix or self.unsafe_fixes or self.show_diff or self.add_ignore
 
     def validate(self) -> None:
         """Raises UsageError if options contradict each other."""
-        if self.unsafe_fixes and not (self.fix or self.diff):
+        if self.unsafe_fixes and not (self.fix or self.show_diff):
             raise click.UsageError("--unsafe-fixes requires --fix or --diff")
         if self.rewrites and self.form.extract:
             raise click.UsageError("--extract cannot be combined with --fix, --diff or --add-ignore: extract the modules with hlotool print first")
@@ -292,7 +292,7 @@ def _verify(
                 advance(result.name)
                 yield result
 
-        if options.diff:
+        if options.show_diff:
             for _ in advancing():
                 pass
         elif options.write_baseline:
@@ -306,7 +306,7 @@ def _verify(
                 to_stdout=to_stdout,
             )
     _summarize_for_github(report)
-    if options.quiet or options.diff:
+    if options.quiet or options.show_diff:
         return
     if options.output_format == "text" and to_stdout and options.output is None and not options.statistics:
         write_out(report.summary() + "\n")
@@ -344,7 +344,7 @@ def _check_outputs(options: Options, inputs: Sequence[str | None], baseline_of: 
 @click.option("--statistics", is_flag=True, help="Show the number of findings for each rule instead of the findings.")
 @click.option("--fix", is_flag=True, help="Apply fixes that leave the results of modules unchanged.")
 @click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that may change results; requires --fix or --diff.")
-@click.option("--diff", is_flag=True, help="Write nothing; show the changes of --fix or --add-ignore as a diff.")
+@click.option("--diff", "show_diff", is_flag=True, help="Write nothing; show the changes of --fix or --add-ignore as a diff.")
 @click.option("--add-ignore", is_flag=True, help="Add comments to files that suppress all findings.")
 @click_option("baseline", BASELINE_OPTIONS["baseline"])
 @click.option("--no-baseline", is_flag=True, help="Use no baseline, not even that of the settings.")
@@ -395,7 +395,7 @@ def command(
         # If standard output has the text of standard input, findings go to standard error.
         to_stdout = not (options.rewrites and (excludes_stdin or STDIN in names))
         _verify(work, baseline_of, options, outcome, stdin_filename, to_stdout=to_stdout)
-        if excludes_stdin and options.rewrites and not options.diff:
+        if excludes_stdin and options.rewrites and not options.show_diff:
             # An editor replaces its buffer by the output.
             write_out(read_input(STDIN, stdin_filename)[1])
     if options.exit_zero and outcome.exit_code == 1:

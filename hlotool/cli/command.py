@@ -20,7 +20,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Thresholds": ("memory_budget", "in_flight_limit", "fusion_operand_limit", "entry_parameter_limit", "constant_size_limit"),
     "Known findings": ("baseline", "no_baseline", "write_baseline", "add_ignore"),
-    "Fixes": ("fix", "unsafe_fixes"),
+    "Fixes": ("fix", "unsafe_fixes", "show_diff"),
     "Formatting": ("width", "lines", "check", "list_different", "diff", "stdout"),
     "Arguments": ("inputs", "arguments", "seed", "elided"),
     "Comparing": ("compare", "against", "rtol", "atol"),
@@ -48,9 +48,14 @@ _OTHER_NAMES = {
     "--nan": "--check-nans",
     "--inf": "--check-infs",
     "--line-length": "--width",
+    "--json": "--output-format",
+    "--dry-run": "--diff",
+    "--device": "--replicas",
+    "--devices": "--replicas",
 }
 """Names that options have in other tools."""
 
+_NOT_A_NUMBER = re.compile(r"(?P<value>'.*' is not a valid )(?P<kind>integer|float) range\.$", re.DOTALL)
 _NOT_A_CHOICE = re.compile(r"'(?P<value>.*)' is not one of ", re.DOTALL)
 
 
@@ -81,8 +86,13 @@ class HloCommand(click.Command):
             meant = _OTHER_NAMES.get(error.option_name)
             if meant not in known:
                 raise
-            raise click.NoSuchOption(error.option_name, possibilities=[str(meant)], ctx=ctx) from error
+            # The message of NoSuchOption leaves out possibilities that are not similar.
+            raise click.UsageError(f"No such option '{error.option_name}'. Did you mean '{meant}'?", ctx) from error
         except click.BadParameter as error:
+            number = _NOT_A_NUMBER.match(error.message)
+            if number is not None:
+                kind = "integer" if number["kind"] == "integer" else "number"
+                raise click.BadParameter(f"{number['value']}{kind}.", ctx, error.param) from error
             match = _NOT_A_CHOICE.match(error.message)
             if match is not None and error.param is not None and isinstance(error.param.type, click.Choice):
                 meant = nearest(match["value"], [str(choice) for choice in error.param.type.choices])

@@ -36,7 +36,7 @@ def complete_subjects(ctx: click.Context, param: click.Parameter, incomplete: st
 def complete_parameters(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """`NAME=` for each parameter of the module that is named before on the command line."""
     # While the option has no value yet, click leaves the other words unparsed.
-    file = ctx.params.get("file") or next((word for word in ctx.args if not word.startswith("-")), None)
+    file = next(iter(ctx.params.get("files") or ()), None) or next((word for word in ctx.args if not word.startswith("-")), None)
     try:
         if "=" in incomplete or not file or not Path(file).is_file() or Path(file).stat().st_size > _MAX_BYTES:
             return []

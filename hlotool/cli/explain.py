@@ -97,7 +97,7 @@ def _operands(op: OpExplanation) -> str:
 
 
 def _need(default: str | None) -> str:
-    return "required" if default is None else "optional" if default == "left out" else f"default {default}"
+    return "required" if default is None else "optional" if default == "left out" else f"default {default}" if default else 'default ""'
 
 
 # ---- Markdown ---------------------------------------------------------------------------------------------------------

@@ -53,6 +53,9 @@ _OTHER_NAMES = {
     "rule": "explain",
     "doc": "explain",
     "docs": "explain",
+    "diff": "run --against",
+    "compare": "run --against",
+    "version": "--version",
 }
 """Names that commands have in other tools."""
 
@@ -93,6 +96,8 @@ class Commands(click.Group):
         except click.UsageError as error:
             word = args[0]
             suggestion = _OTHER_NAMES.get(word) or nearest(word, self.list_commands(ctx))
+            if word == "help":
+                suggestion = f"{args[1]} --help" if args[1:] and args[1] in self.list_commands(ctx) else "--help"
             # Imported on use, since --version does not need it.
             if import_module("hlotool.workspace.reading").file_status(word) is not None:
                 suggestion = f"hlotool verify {word}"
@@ -101,7 +106,7 @@ class Commands(click.Group):
             raise click.UsageError(f"No such command '{word}'. Did you mean '{suggestion}'?", ctx) from error
 
 
-COMMANDS = click.version_option(hlotool.__version__, prog_name="hlotool", message="%(prog)s %(version)s")(
+COMMANDS = click.version_option(hlotool.__version__, "-V", "--version", prog_name="hlotool", message="%(prog)s %(version)s")(
     Commands(
         "hlotool",
         context_settings={"help_option_names": ["-h", "--help"]},

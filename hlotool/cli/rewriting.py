@@ -29,7 +29,7 @@ class RewriteOptions(Protocol):
     @property
     def unsafe_fixes(self) -> bool: ...
     @property
-    def diff(self) -> bool: ...
+    def show_diff(self) -> bool: ...
     @property
     def add_ignore(self) -> bool: ...
     @property
@@ -51,19 +51,19 @@ def rewrite_files(work: Sequence[tuple[str, Checks]], options: RewriteOptions, o
             try:
                 result = rewritten(text, name, checks, request)
                 is_changed = result.text != text
-                if is_changed and not options.diff and file != STDIN:
+                if is_changed and not options.show_diff and file != STDIN:
                     write_back(file, text, result.text)
             except HlotoolError as error:
                 outcome.failed(str(error), max(error.exit_code, 2))
                 continue
             fixed, changed = fixed + sum(result.fixed.values()), changed + is_changed
-            if options.diff:
+            if options.show_diff:
                 if is_changed:
                     outcome.at_least(1)
                 write_out("".join(unified_diff(text, result.text, name, color=wants_color(options.color, sys.stdout))))
             elif file == STDIN:
                 write_out(result.text)
-            checked = Checked(name, [] if options.diff else check_text(result.text, name, checks, wants_fixes=True))
+            checked = Checked(name, [] if options.show_diff else check_text(result.text, name, checks, wants_fixes=True))
         if checked is not None:
             yield checked
     if not options.quiet:
@@ -72,6 +72,6 @@ def rewrite_files(work: Sequence[tuple[str, Checks]], options: RewriteOptions, o
 
 def _summary(fixed: int, changed: int, options: RewriteOptions) -> str:
     files = f"{changed} file{'' if changed == 1 else 's'}"
-    would = "would be " if options.diff else ""
+    would = "would be " if options.show_diff else ""
     findings = f"{fixed} finding{'' if fixed == 1 else 's'}"
     return f"{findings} {would}{'suppressed' if options.add_ignore else 'fixed'} in {files}" if fixed else "nothing to fix"

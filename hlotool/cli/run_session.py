@@ -61,6 +61,7 @@ class Session:
         self.quiet: bool = request.quiet
         self.limit = self._memory_limit(request.max_memory)
         self.trace: list[TraceRow] = []
+        self.has_traced = False
         self.tracer = self._tracer(request.trace)
         self.profile = Profile() if request.profile else None
         self.seconds = 0.0
@@ -87,6 +88,7 @@ class Session:
             raise click.UsageError(f"--trace '{pattern}' is not a regular expression: {error}") from None
 
     def _show_trace(self, row: TraceRow) -> None:
+        self.has_traced = True
         if self.request.as_json:
             self.trace.append(row)
         else:
@@ -133,6 +135,8 @@ class Session:
             comparisons[other_path] = self._compared(shape, value, list(zip(names, leaves(theirs), strict=True)))
         self.deadline.check()
         self._write(value, shape)
+        if self.tracer is not None and not self.has_traced:
+            self._remark(f"no array that was computed has a name that matches --trace '{self.tracer.pattern.pattern}'")
         self._show(module, value, comparisons)
         self._show_nans(module, values, value, shape)
         self.deadline.check()

@@ -93,10 +93,11 @@ class Binding:
     def error(self, error: Exception, module: Module, device: Device) -> EvaluationError:
         """The exception for what the kernel has raised, with the place of the instruction in the source."""
         x = self.instruction
-        place = f" on device {device.number}" if device.grid.count > 1 else ""
+        place = f"on device {device.number}" if device.grid.count > 1 else ""
         if isinstance(error, Violation):
-            return failure(module, x, error.code, error.message + (place if error.code != "R007" else ""), error.hint, error.notes)
-        prefix = f"'{x.opcode}' cannot be computed{place}: "
+            where = f" ({place})" if place and error.code != "R007" else ""
+            return failure(module, x, error.code, error.message + where, error.hint, error.notes)
+        prefix = f"'{x.opcode}' cannot be computed{place and ' '}{place}: "
         if isinstance(error, MemoryError):
             return failure(module, x, "R004", f"{prefix}not enough memory")
         # What NumPy says about invalid attributes is about its own arguments.

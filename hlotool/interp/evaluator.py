@@ -17,6 +17,7 @@ from hlotool.interp.lockstep import in_lockstep
 from hlotool.interp.memory import too_much_memory
 from hlotool.interp.observers import Observer
 from hlotool.interp.options import RunOptions
+from hlotool.interp.placement import part_hint
 from hlotool.interp.program import obstacles, runnable_instructions
 from hlotool.interp.queues import HostQueues
 from hlotool.interp.reference import ReferenceExecutor
@@ -146,7 +147,8 @@ def _checked(module: Module, pairs: Iterable[tuple[Instruction, Any]], blamed: I
             values.append(checked_argument(argument, x.shape, x.name))
         except Violation as violation:
             noun = "parameter" if blamed is None else "operand"
-            raise failure(module, blamed or x, violation.code, f"{noun} {violation.message}", violation.hint) from None
+            hint = violation.hint or (part_hint(module, x) if blamed is None else None)
+            raise failure(module, blamed or x, violation.code, f"{noun} {violation.message}", hint) from None
     return tuple(values)
 
 

@@ -21,7 +21,7 @@ from hlotool.interp.drawing import Domain, random_array
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.literal import filled, literal_array
 from hlotool.interp.options import ELIDED_FILLS
-from hlotool.interp.placement import first_holder, is_whole
+from hlotool.interp.placement import first_holder, is_whole, part_hint
 from hlotool.interp.values import Token, Value, checked_argument, leaves, with_leaves
 from hlotool.ir.model import Module
 from hlotool.literals.parse import parse_literal
@@ -94,6 +94,8 @@ class Arguments:
         self.shapes = [list(p.shape.leaves()) for p in self.parameters]
         self.places: dict[str, tuple[int, range]] = {}
         self.values: dict[tuple[int, int], Any] = {}
+        # What `give` has set.
+        self._given: set[tuple[int, range]] = set()
         self._drawn: dict[tuple[int, int, int], Any] = {}
         self._known_domains: dict[tuple[int, int], Domain] | None = None
         self._is_whole: bool | None = None
@@ -128,13 +130,18 @@ class Arguments:
 
         Raises HlotoolError.
         """
-        number, numbers = self._place(name)
+        number, numbers = place = self._place(name)
+        if place in self._given:
+            raise ArgumentError(f"'{name}' is given twice")
+        self._given.add(place)
         for leaf in numbers:
             shape = self.shapes[number][leaf]
             if text in ELIDED_FILLS:
                 self._put(number, leaf, filled(shape, text, 0, number) if shape.is_array else Token())
             elif len(numbers) > 1:
                 raise ArgumentError(f"'{name}' is a tuple; give its elements one by one: {name}.0=...")
+            elif text.endswith(".npz"):
+                raise ArgumentError(f"'{name}' takes one array, and '{text}' holds several; give them with --inputs {text}")
             elif is_array_file(text):
                 self._put(number, leaf, _read_npy(text))
             else:
@@ -148,7 +155,7 @@ class Arguments:
         for name, array in self._named(arrays, source).items():
             if name not in self.places and _RESULT.fullmatch(name):
                 continue
-            number, numbers = self._place(name, f" in '{source}'")
+            number, numbers = self._place(name, source)
             if len(numbers) > 1:
                 raise ArgumentError(f"'{name}' in '{source}' is a tuple; store its elements as {name}.0, {name}.1, ...")
             self._put(number, numbers[0], array)
@@ -164,10 +171,11 @@ class Arguments:
         in_order = sorted(arrays, key=lambda name: int(name.removeprefix("arr_")))
         return {names[k]: arrays[name] for k, name in enumerate(in_order)}
 
-    def _place(self, name: str, where: str = "") -> tuple[int, range]:
+    def _place(self, name: str, source: str = "") -> tuple[int, range]:
         place = self.places.get(name)
         if place is None:
-            raise ArgumentError(f"there is no parameter '{name}'{where}; {self._known(name)}")
+            problem = f"'{source}' has an entry '{name}', but there is no such parameter" if source else f"there is no parameter '{name}'"
+            raise ArgumentError(f"{problem}; {self._known(name)}")
         return place
 
     def _known(self, name: str) -> str:
@@ -175,6 +183,8 @@ class Arguments:
         meant = nearest(name, names)
         if meant is not None:
             return f"did you mean '{meant}'?"
+        if len(names) == 1:
+            return f"the only parameter is {names[0]}"
         return f"the parameters are {_enumerated(names)}" if names else "the entry computation has none"
 
     def _put(self, number: int, leaf: int, array: Any) -> None:
@@ -185,7 +195,8 @@ class Arguments:
         try:
             self.values[number, leaf] = checked_argument(array, shape, parameter.name)
         except Violation as violation:
-            raise ArgumentError(f"parameter {number} {violation.message}" + (f"; {violation.hint}" if violation.hint else "")) from None
+            hint = violation.hint or part_hint(self.module, parameter)
+            raise ArgumentError(f"parameter {number} {violation.message}" + (f"; {hint}" if hint else "")) from None
 
     def missing(self) -> list[str]:
         """The names of the parameters that have no value, or not for all their leaves."""
@@ -256,8 +267,9 @@ def _read_literal(name: str, shape: Shape, text: str) -> Array:
         is_scalar = bool(shape.dimensions) and not text.lstrip().startswith("{")
         literal = parse_literal(shape.with_dimensions(()) if is_scalar else shape, text)
     except Violation as violation:
-        hint = f"; a file needs the ending .npy, other values are {', '.join(ELIDED_FILLS)}"
-        raise ArgumentError(f"'{name}' takes {shape.text_without_layout}, and '{text[:40]}' is no such literal: {violation.message}{hint}") from None
+        hint = "" if text.startswith("{") else f"; the name of a file ends with .npy, other values are {', '.join(ELIDED_FILLS)}"
+        message = f"'{name}' takes {shape.text_without_layout}, and '{text[:40]}' is not a literal of that shape: {violation.message}{hint}"
+        raise ArgumentError(message) from None
     if literal.elided:
         raise ArgumentError(f"the value of '{name}' is {{...}}, which leaves the numbers out")
     array = literal_array(literal)
@@ -301,7 +313,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if "allow_pickle" in str(error):
-        return "it is no array file, or holds Python objects, which are not loaded"
+        return "it is not an .npy or .npz file, or it holds Python objects, which are not loaded"
     return str(error) or type(error).__name__
 
 

@@ -11,13 +11,20 @@ from hlotool.ir.model import Instruction, Module
 from hlotool.opdefs.traits import COLLECTIVE, COMMUNICATES, DEVICE_ID, EFFECT, NONDETERMINISTIC
 from hlotool.shapes.sharding import Sharding
 
-__all__ = ["first_holder", "is_whole", "same_everywhere"]
+__all__ = ["first_holder", "is_whole", "part_hint", "same_everywhere"]
 
 _OF_A_DEVICE = frozenset({COMMUNICATES, DEVICE_ID, EFFECT, NONDETERMINISTIC})
 
 
 def _instructions(module: Module) -> Iterator[Instruction]:
     return (x for computation in reachable(module.entry) for x in computation.instructions)
+
+
+def part_hint(module: Module, parameter: Instruction) -> str | None:
+    """What to try if an argument does not fit a parameter that holds one device's part of an array; None for other parameters."""
+    if module.num_partitions < 2 or is_whole(module) or not parameter.shape.is_array or "sharding" not in parameter.attributes:
+        return None
+    return "the module is partitioned, and each device takes its part of the array; in Python, hlotool.evaluate_replicas takes those of each device"
 
 
 def is_whole(module: Module) -> bool:

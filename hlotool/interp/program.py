@@ -216,7 +216,10 @@ def reachable(*starts: Computation) -> Iterator[Computation]:
 
 _MISSING_HINT = "the opcode is not in hlotool's table"
 _TARGET_HINT = "say which function computes it: --custom-call target=module:function, or RunOptions(custom_calls={target: function})"
-_ELIDED_HINT = f"print the module with its large constants, or run it with elided_fill set to one of {', '.join(ELIDED_FILLS)}"
+_ELIDED_HINT = (
+    f"dump with XLA_FLAGS=--xla_dump_large_constants, or choose values with --elided {', '.join(ELIDED_FILLS[:-1])} or {ELIDED_FILLS[-1]} "
+    "(in Python, RunOptions(elided_fill=...))"
+)
 
 
 def obstacles(module: Module, instructions: Iterable[Instruction], options: RunOptions) -> list[Diagnostic]:

@@ -141,8 +141,7 @@ class Rewriter(InstructionEdits):
             self._remove_instruction(parameter, owner)
         kept = sorted((x for x in self.instructions(owner) if x.op.name == "parameter"), key=lambda x: x.immediate)
         for number, x in enumerate(kept):
-            if x.immediate != number:
-                self.update(x, immediate=number)
+            self.update(x, immediate=number)
         if owner is self.module.entry:
             for number in sorted(erased, reverse=True):
                 self.module.attributes = header_without_parameter(self.module.attributes, number)

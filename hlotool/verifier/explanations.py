@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hlotool.codes import CODE_NAMES, FAMILIES, is_default, severity_of, summary_of
-from hlotool.errors import HlotoolError, ParseError, nearest
+from hlotool.errors import HlotoolError, ParseError
 from hlotool.opdefs.base import REQUIRED, OpDef
 from hlotool.opdefs.codecs.enums import ENUMS
 from hlotool.opdefs.kinds import DESCRIPTIONS
@@ -29,6 +29,7 @@ from hlotool.options import options_of
 from hlotool.text.parse.parser import parse_all
 from hlotool.verifier.fixing import fix_rules
 from hlotool.verifier.registry import MODULE_RULES, SHAPE_RULES
+from hlotool.verifier.selection import nearest_rule
 from hlotool.verifier.suppressions import unused_suppression
 
 __all__ = [
@@ -104,7 +105,7 @@ def explain(subject: str) -> RuleExplanation | OpExplanation:
         return explain_op(OPS[word])
     if code is not None:
         return explain_rule(code)
-    meant = nearest(word, [*OPS, *CODE_NAMES.values(), *CODE_NAMES])
+    meant = nearest_rule(word, *OPS)
     raise UnknownSubjectError(f"there is no rule and no opcode '{word}'" + (f"; did you mean '{meant}'?" if meant else ""))
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hlotool.codes import CODE_NAMES, is_default
 from hlotool.errors import HlotoolError, nearest
 
-__all__ = ["Layer", "Selection", "SelectionError", "codes_of", "known_codes"]
+__all__ = ["Layer", "Selection", "SelectionError", "codes_of", "known_codes", "nearest_rule"]
 
 _EVERYTHING = "ALL"
 _CODES = {name: code for code, name in reversed(CODE_NAMES.items())}
@@ -102,11 +102,21 @@ def known_codes(name: str) -> list[str]:
     return [] if prefix is None else [code for code in CODE_NAMES if code.startswith(prefix)]
 
 
+def nearest_rule(word: str, *others: str) -> str | None:
+    """The code, the name of a rule, or the other word that was probably meant; zeros may be missing from a code.
+
+    >>> nearest_rule("t3"), nearest_rule("result-shap"), nearest_rule("transpse", "transpose")
+    ('T003', 'result-shape', 'transpose')
+    """
+    padded = word[:1].upper() + word[1:].zfill(3)
+    return padded if padded in CODE_NAMES else nearest(word, [*others, *CODE_NAMES.values(), *CODE_NAMES])
+
+
 def _prefix(name: str) -> str:
     prefix = _known_prefix(name)
     if prefix is not None:
         return prefix
-    meant = nearest(name.strip(), [*CODE_NAMES, *CODE_NAMES.values()])
+    meant = nearest_rule(name.strip())
     raise SelectionError(f"no rule is called '{name.strip()}'" + (f"; did you mean '{meant}'?" if meant else ""))
 
 

@@ -25,13 +25,19 @@ from hlotool.memo import cached_property
 from hlotool.text.locate.instruction import locate
 from hlotool.text.source.places import parse_place
 from hlotool.text.source.trivia import comment_spans, skip_trivia
-from hlotool.verifier.selection import Selection, known_codes
+from hlotool.verifier.selection import Selection, known_codes, nearest_rule
 
 __all__ = ["ATTRIBUTE", "Mark", "apply_suppressions", "marks_of", "suppressed", "unused_suppression"]
 
 ATTRIBUTE = "hlotool_ignore"
 _VERBS = ("ignore", "ignore-next", "ignore-file", "off", "on")
 _ALL_VERBS = (*_VERBS, ATTRIBUTE)
+# Words of other linters.
+_OTHER_VERBS = {
+    "noqa": "ignore", "nolint": "ignore", "disable": "ignore", "suppress": "ignore", "disable-line": "ignore",
+    "nolintnext": "ignore-next", "nolintnextline": "ignore-next", "disable-next": "ignore-next", "disable-next-line": "ignore-next",
+    "noqa-file": "ignore-file", "disable-file": "ignore-file",
+}  # fmt: skip
 _MARK = re.compile(r"(?://|/\*)[ \t]*+hlotool:[ \t]*+(?P<verb>[A-Za-z\-]++)(?:[ \t]*+\[(?P<codes>[^\]\n]*+)\])?+")
 _LINE_END = re.compile(r"\r?\n|\Z")
 _CODE = "W050"
@@ -118,13 +124,13 @@ def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[
         unknown = [word for word in idle if not _known(word)]
         unused = [word for word in idle if word not in unknown and all(code in judged for code in _known(word))]
         if mark.verb not in _ALL_VERBS:
-            meant = nearest(mark.verb, _VERBS)
+            meant = _OTHER_VERBS.get(mark.verb.lower()) or nearest(mark.verb, _VERBS)
             message, hint = f"no suppression is called '{mark.verb}'", f"did you mean '{meant}'?" if meant else f"there are {', '.join(_VERBS)}"
         elif not mark.words:
             message, hint = f"'{mark.verb}' without codes hides nothing", f"name the codes to hide: {mark.verb}[T003]"
         elif unknown:
             guesses += 1
-            meant = nearest(unknown[0], [*CODE_NAMES, *CODE_NAMES.values()]) if guesses <= _MOST_GUESSES else None
+            meant = nearest_rule(unknown[0]) if guesses <= _MOST_GUESSES else None
             message, hint = f"no rule is called '{unknown[0]}'", f"did you mean '{meant}'?" if meant else None
         elif mark.verb == "on" and idle:
             message, hint = f"'on[{', '.join(idle)}]' does not end any 'off'", None
@@ -232,7 +238,7 @@ def _comment_marks(text: str) -> Iterator[Mark]:
     for start, end in comment_spans(text):
         for match in _MARK.finditer(text, start, end):
             # Other comments that mention hlotool are not suppressions, unless they look like one.
-            if match["verb"] in _VERBS or (match["codes"] is not None and match["verb"] != "fmt"):
+            if match["verb"] in _VERBS or match["verb"].lower() in _OTHER_VERBS or (match["codes"] is not None and match["verb"] != "fmt"):
                 words = tuple(dict.fromkeys(word.strip() for word in (match["codes"] or "").split(",") if word.strip()))
                 yield Mark(match["verb"], words, *match.span(), (start, end))
 

@@ -233,7 +233,7 @@ def _hashes(folder: Path, reference: str) -> dict[str, str]:
     """The hashes of the files in a folder at a commit, by name."""
     code, commit = _git(folder, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}"])
     if code or not commit:
-        raise GitError(f"git knows no commit '{reference}' of the files in '{folder}'")
+        raise GitError(f"git finds no commit '{reference}' for the files in '{folder}'; are they in a repository?")
     entries = [entry.partition("\t") for entry in _git(folder, ["ls-tree", "-z", commit[0].strip()])[1]]
     return {name: head.split(" ")[2] for head, _, name in entries}
 

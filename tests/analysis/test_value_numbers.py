@@ -96,6 +96,11 @@ COMPUTATIONS = [
     # The same instructions with another root.
     ("f { x = f32[2] parameter(0) ROOT n = f32[2] abs(x) }", "g { ROOT x = f32[2] parameter(0) n = f32[2] abs(x) }", False),
     ("f { x = f32[2] parameter(0) y = f32[2] parameter(1) ROOT n = f32[2] abs(x) }", "g { x = f32[2] parameter(0) ROOT n = f32[2] abs(x) }", False),
+    (
+        "f { x = f32[2] parameter(0) ROOT a = f32[2] abs(x) b = f32[2] abs(a) }",
+        "g { x = f32[2] parameter(0) a = f32[2] abs(x) ROOT b = f32[2] abs(a) }",
+        False,
+    ),
     ("f { ROOT x = f32[2] parameter(0) }", 'g { ROOT x = f32[2] parameter(0) }, execution_thread="t"', False),
     # Control predecessors are names in the text.
     (

@@ -154,7 +154,7 @@ def test_changed_since(cli, tmp_path):
     for reference in ("nothing", "--help"):
         refused = cli("fmt", "--changed-since", reference, tmp_path)
         assert (refused.exit_code, refused.stdout) == (2, "")
-        assert f"git knows no commit '{reference}'" in refused.stderr
+        assert f"git finds no commit '{reference}'" in refused.stderr
     for arguments in (("-",), ("-", "new.hlo")):
         refused = cli("fmt", "--changed-since", "HEAD", *arguments, stdin=MESSY)
         assert (refused.exit_code, refused.stdout) == (2, "")

@@ -21,8 +21,9 @@ MANY = "HloModule many\n\nENTRY e {\n  p = f32[2] parameter(0)\n" + "".join(f"  
 COMMANDS = sorted(path.stem.removeprefix("cmd_") for path in (ROOT / "hlotool" / "cli").glob("cmd_*.py"))
 
 
-def test_version(process):
-    result = process("--version")
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_version(process, option):
+    result = process(option)
     assert (result.returncode, result.stdout) == (0, f"hlotool {hlotool.__version__}\n")
 
 
@@ -105,11 +106,27 @@ def test_completion_ignores_what_cannot_be_read(process):
         (("format", "x.hlo"), "Did you mean 'fmt'?"),
         (("lint", "x.hlo"), "Did you mean 'verify'?"),
         (("check", "x.hlo"), "Did you mean 'verify'?"),
+        (("diff", "a.hlo", "b.hlo"), "Did you mean 'run --against'?"),
+        (("version",), "Did you mean '--version'?"),
+        (("help",), "Did you mean '--help'?"),
+        (("help", "verify"), "Did you mean 'verify --help'?"),
+        (("help", "me"), "Did you mean '--help'?"),
         (("README.md",), "Did you mean 'hlotool verify README.md'?"),
         (("docs",), "Did you mean 'hlotool verify docs'?"),
         (("x" * 5000,), "No such command 'xxx"),
         (("verify", "--format", "json", "x.hlo"), "Did you mean '--output-format'?"),
         (("verify", "--selct", "T", "x.hlo"), "'--select'"),
+        (("verify", "--json", "x.hlo"), "Did you mean '--output-format'?"),
+        (("verify", "--disable", "T", "x.hlo"), "Did you mean '--ignore'?"),
+        (("run", "--nan", "x.hlo"), "Did you mean '--check-nans'?"),
+        (("fmt", "--dry-run", "x.hlo"), "Did you mean '--diff'?"),
+        (("run", "--devices", "2", "x.hlo"), "Did you mean '--replicas'?"),
+        (("run", "--seed", "one", "x.hlo"), "'one' is not a valid integer."),
+        (("run", "--rtol", "small", "x.hlo"), "'small' is not a valid number."),
+        (("run", "before.hlo", "after.hlo"), "--against compares it with another one: hlotool run before.hlo --against after.hlo"),
+        (("run", "--input", "in.npz", "x.hlo"), "'in.npz' is not of the form NAME=VALUE; --inputs in.npz reads a file with several arrays"),
+        (("verify", "--ignore", "T3", "x.hlo"), "did you mean 'T003'?"),
+        (("explain", "w16"), "did you mean 'W016'?"),
         (("verify", "--output-format", "jsno", "x.hlo"), "Did you mean 'json'?"),
         (("verify", "--preset", "gup", "x.hlo"), "Did you mean 'gpu'?"),
         (("print", "--preset", "shrt", "x.hlo"), "Did you mean 'short'?"),
@@ -123,7 +140,8 @@ def test_near_names(process, arguments, hint):
 
 def test_options_are_in_groups(cli):
     sections = [line.rstrip(":") for line in cli("verify", "--help").stdout.splitlines() if line.endswith(":") and not line.startswith(" ")]
-    assert sections == ["Rules", "Modes", "Thresholds", "Known findings", "Fixes", "Formatting", "Limits", "Output", "Files", "Information"]
+    assert "Rules:" not in cli("print", "--help").stdout
+    assert sections == ["Rules", "Modes", "Thresholds", "Known findings", "Fixes", "Limits", "Output", "Files", "Information"]
     for name in COMMANDS:
         command = cli_main.COMMANDS.get_command(None, name)
         assert isinstance(command, HloCommand), f"{name} does not show its options in groups"

@@ -186,7 +186,7 @@ def test_a_file_that_does_not_parse(cli, bad, module):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("missing.hlo", "No such file or directory"), (".", "Is a directory"), ("binary", "NUL bytes")],
+    [("missing.hlo", "No such file or directory"), (".", "Is a directory; name a file in it"), ("binary", "NUL bytes")],
 )
 def test_a_file_that_cannot_be_read(cli, tmp_path, module, name, message):
     (tmp_path / "binary").write_bytes(b"\x08\x00\x00\x12")

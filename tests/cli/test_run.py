@@ -87,7 +87,10 @@ def test_json(cli):
     [
         (["--input", "lefd=ones"], "there is no parameter 'lefd'; did you mean 'left'?"),
         (["--input", "q=ones"], "there is no parameter 'q'; the parameters are left, right.1"),
-        (["--input", "left={1,2}"], "'left' takes f32[2,2], and '{1,2}' is no such literal: "),
+        (["--input", "left={1,2}"], "'left' takes f32[2,2], and '{1,2}' is not a literal of that shape: "),
+        (["--input", "left=in.npz"], "'left' takes one array, and 'in.npz' holds several; give them with --inputs in.npz"),
+        (["--input", "left=1", "--input", "left=2"], "'left' is given twice"),
+        (["--input", "left=1", "--input", "0=2"], "'0' is given twice"),
         (["--input", "left=no.npy"], "cannot read 'no.npy': No such file or directory"),
         (["--inputs", "no.npz"], "cannot read 'no.npz': No such file or directory"),
     ],
@@ -130,7 +133,7 @@ def test_pickles_are_not_loaded(cli, sum_file, tmp_path):
     np.save(path, np.array([{}], object), allow_pickle=True)
     result = cli("run", sum_file, "--input", f"left={path}")
     assert result.exit_code == 2
-    assert result.stderr == f"hlotool: cannot read '{path}': it is no array file, or holds Python objects, which are not loaded\n"
+    assert result.stderr == f"hlotool: cannot read '{path}': it is not an .npy or .npz file, or it holds Python objects, which are not loaded\n"
 
 
 def test_what_cannot_be_run_is_shown_in_the_source(cli):
@@ -149,7 +152,9 @@ def test_limits(cli):
 
 def test_elided_constants(cli):
     text = "ENTRY e { ROOT c = s32[3] constant({...}) }"
-    assert cli("run", "-", stdin=text).exit_code == 2
+    refused = cli("run", "-", stdin=text)
+    assert refused.exit_code == 2
+    assert "or choose values with --elided zeros, ones, iota or random" in refused.stderr
     assert cli("run", "-", "--elided", "iota", stdin=text).stdout == "output  s32[3]  [0 1 2]\n"
 
 
@@ -197,6 +202,8 @@ def test_names_of_jax_are_understood(cli):
     wanted = [[1, 2, 3], [5, 6], 1, 2, [3, 4]]
     assert _values(cli("run", "-", "--json", "--input", "x={1,2,3}", "--input", "params['w']={5,6}", *rest, stdin=NAMED)) == wanted
     assert _values(cli("run", "-", "--json", "--input", "0={1,2,3}", "--input", "Arg_1={5,6}", *rest, stdin=NAMED)) == wanted
+    result = cli("run", "-", "--input", "y=1", stdin="ENTRY e { ROOT size = f32[] parameter(0) }")
+    assert result.stderr == "hlotool: there is no parameter 'y'; the only parameter is size\n"
     # Two parameters could be meant.
     result = cli("run", "-", "--input", "w=1", stdin=NAMED)
     assert (result.exit_code, "there is no parameter 'w'" in result.stderr) == (2, True)

@@ -104,6 +104,21 @@ def test_the_header_says_how_many_devices_there_are(cli):
     )
 
 
+def test_arguments_of_partitioned_modules_are_parts(cli, file_of, tmp_path):
+    """Of a module and the same one after partitioning, one takes whole arrays, and the other parts of them."""
+    part = WHOLE.replace("partitions=4", "partitions=4, is_scheduled=true").replace("f32[8]", "f32[2]")
+    np.savez(tmp_path / "in.npz", x=np.zeros(8, np.float32))
+    for result in (
+        cli("run", file_of("part.hlo", part), "--inputs", tmp_path / "in.npz"),
+        cli("run", file_of("whole.hlo", WHOLE), "--inputs", tmp_path / "in.npz", "--against", tmp_path / "part.hlo"),
+    ):
+        assert result.exit_code == 2
+        assert "the module is partitioned, and each device takes its part of the array" in result.stderr
+    unequal = cli("run", tmp_path / "whole.hlo", "--input", "x={1,2}")
+    assert unequal.exit_code == 2
+    assert "each device takes its part" not in unequal.stderr
+
+
 def test_observers_tell_the_device(cli, tmp_path):
     kept = tmp_path / "trace.npz"
     result = cli("run", "-", "-q", "--trace", "^[fr]$", "--trace-out", kept, stdin=RING)
@@ -118,7 +133,7 @@ def test_observers_tell_the_device(cli, tmp_path):
     assert [(row["device"], row["max"]) for row in rows] == [(0, 0), (1, 1)]
     found = cli("run", "-", "--check-nans", stdin=RING)
     assert found.exit_code == 1
-    assert "from finite operands on device 0" in found.stderr
+    assert "from finite operands (on device 0)" in found.stderr
     profile = json.loads(cli("run", "-", "--profile", "--json", stdin=RING).stdout)["profile"]
     assert {row["name"]: row["calls"] for row in profile["opcodes"]} == {"partition-id": 2, "convert": 2, "divide": 2, "collective-permute": 2}
 

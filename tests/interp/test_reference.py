@@ -135,7 +135,7 @@ def test_what_prevents_a_run_is_told_in_textual_order():
     ("instruction", "message", "hint"),
     [
         ("f32[] parameter(0)", None, None),
-        ("f32[3] constant({...})", "the values of constant 'r' of shape f32[3] are left out of the text", "print the module with its large"),
+        ("f32[3] constant({...})", "the values of constant 'r' of shape f32[3] are left out of the text", "dump with XLA_FLAGS="),
         ("f32[] zork()", "hlotool cannot compute 'zork' yet", "the opcode is not in hlotool's table"),
         ('f32[] custom-call(), custom_call_target="f"', "hlotool does not know what the custom-call target 'f' computes", "say which function"),
         ("(f32[], opaque[]) custom-call(), custom_call_target=\"Sharding\"", "'r' holds a value of type opaque[], which", None),
@@ -305,7 +305,7 @@ def test_a_kernel_for_batches_may_suspend_where_the_other_does_not(monkeypatch):
         (ValueError("no"), 2, "'negate' cannot be computed on device 1: no"),
         (MemoryError("x"), 1, "'negate' cannot be computed: not enough memory"),
         (hlotool.errors.Violation("R006", "shape", "it fails"), 1, "it fails"),
-        (hlotool.errors.Violation("R006", "shape", "it fails"), 2, "it fails on device 1"),
+        (hlotool.errors.Violation("R006", "shape", "it fails"), 2, "it fails (on device 1)"),
         # The message names devices itself.
         (hlotool.errors.Violation("R007", "shape", "devices wait"), 2, "devices wait"),
     ],

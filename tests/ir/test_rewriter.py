@@ -467,7 +467,9 @@ def test_changes_are_listed() -> None:
     # The user, and both instructions, which have another number of users.
     assert set(rewriter.changed_since(0)) == {b, a, q}
     count = rewriter.change_count
+    assert a in rewriter
     rewriter.erase(a)
+    assert a not in rewriter
     assert rewriter.changed_since(count) == [p]
     # What has been erased is not in the module any more.
     assert set(rewriter.changed_since(0)) == {b, q, p}

@@ -121,3 +121,28 @@ def test_two_modules_without_a_separator():
     code, _, hint = first_error(module.format("a") + module.format("b"))
     assert code == "S034"
     assert "`// -----`" in str(hint)
+
+
+@pytest.mark.parametrize(
+    ("text", "computation"),
+    [
+        ("", None),
+        ("module @m {}", None),
+        ("p = f32[2] add(a b)", None),
+        ("hello world", None),
+        ("ENTRY e { p = f32[2] negat(p) }", "e"),
+        ("_ {\n  p = f32[2] negat(p)\n}", "_"),
+        ("ENTRY e { p = f32[2] parameter(0) r = f32[] reduce(p, p), dimensions={0}, to_apply={ ROOT a = f32[] negat(a) } }", "e"),
+    ],
+)
+def test_errors_name_computations_that_have_a_name_in_the_text(text, computation):
+    with pytest.raises(ParseError) as caught:
+        parse(text)
+    assert caught.value.diagnostics[0].computation == computation
+
+
+def test_texts_that_begin_like_hlo_are_not_told_how_hlo_begins():
+    hint = "HLO text begins with `HloModule name`, or with a computation `ENTRY name {`"
+    assert first_error("hello world")[2] == hint
+    for text in ("p = f32[2] add(a b)", "ENTRY e { p = f32[\n}\n", "HloModule m, x y\n\nENTRY e {\n  ROOT p = f32[] parameter(0)\n}\n"):
+        assert first_error(text)[2] != hint

@@ -57,6 +57,7 @@ class Scope:
         "definitions",
         "is_entry",
         "is_faulty",
+        "is_named",
         "names",
         "numbers",
         "odd_names",
@@ -68,6 +69,7 @@ class Scope:
     def __init__(self, computation: Computation, is_entry: bool, result: Shape | None, result_position: int) -> None:
         self.computation = computation
         self.is_entry = is_entry
+        self.is_named = True
         self.result = result
         self.result_position = result_position
         self.names: dict[str, Instruction] = {}
@@ -127,7 +129,7 @@ class ModuleBuilder:
         end_line, end_column = self.source.line_column(end) if end > position else (line, column + 1)
         computation = None
         if self.scopes:
-            computation = self.scope.computation.name
+            computation = next((scope.computation.name for scope in reversed(self.scopes) if scope.is_named), None)
             if severity == "error":
                 self.scope.is_faulty = True
         self.diagnostics.append(
@@ -170,8 +172,13 @@ class ModuleBuilder:
         """The innermost open computation."""
         return self.scopes[-1]
 
-    def open_computation(self, name: str, start: int, *, is_entry: bool = False, result: Shape | None = None, result_position: int = -1) -> Scope:
-        """Opens a computation; `result` is the result shape of its signature, at `result_position`."""
+    def open_computation(
+        self, name: str | None, start: int, *, is_entry: bool = False, result: Shape | None = None, result_position: int = -1
+    ) -> Scope:
+        """Opens a computation; `result` is the result shape of its signature, at `result_position`.
+
+        One without a name in the text, such as an inline body, is called `_`, as in XLA, but not in diagnostics.
+        """
         if is_entry:
             if self.entry_position >= 0:
                 self.report(
@@ -179,7 +186,8 @@ class ModuleBuilder:
                 )
             else:
                 self.entry_position = start
-        scope = Scope(Computation(name, start), is_entry, result, result_position)
+        scope = Scope(Computation("_" if name is None else name, start), is_entry, result, result_position)
+        scope.is_named = name is not None
         self.scopes.append(scope)
         return scope
 

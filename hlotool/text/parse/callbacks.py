@@ -291,7 +291,7 @@ def _computation_open(children: Children) -> _Sentinel:
 @_rule("body_open")
 def _body_open(children: Children) -> _Sentinel:
     session = _current()
-    session.builder.open_computation("_", session.previous_end)
+    session.builder.open_computation(None, session.previous_end)
     return OPENED
 
 

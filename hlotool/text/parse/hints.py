@@ -23,13 +23,17 @@ _UNDEFINED = frozenset({"S002", "S006"})
 _EXTRACT = "read it with --extract (in Python, hlotool.extract)"
 
 
-def with_hints(source: Source, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics of a text with errors, with hints about old spellings, and with one at the first error about the text as a whole."""
+def with_hints(source: Source, diagnostics: list[Diagnostic], *, is_instruction: bool) -> list[Diagnostic]:
+    """The diagnostics of a text with errors, with hints about old spellings, and with one at the first error about the text as a whole.
+
+    `is_instruction` says that the text begins neither like a module nor like a computation, and was read as a single instruction.
+    """
     diagnostics = with_legacy_hints(source, diagnostics)
     first = next((k for k, d in enumerate(diagnostics) if d.severity == "error"), None)
     if first is None:
         return diagnostics
-    hint = _about_whole(source, diagnostics[first]) or diagnostics[first].hint or _about_excerpt(source, diagnostics, diagnostics[first])
+    hint = _about_whole(source, diagnostics[first]) or diagnostics[first].hint
+    hint = hint or _about_excerpt(source, diagnostics, diagnostics[first], is_instruction=is_instruction)
     return [*diagnostics[:first], replace(diagnostics[first], hint=hint), *diagnostics[first + 1 :]]
 
 
@@ -66,7 +70,7 @@ def _lines(source: Source, excerpt: Excerpt) -> str:
     return f"lines {first}-{last}"
 
 
-def _about_excerpt(source: Source, diagnostics: list[Diagnostic], error: Diagnostic) -> str | None:
+def _about_excerpt(source: Source, diagnostics: list[Diagnostic], error: Diagnostic, *, is_instruction: bool) -> str | None:
     """A hint for a text from which something is missing, or to which a page has added something."""
     text = source.text
     offset = source.offset(error.line, error.column)
@@ -82,8 +86,8 @@ def _about_excerpt(source: Source, diagnostics: list[Diagnostic], error: Diagnos
     if _EMPHASIS.match(text, offset) or _EMPHASIS.match(text, max(0, offset - 1)):
         return "this looks like Markdown emphasis; remove it"
     line = text.rfind("\n", 0, offset) + 1
-    if _OUTSIDE.match(text, line) and (error.code == "S034" or (error.code == "S001" and error.computation is None)):
+    if _OUTSIDE.match(text, line) and (error.code == "S034" or (error.code == "S001" and error.computation is None and not is_instruction)):
         return "instructions stand inside a computation: `ENTRY name {` before them, `}` after them; is there a brace too many or too few above?"
-    if error.line == 1 and error.code == "S001":
+    if error.line == 1 and error.code == "S001" and is_instruction and not _OUTSIDE.match(text):
         return "HLO text begins with `HloModule name`, or with a computation `ENTRY name {`"
     return None

@@ -165,7 +165,7 @@ def read_source(
     diagnostics.sort(key=lambda d: (d.line, d.column))
     module.notes.fast_count = path.count if path is not None else 0
     if builder.has_errors:
-        diagnostics[:] = import_module("hlotool.text.parse.hints").with_hints(source, diagnostics)
+        diagnostics[:] = import_module("hlotool.text.parse.hints").with_hints(source, diagnostics, is_instruction=form == "single_instruction")
         if strict:
             raise ParseError([d for d in diagnostics if d.severity == "error"])
     if warnings:
@@ -176,7 +176,7 @@ def read_source(
 def _refuse(session: ParseSession, message: str, hint: str) -> None:
     """Reports that a text is no HLO; its module is empty."""
     builder = session.builder
-    builder.open_computation("_", 0, is_entry=True)
+    builder.open_computation(None, 0, is_entry=True)
     builder.report("S049", 0, message, hint)
     builder.close_computation(0, len(session.text), inline=True)
 
@@ -209,7 +209,7 @@ def _parse_single_instruction(session: ParseSession) -> None:
     """Parses a text that is a single instruction; like XLA, wraps it in a scheduled module and a computation, both called `_`."""
     builder = session.builder
     builder.single_instruction = True
-    builder.open_computation("_", 0, is_entry=True)
+    builder.open_computation(None, 0, is_entry=True)
     builder.module.attributes["is_scheduled"] = True
     parse_with_recovery(session, "single_instruction", MAX_DIAGNOSTICS)
     if builder.scopes:

@@ -75,7 +75,8 @@ def _as_input_errors(name: str) -> Iterator[None]:
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
         raise InputError(f"cannot read '{name}': its compressed data is damaged ({error})") from error
     except OSError as error:
-        raise InputError(f"cannot read '{name}': {error.strerror or error}") from error
+        hint = "; name a file in it" if isinstance(error, IsADirectoryError) else ""
+        raise InputError(f"cannot read '{name}': {error.strerror or error}{hint}") from error
     except ImportError as error:
         raise InputError(f"cannot read '{name}': Zstandard files need an extra package: pip install 'hlotool[zstd]'") from error
     except MemoryError as error:

@@ -37,7 +37,7 @@ def control_flow_shardings(facts: Facts) -> Iterator[Finding]:
 
 
 def _differing(code: str, parts: list[Part]) -> Iterator[Finding]:
-    """The first part with another sharding than the first part that has one."""
+    """The first part with a different sharding than the first part that has one."""
     first: tuple[Sharding, str, str] | None = None
     for computation, x, name in parts:
         sharding = x.attributes.get("sharding")

@@ -1,4 +1,4 @@
-"""S040: origins with another structure than the result."""
+"""S040: origins with a different structure than the result."""
 
 from __future__ import annotations
 

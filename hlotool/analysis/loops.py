@@ -72,9 +72,11 @@ def exact_trip_count(loop: Instruction) -> int | None:
     counting = _counting(loop)
     if counting is None or isinstance(counting, int):
         return counting
-    holds, value, limit, step, row = counting
-    if not (isinstance(value, int) and isinstance(limit, int) and isinstance(step, int)) or step == 0 or not row.is_integral:
+    holds, start, limit, change, row = counting
+    # A counter may be converted and compared with a limit of another type.
+    if not row.is_integral or not isinstance(limit, int) or change == 0:
         return None
+    value, step = int(start), int(change)
     if holds is eq:
         iterations = 1
     elif holds is ne:

@@ -83,6 +83,7 @@ PASSES: dict[str, Pass] = {
     "cse": _late("cse", "merge_instructions"),
     "dce": _late("dce", "remove_dead_code"),
     "defuse": _late("defuse", "undo_fusions"),
+    "hoist": _late("loops", "hoist_invariants"),
     "unroll": _late("trip_counts", "unroll_loops"),
     "annotate": _late("trip_counts", "annotate_trip_counts"),
 }

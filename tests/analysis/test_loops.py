@@ -1,8 +1,12 @@
 """What loops carry around unchanged, and how often they run."""
 
+from itertools import product
+from operator import eq, ge, gt, le, lt, ne
+
 import pytest
 
-from hlotool.analysis.loops import carried_elements, trip_count
+from hlotool.analysis.loops import carried_elements, exact_trip_count, trip_count
+from hlotool.ir.model import Instruction
 from hlotool.text.parse.parser import parse
 
 STATE = "(s32[], f32[])"
@@ -140,3 +144,76 @@ def test_an_element_of_what_is_no_parameter_is_no_counter():
 condition {{ {parts} {less(1)} }}
 ENTRY e {{ {number(0)} f = f32[] constant(0) s = {STATE} tuple(n, f) ROOT w = {STATE} while(s), condition=condition, body=body }}"""
     assert trip_count(parse(text).entry.root) is None
+
+
+def loop(element_type: str, start: object, step: object, limit: object, direction: str) -> Instruction:
+    """A loop that adds a constant to a constant while the sum compares to another one in this way."""
+    return parse(
+        f"""body {{ i = {element_type}[] parameter(0) {number(step, element_type, "k")} ROOT j = {element_type}[] add(i, k) }}
+condition {{ i = {element_type}[] parameter(0) {number(limit, element_type)} ROOT c = pred[] compare(i, n), direction={direction} }}
+ENTRY e {{ {number(start, element_type)} ROOT w = {element_type}[] while(n), condition=condition, body=body }}"""
+    ).entry.root
+
+
+COMPARISONS = {"EQ": eq, "NE": ne, "LT": lt, "LE": le, "GT": gt, "GE": ge}
+
+
+@pytest.mark.parametrize("direction", COMPARISONS)
+@pytest.mark.parametrize(("element_type", "values"), [("s8", (-128, -127, -3, 0, 1, 5, 126, 127)), ("u8", (0, 1, 2, 7, 128, 254, 255))])
+def test_exact_trip_count_is_what_counting_gives(element_type, values, direction):
+    lowest, holds = (-128 if element_type == "s8" else 0), COMPARISONS[direction]
+    for start, step, limit in product(values, values, values):
+        value, count = start, 0
+        while lowest <= value < lowest + 256 and count <= 256 and holds(value, limit):
+            value += step
+            count += 1
+        counts_without_overflow = lowest <= value < lowest + 256 and count <= 256
+        # Without an iteration, nothing is added.
+        expected = count if counts_without_overflow else None
+        assert exact_trip_count(loop(element_type, start, step, limit, direction)) == expected, (start, step, limit)
+
+
+@pytest.mark.parametrize(
+    ("start", "step", "limit", "direction", "expected"),
+    [
+        (3, 1, 3, "EQ", 1),
+        (1, 2, 9, "NE", 4),
+        (4, 1, 2, "NE", None),
+        (0, 2, 3, "NE", None),
+        (0, 1, 5, "LT", 5),
+        (0, -1, 5, "LT", None),
+        (0, 0, 5, "LT", None),
+        (0, 1, 5, "LE", 6),
+        (5, -1, 3, "GT", 2),
+        (5, 1, 3, "GT", None),
+        (5, -1, 3, "GE", 3),
+        (0, 100, 127, "LT", None),
+    ],
+)
+def test_exact_trip_count(start, step, limit, direction, expected):
+    assert exact_trip_count(loop("s8", start, step, limit, direction)) == expected
+
+
+def test_exact_trip_count_needs_an_integer_as_the_limit():
+    text = "c { x = s8[] parameter(0) f = f32[] convert(x) n = f32[] constant(4.5) ROOT t = pred[] compare(f, n), direction=LT } "
+    text += "b { x = s8[] parameter(0) d = s8[] constant(1) ROOT y = s8[] add(x, d) } "
+    text += "ENTRY e { p = s8[] constant(0) ROOT w = s8[] while(p), condition=c, body=b }"
+    assert exact_trip_count(parse(text).entry.root) is None
+
+
+def test_exact_trip_count_of_very_many_iterations():
+    assert exact_trip_count(loop("s64", 0, 3, 10**18, "LT")) == 333333333333333334
+
+
+@pytest.mark.parametrize(
+    ("element_type", "start", "step", "limit", "expected"), [("f32", 0, 1, 5, None), ("f32", 7, 1, 5, 0), ("pred", "false", "true", "true", None)]
+)
+def test_exact_trip_count_counts_with_integers(element_type, start, step, limit, expected):
+    assert exact_trip_count(loop(element_type, start, step, limit, "LT")) == expected
+
+
+def test_exact_trip_count_of_an_unknown_start():
+    text = "c { x = s32[] parameter(0) n = s32[] constant(5) ROOT t = pred[] compare(x, n), direction=LT } "
+    text += "b { x = s32[] parameter(0) d = s32[] constant(1) ROOT y = s32[] add(x, d) } "
+    text += "ENTRY e { p = s32[] parameter(0) ROOT w = s32[] while(p), condition=c, body=b }"
+    assert exact_trip_count(parse(text).entry.root) is None

@@ -492,6 +492,25 @@ def test_parameters_that_are_erased_at_once_belong_together() -> None:
     assert len(f.parameters) == 1
 
 
+def test_an_instruction_takes_the_name_of_an_erased_one() -> None:
+    module = hlotool.parse(
+        "f { a = f32[] parameter(0) ROOT b = f32[] negate(a) } ENTRY e { a = f32[] parameter(0) b = f32[] abs(a) ROOT c = f32[] call(b), to_apply=f }"
+    )
+    rewriter = Rewriter(module)
+    entry = module.entry
+    old = entry["b"]
+    new = rewriter.insert("cosine", [entry["a"]], before=old)
+    rewriter.replace_all_uses(old, new)
+    rewriter.erase(old)
+    # Another computation still has an instruction of this name.
+    assert rewriter.is_name_used("b")
+    rewriter.take_name(new, old)
+    assert (new.name, rewriter.is_name_used("cosine")) == ("b", False)
+    rewriter.finish()
+    assert "ROOT %c = f32[] call(%b), to_apply=%f" in hlotool.to_text(module)
+    assert "%b = f32[] cosine(%a)" in hlotool.to_text(module)
+
+
 def test_parameters_are_sorted_by_number() -> None:
     module = hlotool.parse("ENTRY e { q = s32[] parameter(1) p = f32[] parameter(0) c = s32[] constant(7) ROOT t = (s32[], s32[]) tuple(q, c) }")
     assert [x.name for x in module.entry.parameters] == ["p", "q"]

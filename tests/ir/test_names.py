@@ -88,6 +88,16 @@ def test_a_table_of_names():
     assert table.take("c") == "c.1"
 
 
+def test_a_name_is_in_use_until_the_last_instruction_of_that_name_is_gone():
+    table = NameTable(["a", "a"])
+    table.add("a")
+    for _ in range(3):
+        assert "a" in table
+        table.release("a")
+    assert "a" not in table
+    assert table.take("a") == "a"
+
+
 def test_numbers_are_handed_out_where_the_last_search_ended():
     names, used = _Uniquifier(), Counted()
     names._used["a"] = used

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from math import prod
 from typing import Any
 
 from hlotool.ir.model import Computation, Instruction
-from hlotool.opdefs.traits import NONDETERMINISTIC
+from hlotool.opdefs.traits import CHEAP, COMMUNICATES, IDENTITY, NONDETERMINISTIC
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.tuple_edits import (
     is_only_taken_apart,
@@ -16,9 +18,11 @@ from hlotool.optimizer.tuple_edits import (
     keep_elements_of_root,
     taken_elements,
 )
+from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.literal import Literal
+from hlotool.shapes.shape import tuple_shape
 
-__all__ = ["simplify_loops"]
+__all__ = ["hoist_invariants", "simplify_loops"]
 
 # Constants of more elements are moved into a loop, but not copied.
 _LARGEST_COPY = 64
@@ -33,19 +37,35 @@ def simplify_loops(context: Context) -> bool:
     configuration names elements by number, are left alone.
     """
     before = context.report.count
-    # Outer loops come first, since they decide what is needed of the loops in them.
+    for loop in _loops(context):
+        loop.use_constants()
+        if loop.is_narrowable():
+            loop.merge_equal_elements()
+            loop.remove_unneeded_elements()
+    return context.report.count > before
+
+
+def hoist_invariants(context: Context) -> bool:
+    """while(tuple(i, a)) -> while(tuple(i, cosine(a))), if nothing but the cosine in the body needs a, which the loop does not change
+
+    The module does not grow, but loops that were equal may differ after it, so this pass only runs by name.
+    """
+    before = context.report.count
+    for loop in _loops(context):
+        if loop.is_narrowable():
+            loop.hoist_invariants()
+    return context.report.count > before
+
+
+def _loops(context: Context) -> Iterator[_Loop]:
+    """The loops in their usual form. Outer loops come first, since they decide what is needed of the loops in them."""
     for computation in reversed(context.computations()):
         for x in context.instructions(computation):
-            if context.report.is_exhausted:
-                break
-            loop = _Loop(context, x) if x.op.name == "while" and x in context.rewriter else None
-            if loop is None or not loop.has_usual_form():
+            if x.op.name != "while" or x not in context.rewriter or context.report.is_exhausted:
                 continue
-            loop.use_constants()
-            if loop.is_narrowable():
-                loop.merge_equal_elements()
-                loop.remove_unneeded_elements()
-    return context.report.count > before
+            loop = _Loop(context, x)
+            if loop.has_usual_form():
+                yield loop
 
 
 class _Loop:
@@ -185,6 +205,52 @@ class _Loop:
             stack += new
         return needed
 
+    def hoist_invariants(self) -> None:
+        """Computes operations on elements that the loop keeps before it, if the result takes the place of one that nothing else needs."""
+        rewriter = self.rewriter
+        tuples = (self.x, self.start, self.parameter, self.tested, self.root)
+        if rewriter.use_count(self.start) > 1 or rewriter.is_root(self.start) or any("sharding" in y.attributes for y in tuples):
+            return
+        # Elements that something outside of the body needs, or that the body takes more than once.
+        visible = taken_elements(rewriter, self.tested) | taken_elements(rewriter, self.x)
+        counts = Counter(user.attributes["index"] for user in rewriter.users(self.parameter))
+        visible |= {index for index, count in counts.items() if count > 1}
+        for y in self.context.instructions(self.body):
+            replaced = self._replaced_by(y, visible)
+            if replaced is not None and self.context.allows("hoist", y):
+                self._hoist(y, replaced, tuples)
+
+    def _replaced_by(self, y: Instruction, visible: set[int]) -> Instruction | None:
+        """The get-tuple-element whose element the result of an operation can replace; None if the operation must stay in the loop."""
+        rewriter = self.rewriter
+        if not y.operands or y.called or not y.shape.is_array or y is self.root or not self.context.is_movable(y) or self.context.has_effect(y):
+            return None
+        if not y.op.traits.isdisjoint({CHEAP, COMMUNICATES, IDENTITY, NONDETERMINISTIC}) or not all(map(self._is_kept, y.operands)):
+            return None
+        for operand in y.operands:
+            is_only = operand.attributes["index"] not in visible and set(rewriter.users(operand)) == {y, self.root}
+            if is_only and _size(y) <= _size(operand):
+                return operand
+        return None
+
+    def _is_kept(self, x: Instruction) -> bool:
+        if x.op.name != "get-tuple-element" or x.operands[0] is not self.parameter or not x.shape.is_array:
+            return False
+        index = x.attributes["index"]
+        return _is_returned(self.root.operands[index], index, self.parameter)
+
+    def _hoist(self, y: Instruction, replaced: Instruction, tuples: Iterable[Instruction]) -> None:
+        rewriter, index = self.rewriter, replaced.attributes["index"]
+        outside = [self.start.operands[operand.attributes["index"]] for operand in y.operands]
+        new = rewriter.insert_copy(y, outside, before=self.start)
+        rewriter.set_operand(self.start, index, new)
+        shape = tuple_shape([*self.x.shape.elements[:index], y.shape, *self.x.shape.elements[index + 1 :]])
+        for group in tuples:
+            rewriter.update(group, shape=shape)
+        rewriter.update(replaced, shape=y.shape)
+        rewriter.replace_all_uses(y, replaced)
+        rewriter.erase(y)
+
     def _stays(self, x: Instruction) -> bool:
         """Whether an instruction of the body stays even if the root does not need it."""
         if x is self.root:
@@ -194,6 +260,10 @@ class _Loop:
 
 def _parameter(instructions: list[Instruction]) -> Instruction:
     return next(x for x in instructions if x.op.name == "parameter")
+
+
+def _size(x: Instruction) -> int:
+    return prod(x.shape.dimensions) * ELEMENT_TYPES[x.shape.element_type].bits
 
 
 def _is_returned(x: Instruction, index: int, parameter: Instruction) -> bool:

@@ -6,6 +6,7 @@ from hlotool.analysis.simplify import constant_value
 from hlotool.ir.model import Computation, Instruction
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
+from hlotool.shapes.literal import Literal
 
 __all__: list[str] = []
 
@@ -38,28 +39,32 @@ def equal_branches(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("get-tuple-element")
 def element_that_branches_agree_on(x: Instruction, site: Site) -> Instruction | None:
-    """get-tuple-element(conditional(p, tuple(a, b), b), 1) -> b, if all branches return b as element 1"""
-    conditional, index = x.operands[0], x.attributes["index"]
+    """get-tuple-element(conditional(p, tuple(a, b), b), 1) -> b, if all branches return b as element 1; also for scalar constants"""
+    conditional = x.operands[0]
+    index: int = x.attributes["index"]
     if conditional.op.name != "conditional":
         return None
-    first: Instruction | None = None
-    for branch, operand in zip(conditional.called, conditional.operands[1:], strict=True):
-        value = _returned(branch, operand, index)
-        if value is None or first not in (None, value):
-            return None
-        first = value
-    return first
+    pairs = zip(conditional.called, conditional.operands[1:], strict=True)
+    first, *others = [_returned(branch, operand, index) for branch, operand in pairs]
+    if not isinstance(first, Literal):
+        return first if all(value is first for value in others) else None
+    same = (first.text, first.shape)
+    if first.elided or any(not isinstance(value, Literal) or (value.text, value.shape) != same for value in others):
+        return None
+    return site.constant(first)
 
 
-def _returned(branch: Computation, operand: Instruction, index: int) -> Instruction | None:
-    """The instruction outside of the branch that an element of its result is, given the branch's operand."""
+def _returned(branch: Computation, operand: Instruction, index: int) -> Instruction | Literal | None:
+    """What an element of a branch's result is: an instruction outside of the branch, given its operand, or a scalar constant."""
     root = branch.root
     if root.op.name != "tuple" or not 0 <= index < len(root.operands):
         return None
     element = root.operands[index]
     if element.op.name == "parameter":
         return operand
+    if element.literal is not None and element.shape.is_array and not element.shape.dimensions:
+        return element.literal
     if element.op.name != "get-tuple-element" or element.operands[0].op.name != "parameter" or operand.op.name != "tuple":
         return None
-    value: Instruction = operand.operands[element.attributes["index"]]
-    return value
+    number: int = element.attributes["index"]
+    return operand.operands[number]

@@ -35,6 +35,10 @@ class EditState:
         """The instructions that take `x` as an operand, each once."""
         return tuple(self._uses.users.get(x, ()))
 
+    def user_count(self, x: Instruction) -> int:
+        """The number of `users`, which are not listed for it."""
+        return len(self._uses.users.get(x, ()))
+
     def use_count(self, x: Instruction) -> int:
         """The number of operands that are `x`; a user that takes it twice counts twice."""
         return sum(self._uses.users.get(x, {}).values())

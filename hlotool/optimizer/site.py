@@ -36,7 +36,7 @@ class Site:
 
     def has_one_user(self, x: Instruction) -> bool:
         """Whether only one instruction uses `x`, so that it disappears when that is replaced."""
-        return len(self.rewriter.users(x)) == 1 and not self.rewriter.is_root(x)
+        return self.rewriter.user_count(x) == 1 and not self.rewriter.is_root(x)
 
     def have_one_user(self, instructions: Iterable[Instruction]) -> bool:
         """Whether each of the instructions has only one user."""

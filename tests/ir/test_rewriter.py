@@ -463,7 +463,9 @@ def test_changes_are_listed() -> None:
     p, q, a, b, c, t = module.entry.instructions
     rewriter = Rewriter(module)
     assert rewriter.changed_since(0) == []
+    assert [rewriter.user_count(x) for x in (p, a, t)] == [1, 1, 0]
     rewriter.replace_all_uses(a, q)
+    assert [rewriter.user_count(x) for x in (a, q)] == [0, 2]
     # The user, and both instructions, which have another number of users.
     assert set(rewriter.changed_since(0)) == {b, a, q}
     count = rewriter.change_count

@@ -13,6 +13,8 @@ from hlotool.shapes.literal import ELIDED, Literal
 
 __all__ = ["literal_text", "xla_literal_text"]
 
+# XLA refuses parts of c64 that are larger than the largest f32 before they are rounded, which are read for f32.
+_LARGEST_PARTS = {f"{sign}3.40282347e+38": f"{sign}3.4028234663852886e+38" for sign in ("", "-")}
 _LARGE = 10
 """XLA elides arrays with more elements than this unless it prints large constants."""
 
@@ -97,8 +99,10 @@ def _from_data(literal: Literal, data: bytes, *, exact: bool) -> str:
     elif element.kind == "complex":
         frame_element = "(%s, %s)"
         texts = float_digits(PART_TYPES[element.name], data, exact=exact)
-        if exact and element.name == "c64" and "nan(" in " ".join(texts):
-            texts[1::2] = map(_widened_payload, texts[1::2])
+        if exact and element.name == "c64":
+            texts = [_LARGEST_PARTS.get(text, text) for text in texts]
+            if "nan(" in " ".join(texts):
+                texts[1::2] = map(_widened_payload, texts[1::2])
     else:
         code = {8: "b", 16: "h", 32: "i", 64: "q"}[max(element.bits, 8)]
         texts = [str(value) for value in unpack_numbers(code if element.kind == "signed" else code.upper(), data)]

@@ -48,8 +48,16 @@ def literal_of(value: Array | tuple[object, ...], shape: Shape) -> Literal:
 
     >>> literal_of(np.array([1, 2], np.int32), array_shape("s32", (2,))).data.hex()
     '0100000002000000'
+    >>> literal_of(np.array([9], np.uint8).view(NUMPY_TYPES["s4"]), array_shape("s4", (1,))).data.hex()
+    'f9'
     """
     if shape.is_tuple:
         return tuple_literal(literal_of(part, element) for part, element in zip(value, shape.elements, strict=True))
     array = np.ascontiguousarray(value, dtype=NUMPY_TYPES[shape.element_type])
+    row = ELEMENT_TYPES[shape.element_type]
+    if row.bits < 8 and row.is_integral:
+        # NumPy does not care for the other bits of the byte, which a literal extends with the sign.
+        array = array.astype(np.int8 if row.kind == "signed" else np.uint8)
+    elif row.bits < 8 and row.kind == "float":
+        array = array.view(np.uint8) & np.uint8((1 << row.bits) - 1)
     return literal_from_bytes(shape, array.tobytes())

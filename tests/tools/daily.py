@@ -22,6 +22,7 @@ FUZZERS: tuple[tuple[str, ...], ...] = (
     ("fuzz_verify.py", "--count", "4000"),
     ("fuzz_ops.py", "--count", "4000", "--without-xla"),
     ("growth.py", "--sample", "12"),
+    ("fuzz_optimizer.py", "--count", "300"),
 )
 """Fuzzers, with as much to do as takes each of them less than a minute."""
 

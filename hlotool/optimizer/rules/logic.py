@@ -12,6 +12,7 @@ from hlotool.optimizer.site import Site
 __all__: list[str] = []
 
 _INVERSE = {"EQ": "NE", "NE": "EQ", "LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT"}
+_DUAL = {"and": "or", "or": "and", "maximum": "minimum", "minimum": "maximum"}
 _SWAPPED = {"EQ": "EQ", "NE": "NE", "LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
 
 
@@ -173,12 +174,12 @@ def compare_of_converted(x: Instruction, site: Site) -> Instruction | None:
 # ---- pred and bits ---------------------------------------------------------------------------------------------------
 
 
-@rule("subtract", "xor", "and", "or", "maximum", "minimum", "compare")
+@rule("subtract", "xor")
 def of_itself(x: Instruction, site: Site) -> Instruction | None:
     """subtract(a, a) -> 0 for integers; xor(a, a) -> 0"""
     first, second = x.operands
     row = element_type(x)
-    if first is not second or row is None or x.op.name == "compare":
+    if first is not second or row is None:
         return None
     value = value_of_itself(x.op, row)
     return site.number(x.shape, value) if value is not None else None
@@ -210,18 +211,7 @@ def xor_with_ones(x: Instruction, site: Site) -> Instruction | None:
     return None
 
 
-@rule(
-    "and",
-    "or",
-    "maximum",
-    "minimum",
-    of=(
-        "and",
-        "or",
-        "maximum",
-        "minimum",
-    ),
-)
+@rule("and", "or", "maximum", "minimum", of=tuple(_DUAL))
 def applied_again(x: Instruction, site: Site) -> Instruction | None:
     """maximum(maximum(a, b), b) -> maximum(a, b); the same for minimum, and, or"""
     if IDEMPOTENT not in x.op.traits or x.shape.element_type.startswith("c"):
@@ -232,21 +222,7 @@ def applied_again(x: Instruction, site: Site) -> Instruction | None:
     return None
 
 
-_DUAL = {"and": "or", "or": "and", "maximum": "minimum", "minimum": "maximum"}
-
-
-@rule(
-    "and",
-    "or",
-    "maximum",
-    "minimum",
-    of=(
-        "and",
-        "or",
-        "maximum",
-        "minimum",
-    ),
-)
+@rule("and", "or", "maximum", "minimum", of=tuple(_DUAL))
 def absorbed(x: Instruction, site: Site) -> Instruction | None:
     """and(a, or(a, b)) -> a; for integers, maximum(a, minimum(a, b)) -> a"""
     if not is_integral(x):
@@ -273,14 +249,7 @@ def constants_together(x: Instruction, site: Site) -> Instruction | None:
     return None
 
 
-@rule(
-    "minimum",
-    "maximum",
-    of=(
-        "maximum",
-        "minimum",
-    ),
-)
+@rule("minimum", "maximum", of=tuple(_DUAL))
 def clamp_from_limits(x: Instruction, site: Site) -> Instruction | None:
     """minimum(maximum(a, low), high) -> clamp(low, a, high), if low <= high are constants"""
     inner_name = _DUAL[x.op.name]

@@ -24,7 +24,6 @@ _ELEMENTWISE = tuple(op.name for op in OPS.values() if ELEMENTWISE in op.traits)
 # Longer constants are not decoded to give them other dimensions.
 _LONGEST_CONSTANT = 10_000
 _MOST_USERS = 4
-_ABSORBING = ("reshape", "broadcast", "reduce")
 
 # Inserts an operand as it is before the rearrangement.
 Before = Callable[[], Instruction]
@@ -103,9 +102,14 @@ def _all_move(y: Instruction, site: Site) -> bool:
     for user in users:
         if ELEMENTWISE not in user.op.traits or not all(z is y or _is_neutral(z, sizes) for z in user.operands) or site.rewriter.is_root(user):
             return False
-        if not all(z.op.name in _ABSORBING or ELEMENTWISE in z.op.traits for z in site.users(user)):
+        if not all(_absorbs(z) or ELEMENTWISE in z.op.traits for z in site.users(user)):
             return False
     return True
+
+
+def _absorbs(x: Instruction) -> bool:
+    """Whether a rule merges a reshape with this user of it."""
+    return x.op.name in ("reshape", "broadcast") or x.op.name == "reduce"
 
 
 def _is_neutral(y: Instruction, sizes: tuple[int, ...]) -> bool:

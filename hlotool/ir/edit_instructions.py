@@ -274,7 +274,6 @@ class InstructionEdits(EditState):
     def take_name(self, x: Instruction, erased: Instruction) -> None:
         """Gives an instruction the name of one that has just been erased from its computation."""
         # Instructions of other computations may have the name, too.
-        self._mark_changed(self.owner(x))
         self._instruction_names.release(x.name)
         self._instruction_names.add(erased.name)
         set_field(x, "name", erased.name)

@@ -128,3 +128,10 @@ def test_two_computations(first, second, same):
     f, g, _ = module.computations
     assert (classes.first[g] is f) is same
     assert classes.first[f] is f
+
+
+def test_threads_are_compared():
+    texts = [f"f{k} {{ ROOT x = f32[2] parameter(0) }}{', execution_thread=' + chr(34) + 't' + chr(34) if k > 1 else ''}" for k in range(4)]
+    module = parse(f"{' '.join(texts)} ENTRY e {{ ROOT p = f32[] parameter(0) }}")
+    classes = ComputationClasses(module)
+    assert [classes.first[f].name for f in module.computations[:4]] == ["f0", "f0", "f2", "f2"]

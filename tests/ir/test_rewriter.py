@@ -6,6 +6,7 @@ import copy
 import struct
 from collections.abc import Callable, Iterable
 
+import numpy as np
 import pytest
 
 import hlotool
@@ -502,3 +503,66 @@ def test_several_parameters_are_erased() -> None:
     assert hlotool.verify(module) == []
     with Rewriter(module) as rewriter, pytest.raises(EditError, match="'c' is not a parameter of 'e'"):
         rewriter.erase_parameters([entry["q"], c])
+
+
+BODY = """f {
+  a = f32[2] parameter(0)
+  b = f32[2] parameter(1)
+  x = f32[2] subtract(b, a)
+  first = f32[2] negate(x)
+  ROOT y = f32[2] abs(x), control-predecessors={first}
+}
+ENTRY e {
+  p = f32[2] parameter(0)
+  x = f32[2] negate(p)
+  c = f32[2] call(p, x), to_apply=f
+  ROOT r = f32[2] cosine(c)
+}"""
+
+
+def test_a_body_is_moved_to_its_caller() -> None:
+    module = hlotool.parse(BODY)
+    f, entry = module.computations
+    y, call = f.root, entry["c"]
+    arguments = [np.float32([3, 5])]
+    expected = hlotool.evaluate(module, arguments)
+    with Rewriter(module) as rewriter:
+        rewriter.move_body(f, call.operands, call)
+        assert [x.name for x in rewriter.instructions(f)] == ["a", "b"]
+        rewriter.replace_all_uses(call, y)
+        rewriter.erase(call)
+        rewriter.erase_computation(f)
+        assert rewriter.owner(y) is entry
+        # The name is in use there.
+        assert rewriter.insert("sine", [y], before=entry.root, name="x").name == "x.2"
+        rewriter.check()
+    assert [(x.name, [z.name for z in x.operands]) for x in entry.instructions] == [
+        ("p", []), ("x", ["p"]), ("x.1", ["x", "p"]), ("first", ["x.1"]), ("y", ["x.1"]), ("x.2", ["y"]), ("r", ["y"]),
+    ]  # fmt: skip
+    assert y.control_predecessors == (entry["first"],)
+    assert np.array_equal(hlotool.evaluate(module, arguments), expected)
+    assert not [d for d in hlotool.verify(hlotool.parse(str(module))) if d.severity == "error"]
+
+
+def test_a_body_is_not_moved_where_it_cannot_be() -> None:
+    module = hlotool.parse(BODY)
+    f, entry = module.computations
+    rewriter = Rewriter(module)
+    with pytest.raises(EditError, match="computation 'f' cannot be moved into itself"):
+        rewriter.move_body(f, f.parameters, f.root)
+    with pytest.raises(EditError, match="operand 'a' is in computation 'f', not in 'e'"):
+        rewriter.move_body(f, f.parameters, entry["c"])
+
+
+def test_names_of_erased_instructions_are_taken() -> None:
+    module = hlotool.parse("ENTRY e { p = f32[2] parameter(0) a = f32[2] negate(p) b = f32[2] abs(p) ROOT t = tuple(b, b) }")
+    a, b = module.entry["a"], module.entry["b"]
+    printed = str(module)
+    with Rewriter(module) as rewriter:
+        rewriter.erase(a)
+        rewriter.take_name(b, a)
+        assert b.name == "a"
+        assert rewriter.is_name_used("a")
+        assert rewriter.insert("sine", [b], after=b, name="a").name == "a.1"
+    assert str(module) != printed
+    assert "%a = f32[2]{0} abs(%p)" in str(module)

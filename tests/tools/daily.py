@@ -71,7 +71,16 @@ MUTATED = (
 )
 """Modules of which every mutation is noticed; a random part of them is tried."""
 
-NOTICING = ("tests/analysis", "tests/interp", "tests/ir", "tests/shapes", "tests/verify", "tests/text/accept", "hlotool")
+NOTICING = (
+    "tests/analysis",
+    "tests/interp",
+    "tests/ir",
+    "tests/ops/out-of-range.hlo",
+    "tests/shapes",
+    "tests/verify",
+    "tests/text/accept",
+    "hlotool",
+)
 """The tests that may notice; all of them together take minutes."""
 
 

@@ -112,7 +112,10 @@ class Rewriter(InstructionEdits):
             self._uses.owners[x] = owner
             # An instruction of the other computation may have the same name.
             self._instruction_names.release(x.name)
-            set_field(x, "name", self._instruction_names.take(x.name))
+            if x.name in self._instruction_names:
+                set_field(x, "name", self._instruction_names.take(x.name))
+            else:
+                self._instruction_names.add(x.name)
 
     def erase_parameter(self, parameter: Instruction) -> None:
         """Removes an unused parameter, its operand in every caller, and its entries in the module's header.

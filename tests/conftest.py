@@ -5,9 +5,10 @@ What the folders mean is the table at the end, what their cases must do is in `c
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,15 @@ settings.register_profile(
 # For mutation tests, which only ask whether a test fails.
 settings.register_profile("without-shrinking", settings.get_profile("repeatable"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(scope="module")
+def frozen() -> Iterator[None]:
+    """Keeps the collector, which measurements call, from what other tests have left."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

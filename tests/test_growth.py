@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import time
-from collections.abc import Iterator
 
 import pytest
 from families import FAMILIES
@@ -16,6 +14,8 @@ from growth import MAX_EXPONENT, attempt, growth, memory_growth
 
 import hlotool
 from hlotool.shapes.shape import Shape, array_shape, compatible, tuple_shape
+
+pytestmark = pytest.mark.usefixtures("frozen")
 
 ONCE_WORSE = {
     "parse": ("forward references", "operands of other computations", "undefined computations with near names", "undefined operands with near names"),
@@ -29,15 +29,6 @@ ONCE_WORSE = {
 }  # fmt: skip
 CASES = [(operation, name) for operation, names in ONCE_WORSE.items() for name in names]
 on_unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no timers that end a measurement")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def frozen() -> Iterator[None]:
-    """Keeps the collector, which is called before each measurement, from what other tests have left."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @on_unix

@@ -45,7 +45,7 @@ class Context:
         modes = VerifyModes(layout_sensitive=self.keeps_layouts, layouts_kept=self.keeps_layouts, allow_mixed_precision=True)
         rules = InstructionRules(Facts(module, modes))
         self._judge = rules.judge
-        self._faulty = self._near(finding.instruction for finding in rules.findings() if finding.instruction is not None)
+        self._faulty = self._near(finding.instruction for finding in rules.findings() if finding.instruction is not None and finding.is_error)
 
     def _near(self, faulty: Iterable[Instruction]) -> set[Instruction]:
         """Instructions that break a rule of their opcode, their users and the users of those: what holds for valid ones may not hold for them."""
@@ -106,12 +106,8 @@ class Context:
         """Whether an instruction of the module to optimize is valid, and its operands are."""
         return x not in self._faulty
 
-    def is_valid(self, x: Instruction) -> bool:
-        """Whether a new instruction obeys the constraints of its opcode, in modules with layouts those about layouts, too."""
-        return self.violation(x) is None
-
     def violation(self, x: Instruction) -> str | None:
-        """What makes a new instruction invalid, as a message; None if it is valid."""
+        """Which constraint of its opcode a new instruction breaks, as a message; None if it breaks none. Only asked where layouts are kept."""
         judgment = self._judge(x) if self.keeps_layouts else None
         return None if judgment is None else judgment.message
 

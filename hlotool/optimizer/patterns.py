@@ -1,4 +1,4 @@
-"""What rules ask of instructions: constants, element types, and operands in either order."""
+"""What several rules do and ask: constants, element types, and operands in either order."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from hlotool.analysis.simplify import constant_value, is_same_number
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.algebra import Number
+from hlotool.optimizer.site import Site
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 
-__all__ = ["both_orders", "element_type", "is_constant", "is_float", "is_integral", "is_splat"]
+__all__ = ["both_orders", "element_type", "is_constant", "is_float", "is_integral", "is_splat", "with_constants_together"]
 
 
 def element_type(x: Instruction) -> ElementType | None:
@@ -57,3 +58,14 @@ def both_orders(x: Instruction) -> Iterator[tuple[Instruction, Instruction]]:
     yield first, second
     if first is not second:
         yield second, first
+
+
+def with_constants_together(x: Instruction, site: Site) -> Instruction | None:
+    """op(op(a, c1), c2) as op(a, op(c1, c2)), for a commutative and associative operation; None if x is not of this form."""
+    for inner, last in both_orders(x):
+        if inner.op is not x.op or not is_constant(last) or not site.has_one_user(inner):
+            continue
+        for a, first in both_orders(inner):
+            if is_constant(first) and not is_constant(a):
+                return site.with_operands(x, [a, site.add(x.op.name, [first, last], x.shape)])
+    return None

@@ -94,12 +94,10 @@ class _Simplifier:
         self.queue: deque[Instruction] = deque()
         self.waiting: set[Instruction] = set()
         self.fired: Counter[str] = Counter()
-        self.fired_count = 0
 
-    def run(self, computation: Computation, instructions: Sequence[Instruction]) -> bool:
+    def run(self, computation: Computation, instructions: Sequence[Instruction]) -> None:
         self.fired.clear()
-        self.fired_count = 0
-        budget = _MOST_IN_ANY_CASE + _MOST_REWRITES * len(instructions)
+        most = self.report.count + _MOST_IN_ANY_CASE + _MOST_REWRITES * len(instructions)
         self.queue.extend(instructions)
         self.waiting.update(instructions)
         while self.queue:
@@ -109,14 +107,13 @@ class _Simplifier:
                 self._visit(x)
             if self.report.is_exhausted:
                 break
-            if self.fired_count > budget:
+            if self.report.count > most:
                 name, _ = self.fired.most_common(1)[0]
                 self.report.remark(f"rule '{name}' does not stop firing in computation '{computation.name}'; its rules have been stopped")
                 self.report.is_stopped = True
                 break
         self.queue.clear()
         self.waiting.clear()
-        return self.fired_count > 0
 
     def _visit(self, x: Instruction) -> None:
         if not self.context.is_movable(x):
@@ -154,7 +151,6 @@ class _Simplifier:
             return False
         self._adapt(x, new, inserted)
         self.fired[entry.name] += 1
-        self.fired_count += 1
         keeps_name = new in inserted and new.op is x.op
         self.context.allows(entry.name, x, tuple(inserted) or (new,), renamed=new if keeps_name else None)
         rewriter.replace_all_uses(x, new)

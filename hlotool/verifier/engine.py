@@ -111,7 +111,7 @@ def _findings(facts: Facts, selection: Selection, damage: Damage | None) -> Iter
     for finding in InstructionRules(facts).findings():
         if damage is not None and finding.instruction is not None and damage.affects(finding.instruction):
             continue
-        is_sound = is_sound and _is_warning(finding)
+        is_sound = is_sound and not finding.is_error
         yield finding
     if damage is not None:
         # A rule could report the absence of something that is only missing because the text did not parse.
@@ -120,12 +120,8 @@ def _findings(facts: Facts, selection: Selection, damage: Damage | None) -> Iter
         if selection.codes.isdisjoint(rule.codes) or (rule.stage == LINT and not is_sound):
             continue
         for finding in rule.check(facts):
-            is_sound = is_sound and _is_warning(finding)
+            is_sound = is_sound and not finding.is_error
             yield finding
-
-
-def _is_warning(finding: Finding) -> bool:
-    return (finding.severity or severity_of(finding.code)) != "error"
 
 
 class InstructionRules:

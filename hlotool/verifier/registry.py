@@ -10,6 +10,7 @@ from functools import lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
 
+from hlotool.codes import severity_of
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.record import Record
@@ -36,6 +37,11 @@ class Finding(Record):
     hint: str | None = None
     notes: tuple[str, ...] = ()
     severity: str | None = None
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the finding is an error, and not a warning or a remark."""
+        return (self.severity or severity_of(self.code)) == "error"
 
 
 LINT = "lint"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from texts import SEVERAL_ROUNDS
 
 import hlotool
 from hlotool.optimizer.bisection import first_wrong_rewrite
@@ -11,27 +12,6 @@ from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import parse_passes
 from hlotool.optimizer.pipeline import PASSES
 
-ONE = """HloModule one
-
-double {
-  x = f32[] parameter(0)
-  unused = f32[] parameter(1)
-  ROOT y = f32[] add(x, x)
-}
-
-ENTRY e {
-  p = f32[] parameter(0)
-  n = f32[] negate(p)
-  m = f32[] negate(n)
-  a = f32[] call(m, p), to_apply=double
-  b = f32[] call(p, m), to_apply=double
-  c = f32[] constant(2)
-  d = f32[] add(c, c)
-  f = f32[] multiply(a, d)
-  g = f32[] multiply(d, b)
-  ROOT r = f32[] subtract(f, g)
-}
-"""
 TWO = """HloModule two
 
 f {
@@ -74,7 +54,7 @@ def limited(module, passes, limit):
 
 
 @pytest.mark.parametrize("passes", LISTS)
-@pytest.mark.parametrize("text", [ONE, TWO])
+@pytest.mark.parametrize("text", [SEVERAL_ROUNDS, TWO])
 def test_each_limit_adds_one_rewrite(text, passes):
     module = hlotool.parse(text)
     _, everything = limited(module, passes, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from texts import SEVERAL_ROUNDS
 
 import hlotool
 from hlotool.optimizer.context import Context
@@ -13,33 +14,10 @@ from hlotool.optimizer.passes.fold import fold_constants
 from hlotool.optimizer.pipeline import PASSES, PIPELINES, pass_names, pass_of, pass_summary
 from hlotool.optimizer.registry import RuleError, all_rules, rule
 
-# One round of folding and merging leaves something for the next one.
-TEXT = """HloModule m
-
-double {
-  x = f32[] parameter(0)
-  unused = f32[] parameter(1)
-  ROOT y = f32[] add(x, x)
-}
-
-ENTRY e {
-  p = f32[] parameter(0)
-  n = f32[] negate(p)
-  m = f32[] negate(n)
-  a = f32[] call(m, p), to_apply=double
-  b = f32[] call(p, m), to_apply=double
-  c = f32[] constant(2)
-  d = f32[] add(c, c)
-  f = f32[] multiply(a, d)
-  g = f32[] multiply(d, b)
-  ROOT r = f32[] subtract(f, g)
-}
-"""
-
 
 @pytest.fixture
 def module():
-    return hlotool.parse(TEXT)
+    return hlotool.parse(SEVERAL_ROUNDS)
 
 
 @pytest.mark.parametrize(

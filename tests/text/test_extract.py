@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from time import process_time
 
 import pytest
+from growth import slowdown
 
 import hlotool
 from hlotool.errors import Source
@@ -178,10 +178,8 @@ def test_hints_about_the_whole_text(text: str, words: str) -> None:
     assert words in (caught.value.diagnostics[0].hint or "")
 
 
-def seconds(text: str) -> float:
-    start = process_time()
+def search(text: str) -> None:
     excerpts(Source(text))
-    return process_time() - start
 
 
 @pytest.mark.parametrize(
@@ -204,6 +202,4 @@ def seconds(text: str) -> float:
 )
 def test_the_search_is_linear(piece: str) -> None:
     count = 20_000 // len(piece)
-    # One right after the other, since the processor may be slower for some seconds.
-    pairs = ((min(seconds(piece * count) for _ in range(3)), seconds(piece * count * 8)) for _ in range(4))
-    assert any(long < 0.2 + short * 8 * 4 for short, long in pairs)
+    assert slowdown(search, piece * count, piece * count * 8, 32, negligible=0.2) <= 32

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gc
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
+from growth import processor_seconds, slowdown
 
 from hlotool.errors import HlotoolError, ParseError
 from hlotool.ir.model import Module
@@ -15,9 +14,9 @@ from hlotool.text.parse.parser import parse
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
 
+pytestmark = pytest.mark.usefixtures("frozen")
 # The largest accepted ratio of the times for a text of four times the size; above 4, since times vary.
 MAX_RATIO = 6.5
-ATTEMPTS = 12
 
 
 def attempt(text: str | bytes) -> Module | None:
@@ -168,22 +167,6 @@ GROWING: dict[str, tuple[Callable[[int], str], int]] = {
 }
 
 
-@pytest.fixture(autouse=True, scope="module")
-def frozen() -> Iterator[None]:
-    """Keeps the collector, which is called before each measurement, from what other tests have left."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
-def seconds(text: str) -> float:
-    gc.collect()
-    start = time.process_time()
-    attempt(text)
-    return time.process_time() - start
-
-
 VALID = ("nested tuple shape", "nested shapes everywhere", "nested operations", "numbers", "chain", "chain as printed", "computations", "calls")
 
 
@@ -195,17 +178,7 @@ def test_growing_texts_are_as_valid_as_they_look(name: str) -> None:
 @pytest.mark.parametrize("name", GROWING)
 def test_time_is_linear(name: str) -> None:
     make, size = GROWING[name]
-    small_text, large_text = make(size // 2), make(2 * size)
-    small = large = float("inf")
-    for k in range(ATTEMPTS):
-        # Longer and longer pauses outlast what else the machine is doing.
-        time.sleep(0.1 * k)
-        small_time, large_time = seconds(small_text), seconds(large_text)
-        # Other processes disturb the minimum of several times least; measurements one right after the other have the same processor speed.
-        small, large = min(small, small_time), min(large, large_time)
-        if large < 0.05 or min(large / small, large_time / small_time) <= MAX_RATIO:
-            return
-    raise AssertionError(f"{size // 2}: {small * 1000:.1f} ms, {2 * size}: {large * 1000:.1f} ms")
+    assert slowdown(attempt, make(size // 2), make(2 * size), MAX_RATIO) <= MAX_RATIO
 
 
 # ---- large and strange ------------------------------------------------------------------------------------------------
@@ -233,9 +206,7 @@ LARGE: dict[str, Callable[[], str | bytes]] = {
 @pytest.mark.parametrize("name", LARGE)
 def test_large_texts(name: str) -> None:
     text = LARGE[name]()
-    start = time.process_time()
-    attempt(text)
-    assert time.process_time() - start < 10
+    assert processor_seconds(attempt, text) < 10
 
 
 def test_an_error_costs_less_than_the_text() -> None:
@@ -244,13 +215,11 @@ def test_an_error_costs_less_than_the_text() -> None:
     whole = "HloModule m\n\nENTRY %e (p: f32[8]) -> f32[8] {\n  %p = f32[8]{0} parameter(0)\n" + "".join(lines) + "}\n"
     wrong = whole.replace("%x.30000 = f32[8]{0} negate", "%x.30000 = f32[8]{0} negat")
 
-    def parse_seconds(text: str) -> float:
-        start = time.process_time()
+    def parse_or_fail(text: str) -> None:
         with suppress(ParseError):
             parse(text)
-        return time.process_time() - start
 
-    assert any(parse_seconds(wrong) < 2 * parse_seconds(whole) for _ in range(ATTEMPTS))
+    assert slowdown(parse_or_fail, whole, wrong, 2) <= 2
 
 
 STRANGE: dict[str, str | bytes] = {

@@ -26,7 +26,7 @@ from hlotool.errors import HlotoolError
 from hlotool.interp.files import Arguments
 from hlotool.text.print.options import PrintOptions
 
-__all__ = ["MAX_EXPONENT", "OPERATIONS", "Growth", "Overdue", "growth", "memory_growth"]
+__all__ = ["MAX_EXPONENT", "OPERATIONS", "Growth", "Overdue", "growth", "memory_growth", "processor_seconds", "slowdown"]
 
 FACTOR = 4
 """How much larger the second text of a family is."""
@@ -156,6 +156,33 @@ def growth(operation: str, family: Family, *, attempts: int = 8, seconds: float 
         if measured.exponent < MAX_EXPONENT:
             break
     return measured
+
+
+def slowdown(work: Callable[[str], object], small: str, large: str, most: float, *, negligible: float = 0.05, attempts: int = 12) -> float:
+    """How many times as long `work` takes for the large text as for the small one; 0 if that takes less than `negligible` seconds.
+
+    Repeats the measurement until the result is at most `most`, with longer and longer pauses, which outlast what else the machine is doing. As in
+    `growth`, two measurements count by themselves, too.
+    """
+    least_small = least_large = least = math.inf
+    for k in range(attempts):
+        time.sleep(0.1 * k)
+        small_time, large_time = processor_seconds(work, small), processor_seconds(work, large)
+        least_small, least_large = min(least_small, small_time), min(least_large, large_time)
+        if least_large < negligible:
+            return 0
+        least = min(least, large_time / small_time, least_large / least_small)
+        if least <= most:
+            break
+    return least
+
+
+def processor_seconds(work: Callable[[str], object], text: str) -> float:
+    """The processor time that `work` takes for a text."""
+    gc.collect()
+    start = time.process_time()
+    work(text)
+    return time.process_time() - start
 
 
 def memory_growth(operation: str, family: Family) -> Growth | None:

@@ -6,7 +6,7 @@ from math import frexp, isfinite
 
 from hlotool.analysis.simplify import constant_value, converted, holds_all, is_same_number
 from hlotool.ir.model import Instruction
-from hlotool.optimizer.patterns import both_orders, element_type, is_constant, is_float, is_integral, is_splat
+from hlotool.optimizer.patterns import both_orders, element_type, is_constant, is_float, is_integral, is_splat, with_constants_together
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 
@@ -122,28 +122,13 @@ def abs_of_square(x: Instruction, site: Site) -> Instruction | None:
 # ---- sums and products -----------------------------------------------------------------------------------------------
 
 
-@rule(
-    "add",
-    "subtract",
-    of=(
-        "add",
-        "subtract",
-    ),
-)
+@rule("add", "subtract", of=("add", "subtract"))
 def sum_minus_its_term(x: Instruction, site: Site) -> Instruction | None:
     """subtract(add(a, b), b) -> a; add(subtract(a, b), b) -> a; for integers"""
     return _without_term(x) if is_integral(x) and x.shape.element_type != "pred" else None
 
 
-@rule(
-    "add",
-    "subtract",
-    of=(
-        "add",
-        "subtract",
-    ),
-    needs=("reassoc", "nnan", "ninf", "nsz"),
-)
+@rule("add", "subtract", of=("add", "subtract"), needs=("reassoc", "nnan", "ninf", "nsz"))
 def sum_minus_its_term_of_floats(x: Instruction, site: Site) -> Instruction | None:
     """subtract(add(a, b), b) -> a; add(subtract(a, b), b) -> a; for floats"""
     return _without_term(x) if is_float(x) else None
@@ -208,13 +193,7 @@ def _factored(x: Instruction, site: Site) -> Instruction | None:
     return None
 
 
-@rule(
-    "subtract",
-    of=(
-        "add",
-        "subtract",
-    ),
-)
+@rule("subtract", of=("add", "subtract"))
 def subtract_constants_together(x: Instruction, site: Site) -> Instruction | None:
     """subtract(add(a, c1), c2) -> add(a, subtract(c1, c2)); subtract(subtract(a, c1), c2) -> subtract(a, add(c1, c2)); for integers"""
     inner, last = x.operands
@@ -290,14 +269,7 @@ def quotient_of_quotient(x: Instruction, site: Site) -> Instruction | None:
     return None
 
 
-@rule(
-    "divide",
-    of=(
-        "sqrt",
-        "rsqrt",
-    ),
-    needs=("afn", "arcp"),
-)
+@rule("divide", of=("sqrt", "rsqrt"), needs=("afn", "arcp"))
 def quotient_by_root(x: Instruction, site: Site) -> Instruction | None:
     """divide(a, sqrt(b)) -> multiply(a, rsqrt(b)); divide(1, sqrt(b)) -> rsqrt(b); divide(a, rsqrt(b)) -> multiply(a, sqrt(b))"""
     a, root = x.operands
@@ -310,15 +282,7 @@ def quotient_by_root(x: Instruction, site: Site) -> Instruction | None:
 @rule("add", "multiply", needs=("reassoc",))
 def constants_of_floats_together(x: Instruction, site: Site) -> Instruction | None:
     """add(add(a, c1), c2) -> add(a, add(c1, c2)); the same for multiply"""
-    if not is_float(x):
-        return None
-    for inner, last in both_orders(x):
-        if inner.op is not x.op or not is_constant(last) or not site.has_one_user(inner):
-            continue
-        for a, first in both_orders(inner):
-            if is_constant(first) and not is_constant(a):
-                return site.with_operands(x, [a, site.add(x.op.name, [first, last], x.shape)])
-    return None
+    return with_constants_together(x, site) if is_float(x) else None
 
 
 # ---- powers and functions --------------------------------------------------------------------------------------------

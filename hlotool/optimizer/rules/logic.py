@@ -5,7 +5,7 @@ from __future__ import annotations
 from hlotool.analysis.simplify import constant_value, value_of_itself
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, IDEMPOTENT
-from hlotool.optimizer.patterns import both_orders, element_type, is_constant, is_float, is_integral, is_splat
+from hlotool.optimizer.patterns import both_orders, element_type, is_constant, is_float, is_integral, is_splat, with_constants_together
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 
@@ -240,13 +240,7 @@ def constants_together(x: Instruction, site: Site) -> Instruction | None:
         return None
     if ASSOCIATIVE not in x.op.traits or COMMUTATIVE not in x.op.traits:
         return None
-    for inner, last in both_orders(x):
-        if inner.op is not x.op or not is_constant(last) or not site.has_one_user(inner):
-            continue
-        for a, first in both_orders(inner):
-            if is_constant(first) and not is_constant(a):
-                return site.with_operands(x, [a, site.add(x.op.name, [first, last], x.shape)])
-    return None
+    return with_constants_together(x, site)
 
 
 @rule("minimum", "maximum", of=tuple(_DUAL))

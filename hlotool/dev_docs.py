@@ -17,8 +17,9 @@ from hlotool.codes import CODE_NAMES, FAMILIES
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
 from hlotool.optimizer.explanations import explain_rewrite, topic_summary, topics
+from hlotool.optimizer.options import FAST_MATH
 from hlotool.optimizer.pipeline import PASSES, PIPELINES, pass_summary
-from hlotool.optimizer.registry import FAST_MATH, all_rules
+from hlotool.optimizer.registry import all_rules
 from hlotool.verifier.explanations import explain_op, explain_rule
 
 __all__ = ["pages", "stale", "write"]

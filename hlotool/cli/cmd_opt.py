@@ -1,6 +1,6 @@
 """`hlotool opt`: optimizes modules, and shows which rewrite did what.
 
-This module defines the options; `opt_session` does the work.
+This module defines the options; `opt_request` reads them, and `opt_session` does the work.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import click
 
@@ -21,18 +21,15 @@ from hlotool.cli.output import write_out
 from hlotool.cli.print_options import PRINT_OPTIONS, print_options
 from hlotool.cli.progress import progress
 from hlotool.cli.run_deadline import Deadline
-from hlotool.optimizer.options import OptimizeOptions
+from hlotool.optimizer.options import ALL_FLAGS, OptimizeOptions
 from hlotool.workspace.files import FileChoice, names_from
 from hlotool.workspace.reading import STDIN
 from hlotool.workspace.workers import in_order
 from hlotool.workspace.writing import check_outputs
 
-if TYPE_CHECKING:
-    from hlotool.workspace.optimizing import OptimizeRequest
-
 __all__ = ["command"]
 
-_ALL = "all"
+
 _HELP = """Optimize HLO modules: make them smaller without changing their results.
 
 The modules of a file, and of several files, are printed to standard output, separated by `// -----`. FILE may be compressed (.gz, .xz,
@@ -85,14 +82,14 @@ class OptCommand(HloCommand):
         "Limits": GROUPS["Limits"],
         "Output": ("output", "in_place", "diff", "as_json", "color", "quiet", "verbose"),
         "Files": GROUPS["Files"],
-        "Printing": ("preset", *PRINT_OPTIONS),
+        "Printing": ("base", *PRINT_OPTIONS),
         "Information": ("list_passes", "list_rules"),
     }
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # click would take the next word for the value.
         end = args.index("--") if "--" in args else len(args)
-        words = [f"--fast-math={_ALL}" if word == "--fast-math" else word for word in args[:end]]
+        words = [f"--fast-math={ALL_FLAGS}" if word == "--fast-math" else word for word in args[:end]]
         return super().parse_args(ctx, words + args[end:])
 
 
@@ -164,18 +161,18 @@ def command(files: tuple[str, ...], choice: FileChoice, files_from: str | None, 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _check_usage(options, output)
     with PromptEnd(), Deadline(options["timeout"], "optimization") as deadline:
-        _load(options["load"])
-        if options["list_passes"] or options["list_rules"]:
-            _list(options)
-            return
         # Imported on use, since --help does not need NumPy.
-        from hlotool.cli.opt_session import Job, OptReport, lost_file, optimize_file  # noqa: PLC0415
+        from hlotool.cli.opt_request import job_of, listing  # noqa: PLC0415
+        from hlotool.cli.opt_session import OptReport, load, lost_file, optimize_file  # noqa: PLC0415
 
+        load(options["load"])
+        if options["list_passes"] or options["list_rules"]:
+            write_out(listing(options))
+            return
         outcome = Outcome()
         names = chosen_files(choice, (*files, *(names_from(files_from) if files_from is not None else ())), outcome, files_from).names
         check_outputs([output], names)
-        fields = {name: options[name] for name in Job._fields if name in options}
-        job = Job(request=_request(options), **fields)
+        job = job_of(options)
         report = OptReport(job, outcome, output, quiet=options["quiet"], verbose=options["verbose"])
         work = [(name, None) for name in names]
         with progress(len(work), "Optimizing", quiet=options["quiet"]) as advance:
@@ -200,60 +197,3 @@ def _check_usage(options: Mapping[str, Any], output: str | None) -> None:
         raise click.UsageError(f"--json writes to standard output, and so does {'--diff' if options['diff'] else '-o -'}; use one of the two")
     if options["passes"] is not None and options["level"] is not None:
         raise click.UsageError("--passes and -O both choose the passes; use one of the two")
-
-
-def _load(paths: Sequence[str]) -> None:
-    if paths:
-        # Imported on use, as above.
-        from hlotool.optimizer.loading import load_rules  # noqa: PLC0415
-
-        for path in paths:
-            load_rules(path)
-
-
-def _list(options: Mapping[str, Any]) -> None:
-    from hlotool.cli.opt_tables import list_passes, list_rules  # noqa: PLC0415
-
-    if options["list_passes"]:
-        write_out(list_passes(as_json=options["as_json"]))
-    if options["list_rules"]:
-        write_out(list_rules(as_json=options["as_json"]))
-
-
-def _request(options: Mapping[str, Any]) -> OptimizeRequest:
-    """How to optimize. Raises HlotoolError for names of passes and flags that do not exist."""
-    from hlotool.cli.memory_option import memory_limit_of  # noqa: PLC0415
-    from hlotool.optimizer.pass_list import parse_passes  # noqa: PLC0415
-    from hlotool.optimizer.pipeline import DEFAULT_LEVEL, PIPELINES, pass_of  # noqa: PLC0415
-    from hlotool.optimizer.registry import FAST_MATH, fast_math_flags  # noqa: PLC0415
-    from hlotool.workspace.optimizing import OptimizeRequest  # noqa: PLC0415
-
-    level = DEFAULT_LEVEL if options["level"] is None else int(options["level"])
-    passes = parse_passes(PIPELINES[level] if options["passes"] is None else options["passes"])
-    for name in (*(spec.name for spec in passes), *options["print_after"]):
-        pass_of(name)
-    flags = options["fast_math"]
-    limits = {"max_constant_bytes": options["max_constant_size"], "max_unrolled_iterations": options["max_unrolled_iterations"]}
-    fields: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
-    return OptimizeRequest(
-        passes,
-        OptimizeOptions(
-            fast_math=frozenset(FAST_MATH) if _ALL in flags else fast_math_flags(flags),
-            only=frozenset(name.removeprefix("%") for name in options["only"]),
-            bisect_limit=options["bisect_limit"],
-            explain=options["explain"],
-            explain_why_not=options["explain_why_not"],
-            measures_time=options["stats"],
-            **fields,
-        ),
-        options["print_options"],
-        options["form"],
-        verify=options["verify"],
-        verify_each=options["verify_each"],
-        check=options["check"] or 0,
-        seed=options["seed"],
-        timeout=options["timeout"],
-        max_memory=memory_limit_of(options["max_memory"]),
-        print_after=frozenset(options["print_after"]),
-        print_changed=options["print_changed"],
-    )

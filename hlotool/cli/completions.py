@@ -10,6 +10,7 @@ from click.shell_completion import CompletionItem
 
 import hlotool
 from hlotool.codes import CODE_NAMES, FAMILIES
+from hlotool.optimizer.options import FAST_MATH
 
 __all__ = [
     "complete_codes",
@@ -57,9 +58,6 @@ def complete_passes(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 def complete_flags(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The flags of `--fast-math`, also after a comma."""
-    # Imported on use, as above.
-    from hlotool.optimizer.registry import FAST_MATH  # noqa: PLC0415
-
     before, comma, word = incomplete.rpartition(",")
     return _items(FAST_MATH.items(), word, before + comma)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from hlotool.cli.inputs import Outcome
@@ -24,7 +24,7 @@ from hlotool.workspace.optimizing import Optimized, OptimizedModule, OptimizeReq
 from hlotool.workspace.reading import STDIN, read_input
 from hlotool.workspace.writing import replace_file
 
-__all__ = ["Job", "OptReport", "lost_file", "optimize_file"]
+__all__ = ["Job", "OptReport", "load", "lost_file", "optimize_file"]
 
 # Errors shown of a file that does not parse or is not valid.
 _MAX_ERRORS = 3
@@ -56,6 +56,12 @@ class Result(NamedTuple):
     source: str = ""
 
 
+def load(paths: Iterable[str]) -> None:
+    """Runs the files of --load, each once."""
+    for path in paths:
+        load_rules(path)
+
+
 def lost_file(file: str, reason: str) -> Result:
     """The result for a file whose process has died."""
     return Result(file, error=HlotoolError(f"cannot optimize '{file}': {reason}"))
@@ -67,8 +73,7 @@ def optimize_file(file: str, setting: None, job: Job) -> Result:
     shown: list[str] = []
     try:
         # In another process, the files may not have been loaded yet.
-        for path in job.load:
-            load_rules(path)
+        load(job.load)
         name, text = read_input(file, job.stdin_filename)
         with memory_limit(job.request.max_memory):
             result = optimized_text(text, name, job.request, shown.append)

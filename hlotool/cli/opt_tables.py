@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from hlotool.cli.output import visible
+from hlotool.optimizer.options import FAST_MATH
 from hlotool.optimizer.pipeline import DEFAULT_LEVEL, PASSES, PIPELINES, pass_names, pass_summary
-from hlotool.optimizer.registry import FAST_MATH, Rule, all_rules
+from hlotool.optimizer.registry import Rule, all_rules
 from hlotool.optimizer.report import Report, Rewritten, RuleStatistics, WhyNot
 from hlotool.workspace.optimizing import OptimizedModule
 

@@ -6,8 +6,9 @@ from inspect import cleandoc, getdoc
 from sys import modules
 from typing import NamedTuple
 
+from hlotool.optimizer.options import FAST_MATH
 from hlotool.optimizer.pipeline import PASSES, PIPELINES, pass_names, pass_of, pass_summary
-from hlotool.optimizer.registry import FAST_MATH, all_rules
+from hlotool.optimizer.registry import all_rules
 
 __all__ = ["PassExplanation", "RewriteExplanation", "explain_pass", "explain_rewrite", "topic_summary", "topics"]
 

@@ -9,10 +9,10 @@ from hlotool.collection import no_garbage_collection
 from hlotool.errors import HlotoolError, nearest
 from hlotool.ir.model import Module
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.options import OptimizeOptions
+from hlotool.optimizer.options import FAST_MATH, OptimizeOptions
 from hlotool.optimizer.pass_list import PassSpec, parse_passes
 from hlotool.optimizer.pipeline import DEFAULT_LEVEL, PIPELINES, PassObserver, run_pipeline
-from hlotool.optimizer.registry import FAST_MATH, fast_math_flags
+from hlotool.optimizer.registry import fast_math_flags
 from hlotool.optimizer.report import Report
 from hlotool.optimizer.why_not import explain_why_not
 from hlotool.record import replace

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from hlotool.record import Record
 
-__all__ = ["OptimizeOptions"]
+__all__ = ["ALL_FLAGS", "FAST_MATH", "OptimizeOptions"]
+
+FAST_MATH = {
+    "reassoc": "sums and products may be computed in another order",
+    "nnan": "no operand or result is NaN",
+    "ninf": "no operand or result is infinite",
+    "nsz": "the sign of a zero does not matter",
+    "arcp": "a division may become a multiplication by the reciprocal",
+    "contract": "operations may be fused, with one rounding instead of two",
+    "afn": "functions may be replaced by others that are equal for real numbers",
+}
+"""The flags of `--fast-math`, with LLVM's names, and what each allows."""
+
+ALL_FLAGS = "all"
+"""Stands for all of them on the command line."""
 
 
 class OptimizeOptions(Record):
     """What passes may do and what they record.
 
-    `fast_math` are the flags of rules that may change results, such as "nnan" (`optimizer.registry.FAST_MATH`). Constants of more than
+    `fast_math` are the flags of rules that may change results, such as "nnan" (FAST_MATH). Constants of more than
     `max_constant_bytes` are not computed ahead of time, and loops of more than `max_unrolled_iterations` are not unrolled. `only` are the
     names of the computations to optimize, all by default. After `bisect_limit` rewrites, nothing more is changed. `explain` records each
     rewrite, `explain_why_not` the reasons why rules leave the instructions of that name alone.

@@ -17,21 +17,11 @@ from hlotool.ir.model import Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
 from hlotool.optimizer import rules
+from hlotool.optimizer.options import FAST_MATH
 from hlotool.optimizer.site import Site
 from hlotool.record import Record
 
-__all__ = ["FAST_MATH", "Rule", "RuleError", "all_rules", "fast_math_flags", "forget_rules", "rule", "rules_by_op"]
-
-FAST_MATH = {
-    "reassoc": "sums and products may be computed in another order",
-    "nnan": "no operand or result is NaN",
-    "ninf": "no operand or result is infinite",
-    "nsz": "the sign of a zero does not matter",
-    "arcp": "a division may become a multiplication by the reciprocal",
-    "contract": "operations may be fused, with one rounding instead of two",
-    "afn": "functions may be replaced by others that are equal for real numbers",
-}
-"""The flags of `--fast-math`, with LLVM's names, and what each allows."""
+__all__ = ["Rule", "RuleError", "all_rules", "fast_math_flags", "forget_rules", "rule", "rules_by_op"]
 
 Rewrite = Callable[[Instruction, Site], Instruction | None]
 

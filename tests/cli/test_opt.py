@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 
 import hlotool
+from hlotool.cli.cmd_opt import OptCommand, command
+from hlotool.cli.command import GROUPS
+from hlotool.optimizer.options import FAST_MATH
 from hlotool.optimizer.pipeline import PASSES, PIPELINES
-from hlotool.optimizer.registry import FAST_MATH, all_rules
+from hlotool.optimizer.registry import all_rules
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = """HloModule m
@@ -559,3 +562,9 @@ def test_completion(process, words, offered):
     count = len(words.split(" ")) - 1
     result = process(env={"_HLOTOOL_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}, cwd=ROOT)
     assert offered in [line.partition(",")[2] for line in result.stdout.splitlines()]
+
+
+def test_groups_of_the_help_name_options() -> None:
+    shared = {name for group in ("Limits", "Files") for name in GROUPS[group]}
+    grouped = {name for names in OptCommand.groups.values() for name in names}
+    assert grouped - shared <= {param.name for param in command.params}

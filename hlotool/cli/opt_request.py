@@ -1,0 +1,58 @@
+"""What the options of `hlotool opt` ask for. Imports the optimizer, so the command imports this module when it needs that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hlotool.cli.memory_option import memory_limit_of
+from hlotool.cli.opt_session import Job
+from hlotool.cli.opt_tables import list_passes, list_rules
+from hlotool.optimizer.options import ALL_FLAGS, FAST_MATH, OptimizeOptions
+from hlotool.optimizer.pass_list import parse_passes
+from hlotool.optimizer.pipeline import DEFAULT_LEVEL, PIPELINES, pass_of
+from hlotool.optimizer.registry import fast_math_flags
+from hlotool.workspace.optimizing import OptimizeRequest
+
+__all__ = ["job_of", "listing"]
+
+
+def listing(options: Mapping[str, Any]) -> str:
+    """What --list-passes and --list-rules print."""
+    as_json: bool = options["as_json"]
+    passes = list_passes(as_json=as_json) if options["list_passes"] else ""
+    return passes + (list_rules(as_json=as_json) if options["list_rules"] else "")
+
+
+def job_of(options: Mapping[str, Any]) -> Job:
+    """How to optimize, and what to do with each file. Raises HlotoolError for names of passes and flags that do not exist."""
+    level = DEFAULT_LEVEL if options["level"] is None else int(options["level"])
+    passes = parse_passes(PIPELINES[level] if options["passes"] is None else options["passes"])
+    for name in (*(spec.name for spec in passes), *options["print_after"]):
+        pass_of(name)
+    flags = options["fast_math"]
+    limits = {"max_constant_bytes": options["max_constant_size"], "max_unrolled_iterations": options["max_unrolled_iterations"]}
+    fields: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
+    request = OptimizeRequest(
+        passes,
+        OptimizeOptions(
+            fast_math=frozenset(FAST_MATH) if ALL_FLAGS in flags else fast_math_flags(flags),
+            only=frozenset(name.removeprefix("%") for name in options["only"]),
+            bisect_limit=options["bisect_limit"],
+            explain=options["explain"],
+            explain_why_not=options["explain_why_not"],
+            measures_time=options["stats"],
+            **fields,
+        ),
+        options["print_options"],
+        options["form"],
+        verify=options["verify"],
+        verify_each=options["verify_each"],
+        check=options["check"] or 0,
+        seed=options["seed"],
+        timeout=options["timeout"],
+        max_memory=memory_limit_of(options["max_memory"]),
+        print_after=frozenset(options["print_after"]),
+        print_changed=options["print_changed"],
+    )
+    return Job(request=request, **{name: options[name] for name in Job._fields if name in options})

@@ -31,12 +31,13 @@ def job_of(options: Mapping[str, Any]) -> Job:
     for name in (*(spec.name for spec in passes), *options["print_after"]):
         pass_of(name)
     flags = options["fast_math"]
+    named = fast_math_flags(flag for flag in flags if flag != ALL_FLAGS)
     limits = {"max_constant_bytes": options["max_constant_size"], "max_unrolled_iterations": options["max_unrolled_iterations"]}
     fields: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
     request = OptimizeRequest(
         passes,
         OptimizeOptions(
-            fast_math=frozenset(FAST_MATH) if ALL_FLAGS in flags else fast_math_flags(flags),
+            fast_math=frozenset(FAST_MATH) if ALL_FLAGS in flags else named,
             only=frozenset(name.removeprefix("%") for name in options["only"]),
             bisect_limit=options["bisect_limit"],
             explain=options["explain"],

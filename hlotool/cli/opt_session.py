@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from hlotool.cli.inputs import Outcome
 from hlotool.cli.opt_tables import explanation_lines, module_json, reason_lines, statistics_lines
-from hlotool.cli.output import SEPARATOR, bug_message, complain, flush_out, visible, write_out
+from hlotool.cli.output import SEPARATOR, bug_message, complain, counted, flush_out, visible, write_out
 from hlotool.cli.render import render_to_stderr, wants_color
 from hlotool.cli.text_diff import unified_diff
 from hlotool.errors import EvaluationError, HlotoolError, InternalError, ParseError, Source
@@ -149,9 +149,8 @@ class OptReport:
             for remark in report.remarks:
                 complain(f"'{file}': {remark}")
             if module.compared:
-                inputs = f"{module.compared} random input{'' if module.compared == 1 else 's'}"
                 rounded = " up to rounding" if job.request.options.fast_math else ""
-                complain(f"'{file}': the same results{rounded} on {inputs}")
+                complain(f"'{file}': the same results{rounded} on {counted(module.compared, 'random input')}")
         if job.as_json:
             self.records.append(module_json(file, module, explain=job.explain))
             return
@@ -172,7 +171,7 @@ class OptReport:
         self.outcome.at_least(error.exit_code)
         diagnostics = error.diagnostics
         render_to_stderr(diagnostics[:_MAX_ERRORS], Source(result.source, result.name).line_text, self.job.color)
-        more = f" ({len(diagnostics) - _MAX_ERRORS} more errors; see hlotool verify)" if len(diagnostics) > _MAX_ERRORS else ""
+        more = f" ({counted(len(diagnostics) - _MAX_ERRORS, 'more error')}; see hlotool verify)" if len(diagnostics) > _MAX_ERRORS else ""
         if isinstance(error, ParseError):
             complain(f"cannot optimize '{result.name}': it does not parse{more}")
         else:
@@ -185,11 +184,7 @@ class OptReport:
         if self.output is not None and self.outcome.exit_code < 2:
             replace_file(self.output, SEPARATOR.join(self.texts))
         if self.job.in_place and not self.quiet and (self.changed, self.unchanged) != (0, 0):
-            complain(f"{_files(self.changed)} optimized, {_files(self.unchanged)} unchanged")
-
-
-def _files(number: int) -> str:
-    return f"{number} file{'' if number == 1 else 's'}"
+            complain(f"{counted(self.changed, 'file')} optimized, {counted(self.unchanged, 'file')} unchanged")
 
 
 def _show(text: str) -> None:

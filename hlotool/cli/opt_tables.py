@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from hlotool.cli.output import visible
+from hlotool.cli.output import counted, visible
 from hlotool.optimizer.options import FAST_MATH
 from hlotool.optimizer.pipeline import DEFAULT_LEVEL, PASSES, PIPELINES, pass_names, pass_summary
 from hlotool.optimizer.registry import Rule, all_rules
@@ -26,10 +26,6 @@ def _table(rows: Sequence[Sequence[str]], left: int) -> Iterator[str]:
         yield visible("  ".join(cells).rstrip())
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 # ---- --stats ----------------------------------------------------------------------------------------------------------
 
 
@@ -40,8 +36,8 @@ def statistics_lines(file: str, module: OptimizedModule, *, verbose: bool) -> It
     """
     report = module.report
     yield visible(
-        f"{file}: module '{module.name}': {_count(report.instructions_before, 'instruction')} before, "
-        f"{report.instructions_after} after, {_count(report.count, 'rewrite')}"
+        f"{file}: module '{module.name}': {counted(report.instructions_before, 'instruction')} before, "
+        f"{report.instructions_after} after, {counted(report.count, 'rewrite')}"
     )
     passes = [(name, str(row.tries), str(row.hits), _time(row.seconds)) for name, row in _sorted(report.passes.items())]
     if passes:
@@ -54,7 +50,7 @@ def statistics_lines(file: str, module: OptimizedModule, *, verbose: bool) -> It
         yield from _table([("rule", "tries", "rewrites", "time"), *rows], 1)
     if others and not verbose:
         tries, seconds = sum(row.tries for row in others), sum(row.seconds for row in others)
-        yield f"{_count(len(others), 'other rule')} without a match, {_count(tries, 'try').replace('trys', 'tries')}, {_time(seconds)}"
+        yield f"{counted(len(others), 'other rule')} without a match, {counted(tries, 'try', 'tries')}, {_time(seconds)}"
 
 
 def _sorted(rows: Iterable[tuple[str, RuleStatistics]]) -> list[tuple[str, RuleStatistics]]:
@@ -142,7 +138,7 @@ def list_passes(*, as_json: bool) -> str:
     own = [row for row in rows_of_text if row[0] in PASSES]
     topics = [row for row in rows_of_text if row[0] not in PASSES]
     lines = ["passes:", *_table([("  " + name, text) for name, text in own], 2)]
-    lines += ["topics of rewrite rules, which are passes, too:", *_table([("  " + name, text) for name, text in topics], 2)]
+    lines += ["topics of rewrite rules, which can also be used as passes:", *_table([("  " + name, text) for name, text in topics], 2)]
     lines += ["pipelines:", *(f"  {flag}  {','.join(names) or 'no passes'}" for flag, names in pipelines.items())]
     lines[-len(pipelines) + DEFAULT_LEVEL] += "  (default)"
     return "\n".join(lines) + "\n"

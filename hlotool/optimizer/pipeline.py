@@ -10,8 +10,8 @@ from inspect import getdoc
 
 from hlotool.errors import nearest
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.pass_list import PassError, PassSpec
-from hlotool.optimizer.registry import all_rules, rules_by_op
+from hlotool.optimizer.pass_list import PassError, PassSpec, is_pass_name
+from hlotool.optimizer.registry import FAILURES, RuleError, all_rules, place_of_failure, rules_by_op
 from hlotool.optimizer.simplify import simplify
 from hlotool.record import Record
 
@@ -103,7 +103,7 @@ _MOST_ROUNDS = 20
 
 
 def named_pass(name: str) -> Callable[[Pass], Pass]:
-    """Registers a pass under a name, which `--passes` takes then. Raises PassError if the name is taken.
+    """Registers a pass under a name, which `--passes` takes then. Raises PassError if the name is taken, or cannot stand in a list.
 
     >>> @named_pass("nothing")
     ... def nothing(context):
@@ -112,6 +112,8 @@ def named_pass(name: str) -> Callable[[Pass], Pass]:
     >>> pass_summary("nothing"), PASSES.pop("nothing") is nothing
     ('Changes nothing.', True)
     """
+    if not isinstance(name, str) or not is_pass_name(name):
+        raise PassError(f'@named_pass needs a name that can stand in a list of passes, as in @named_pass("drop-copies"); found {name!r}')
     if name in pass_names():
         raise PassError(f"there is a pass '{name}' already")
 
@@ -195,9 +197,32 @@ def run_pipeline(context: Context, specs: Sequence[PassSpec], observer: PassObse
     context.report.remarks.append(f"the pipeline has been stopped after {_MOST_ROUNDS} rounds")
 
 
+def _is_built_in(run: Pass) -> bool:
+    return (getattr(run, "__module__", None) or "").startswith("hlotool.optimizer.")
+
+
+def _checked(name: str, run: Pass) -> Pass:
+    """A pass of a user. Raises RuleError if it fails, or leaves a cycle behind; a remark says if it does not count its changes."""
+
+    def checked(context: Context) -> bool:
+        before, changes = context.report.count, context.rewriter.change_count
+        try:
+            result = bool(run(context))
+            context.rewriter.finish()
+        except (MemoryError, RuleError):
+            raise
+        except FAILURES as error:
+            raise RuleError(f"pass '{name}' failed{place_of_failure(error, run)}: {type(error).__name__}: {error}") from error
+        if context.rewriter.change_count != changes and context.report.count == before:
+            context.report.remark(f"pass '{name}' has changed the module without `context.allows`, so that its rewrites are not counted")
+        return result
+
+    return checked
+
+
 def _run(context: Context, name: str, number: int, run: Pass) -> PassRun:
     before, start = context.report.count, time.perf_counter()
-    run(context)
+    (run if _is_built_in(run) else _checked(name, run))(context)
     statistics = context.report.of_pass(name)
     statistics.tries += 1
     statistics.hits += context.report.count - before

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.registry import Rule
+from hlotool.optimizer.registry import FAILURES, Rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.shape import compatible
 
@@ -63,8 +63,12 @@ def _changed_by_computation(context: Context, count: int) -> dict[Computation, l
     return result
 
 
-def refusal(context: Context, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> str | None:
-    """Why `new` may not stand for `x`; None if it may: it has the same shape, layout and sharding, or is new and takes them over."""
+def refusal(context: Context, entry: Rule, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> str | None:
+    """Why the result `new` of a rule may not stand for `x`; None if it may.
+
+    It has the same shape, layout and sharding, or is new and takes them over. What rules of users insert must be valid; what hlotool's own
+    insert is, unless the module has layouts that they do not know.
+    """
     if new is x:
         return "the result is the instruction itself"
     if not compatible(new.shape, x.shape):
@@ -76,6 +80,8 @@ def refusal(context: Context, x: Instruction, new: Instruction, inserted: Sequen
         return None if sharding is None or new.attributes.get("sharding") == sharding else f"'{new.name}' has another sharding"
     if new.shape != x.shape and context.keeps_layouts:
         return f"the layout of the result would be {new.shape}, and those of a scheduled module do not change"
+    if entry.is_built_in and not context.keeps_layouts:
+        return None
     return next((f"the new '{y.op.name}' would not be valid: {message}" for y in inserted if (message := context.violation(y))), None)
 
 
@@ -134,7 +140,7 @@ class _Simplifier:
                     new = rewrite(x, site)
             except MemoryError:
                 raise
-            except Exception as error:
+            except FAILURES as error:
                 raise entry.failure(x, error) from error
             if new is None:
                 continue
@@ -145,7 +151,7 @@ class _Simplifier:
     def _accept(self, entry: Rule, x: Instruction, new: Instruction, inserted: list[Instruction]) -> bool:
         """Replaces `x`, unless the new instructions are not valid in this module."""
         rewriter = self.rewriter
-        if refusal(self.context, x, new, inserted) is not None:
+        if refusal(self.context, entry, x, new, inserted) is not None:
             for y in reversed(inserted):
                 rewriter.erase(y)
             return False

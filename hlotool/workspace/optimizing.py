@@ -9,6 +9,7 @@ from typing import NamedTuple
 from hlotool.errors import Diagnostic, EvaluationError, HlotoolError, InternalError, ParseError
 from hlotool.interp.options import RunOptions
 from hlotool.ir.model import Module
+from hlotool.opdefs.inference import count
 from hlotool.optimizer.bisection import first_wrong_rewrite
 from hlotool.optimizer.checking import trials
 from hlotool.optimizer.context import Context
@@ -84,8 +85,8 @@ class Optimized(NamedTuple):
 
     @property
     def is_changed(self) -> bool:
-        """Whether anything has been rewritten. The texts may be equal all the same."""
-        return any(module.report.count for module in self.modules)
+        """Whether the optimized modules are printed differently."""
+        return self.before != self.after
 
 
 def optimized_text(text: str, name: str, request: OptimizeRequest, show: Callable[[str], None] = lambda part: None) -> Optimized:
@@ -162,8 +163,8 @@ class _Optimization:
         request = self.request
         context.rewriter.finish()
         if request.print_changed or run.name in request.print_after:
-            count = f"{run.rewrites} rewrite{'' if run.rewrites == 1 else 's'}"
-            self.show(f"// after {run.name}, round {run.round}, {count}: {self.name}\n{_printed(context.module, request.print_options)}")
+            heading = f"// after {run.name}, round {run.round}, {count(run.rewrites, 'rewrite')}: {self.name}"
+            self.show(f"{heading}\n{_printed(context.module, request.print_options)}")
         if request.verify_each and (errors := self._new_errors(context.module)):
             raise self._failure(
                 f"pass '{run.name}' makes '{self.name}' invalid in round {run.round}: {errors[0]}",

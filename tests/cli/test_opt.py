@@ -243,6 +243,13 @@ def test_passes(cli, module):
         (("--fast-math=nsz,nan",), "there is no fast-math flag 'nan'; did you mean 'nnan'?"),
         (("--only", "duble"), "has no computation 'duble'; did you mean 'double'?"),
         (("--explain-why-not", "q"), "has no instruction 'q'"),
+        (("--fast-math=all,bogus",), "there is no fast-math flag 'bogus'"),
+        (("--fast-math=",), "a name is missing"),
+        (("--print-after", ""), "a name is missing"),
+        (("--print-after", "cse,,dce"), "a name is missing"),
+        (("--load", ""), "has no name"),
+        (("--timeout", "nan"), "NaN is not allowed"),
+        (("--list-passes", "--list-rules", "--json"), "use one of --list-passes and --list-rules"),
         (("--load", "missing.py"), "cannot load 'missing.py': No such file or directory"),
         (("--passes", "dce", "-O1"), "--passes and -O both choose the passes"),
         (("--in-place", "-o", "x"), "use one of the two"),
@@ -317,6 +324,18 @@ def test_the_limit_of_constants(cli, size, opcode):
     text = f"ENTRY e {{\n  a = f32[100] constant({{{numbers}}})\n  ROOT r = f32[100] add(a, a)\n}}\n"
     result = cli("opt", "--passes", "fold", "--max-constant-size", size, "-", stdin=text)
     assert re.findall(r"ROOT %\S+ = f32\[100\]\{0\} ([a-z]+)", result.stdout) == [opcode]
+
+
+def test_rewrites_that_are_not_printed(cli, tmp_path):
+    path = tmp_path / "loop.hlo"
+    path.write_text(LOOP)
+    options = ("--passes", "annotate", "--no-print-backend-config", path)
+    assert json.loads(cli("opt", "--json", *options).stdout)[0]["rewrites"] == 1
+    result = cli("opt", "--diff", *options)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert cli("opt", "--in-place", *options).stderr == "hlotool: 0 files optimized, 1 file unchanged\n"
+    assert path.read_text() == LOOP
+    assert cli("opt", "--diff", *options[:2], path).exit_code == 1
 
 
 def test_only_and_limit(cli, module):
@@ -552,6 +571,7 @@ def test_rewrites_are_explained(cli):
         ("hlotool opt --passes ident", "identities"),
         ("hlotool opt --print-after c", "cse"),
         ("hlotool opt --fast-math nnan,ns", "nnan,nsz"),
+        ("hlotool opt --fast-math al", "all"),
         ("hlotool opt samples/while_loop.hlo --only improve", "improve"),
         ("hlotool opt samples/while_loop.hlo --explain-why-not quo", "quotient"),
         ("hlotool explain two-inv", "two-inversions"),

@@ -20,7 +20,7 @@ from hlotool.errors import EvaluationError, HlotoolError, InternalError, ParseEr
 from hlotool.interp.allocation import memory_limit
 from hlotool.optimizer.loading import load_rules
 from hlotool.workspace.in_place import write_back
-from hlotool.workspace.optimizing import Optimized, OptimizedModule, OptimizeRequest, check_comments, optimized_text
+from hlotool.workspace.optimizing import ModuleRecord, Optimized, OptimizeRequest, check_comments, optimized_text
 from hlotool.workspace.reading import STDIN, read_input
 from hlotool.workspace.writing import replace_file
 
@@ -51,7 +51,7 @@ class Result(NamedTuple):
     out: str = ""
     shown: str = ""
     is_changed: bool = False
-    modules: tuple[OptimizedModule, ...] = ()
+    modules: tuple[ModuleRecord, ...] = ()
     error: HlotoolError | None = None
     source: str = ""
 
@@ -143,7 +143,7 @@ class OptReport:
             write_out((SEPARATOR if self.has_written and not self.job.diff else "") + out)
             self.has_written = True
 
-    def _report(self, file: str, module: OptimizedModule) -> None:
+    def _report(self, file: str, module: ModuleRecord) -> None:
         job, report = self.job, module.report
         if not self.quiet:
             for remark in report.remarks:
@@ -152,7 +152,7 @@ class OptReport:
                 rounded = " up to rounding" if job.request.options.fast_math else ""
                 complain(f"'{file}': the same results{rounded} on {counted(module.compared, 'random input')}")
         if job.as_json:
-            self.records.append(module_json(file, module, explain=job.explain))
+            self.records.append(module_json(file, module))
             return
         color = wants_color(job.color, sys.stderr)
         if job.explain:

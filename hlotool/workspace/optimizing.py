@@ -13,11 +13,11 @@ from hlotool.opdefs.inference import count
 from hlotool.optimizer.bisection import first_wrong_rewrite
 from hlotool.optimizer.checking import trials
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.optimizer import optimize_with_report
+from hlotool.optimizer.optimizer import optimize
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import PassSpec
 from hlotool.optimizer.pipeline import PassRun
-from hlotool.optimizer.report import Report
+from hlotool.optimizer.report import OptimizedModule, Report
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
 from hlotool.text.source.files import InputError
@@ -26,7 +26,7 @@ from hlotool.verifier.engine import verify
 from hlotool.workspace.modules import modules_or_error
 from hlotool.workspace.reading import InputForm
 
-__all__ = ["CheckFailure", "OptimizeRequest", "Optimized", "OptimizedModule", "check_comments", "optimized_text"]
+__all__ = ["CheckFailure", "ModuleRecord", "OptimizeRequest", "Optimized", "check_comments", "optimized_text"]
 
 # The numbers of operands, which the printer writes, too, and the lines between modules.
 _WRITTEN_AGAIN = ("/*index=", "// -----")
@@ -67,7 +67,7 @@ class OptimizeRequest(NamedTuple):
     print_changed: bool = False
 
 
-class OptimizedModule(NamedTuple):
+class ModuleRecord(NamedTuple):
     """The name of a module, and the record of its optimization; `compared` is the number of random inputs with the same results."""
 
     name: str
@@ -80,7 +80,7 @@ class Optimized(NamedTuple):
 
     before: list[str]
     after: list[str]
-    modules: list[OptimizedModule]
+    modules: list[ModuleRecord]
     error: ParseError | None = None
 
     @property
@@ -137,7 +137,7 @@ class _Optimization:
         self.show = show
         self.known: Counter[str] = Counter()
 
-    def run(self) -> tuple[Module, OptimizedModule]:
+    def run(self) -> tuple[Module, ModuleRecord]:
         request, module = self.request, self.module
         errors = _errors(module) if request.verify or request.verify_each else []
         if errors and request.verify:
@@ -145,7 +145,7 @@ class _Optimization:
         self.known.update(d.code for d in errors)
         observes = request.verify_each or request.print_changed or request.print_after
         try:
-            result, report = optimize_with_report(module, request.passes, request.options, observer=self._after_pass if observes else None)
+            result = optimize(module, request.passes, options=request.options, observer=self._after_pass if observes else None)
         except MemoryError:
             raise
         except Exception as error:
@@ -154,8 +154,8 @@ class _Optimization:
             if not invalid:
                 raise
             raise InvalidModuleError(f"cannot optimize '{self.name}', which is not valid: {invalid[0]}; {type(error).__name__}: {error}") from error
-        compared = self._check(result, report) if request.check else 0
-        return result, OptimizedModule(module.name, report, compared)
+        compared = self._check(result) if request.check else 0
+        return result, ModuleRecord(module.name, result.report, compared)
 
     def _after_pass(self, run: PassRun, context: Context) -> None:
         if not run.rewrites:
@@ -175,7 +175,7 @@ class _Optimization:
         """The errors of kinds that the module did not have before."""
         return [d for d in _errors(module) if not self.known[d.code]]
 
-    def _check(self, result: Module, report: Report) -> int:
+    def _check(self, result: OptimizedModule) -> int:
         """Compares the results before and after on random inputs; returns the number of inputs that could be compared."""
         request = self.request
         options = RunOptions(elided_fill="iota", max_iterations=_MOST_ITERATIONS, timeout_seconds=request.timeout, max_memory=request.max_memory)
@@ -190,7 +190,8 @@ class _Optimization:
             raise InputError(f"cannot check '{self.name}': the module fails on all random inputs: {outcome.failure}")
         if outcome.failure is not None:
             failed = request.check - outcome.compared
-            report.remarks.append(f"{failed} of {request.check} random inputs were left out, since the module fails on them: {outcome.failure}")
+            left_out = f"{failed} of {request.check} random inputs were left out, since the module fails on them: {outcome.failure}"
+            result.report.remark(left_out)
         return outcome.compared
 
     def _failure(self, message: str, is_wrong: Callable[[Module], bool]) -> CheckFailure:

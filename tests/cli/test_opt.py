@@ -404,6 +404,7 @@ def test_json(cli, module, small, tmp_path):
     assert first["rules"][0].keys() == {"name", "tries", "rewrites", "seconds"}
     assert first["explanations"][0].keys() == {"rule", "computation", "instruction", "line", "before", "after"}
     assert first["reasons"][0]["name"] == "two-inversions"
+    assert json.loads(cli("opt", "--json", small).stdout)[0].keys() == first.keys()
     assert out.read_text() == f"{optimized(TEXT)}// -----\n\n{optimized(SMALL)}"
     assert json.loads(cli("opt", "--json", "-", stdin=DONE).stdout)[0]["rewrites"] == 0
 

@@ -9,7 +9,6 @@ import pytest
 import hlotool
 from hlotool.errors import HlotoolError
 from hlotool.optimizer import loading
-from hlotool.optimizer.optimizer import optimize_with_report
 from hlotool.optimizer.pipeline import PASSES, pass_names, pass_of, pass_summary
 from hlotool.optimizer.registry import RuleError, all_rules, forget_rules
 
@@ -166,9 +165,9 @@ def test_results_that_are_not_valid(load, header, result, reason):
     """They do not fire, in any module."""
     load(RULE.format(body=f"return {result}"))
     module = hlotool.parse(header + TEXT.replace("f32[]", "f32[4]{0}"))
-    result, report = optimize_with_report(module, "my_rules", hlotool.OptimizeOptions(explain_why_not="r"))
+    result = hlotool.optimize(module, "my_rules", options=hlotool.OptimizeOptions(explain_why_not="r"))
     assert hlotool.to_text(result) == hlotool.to_text(module)
-    (answer,) = [why.reason for why in report.reasons if why.name == "test-abs-of-negate"]
+    (answer,) = [why.reason for why in result.report.reasons if why.name == "test-abs-of-negate"]
     assert f"the new '{reason}' would not be valid: " in answer
 
 
@@ -190,12 +189,12 @@ def test_passes_that_fail(load, body, message):
 
 def test_a_pass_that_does_not_count_its_rewrites(load):
     load(PASS.format(body="context.rewriter.replace_all_uses(n, p) if r is not p else None"))
-    result, report = optimize_with_report(hlotool.parse(TEXT), "test-pass,dce")
+    result = hlotool.optimize(hlotool.parse(TEXT), "test-pass,dce")
     assert [x.name for x in result.entry.instructions] == ["p", "r"]
-    assert report.remarks == ["pass 'test-pass' has changed the module without `context.allows`, so that its rewrites are not counted"]
+    assert result.report.remarks == ["pass 'test-pass' has changed the module without `context.allows`, so that its rewrites are not counted"]
 
 
 def test_a_rule_that_does_not_stop(load):
     load(RULE.format(body="return site.with_operands(x, x.operands)"))
-    _, report = optimize_with_report(hlotool.parse(TEXT), "my_rules")
+    report = hlotool.optimize(hlotool.parse(TEXT), "my_rules").report
     assert report.remarks == ["rule 'test-abs-of-negate' does not stop firing in computation 'e'; its rules have been stopped"]

@@ -13,7 +13,7 @@ from hlotool.record import Record
 from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.print.options import PrintOptions
 
-__all__ = ["OptimizedModule", "Report", "Rewritten", "RuleStatistics", "WhyNot", "instruction_text", "line_of"]
+__all__ = ["OptimizedModule", "OwnNames", "Report", "Rewritten", "RuleStatistics", "WhyNot", "instruction_text", "line_of"]
 
 
 class RuleStatistics:
@@ -142,7 +142,7 @@ class Report:
 
         `after` are new instructions, or what has become of it; `renamed` is the one that will have its name.
         """
-        names = _Names() if renamed is None else _Names({renamed: x.name})
+        names = OwnNames() if renamed is None else OwnNames({renamed: x.name})
         texts = tuple(y if isinstance(y, str) else instruction_text(module, y, names) for y in after)
         self.rewrites.append(Rewritten(name, owner.name, x.name, line_of(module, x), instruction_text(module, x), texts))
 
@@ -200,7 +200,7 @@ def _from_state(make: Callable[..., OptimizedModule], state: tuple[Any, ...], re
 _SHORT = PrintOptions(print_metadata=False, print_percent=False, print_large_constants=False, include_layout_in_shapes=False)
 
 
-class _Names(dict[Any, str]):
+class OwnNames(dict[Any, str]):
     """The own name of each instruction and computation."""
 
     def __missing__(self, node: Instruction | Computation) -> str:
@@ -217,7 +217,7 @@ def _line(module: Module, start: int) -> int:
     return source.line_column(start)[0] if source is not None and start >= 0 else 0
 
 
-def instruction_text(module: Module, x: Instruction, names: _Names | None = None) -> str:
+def instruction_text(module: Module, x: Instruction, names: OwnNames | None = None) -> str:
     """An instruction as one line, without metadata and layouts."""
-    writer = InstructionWriter(module, _SHORT, names or _Names(), _Names(), None, lambda computation, level: computation.name)
+    writer = InstructionWriter(module, _SHORT, names or OwnNames(), OwnNames(), None, lambda computation, level: computation.name)
     return writer.write(x, is_root=False, level=0)

@@ -9,6 +9,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 
+from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.optimizer.context import Context
@@ -16,7 +17,7 @@ from hlotool.optimizer.registry import FAILURES, Rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.shape import compatible
 
-__all__ = ["refusal", "simplify"]
+__all__ = ["adapt", "refusal", "simplify"]
 
 # Rewrites for each instruction of a computation, before its rules are stopped, and for each computation. Long chains need about ten.
 _MOST_REWRITES = 20
@@ -83,6 +84,17 @@ def refusal(context: Context, entry: Rule, x: Instruction, new: Instruction, ins
     if entry.is_built_in and not context.keeps_layouts:
         return None
     return next((f"the new '{y.op.name}' would not be valid: {message}" for y in inserted if (message := context.violation(y))), None)
+
+
+def adapt(rewriter: Rewriter, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> None:
+    """Gives a new instruction the layout and the sharding of the one that it replaces."""
+    if new not in inserted:
+        return
+    if new.shape != x.shape:
+        rewriter.update(new, shape=x.shape)
+    sharding = x.attributes.get("sharding")
+    if sharding is not None:
+        rewriter.update(new, attributes={"sharding": sharding})
 
 
 class _Simplifier:
@@ -155,7 +167,7 @@ class _Simplifier:
             for y in reversed(inserted):
                 rewriter.erase(y)
             return False
-        self._adapt(x, new, inserted)
+        adapt(rewriter, x, new, inserted)
         self.fired[entry.name] += 1
         keeps_name = new in inserted and new.op is x.op
         self.context.allows(entry.name, x, tuple(inserted) or (new,), renamed=new if keeps_name else None)
@@ -166,16 +178,6 @@ class _Simplifier:
             rewriter.take_name(new, x)
         self._enqueue(self.context.erase_if_dead(lost), inserted, new)
         return True
-
-    def _adapt(self, x: Instruction, new: Instruction, inserted: list[Instruction]) -> None:
-        """Gives a new instruction the layout and the sharding of the one that it replaces."""
-        if new not in inserted:
-            return
-        if new.shape != x.shape:
-            self.rewriter.update(new, shape=x.shape)
-        sharding = x.attributes.get("sharding")
-        if sharding is not None:
-            self.rewriter.update(new, attributes={"sharding": sharding})
 
     def _enqueue(self, lost: Iterable[Instruction], inserted: Iterable[Instruction], new: Instruction) -> None:
         """Visits the new instructions next, then all whose rules may look at what has changed: two levels of users."""

@@ -18,6 +18,7 @@ from hlotool.verifier.fixing import with_fixes
 from hlotool.workspace.findings import Checked, FileFinding
 from hlotool.workspace.modules import module_sources
 from hlotool.workspace.reading import InputForm, read_input
+from hlotool.workspace.rewriting import rewrite_edits
 from hlotool.workspace.rules import Checks
 from hlotool.workspace.workers import in_order
 
@@ -88,7 +89,7 @@ def _check_source(source: Source, checks: Checks, *, wants_fixes: bool, legacy: 
         return errors, None
     diagnostics = check(module, checks.modes, checks.selection, errors)
     if wants_fixes and diagnostics:
-        diagnostics = with_fixes(module, diagnostics)
+        diagnostics = with_fixes(module, diagnostics, rewrite_edits)
     return diagnostics, module.entry.name
 
 

@@ -11,7 +11,7 @@ from copy import copy
 from functools import cached_property, lru_cache
 
 from hlotool.analysis.sizes import elements_of
-from hlotool.errors import Edit, EditError, EvaluationError
+from hlotool.errors import Edit, EvaluationError, HlotoolError
 from hlotool.interp.evaluator import compute
 from hlotool.interp.literal import literal_value
 from hlotool.interp.options import RunOptions
@@ -114,7 +114,7 @@ class _Trial:
         site = Site(self.rewriter, x)
         try:
             new = entry.rewrite(x, site)
-        except (ArithmeticError, AttributeError, EditError, LookupError, TypeError, ValueError):
+        except (ArithmeticError, AttributeError, HlotoolError, LookupError, TypeError, ValueError):
             # Rules may rely on what the verifier checks, and the module may have errors elsewhere.
             new = None
         if new is not None and refusal(self.context, entry, x, new, site.inserted) is None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import subprocess
+import sys
 
 import pytest
 from texts import SEVERAL_ROUNDS
 
 import hlotool
+from hlotool.optimizer import pass_table
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.optimizer import OptimizeError
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import PassError, parse_passes
+from hlotool.optimizer.pass_table import pass_summaries
 from hlotool.optimizer.passes.fold import fold_constants
 from hlotool.optimizer.pipeline import PASSES, PIPELINES, pass_names, pass_of, pass_summary
 from hlotool.optimizer.registry import RuleError, all_rules, rule
@@ -136,6 +140,39 @@ def test_a_pass_alone(module):
         assert not fold_constants(context)
     assert context.report.of("fold").hits == 1
     assert [x.opcode for x in module.entry.instructions if x.opcode in ("constant", "add")] == ["constant"]
+
+
+def test_names_are_known_without_importing_passes():
+    assert list(pass_summaries()) == pass_names()
+    assert pass_summaries() == {name: pass_summary(name) for name in pass_names()}
+    code = "import sys, hlotool.cli.cmd_opt as c; from hlotool.cli.completions import complete_passes as p; assert p(None, None, 'al')[0].value == "
+    code += "'algsimp'; sys.exit(bool({'lark', 'numpy', 'hlotool.opdefs.table'} & sys.modules.keys()))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("tuple-simplifier", "identities"),
+        ("while-loop-simplifier", "loops"),
+        ("constant_folding", "fold"),
+        ("hlo-dce", "dce"),
+        ("HloCSE", "cse"),
+        ("zero_sized_hlo_elimination", "zero-sized"),
+        ("zero_sized", "zero-sized"),
+        ("dynamic-slice", "dynamic_slice"),
+        ("canonicalize", "algsimp"),
+        ("algsmp", "algsimp"),
+    ],
+)
+def test_names_of_other_compilers(word, meant):
+    with pytest.raises(PassError, match=f"no pass is called '{word}'; did you mean '{meant}'"):
+        pass_of(word)
+
+
+def test_names_of_other_compilers_mean_passes():
+    assert set(pass_table._MEANT.values()) <= set(pass_names())
+    assert not set(pass_table._MEANT) & set(pass_names())
 
 
 def test_every_pass_has_a_summary():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import click
@@ -21,7 +22,7 @@ from hlotool.cli.output import write_out
 from hlotool.cli.print_options import PRINT_OPTIONS, print_options
 from hlotool.cli.progress import progress
 from hlotool.cli.run_deadline import Deadline
-from hlotool.optimizer.options import ALL_FLAGS, OptimizeOptions
+from hlotool.optimizer.options import ALL_FLAGS, FAST_MATH, OptimizeOptions
 from hlotool.workspace.files import FileChoice, names_from
 from hlotool.workspace.reading import STDIN
 from hlotool.workspace.workers import in_order
@@ -89,6 +90,9 @@ class OptCommand(HloCommand):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # click would take the next word for the value.
         end = args.index("--") if "--" in args else len(args)
+        for word, following in pairwise(args[:end]):
+            if word == "--fast-math" and FAST_MATH.keys() >= set(following.split(",")):
+                raise click.UsageError(f"--fast-math takes its flags after an equals sign: --fast-math={following}", ctx)
         words = [f"--fast-math={ALL_FLAGS}" if word == "--fast-math" else word for word in args[:end]]
         return super().parse_args(ctx, words + args[end:])
 

@@ -107,7 +107,7 @@ class _Trial:
     def _answer(self, entry: Rule, x: Instruction, everywhere: list[str]) -> tuple[bool, str]:
         matches, refused = self._attempt(entry, x)
         if not matches:
-            return False, entry.details.replace("\n", " ") or entry.summary
+            return False, ". ".join(part for part in (entry.summary, entry.details.replace("\n", " ")) if part)
         obstacles = [*everywhere]
         if entry.topic not in self.topics:
             obstacles.append("none of the passes applies it")

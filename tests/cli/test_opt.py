@@ -247,6 +247,8 @@ def test_passes(cli, module):
         (("--fast-math=",), "a name is missing"),
         (("--print-after", ""), "a name is missing"),
         (("--print-after", "cse,,dce"), "a name is missing"),
+        (("--print-after", "cse", "-O1"), "pass 'cse' is not among those to run: "),
+        (("--fast-math", "nsz,nnan"), "after an equals sign: --fast-math=nsz,nnan"),
         (("--load", ""), "has no name"),
         (("--timeout", "nan"), "NaN is not allowed"),
         (("--list-passes", "--list-rules", "--json"), "use one of --list-passes and --list-rules"),
@@ -405,6 +407,7 @@ def test_json(cli, module, small, tmp_path):
     assert first["explanations"][0].keys() == {"rule", "computation", "instruction", "line", "before", "after"}
     assert first["reasons"][0]["name"] == "two-inversions"
     assert json.loads(cli("opt", "--json", small).stdout)[0].keys() == first.keys()
+    assert all(row["seconds"] > 0 for row in json.loads(cli("opt", "--json", small).stdout)[0]["rules"])
     assert out.read_text() == f"{optimized(TEXT)}// -----\n\n{optimized(SMALL)}"
     assert json.loads(cli("opt", "--json", "-", stdin=DONE).stdout)[0]["rewrites"] == 0
 

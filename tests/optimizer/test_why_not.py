@@ -6,7 +6,7 @@ import pytest
 
 import hlotool
 from hlotool.optimizer.options import OptimizeOptions
-from hlotool.optimizer.registry import forget_rules, rule
+from hlotool.optimizer.registry import all_rules, forget_rules, rule
 from hlotool.optimizer.why_not import UnknownInstructionError
 
 
@@ -51,7 +51,9 @@ def reasons(lines, name, passes=None, header="", **options):
 
 def test_rules_that_do_not_match():
     answers = reasons("  ROOT a = f32[4] add(p, q)", "a")
-    assert answers["neutral-operand"][0] is False
+    assert answers["neutral-operand"] == (False, all_rules()["neutral-operand"].summary)
+    entry = all_rules()["elementwise-of-transposes"]
+    assert answers[entry.name] == (False, f"{entry.summary}. {' '.join(entry.details.split())}")
     assert answers["dce"] == (None, "it is the root of its computation")
     assert answers["cse"][1].startswith("no other instruction")
     assert answers["fold"] == (None, "'p', 'q' are not constant")

@@ -9,6 +9,7 @@ import json
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
+from contextlib import redirect_stdout
 from typing import Any, NamedTuple
 
 from hlotool.cli.inputs import Outcome
@@ -57,9 +58,10 @@ class Result(NamedTuple):
 
 
 def load(paths: Iterable[str]) -> None:
-    """Runs the files of --load, each once."""
+    """Runs the files of --load, each once. What they print goes to standard error, since standard output is for modules."""
     for path in paths:
-        load_rules(path)
+        with redirect_stdout(sys.stderr):
+            load_rules(path)
 
 
 def lost_file(file: str, reason: str) -> Result:
@@ -75,7 +77,8 @@ def optimize_file(file: str, setting: None, job: Job) -> Result:
         # In another process, the files may not have been loaded yet.
         load(job.load)
         name, text = read_input(file, job.stdin_filename)
-        with memory_limit(job.request.max_memory):
+        # Rules of users may print.
+        with memory_limit(job.request.max_memory), redirect_stdout(sys.stderr):
             result = optimized_text(text, name, job.request, shown.append)
         out = _output(file, name, text, result, job)
         return Result(name, out, "".join(shown), result.is_changed, tuple(result.modules), result.error, text)

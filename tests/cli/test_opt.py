@@ -511,6 +511,16 @@ def test_rules_from_a_file(process, rules, tmp_path):
     assert several.stdout.count("abs(%p)") == 2
 
 
+def test_what_rules_print_is_not_part_of_the_module(process, rules, module):
+    text = rules.read_text().replace('sine(a) -> cosine(a)"""\n', 'sine(a) -> cosine(a)"""\n    print("trying")\n')
+    rules.write_text(text + 'print("loading")\n')
+    path = module.with_name("sine.hlo")
+    path.write_text("ENTRY e {\n  p = f32[4] parameter(0)\n  ROOT s = f32[4] sine(p)\n}\n")
+    result = process("opt", "--load", rules, "--passes", "my_rules", path)
+    assert hlotool.parse(result.stdout).entry.root.opcode == "cosine"
+    assert result.stderr == "loading\ntrying\n"
+
+
 @pytest.mark.parametrize("start", ["spawn", "forkserver"])
 def test_rules_in_other_processes(rules, tmp_path, start):
     """Where processes are not forked, each loads the file itself."""

@@ -16,9 +16,9 @@ from hlotool.text.parse.parser import parse_source
 from hlotool.verifier.engine import check
 from hlotool.verifier.fixing import with_fixes
 from hlotool.workspace.findings import Checked, FileFinding
+from hlotool.workspace.lint_fixes import rewrite_edits
 from hlotool.workspace.modules import module_sources
 from hlotool.workspace.reading import InputForm, read_input
-from hlotool.workspace.rewriting import rewrite_edits
 from hlotool.workspace.rules import Checks
 from hlotool.workspace.workers import in_order
 

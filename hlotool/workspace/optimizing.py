@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from hlotool.errors import Diagnostic, EvaluationError, HlotoolError, InternalError, ParseError
@@ -18,6 +18,7 @@ from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import PassSpec
 from hlotool.optimizer.pipeline import PassRun
 from hlotool.optimizer.report import OptimizedModule, Report
+from hlotool.record import replace
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
 from hlotool.text.source.files import InputError
@@ -105,12 +106,24 @@ def optimized_text(text: str, name: str, request: OptimizeRequest, show: Callabl
     if error is not None and not (request.form.extract and modules):
         raise error
     before, after, done = [], [], []
-    for module in modules:
-        result, record = _Optimization(module, name, request, show).run()
+    for module, own in zip(modules, _requests(modules, request), strict=True):
+        result, record = _Optimization(module, name, own, show).run()
         before.append(_printed(module, request.print_options))
         after.append(_printed(result, request.print_options))
         done.append(record)
     return Optimized(before, after, done, error)
+
+
+def _requests(modules: Sequence[Module], request: OptimizeRequest) -> Iterator[OptimizeRequest]:
+    """The request for each module of a text: only one of several needs to have the computations and the instruction that the options name."""
+    options = request.options
+    name = (options.explain_why_not or "").strip().removeprefix("%")
+    known = [{computation.name for computation in module.computations} for module in modules]
+    has_name = [any(x.name == name for x in module.all_instructions()) if name else False for module in modules]
+    for names, has_it in zip(known, has_name, strict=True):
+        only = frozenset(word for word in options.only if word in names or not any(word in others for others in known))
+        own = replace(options, only=only, explain_why_not=options.explain_why_not if has_it or not any(has_name) else None)
+        yield request._replace(options=own, passes=() if options.only and not only else request.passes)
 
 
 def _printed(module: Module, options: PrintOptions) -> str:

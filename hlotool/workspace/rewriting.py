@@ -6,22 +6,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from importlib import import_module
 from typing import NamedTuple
 
 from hlotool.codes import CODE_NAMES, severity_of
-from hlotool.errors import Diagnostic, Edit, ParseError, Source
+from hlotool.errors import Diagnostic, ParseError, Source
 from hlotool.ir.model import Module
 from hlotool.text.legacy.rewrite import modernized
 from hlotool.text.parse.parser import decoded, parse_source, parts_of
 from hlotool.verifier.engine import check
-from hlotool.verifier.fixing import Faulty, FixedText, fix_text
+from hlotool.verifier.fixing import FixedText, fix_text
 from hlotool.verifier.ignoring import add_ignores
 from hlotool.verifier.selection import Layer, Selection
+from hlotool.workspace.lint_fixes import rewrite_edits
 from hlotool.workspace.rules import Checks
 
-__all__ = ["RewriteRequest", "rewrite_edits", "rewritten"]
+__all__ = ["RewriteRequest", "rewritten"]
 
 _ERRORS = frozenset(code for code in CODE_NAMES if severity_of(code) == "error")
 # Reported whatever rules are selected.
@@ -65,13 +64,6 @@ def rewritten(text: str, name: str, checks: Checks, request: RewriteRequest) -> 
         return fixed
     suppressed = add_ignores(fixed.text, name, selected)
     return FixedText(suppressed.text, fixed.fixed + suppressed.fixed)
-
-
-def rewrite_edits(faulty: Faulty, names: Sequence[str]) -> Iterable[Edit]:
-    """The edits that apply one of these rewrites of the optimizer at the instruction of a finding, for `verifier.fixing`."""
-    # Imported on use, since few findings need the optimizer, and NumPy with it.
-    edits: Iterable[Edit] = import_module("hlotool.optimizer.lint_fixes").rewrite_edits(faulty, names)
-    return edits
 
 
 def _modern(text: str, name: str) -> FixedText:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 from functools import partial
 
 import pytest
@@ -19,7 +21,7 @@ from hlotool.verifier.engine import verify
 from hlotool.verifier.explanations import explain_rule
 from hlotool.verifier.fixing import fix_rules, fix_text, rewrite_fixes, with_fixes
 from hlotool.verifier.ignoring import add_ignores
-from hlotool.workspace.rewriting import rewrite_edits
+from hlotool.workspace.lint_fixes import rewrite_edits
 
 BROKEN = "ENTRY %e (p: f32[2]) -> f32[3] {\n  %p = f32[2] parameter(0)\n  ROOT %r = f32[2] negate(f32[3]{0} %p) // why\n}\n"
 MENDED = "ENTRY %e (p: f32[2]) -> f32[2] {\n  %p = f32[2] parameter(0)\n  ROOT %r = f32[2] negate(f32[2] %p) // why\n}\n"
@@ -375,6 +377,15 @@ def test_many_lints_at_once(cli, tmp_path):
     assert path.read_text() == BODY.format("  n0 = f32[2,3] copy(p)\n  ROOT r = f32[2,3] sine(n0)\n")
     path.write_text(BODY.format("  a = s32[4] negate(q)\n  b = s32[4] negate(a)\n  ROOT r = s32[4] copy(b)\n"))
     assert "= fix: Use the result that is known (--fix)" in cli("verify", "--select", "W019", path).stdout
+
+
+@pytest.mark.parametrize(("codes", "is_needed"), [("W010", False), ("W001,W005,W010", True)])
+def test_few_findings_need_the_optimizer(tmp_path, codes, is_needed):
+    path = tmp_path / "m.hlo"
+    path.write_text(BODY.format("  a = f32[2,3] sine(p)\n  b = f32[2,3] sine(p)\n  ROOT r = f32[2,3] divide(b, a)\n"))
+    code = f"import sys; from hlotool.cli.main import run; run(['verify', '--select', '{codes}', {str(path)!r}]); print('numpy' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == str(is_needed)
 
 
 def test_rewrites_that_fix_lints_exist():

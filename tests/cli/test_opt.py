@@ -346,6 +346,17 @@ def test_only_and_limit(cli, module):
     assert 'rewrites": 1,' in cli("opt", "--bisect-limit", "1", "--json", module).stdout
 
 
+def test_names_that_one_of_several_modules_has(cli, tmp_path):
+    both = tmp_path / "both.hlo"
+    both.write_text(f"{TEXT}\n// -----\n\n{SMALL}")
+    assert cli("opt", "--only", "double", both).stdout == f"{optimized(TEXT, [])}// -----\n\n{optimized(SMALL, [])}"
+    result = cli("opt", "--explain-why-not", "r", both)
+    assert (result.exit_code, result.stdout) == (0, f"{optimized(TEXT)}// -----\n\n{optimized(SMALL)}")
+    assert "'r' in 'e'" in result.stderr
+    for option in ("--only", "--explain-why-not"):
+        assert "has no " in cli("opt", option, "nobody", both).stderr
+
+
 # ---- reports ----------------------------------------------------------------------------------------------------------
 
 

@@ -47,7 +47,7 @@ def rewrite_edits(faulty: Faulty, names: Sequence[str]) -> list[Edit]:
     """The edits that apply the first of some rewrites that matches at the instruction of a finding; none if it cannot be done in the text.
 
     `names` are rules, topics of rules, or the passes `cse` and `fold`. An instruction is replaced in its line; where its value is that of another
-    one, its users take that, and its line is removed, unless it is the root or has a comment. What is not used any more goes, too.
+    one, that takes its place, and its line is removed, unless it has a comment. What is not used any more goes, too.
     """
     x = faulty.instruction
     if x is None or any(d.severity == "error" for d in faulty.module.diagnostics):
@@ -140,12 +140,14 @@ class _Trial:
         return self.text[start:end].removeprefix("%") == x.name
 
     def _other_uses(self, x: Instruction, other: Instruction) -> list[Edit]:
-        """Edits after which the users of `x` take another instruction, and its line is gone; none if that cannot be done."""
-        if self.rewriter.is_root(x) or not self._has_line(other):
-            return []
+        """Edits after which another instruction takes the place of `x`, also as the root, and its line is gone; none if that cannot be done."""
         edits = list(removed_lines(self.text, x.start, x.end))
-        if not edits:
+        # In a scheduled module, the root is the last instruction.
+        if not edits or not self._has_line(other) or (self.rewriter.is_root(x) and self.context.keeps_layouts):
             return []
+        if self.rewriter.is_root(x):
+            start = skip_trivia(self.text, other.start)
+            edits.append(Edit(start, start, "ROOT "))
         for user in self.rewriter.users(x):
             for number, operand in enumerate(user.operands):
                 if operand is not x:

@@ -266,7 +266,7 @@ class _Fixing:
             return None
         # Rules could not check what did not parse, so they may find errors once it does.
         errors = {d.code for d in after.diagnostics if d.severity == "error"}
-        if not before.unread and (any(codes_after[code] > codes[code] for code in errors) or not _gives_the_same(before, after)):
+        if not before.unread and (any(codes_after[code] > codes[code] for code in errors) or not _gives_the_same(before, after, chosen)):
             return None
         return text
 
@@ -301,9 +301,11 @@ def _is_disjoint(edit: Edit, accepted: list[Edit]) -> bool:
     return (k == 0 or accepted[k - 1].end < edit.start) and (k == len(accepted) or edit.end < accepted[k].start)
 
 
-def _gives_the_same(before: _Findings, after: _Findings) -> bool:
-    """Whether the entry is the same, and each remaining computation still has its root."""
-    return before.entry == after.entry and all(before.roots.get(name, root) == root for name, root in after.roots.items())
+def _gives_the_same(before: _Findings, after: _Findings, chosen: Sequence[Diagnostic]) -> bool:
+    """Whether the entry is the same, and each remaining computation still has its root, unless a rewrite has replaced that."""
+    replaced = {(d.computation, d.instruction) for d in chosen if d.code in rewrite_fixes()}
+    are_roots_kept = all(before.roots.get(name, root) in (root, None) or (name, before.roots[name]) in replaced for name, root in after.roots.items())
+    return before.entry == after.entry and are_roots_kept
 
 
 def _may_return(code: str) -> bool:

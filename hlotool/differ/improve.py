@@ -106,10 +106,10 @@ class _Improver:
         if any(len(self.graph.users[x]) > _MOST_USERS for x in nodes):
             return 0.0
         around = self.around(nodes)
-        before = self.total(around)
+        before = self.costs.of_nodes(around)
         state = [(x, self.partner[x]) for x in nodes]
         self.exchange(node, other)
-        after = self.total(around)
+        after = self.costs.of_nodes(around)
         for x, _ in state:
             self.partner[x] = -1
         for x, y in state:
@@ -124,21 +124,3 @@ class _Improver:
         for node in nodes:
             around.update(dict.fromkeys(user for _, user in graph.users[node]))
         return list(around)
-
-    def total(self, nodes: Iterable[int]) -> float:
-        """The cost of nodes of both modules, each pair once, and of the roots of their computations."""
-        graph, partner = self.graph, self.partner
-        total = 0.0
-        seen: set[int] = set()
-        computations: set[int] = set()
-        for node in nodes:
-            other = partner[node]
-            left = node if node < graph.split else other
-            if other < 0:
-                total += SINGLE
-            elif left not in seen:
-                seen.add(left)
-                total += self.costs.of_pair(left, partner[left])
-            home = graph.home[node]
-            computations.add(home if home < graph.computation_split else self.pairs.computations.get(home, -1))
-        return total + self.costs.of_roots(sorted(computations))

@@ -95,7 +95,7 @@ class InstructionEdits(EditState):
         if sum(place is not None for place in (before, after, into)) != 1:
             raise EditError("give exactly one of before=, after= and into=")
         if into is not None:
-            if into not in self.module.computations:
+            if into in self._erased or into not in self.module.computations:
                 raise EditError(f"computation '{into.name}' is not in the module; use add_computation")
             return into
         return self.owner(before or after)  # type: ignore[arg-type]  # one of them is given

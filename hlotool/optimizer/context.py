@@ -50,13 +50,14 @@ class Context:
     def _near(self, faulty: Iterable[Instruction]) -> set[Instruction]:
         """Instructions that break a rule of their opcode, their users and the users of those: what holds for valid ones may not hold for them."""
         near: set[Instruction] = set()
+        owners: dict[Computation, None] = {}
         for x in faulty:
             near.add(x)
+            owners[self.rewriter.owner(x)] = None
             for user in self.rewriter.users(x):
                 near.update((user, *self.rewriter.users(user)))
-            # Callers read the parameters and the root of the computation.
-            near.update(self.rewriter.callers(self.rewriter.owner(x)))
-        return near
+        # Callers read the parameters and the root of the computation.
+        return near.union(*map(self.rewriter.callers, owners))
 
     def __enter__(self) -> Self:
         return self
@@ -66,8 +67,16 @@ class Context:
 
     def computations(self) -> list[Computation]:
         """The computations to optimize: all, or those that the options name. Hidden ones, which belong to async sugar, are left alone."""
-        only, hidden = self.options.only, self.module.hidden
-        return [c for c in self.module.computations if c not in hidden and (not only or c.name in only)]
+        return [computation for computation in self.rewriter.computations() if self.is_optimized(computation)]
+
+    def is_optimized(self, computation: Computation) -> bool:
+        """Whether a computation is one of `computations`, which are not listed for it."""
+        only = self.options.only
+        return computation not in self.module.hidden and (not only or computation.name in only)
+
+    def is_owned(self, computation: Computation, caller: Instruction) -> bool:
+        """Whether a computation may be changed together with its caller: nothing else calls it, and it is one of `computations`."""
+        return self.rewriter.is_only_caller(caller, computation) and self.is_optimized(computation)
 
     def instructions(self, computation: Computation) -> list[Instruction]:
         """The instructions of a computation in order."""

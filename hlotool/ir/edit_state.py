@@ -12,6 +12,7 @@ from hlotool.ir.header import fitted_header
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.names import NameTable
 from hlotool.ir.order import LinkedOrder, sorted_by_dependencies
+from hlotool.ir.places import Places
 from hlotool.ir.uses import Uses
 from hlotool.ir.walk import is_fusion_computation
 
@@ -25,6 +26,7 @@ class EditState:
         self.module = module
         self.remarks: list[str] = []
         self._uses = Uses.of_module(module)
+        self._places: Places[Instruction] = Places()
         self._orders: dict[Computation, LinkedOrder[Instruction]] = {}
         self._changed: dict[Computation, None] = {}
         # Computations that are still in the module's list, from which `flush` removes all of them at once.

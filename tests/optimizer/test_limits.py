@@ -8,6 +8,7 @@ import hlotool
 from hlotool.ir.model import Module
 from hlotool.optimizer.optimizer import optimize_with_report
 
+
 def doubling_calls(levels: int) -> Module:
     """A chain of computations, each of which calls the one before twice."""
     text = "f.0 { p = f32[] parameter(0) a = f32[] sine(p) b = f32[] cosine(a) c = f32[] tanh(b) d = f32[] abs(c) ROOT r = f32[] sine(d) }\n"

@@ -113,6 +113,9 @@ def _fold(context: Context, x: Instruction) -> list[Instruction]:
 
 def _value(x: Instruction) -> Any:
     """The value of an instruction whose operands are known."""
+    # The other elements of a tuple are not needed, of which there may be many.
+    while x.op.name == "get-tuple-element" and x.operands[0].op.name == "tuple":
+        x = x.operands[0].operands[x.attributes["index"]]
     values: dict[Instruction, Any] = {}
     limit = WorkLimit(_MOST_WORK)
     stack = [x]

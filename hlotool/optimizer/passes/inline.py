@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.traits import NONDETERMINISTIC
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.inlining import can_replace_caller, copy_body, replace_caller
 
@@ -45,8 +46,8 @@ def _is_inlinable(context: Context, x: Instruction, decisions: dict[Computation,
 def _may_be_copied(context: Context, body: Computation) -> bool:
     if any(caller.op.name != "call" for caller in context.rewriter.callers(body)):
         return False
-    # A copy of a fusion would need a computation of its own.
-    return not any(y.op.name == "fusion" for y in context.instructions(body))
+    # A copy of a fusion would need a computation of its own, and one of a random number generator has a state of its own.
+    return not any(y.op.name == "fusion" or NONDETERMINISTIC in y.op.traits for y in context.instructions(body))
 
 
 def _growth(context: Context, body: Computation, callers: tuple[Instruction, ...]) -> int:

@@ -86,6 +86,14 @@ PASSES: dict[str, Pass] = {
     "hoist": _late("loops", "hoist_invariants"),
     "unroll": _late("trip_counts", "unroll_loops"),
     "annotate": _late("trip_counts", "annotate_trip_counts"),
+    "expand-barrier": _late("expand", "expand_barriers"),
+    "expand-batch-norm": _late("expand_batch_norm", "expand_batch_norms"),
+    "expand-bitcast": _late("expand", "expand_bitcasts"),
+    "expand-clamp": _late("expand", "expand_clamps"),
+    "expand-compare": _late("expand", "expand_total_order"),
+    "expand-iota": _late("expand", "expand_iotas"),
+    "expand-logistic": _late("expand", "expand_logistics"),
+    "expand-pad": _late("expand", "expand_paddings"),
 }
 """What each name in `--passes` runs."""
 

@@ -80,7 +80,9 @@ def _is_element(x: Instruction, index: int) -> bool:
 
 
 def _is_padding(x: Instruction) -> bool:
-    return x.op.name == "custom-call" and x.attributes["custom_call_target"] == "PadToStatic" and len(x.operands) == 1 and x.operands[0].shape.is_array
+    return (
+        x.op.name == "custom-call" and x.attributes["custom_call_target"] == "PadToStatic" and len(x.operands) == 1 and x.operands[0].shape.is_array
+    )
 
 
 def _is_dynamic(x: Instruction, dimension: int) -> bool:

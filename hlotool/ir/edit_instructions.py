@@ -212,7 +212,6 @@ class InstructionEdits(EditState):
         self.update(x, attributes={"control-predecessors": tuple(dict.fromkeys(predecessors)) or None})
 
     def _replace_control_predecessor(self, x: Instruction, old: Instruction, new: tuple[Instruction, ...]) -> None:
-        self._mark_changed(self.owner(x))
         before = x.control_predecessors
         at = before.index(old)
         # An instruction that waits for thousands of others may lose them one by one, so the uses of the rest are not counted again.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 
-from hlotool.ir.make import make_instruction
+from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.dimensions import element_count, is_plain
@@ -23,14 +24,21 @@ def expand_batch_norms(context: Context) -> bool:
 
     Training and gradients likewise, with sums for mean and variance; with --fast-math=afn, since rounding may change.
     """
-    expansions = {"batch-norm-inference": _inference, "batch-norm-training": _training, "batch-norm-grad": _gradient}
-    return expand(context, "expand-batch-norm", expansions, frozenset({"afn"}))
+    # By element type.
+    reducers: dict[str, Computation] = {}
+    expansions = {f"batch-norm-{kind}": partial(rewrite, reducers) for kind, rewrite in _EXPANSIONS.items()}
+    changed = expand(context, "expand-batch-norm", expansions, frozenset({"afn"}))
+    for reducer in reducers.values():
+        if not context.rewriter.caller_count(reducer):
+            context.rewriter.erase_computation(reducer)
+    return changed
 
 
 class _Features:
     """The operations on an array, and on vectors with a number for each feature."""
 
-    def __init__(self, x: Instruction, site: Site) -> None:
+    def __init__(self, reducers: dict[str, Computation], x: Instruction, site: Site) -> None:
+        self.reducers = reducers
         self.site = site
         self.operand = x.operands[0]
         self.index: int = x.attributes["feature_index"]
@@ -40,7 +48,6 @@ class _Features:
         self.others = tuple(k for k in range(len(shape.dimensions)) if k != self.index)
         # How many elements each feature has.
         self.count = prod(shape.dimensions[k] for k in self.others)
-        self.reducer: Computation | None = None
 
     def apply(self, opcode: str, *operands: Instruction) -> Instruction:
         return self.site.add(opcode, operands, operands[0].shape)
@@ -63,20 +70,22 @@ class _Features:
     def sum(self, x: Instruction) -> Instruction:
         """The sum of the elements of each feature."""
         scalar = array_shape(self.vector.element_type)
-        if self.reducer is None:
-            self.reducer = self.site.rewriter.add_computation(_addition(scalar))
+        reducer = self.reducers.get(scalar.element_type)
+        if reducer is None:
+            reducer = self.reducers[scalar.element_type] = _addition(self.site.rewriter, scalar)
         zero = self.site.number(scalar, 0)
-        return self.site.add("reduce", [x, zero], self.vector, dimensions=self.others, to_apply=self.reducer)
+        return self.site.add("reduce", [x, zero], self.vector, dimensions=self.others, to_apply=reducer)
 
     def mean(self, x: Instruction) -> Instruction:
         return self.apply("divide", self.sum(x), self.number(self.count))
 
 
-def _addition(scalar: Shape) -> Computation:
-    computation = Computation("sum")
-    parameters = [make_instruction(name, "parameter", shape=scalar, immediate=k) for k, name in enumerate(("lhs", "rhs"))]
-    computation.root = make_instruction("total", "add", parameters)
-    computation.instructions = [*parameters, computation.root]
+def _addition(rewriter: Rewriter, scalar: Shape) -> Computation:
+    computation = rewriter.add_computation("sum")
+    parameters = [rewriter.insert("parameter", into=computation, name=name, shape=scalar, immediate=k) for k, name in enumerate(("lhs", "rhs"))]
+    rewriter.set_root(rewriter.insert("add", parameters, into=computation, name="total"))
+    # The shapes of instructions that call it are inferred from its parameters.
+    rewriter.flush()
     return computation
 
 
@@ -90,19 +99,19 @@ def _is_expandable(x: Instruction) -> bool:
     return all(is_plain(y.shape) and y.shape.element_type == shape.element_type and len(y.shape.dimensions) == 1 for y in x.operands[1:4])
 
 
-def _inference(x: Instruction, site: Site) -> Instruction | None:
+def _inference(reducers: dict[str, Computation], x: Instruction, site: Site) -> Instruction | None:
     _, scale, offset, mean, variance = x.operands
     if not _is_expandable(x) or len(variance.shape.dimensions) != 1 or variance.shape.element_type != x.shape.element_type:
         return None
-    features = _Features(x, site)
+    features = _Features(reducers, x, site)
     return features.normalized(mean, features.apply("multiply", scale, features.inverse_deviation(variance)), offset)
 
 
-def _training(x: Instruction, site: Site) -> Instruction | None:
+def _training(reducers: dict[str, Computation], x: Instruction, site: Site) -> Instruction | None:
     a, scale, offset = x.operands
     if not _is_expandable(x):
         return None
-    features = _Features(x, site)
+    features = _Features(reducers, x, site)
     mean = features.mean(a)
     squares = features.mean(features.apply("multiply", a, a))
     variance = features.apply("subtract", squares, features.apply("multiply", mean, mean))
@@ -110,11 +119,11 @@ def _training(x: Instruction, site: Site) -> Instruction | None:
     return site.add("tuple", [normal, mean, variance], x.shape)
 
 
-def _gradient(x: Instruction, site: Site) -> Instruction | None:
+def _gradient(reducers: dict[str, Computation], x: Instruction, site: Site) -> Instruction | None:
     a, scale, mean, variance, slope = x.operands
     if not _is_expandable(x) or slope.shape != a.shape:
         return None
-    features = _Features(x, site)
+    features = _Features(reducers, x, site)
     factor = features.inverse_deviation(variance)
     centered = features.apply("subtract", a, features.wide(mean))
     of_offset = features.sum(slope)
@@ -126,3 +135,6 @@ def _gradient(x: Instruction, site: Site) -> Instruction | None:
     rest = features.apply("subtract", rest, features.apply("multiply", centered, features.wide(share)))
     of_operand = features.apply("multiply", rest, features.wide(features.apply("multiply", scale, factor)))
     return site.add("tuple", [of_operand, of_scale, of_offset], x.shape)
+
+
+_EXPANSIONS = {"inference": _inference, "training": _training, "grad": _gradient}

@@ -77,6 +77,9 @@ def test_places_are_those_of_the_tuple_at_hand() -> None:
     assert places.replaced(("a", "b", "b"), "a", "c") == ("c", "b", "b")
     assert places.replaced(first, "b", "d") == ("d", "d", "d")
     assert places.replaced(first, "x", "y") == first
+    assert places.replaced(("x", "a"), "a", "c") == ("x", "c")
+    assert places.replaced(("a", "y"), "x", "z") == ("a", "y")
+    assert Places[str]().replaced((), "a", "b") == ()
 
 
 def waits(text: str) -> list[str]:

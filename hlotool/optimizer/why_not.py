@@ -17,7 +17,7 @@ from hlotool.optimizer.context import Context
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import PassSpec
 from hlotool.optimizer.pipeline import PASSES, topics_of
-from hlotool.optimizer.registry import Rule, all_rules
+from hlotool.optimizer.registry import FAILURES, Rule, all_rules
 from hlotool.optimizer.report import Report, Rewritten, WhyNot, line_of
 from hlotool.optimizer.simplify import refusal
 from hlotool.optimizer.site import Site
@@ -107,7 +107,7 @@ class _Trial:
     def _answer(self, entry: Rule, x: Instruction, everywhere: list[str]) -> tuple[bool, str]:
         matches, refused = self._attempt(entry, x)
         if not matches:
-            return False, entry.details.replace("\n", " ") or entry.summary
+            return False, ". ".join(part for part in (entry.summary, entry.details.replace("\n", " ")) if part)
         obstacles = [*everywhere]
         if entry.topic not in self.topics:
             obstacles.append("none of the passes applies it")
@@ -126,11 +126,13 @@ class _Trial:
         site = Site(self.context.rewriter, x)
         try:
             new = entry.checked(x, site)
-        except Exception as error:
+        except MemoryError:
+            raise
+        except FAILURES as error:
             raise entry.failure(x, error) from error
         if new is None:
             return False, None
-        reason = refusal(self.context, x, new, site.inserted)
+        reason = refusal(self.context, entry, x, new, site.inserted)
         for y in reversed(site.inserted):
             self.context.rewriter.erase(y)
         return True, reason

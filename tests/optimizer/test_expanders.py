@@ -6,7 +6,6 @@ import pytest
 
 import hlotool
 from hlotool.optimizer.checking import trials
-from hlotool.optimizer.optimizer import optimize_with_report
 from hlotool.optimizer.pipeline import PASSES, PIPELINES
 
 VECTORS = "p = f32[4,3,5] parameter(0) s = f32[3] parameter(1)"
@@ -35,7 +34,7 @@ def test_equal_up_to_rounding(opcode: str) -> None:
 
 @pytest.mark.parametrize("name", ["expand-logistic", "expand-batch-norm"])
 def test_flags_are_named(name: str) -> None:
-    _, report = optimize_with_report(hlotool.parse(f"ENTRY e {{ {MODULES['logistic']} }}"), name)
+    report = hlotool.optimize(hlotool.parse(f"ENTRY e {{ {MODULES['logistic']} }}"), name).report
     assert report.remarks == [f"pass '{name}' changes rounding: it needs --fast-math=afn"]
 
 

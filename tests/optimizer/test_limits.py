@@ -6,7 +6,6 @@ import pytest
 
 import hlotool
 from hlotool.ir.model import Module
-from hlotool.optimizer.optimizer import optimize_with_report
 
 
 def doubling_calls(levels: int) -> Module:
@@ -58,7 +57,7 @@ def test_arrays_inside_of_computations_are_limited() -> None:
 
 
 def test_unrolled_loops_do_not_multiply_without_end() -> None:
-    _, report = optimize_with_report(nested_loops(10, 8), "unroll")
+    report = hlotool.optimize(nested_loops(10, 8), "unroll").report
     assert report.instructions_before < report.instructions_after < 10_000
     assert [computation.name for computation in hlotool.optimize(nested_loops(2, 3), "unroll,dce").computations] == ["e"]
 

@@ -10,7 +10,7 @@ from hlotool.errors import EvaluationError
 from hlotool.interp.evaluator import compute
 from hlotool.interp.options import RunOptions
 from hlotool.ir.model import Instruction
-from hlotool.optimizer.constants import is_short_as_text, literal_of
+from hlotool.optimizer.constants import is_short_as_text, is_writable, literal_of
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.work import FixedValues, WorkLimit
 from hlotool.shapes.dtype import ELEMENT_TYPES
@@ -91,6 +91,8 @@ def _fold(context: Context, x: Instruction) -> list[Instruction]:
         value = _value(x)
     except EvaluationError:
         # Such as a loop without an end, which stays and fails when the module runs.
+        return []
+    if not is_writable(value):
         return []
     parts: list[Instruction] = []
     if x.shape.is_tuple:

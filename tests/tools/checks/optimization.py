@@ -10,8 +10,7 @@ from case_files import Case
 from checks.common import Mismatch, parsed, same
 from hlotool.ir.model import Module
 from hlotool.optimizer.checking import difference
-from hlotool.optimizer.optimizer import optimize_with_report
-from hlotool.optimizer.options import OptimizeOptions
+from hlotool.optimizer.optimizer import optimize
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
 from hlotool.verifier.engine import verify
@@ -51,4 +50,4 @@ def _flags(case: Case) -> frozenset[str]:
 def _result(path: Path, case: Case, module: Module) -> Module:
     written = _PASSES.search(case.text)
     passes = tuple(name.strip() for name in written[1].split(",")) if written else (path.stem,)
-    return optimize_with_report(module, passes, OptimizeOptions(fast_math=_flags(case)))[0]
+    return optimize(module, passes, fast_math=_flags(case))

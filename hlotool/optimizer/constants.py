@@ -6,6 +6,8 @@ from math import prod
 
 import numpy as np
 
+from hlotool.analysis.simplify import converted, is_same_number
+from hlotool.errors import HlotoolError
 from hlotool.interp.dtypes import NUMPY_TYPES, Array
 from hlotool.literals.floats import encode_floats
 from hlotool.opdefs.algebra import Number
@@ -13,19 +15,30 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.literal import Literal, element_bytes, literal_from_bytes, tuple_literal
 from hlotool.shapes.shape import Shape, array_shape
 
-__all__ = ["is_short_as_text", "literal_of", "number_literal"]
+__all__ = ["CannotBuildError", "is_short_as_text", "literal_of", "number_literal"]
 
 _MOST_EMPTY_BRACES = 1000
 
 
-def number_literal(element_type: str, number: Number) -> Literal:
-    """A scalar literal. The number must be a value of the type.
+class CannotBuildError(HlotoolError):
+    """There is no such constant or instruction. A rule that asks for it does not match."""
 
-    >>> from hlotool.literals.print import literal_text
+    exit_code = 2
+
+
+def number_literal(element_type: str, number: Number) -> Literal:
+    """A scalar literal. Raises CannotBuildError if the number is not a value of the type.
+
     >>> number_literal("bf16", -0.5).shape.text
     'bf16[]'
+    >>> number_literal("f8e8m0fnu", 0)
+    Traceback (most recent call last):
+    hlotool.optimizer.constants.CannotBuildError: f8e8m0fnu has no number 0
     """
     row = ELEMENT_TYPES[element_type]
+    value = converted(number, row)
+    if value is None or not is_same_number(value, number):
+        raise CannotBuildError(f"{element_type} has no number {number}")
     if row.kind == "float":
         data = encode_floats(element_type, [float(number)])
     else:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.analysis.simplify import constant_value, is_same_number
+from hlotool.analysis.simplify import constant_value
 from hlotool.ir.model import Instruction
-from hlotool.opdefs.algebra import Number
 from hlotool.optimizer.site import Site
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 
-__all__ = ["both_orders", "element_type", "is_constant", "is_float", "is_integral", "is_splat", "with_constants_together"]
+__all__ = ["both_orders", "element_type", "is_complex", "is_constant", "is_float", "is_integral", "with_constants_together"]
 
 
 def element_type(x: Instruction) -> ElementType | None:
@@ -35,21 +34,15 @@ def is_float(x: Instruction) -> bool:
     return row is not None and row.kind == "float"
 
 
+def is_complex(x: Instruction) -> bool:
+    """Whether the elements are complex numbers, for which most laws of the reals do not hold."""
+    row = element_type(x)
+    return row is not None and row.kind == "complex"
+
+
 def is_constant(x: Instruction) -> bool:
     """Whether all elements are known: a constant whose values are in the text, or one number everywhere."""
     return (x.literal is not None and not x.literal.elided) or constant_value(x) is not None
-
-
-def is_splat(x: Instruction, number: Number) -> bool:
-    """Whether all elements are this number; 0.0 and -0.0 differ.
-
-    >>> from hlotool.text.parse.parser import parse
-    >>> root = parse("ENTRY e { z = f32[] constant(-0.0) ROOT b = f32[4] broadcast(z), dimensions={} }").entry.root
-    >>> is_splat(root, -0.0), is_splat(root, 0.0)
-    (True, False)
-    """
-    value = constant_value(x)
-    return value is not None and is_same_number(value, number)
 
 
 def both_orders(x: Instruction) -> Iterator[tuple[Instruction, Instruction]]:

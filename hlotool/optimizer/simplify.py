@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.base import OpDef
+from hlotool.optimizer.constants import CannotBuildError
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.registry import Rule
 from hlotool.optimizer.site import Site
@@ -74,6 +75,8 @@ def refusal(context: Context, x: Instruction, new: Instruction, inserted: Sequen
         if new.shape != x.shape:
             return f"the layout of '{new.name}' differs: {new.shape}"
         return None if sharding is None or new.attributes.get("sharding") == sharding else f"'{new.name}' has another sharding"
+    if new.shape.dynamic != x.shape.dynamic:
+        return f"the dynamic dimensions of the result differ: {new.shape.text_without_layout}"
     if new.shape != x.shape and context.keeps_layouts:
         return f"the layout of the result would be {new.shape}, and those of a scheduled module do not change"
     return next((f"the new '{y.op.name}' would not be valid: {message}" for y in inserted if (message := context.violation(y))), None)
@@ -132,6 +135,9 @@ class _Simplifier:
                     statistics.seconds += time.perf_counter() - start
                 else:
                     new = rewrite(x, site)
+            except CannotBuildError:
+                site.undo()
+                continue
             except MemoryError:
                 raise
             except Exception as error:
@@ -140,14 +146,12 @@ class _Simplifier:
                 continue
             if self._accept(entry, x, new, site.inserted):
                 return
-            site.inserted = []
+            site.undo()
 
     def _accept(self, entry: Rule, x: Instruction, new: Instruction, inserted: list[Instruction]) -> bool:
         """Replaces `x`, unless the new instructions are not valid in this module."""
         rewriter = self.rewriter
         if refusal(self.context, x, new, inserted) is not None:
-            for y in reversed(inserted):
-                rewriter.erase(y)
             return False
         self._adapt(x, new, inserted)
         self.fired[entry.name] += 1

@@ -13,6 +13,7 @@ from hlotool.analysis.value_numbers import ComputationClasses
 from hlotool.errors import HlotoolError, nearest
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.opdefs.traits import NONDETERMINISTIC
+from hlotool.optimizer.constants import CannotBuildError
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import PassSpec
@@ -126,13 +127,15 @@ class _Trial:
         site = Site(self.context.rewriter, x)
         try:
             new = entry.checked(x, site)
+        except CannotBuildError as error:
+            site.undo()
+            return True, str(error)
         except Exception as error:
             raise entry.failure(x, error) from error
         if new is None:
             return False, None
         reason = refusal(self.context, x, new, site.inserted)
-        for y in reversed(site.inserted):
-            self.context.rewriter.erase(y)
+        site.undo()
         return True, reason
 
     def _of_passes(self, computation: Computation, x: Instruction) -> Iterator[tuple[str, str]]:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from math import frexp, isfinite
 
-from hlotool.analysis.simplify import constant_value, converted, holds_all, is_same_number
+from hlotool.analysis.simplify import constant_value, has_sign, holds_all, is_same_number, is_splat
 from hlotool.ir.model import Instruction
-from hlotool.optimizer.patterns import both_orders, element_type, is_constant, is_float, is_integral, is_splat, with_constants_together
+from hlotool.optimizer.patterns import both_orders, element_type, is_constant, is_float, is_integral, with_constants_together
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 
 __all__: list[str] = []
+
+
+def _has_sign(x: Instruction) -> bool:
+    row = element_type(x)
+    return row is not None and has_sign(row)
+
 
 # ---- signs -----------------------------------------------------------------------------------------------------------
 
@@ -18,6 +24,8 @@ __all__: list[str] = []
 @rule("add", of=("negate",))
 def add_of_negation(x: Instruction, site: Site) -> Instruction | None:
     """add(a, negate(b)) -> subtract(a, b)"""
+    if not _has_sign(x):
+        return None
     for a, inner in both_orders(x):
         if inner.op.name == "negate" and site.has_one_user(inner):
             return site.add("subtract", [a, inner.operands[0]], x.shape)
@@ -28,7 +36,7 @@ def add_of_negation(x: Instruction, site: Site) -> Instruction | None:
 def subtract_of_negation(x: Instruction, site: Site) -> Instruction | None:
     """subtract(a, negate(b)) -> add(a, b)"""
     first, second = x.operands
-    if second.op.name != "negate":
+    if second.op.name != "negate" or not _has_sign(x):
         return None
     return site.add("add", [first, second.operands[0]], x.shape)
 
@@ -38,7 +46,7 @@ def subtract_from_zero(x: Instruction, site: Site) -> Instruction | None:
     """subtract(0, a) -> negate(a) for integers; subtract(-0.0, a) -> negate(a) for floats, since 0 - 0 is not -0.0"""
     first, second = x.operands
     zero = -0.0 if is_float(x) else 0
-    if x.shape.element_type.startswith("c") or not is_splat(first, zero):
+    if not is_splat(first, zero):
         return None
     return site.add("negate", [second], x.shape)
 
@@ -72,7 +80,7 @@ def negate_of_difference_of_floats(x: Instruction, site: Site) -> Instruction | 
 def by_minus_one(x: Instruction, site: Site) -> Instruction | None:
     """multiply(a, -1) -> negate(a); divide(a, -1) -> negate(a)"""
     row = element_type(x)
-    if row is None or row.kind not in ("float", "signed") or (row.float_format is not None and not row.float_format.signed):
+    if row is None or row.kind not in ("float", "signed"):
         return None
     pairs = both_orders(x) if x.op.name == "multiply" else iter((x.operands,))
     for a, factor in pairs:
@@ -87,7 +95,7 @@ def of_two_negations(x: Instruction, site: Site) -> Instruction | None:
     first, second = x.operands
     if first.op.name != "negate" or second.op.name != "negate" or (x.op.name == "divide" and not is_float(x)):
         return None
-    if x.shape.element_type.startswith("c"):
+    if not _has_sign(x):
         return None
     return site.with_operands(x, [first.operands[0], second.operands[0]])
 
@@ -106,7 +114,7 @@ def product_of_absolute_values(x: Instruction, site: Site) -> Instruction | None
 def abs_of_negation(x: Instruction, site: Site) -> Instruction | None:
     """abs(negate(a)) -> abs(a)"""
     inner = x.operands[0]
-    if inner.op.name != "negate" or x.shape.element_type != inner.shape.element_type:
+    if inner.op.name != "negate" or x.shape.element_type != inner.shape.element_type or not _has_sign(x):
         return None
     return site.with_operands(x, inner.operands)
 
@@ -233,8 +241,7 @@ def divide_by_power_of_two(x: Instruction, site: Site) -> Instruction | None:
     if value is None or not isfinite(value) or abs(frexp(value)[0]) != 0.5:
         return None
     # Numbers near the limits of the type have reciprocals that are not normal, which some processors flush to zero.
-    exponent = frexp(value)[1] - 1
-    if abs(exponent) >= row.float_format.bias - 1 or converted(1 / value, row) is None:
+    if abs(frexp(value)[1] - 1) >= row.float_format.bias - 1:
         return None
     return site.add("multiply", [a, site.number(divisor.shape, 1 / value)], x.shape)
 
@@ -289,15 +296,9 @@ def constants_of_floats_together(x: Instruction, site: Site) -> Instruction | No
 
 
 @rule("power")
-def power_of_zero_and_one(x: Instruction, site: Site) -> Instruction | None:
-    """power(a, 1) -> a; power(a, 0) -> 1"""
-    base, exponent = x.operands
-    value = constant_value(exponent)
-    if value is None or x.shape.element_type.startswith("c"):
-        return None
-    if value == 1:
-        return base
-    return site.number(x.shape, 1) if value == 0 else None
+def power_of_zero(x: Instruction, site: Site) -> Instruction | None:
+    """power(a, 0) -> 1"""
+    return site.number(x.shape, 1) if constant_value(x.operands[1]) == 0 else None
 
 
 @rule("power", needs=("afn",))
@@ -340,13 +341,18 @@ def exponential_of_log(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("convert", of=("convert",))
 def convert_of_convert(x: Instruction, site: Site) -> Instruction | None:
-    """convert(convert(a)) -> convert(a), if the first conversion keeps every number"""
+    """convert(convert(a)) -> convert(a), if the first conversion keeps every number
+
+    Floats saturate where integers wrap, so the result of an integer that was a float must have every number of `a`, too.
+    """
     inner = x.operands[0]
     if inner.op.name != "convert":
         return None
     source = inner.operands[0]
-    narrow, wide = element_type(source), element_type(inner)
-    if narrow is None or wide is None or not holds_all(wide, narrow):
+    narrow, wide, result = element_type(source), element_type(inner), element_type(x)
+    if narrow is None or wide is None or result is None or not holds_all(wide, narrow):
+        return None
+    if result.is_integral and wide.kind == "float" and narrow.kind != "float" and not holds_all(result, narrow):
         return None
     return source if source.shape == x.shape else site.with_operands(x, [source])
 

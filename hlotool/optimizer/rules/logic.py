@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from hlotool.analysis.simplify import constant_value, value_of_itself
+from hlotool.analysis.simplify import constant_value, is_splat, value_of_itself
 from hlotool.ir.model import Instruction
+from hlotool.opdefs.algebra import ones
 from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, IDEMPOTENT
-from hlotool.optimizer.patterns import both_orders, element_type, is_constant, is_float, is_integral, is_splat, with_constants_together
+from hlotool.optimizer.patterns import both_orders, element_type, is_complex, is_constant, is_float, is_integral, with_constants_together
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 
@@ -90,7 +91,7 @@ def compare_with_pred(x: Instruction, site: Site) -> Instruction | None:
 def compare_with_itself(x: Instruction, site: Site) -> Instruction | None:
     """compare(a, a), direction=LT -> false, and NE and GT; with EQ, LE and GE, true unless a may be NaN"""
     first, second = x.operands
-    if first is not second or first.shape.element_type.startswith("c"):
+    if first is not second or is_complex(first):
         return None
     direction = x.attributes["direction"]
     if direction in ("LT", "GT"):
@@ -189,12 +190,10 @@ def of_itself(x: Instruction, site: Site) -> Instruction | None:
 def with_complement(x: Instruction, site: Site) -> Instruction | None:
     """and(a, not(a)) -> 0; or(a, not(a)) -> all ones; xor(a, not(a)) -> all ones"""
     row = element_type(x)
-    if row is None:
-        return None
+    number = None if row is None else 0 if x.op.name == "and" else ones(row)
     for first, second in both_orders(x):
-        if second.op.name == "not" and second.operands[0] is first:
-            ones = 1 if row.kind == "pred" else (-1 if row.kind == "signed" else row.maximum)
-            return site.number(x.shape, 0 if x.op.name == "and" else ones)
+        if second.op.name == "not" and second.operands[0] is first and number is not None:
+            return site.number(x.shape, number)
     return None
 
 
@@ -202,19 +201,16 @@ def with_complement(x: Instruction, site: Site) -> Instruction | None:
 def xor_with_ones(x: Instruction, site: Site) -> Instruction | None:
     """xor(a, true) -> not(a); for integers, xor(a, -1) -> not(a)"""
     row = element_type(x)
-    if row is None:
+    number = None if row is None else ones(row)
+    if number is None:
         return None
-    ones = 1 if row.kind == "pred" else (-1 if row.kind == "signed" else row.maximum)
-    for first, second in both_orders(x):
-        if is_splat(second, ones):
-            return site.add("not", [first], x.shape)
-    return None
+    return next((site.add("not", [first], x.shape) for first, second in both_orders(x) if is_splat(second, number)), None)
 
 
 @rule("and", "or", "maximum", "minimum", of=tuple(_DUAL))
 def applied_again(x: Instruction, site: Site) -> Instruction | None:
     """maximum(maximum(a, b), b) -> maximum(a, b); the same for minimum, and, or"""
-    if IDEMPOTENT not in x.op.traits or x.shape.element_type.startswith("c"):
+    if is_complex(x):
         return None
     for inner, other in both_orders(x):
         if inner.op is x.op and other in inner.operands:
@@ -247,7 +243,7 @@ def constants_together(x: Instruction, site: Site) -> Instruction | None:
 def clamp_from_limits(x: Instruction, site: Site) -> Instruction | None:
     """minimum(maximum(a, low), high) -> clamp(low, a, high), if low <= high are constants"""
     inner_name = _DUAL[x.op.name]
-    if x.shape.element_type == "pred" or x.shape.element_type.startswith("c"):
+    if x.shape.element_type == "pred" or is_complex(x):
         return None
     for inner, outer_limit in both_orders(x):
         limit = constant_value(outer_limit)

@@ -10,7 +10,7 @@ from hlotool.ir.model import Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, IDEMPOTENT
 from hlotool.optimizer.dimensions import dimensions_of
-from hlotool.optimizer.patterns import element_type, is_integral
+from hlotool.optimizer.patterns import element_type, is_complex, is_integral
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 
@@ -37,7 +37,7 @@ def _starts_neutral(x: Instruction, combiner: OpDef) -> bool:
 
 
 def _is_exact_in_any_order(x: Instruction, combiner: OpDef) -> bool:
-    return is_integral(x) or (IDEMPOTENT in combiner.traits and not x.shape.element_type.startswith("c"))
+    return is_integral(x) or (IDEMPOTENT in combiner.traits and not is_complex(x))
 
 
 @rule("reduce")
@@ -143,9 +143,9 @@ def reduce_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("dot")
 def dot_of_nothing(x: Instruction, site: Site) -> Instruction | None:
-    """dot(a, b) -> 0, if the contracting dimensions or the operands have no elements"""
+    """dot(a, b) -> 0, if the contracting dimensions have no elements"""
     lhs = x.operands[0]
-    if x.shape.dynamic or lhs.shape.dynamic or x.shape.element_type.startswith("c") or len(x.operands) != 2:
+    if lhs.shape.dynamic or len(x.operands) != 2:
         return None
     if all(lhs.shape.dimensions[k] for k in x.attributes["lhs_contracting_dims"]):
         return None

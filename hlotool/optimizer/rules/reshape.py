@@ -160,10 +160,10 @@ def _is_row_major(shape: Shape) -> bool:
 def bitcast_convert_of_bitcast_convert(x: Instruction, site: Site) -> Instruction | None:
     """bitcast-convert(bitcast-convert(a)) -> bitcast-convert(a), or `a` if it has the type of the result
 
-    All types must have the same number of bits.
+    All types must have the same number of bits. The one between must not be pred, which keeps only whether the bits are zero.
     """
     y = x.operands[0]
-    if y.op.name != "bitcast-convert":
+    if y.op.name != "bitcast-convert" or y.shape.element_type == "pred":
         return None
     shapes = x.shape, y.shape, y.operands[0].shape
     if not all(map(is_plain, shapes)) or len({ELEMENT_TYPES[shape.element_type].bits for shape in shapes}) > 1:

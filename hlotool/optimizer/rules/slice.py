@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from hlotool.ir.model import Instruction
-from hlotool.optimizer.dimensions import dimensions_of, inverse, is_empty, is_plain
+from hlotool.optimizer.dimensions import are_plain, dimensions_of, inverse, is_empty, is_plain
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.shape import array_shape
@@ -134,7 +132,7 @@ def _less_padding(x: Instruction, y: Instruction, site: Site) -> Instruction | N
 def slice_of_concatenate(x: Instruction, site: Site) -> Instruction | None:
     """slice(concatenate(a, b)) -> slice(a), if the range is in `a`, or the concatenate of all operands that are in the range as a whole"""
     y = x.operands[0]
-    if not _applies(x, "concatenate") or _mixes_types(y):
+    if not _applies(x, "concatenate") or not are_plain(y):
         return None
     dimension = dimensions_of(y)[0]
     part, start = x.attributes["slice"][dimension], 0
@@ -154,11 +152,3 @@ def slice_of_concatenate(x: Instruction, site: Site) -> Instruction | None:
             kept.append(operand)
         start = end
     return site.add("concatenate", kept, x.shape, dimensions=(dimension,)) if part.stride == 1 and others_whole and kept else None
-
-
-def _mixes_types(x: Instruction) -> bool:
-    return _differ(operand.shape.element_type for operand in (x, *x.operands))
-
-
-def _differ(names: Iterable[str]) -> bool:
-    return len(set(names)) > 1

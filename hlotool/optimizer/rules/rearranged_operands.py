@@ -61,9 +61,9 @@ def _apply(x: Instruction, site: Site, before: Sequence[Before], sizes: tuple[in
     return site.with_operands(x, [operands[y] for y in x.operands], array_shape(x.shape.element_type, sizes))
 
 
-def _disappears(x: Instruction, site: Site, opcode: str) -> int:
-    """How many operands with an opcode disappear with x."""
-    return sum(y.op.name == opcode and y.shape.dimensions == x.shape.dimensions and site.has_one_user(y) for y in set(x.operands))
+def _disappears(x: Instruction, site: Site, opcode: str, sizes: tuple[int, ...]) -> bool:
+    """Whether a rearrangement of an array with these sizes disappears with x."""
+    return any(y.op.name == opcode and y.operands[0].shape.dimensions == sizes and site.has_one_user(y) for y in x.operands)
 
 
 def _as_it_is(y: Instruction) -> Before:
@@ -90,10 +90,12 @@ def elementwise_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
     Other operands may be constants, or broadcasts that are still broadcasts in the other shape.
     """
     first = _rearranged(x, "reshape")
-    if first is None or not (_disappears(x, site, "reshape") or _all_move(first, site)):
+    if first is None:
         return None
     source = first.operands[0].shape
-    before = _before(x, lambda y: _before_reshape(y, source, site)) if is_plain(source) else None
+    if not is_plain(source) or not (_disappears(x, site, "reshape", source.dimensions) or _all_move(first, site)):
+        return None
+    before = _before(x, lambda y: _before_reshape(y, source, site))
     return None if before is None else site.reshape(_apply(x, site, before, source.dimensions), x.shape.dimensions)
 
 
@@ -163,9 +165,11 @@ def elementwise_of_transposes(x: Instruction, site: Site) -> Instruction | None:
     Other operands may be scalars and broadcasts.
     """
     first = _rearranged(x, "transpose")
-    if first is None or not _disappears(x, site, "transpose"):
+    if first is None:
         return None
     permutation, sizes = dimensions_of(first), first.operands[0].shape.dimensions
+    if not _disappears(x, site, "transpose", sizes):
+        return None
     before = _before(x, lambda y: _before_transpose(y, permutation, sizes, site))
     return None if before is None else site.add("transpose", [_apply(x, site, before, sizes)], x.shape, dimensions=permutation)
 
@@ -187,9 +191,10 @@ def elementwise_of_reversals(x: Instruction, site: Site) -> Instruction | None:
     Other operands may be scalars and constants of equal elements.
     """
     first = _rearranged(x, "reverse")
-    if first is None or not _disappears(x, site, "reverse"):
+    sizes = x.shape.dimensions
+    if first is None or not _disappears(x, site, "reverse", sizes):
         return None
-    reversed_dimensions, sizes = dimensions_of(first), x.shape.dimensions
+    reversed_dimensions = dimensions_of(first)
     before = _before(x, lambda y: _before_reverse(y, reversed_dimensions))
     return None if before is None else site.add("reverse", [_apply(x, site, before, sizes)], x.shape, dimensions=reversed_dimensions)
 

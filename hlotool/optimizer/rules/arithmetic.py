@@ -62,7 +62,7 @@ def subtract_from_zero_of_any_sign(x: Instruction, site: Site) -> Instruction | 
 def negate_of_subtract(x: Instruction, site: Site) -> Instruction | None:
     """negate(subtract(a, b)) -> subtract(b, a) for integers"""
     inner = x.operands[0]
-    if inner.op.name != "subtract" or not is_integral(x) or not site.has_one_user(inner):
+    if not is_integral(x) or not site.has_one_user(inner):
         return None
     return site.with_operands(inner, inner.operands[::-1], x.shape)
 
@@ -71,7 +71,7 @@ def negate_of_subtract(x: Instruction, site: Site) -> Instruction | None:
 def negate_of_difference_of_floats(x: Instruction, site: Site) -> Instruction | None:
     """negate(subtract(a, b)) -> subtract(b, a) for floats; of equal numbers, the difference is 0 instead of -0.0"""
     inner = x.operands[0]
-    if inner.op.name != "subtract" or not is_float(x) or not site.has_one_user(inner):
+    if not is_float(x) or not site.has_one_user(inner):
         return None
     return site.with_operands(inner, inner.operands[::-1], x.shape)
 
@@ -114,7 +114,7 @@ def product_of_absolute_values(x: Instruction, site: Site) -> Instruction | None
 def abs_of_negation(x: Instruction, site: Site) -> Instruction | None:
     """abs(negate(a)) -> abs(a)"""
     inner = x.operands[0]
-    if inner.op.name != "negate" or x.shape.element_type != inner.shape.element_type or not _has_sign(x):
+    if x.shape.element_type != inner.shape.element_type or not _has_sign(x):
         return None
     return site.with_operands(x, inner.operands)
 
@@ -123,8 +123,7 @@ def abs_of_negation(x: Instruction, site: Site) -> Instruction | None:
 def abs_of_square(x: Instruction, site: Site) -> Instruction | None:
     """abs(multiply(a, a)) -> multiply(a, a) for floats: squares are not negative"""
     inner = x.operands[0]
-    is_square = inner.op.name == "multiply" and inner.operands[0] is inner.operands[1]
-    return inner if is_square and is_float(x) else None
+    return inner if inner.operands[0] is inner.operands[1] and is_float(x) else None
 
 
 # ---- sums and products -----------------------------------------------------------------------------------------------
@@ -326,14 +325,14 @@ def product_of_exponentials(x: Instruction, site: Site) -> Instruction | None:
 def log_of_exponential(x: Instruction, site: Site) -> Instruction | None:
     """log(exponential(a)) -> a"""
     inner = x.operands[0]
-    return inner.operands[0] if inner.op.name == "exponential" and is_float(x) else None
+    return inner.operands[0] if is_float(x) else None
 
 
 @rule("exponential", of=("log",), needs=("afn", "nnan", "ninf", "nsz"))
 def exponential_of_log(x: Instruction, site: Site) -> Instruction | None:
     """exponential(log(a)) -> a"""
     inner = x.operands[0]
-    return inner.operands[0] if inner.op.name == "log" and is_float(x) else None
+    return inner.operands[0] if is_float(x) else None
 
 
 # ---- types -----------------------------------------------------------------------------------------------------------
@@ -346,8 +345,6 @@ def convert_of_convert(x: Instruction, site: Site) -> Instruction | None:
     Floats saturate where integers wrap, so the result of an integer that was a float must have every number of `a`, too.
     """
     inner = x.operands[0]
-    if inner.op.name != "convert":
-        return None
     source = inner.operands[0]
     narrow, wide, result = element_type(source), element_type(inner), element_type(x)
     if narrow is None or wide is None or result is None or not holds_all(wide, narrow):
@@ -361,7 +358,7 @@ def convert_of_convert(x: Instruction, site: Site) -> Instruction | None:
 def convert_there_and_back(x: Instruction, site: Site) -> Instruction | None:
     """convert(convert(a)) -> a, if the types of a and of the result are the same floats and the one between is narrower"""
     inner = x.operands[0]
-    if inner.op.name != "convert" or not is_float(x) or not is_float(inner):
+    if not is_float(x) or not is_float(inner):
         return None
     source = inner.operands[0]
     return source if source.shape == x.shape else None
@@ -370,8 +367,7 @@ def convert_there_and_back(x: Instruction, site: Site) -> Instruction | None:
 @rule("real", "imag", of=("complex",))
 def part_of_complex(x: Instruction, site: Site) -> Instruction | None:
     """real(complex(a, b)) -> a; imag(complex(a, b)) -> b"""
-    inner = x.operands[0]
-    return inner.operands[x.op.name == "imag"] if inner.op.name == "complex" else None
+    return x.operands[0].operands[x.op.name == "imag"]
 
 
 @rule("complex", of=("real",))

@@ -24,12 +24,10 @@ def call_that_returns_an_operand(x: Instruction, site: Site) -> Instruction | No
     return x.operands[number]
 
 
-@rule("get-tuple-element")
+@rule("get-tuple-element", of=("call", "fusion"))
 def element_that_a_call_passes_on(x: Instruction, site: Site) -> Instruction | None:
     """get-tuple-element(call(a, b), 1) -> a, if the computation returns its first parameter as element 1; also for constants"""
     call, index = x.operands[0], x.attributes["index"]
-    if call.op.name not in ("call", "fusion"):
-        return None
     root = call.called[0].root
     if root.op.name != "tuple" or not 0 <= index < len(root.operands):
         return None

@@ -37,13 +37,11 @@ def equal_branches(x: Instruction, site: Site) -> Instruction | None:
     return site.add("call", [x.operands[1]], x.shape, to_apply=x.called[0])
 
 
-@rule("get-tuple-element")
+@rule("get-tuple-element", of=("conditional",))
 def element_that_branches_agree_on(x: Instruction, site: Site) -> Instruction | None:
     """get-tuple-element(conditional(p, tuple(a, b), b), 1) -> b, if all branches return b as element 1; also for scalar constants"""
     conditional = x.operands[0]
     index: int = x.attributes["index"]
-    if conditional.op.name != "conditional":
-        return None
     pairs = zip(conditional.called, conditional.operands[1:], strict=True)
     first, *others = [_returned(branch, operand, index) for branch, operand in pairs]
     if not isinstance(first, Literal):

@@ -105,7 +105,7 @@ def slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | None:
     The slice must begin where the dynamic slice does.
     """
     y = x.operands[0]
-    starts = _starts(y, 1) if y.op.name == "dynamic-slice" else None
+    starts = _starts(y, 1)
     if starts is None or not is_plain(x.shape) or is_empty(x.shape) or not site.has_one_user(y):
         return None
     bounds = y.operands[0].shape.dimensions

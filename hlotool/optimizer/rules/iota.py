@@ -27,7 +27,7 @@ def iota_of_one(x: Instruction, site: Site) -> Instruction | None:
 def convert_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """convert(iota) -> iota, if both types can represent all numbers"""
     y = x.operands[0]
-    if y.op.name != "iota" or not is_plain(x.shape) or not is_plain(y.shape) or is_empty(x.shape):
+    if not is_plain(x.shape) or not is_plain(y.shape) or is_empty(x.shape):
         return None
     last = y.shape.dimensions[y.attributes["iota_dimension"]] - 1
     if last > min(_last_of_all_integers(x.shape.element_type), _last_of_all_integers(y.shape.element_type)):

@@ -149,7 +149,7 @@ def not_of_compare(x: Instruction, site: Site) -> Instruction | None:
     For floats only with EQ, NE or a total order: all other comparisons with NaN are false.
     """
     inner = x.operands[0]
-    if inner.op.name != "compare" or not site.has_one_user(inner):
+    if not site.has_one_user(inner):
         return None
     direction = inner.attributes["direction"]
     if direction not in ("EQ", "NE") and not is_integral(inner.operands[0]) and not _is_total_order(inner):

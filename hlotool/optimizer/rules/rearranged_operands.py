@@ -46,7 +46,7 @@ def _before(x: Instruction, one: Callable[[Instruction], Before | None]) -> list
     result: list[Before] = []
     for y in x.operands:
         insert = one(y) if y.shape.dimensions else _as_it_is(y)
-        if insert is None:
+        if insert is None or not is_plain(y.shape):
             return None
         result.append(insert)
     return result
@@ -136,7 +136,7 @@ def _before_reshape(y: Instruction, source: Shape, site: Site) -> Before | None:
     if number is not None:
         return number
     shape = array_shape(y.shape.element_type, source.dimensions)
-    if y.op.name == "broadcast" and is_plain(y.shape):
+    if y.op.name == "broadcast":
         dimensions = broadcast_after_reshape(y, source.dimensions)
         return None if dimensions is None else lambda: site.add("broadcast", y.operands, shape, dimensions=dimensions)
     literal = y.literal
@@ -176,9 +176,9 @@ def elementwise_of_transposes(x: Instruction, site: Site) -> Instruction | None:
 
 def _before_transpose(y: Instruction, permutation: tuple[int, ...], sizes: tuple[int, ...], site: Site) -> Before | None:
     if y.op.name == "transpose":
-        return _as_it_is(y.operands[0]) if dimensions_of(y) == permutation and is_plain(y.shape) and is_plain(y.operands[0].shape) else None
+        return _as_it_is(y.operands[0]) if dimensions_of(y) == permutation and is_plain(y.operands[0].shape) else None
     number = _smaller_number(y, sizes, site)
-    if number is not None or y.op.name != "broadcast" or not is_plain(y.shape):
+    if number is not None or y.op.name != "broadcast":
         return number
     dimensions = tuple(permutation[k] for k in dimensions_of(y))
     return lambda: site.add("broadcast", y.operands, array_shape(y.shape.element_type, sizes), dimensions=dimensions)
@@ -200,7 +200,7 @@ def elementwise_of_reversals(x: Instruction, site: Site) -> Instruction | None:
 
 
 def _before_reverse(y: Instruction, dimensions: tuple[int, ...]) -> Before | None:
-    if y.op.name == "reverse" and dimensions_of(y) == dimensions and is_plain(y.shape):
+    if y.op.name == "reverse" and dimensions_of(y) == dimensions:
         return _as_it_is(y.operands[0])
     return None if constant_value(y) is None else _as_it_is(y)
 
@@ -226,8 +226,6 @@ def elementwise_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
 
 
 def _before_broadcast(y: Instruction, mapped: tuple[int, ...], sizes: tuple[int, ...], site: Site) -> Before | None:
-    if not is_plain(y.shape):
-        return None
     if y.op.name == "broadcast" and dimensions_of(y) == mapped and y.operands[0].shape.dimensions == sizes:
         return _as_it_is(y.operands[0]) if is_plain(y.operands[0].shape) else None
     return _smaller_number(y, sizes, site)

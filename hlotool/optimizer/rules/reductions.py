@@ -156,7 +156,7 @@ def dot_of_nothing(x: Instruction, site: Site) -> Instruction | None:
 def transpose_of_dot(x: Instruction, site: Site) -> Instruction | None:
     """transpose(dot(a, b)) -> dot(b, a), if the transpose exchanges the free dimensions of a and b"""
     inner = x.operands[0]
-    if inner.op.name != "dot" or not site.has_one_user(inner) or inner.attributes.keys() & {"operand_precision", "algorithm", "sparsity"}:
+    if not site.has_one_user(inner) or inner.attributes.keys() & {"operand_precision", "algorithm", "sparsity"}:
         return None
     written = inner.attributes
     batch = len(written.get("lhs_batch_dims", ()))

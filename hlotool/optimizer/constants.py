@@ -12,7 +12,7 @@ from hlotool.interp.dtypes import NUMPY_TYPES, Array
 from hlotool.literals.floats import encode_floats
 from hlotool.opdefs.algebra import Number
 from hlotool.shapes.dtype import ELEMENT_TYPES
-from hlotool.shapes.literal import Literal, element_bytes, literal_from_bytes, tuple_literal
+from hlotool.shapes.literal import Literal, element_bytes, literal_from_bytes
 from hlotool.shapes.shape import Shape, array_shape
 
 __all__ = ["CannotBuildError", "is_short_as_text", "literal_of", "number_literal"]
@@ -31,6 +31,9 @@ def number_literal(element_type: str, number: Number) -> Literal:
 
     >>> number_literal("bf16", -0.5).shape.text
     'bf16[]'
+    >>> number_literal("u8", 300)
+    Traceback (most recent call last):
+    hlotool.optimizer.constants.CannotBuildError: u8 has no number 300
     >>> number_literal("f8e8m0fnu", 0)
     Traceback (most recent call last):
     hlotool.optimizer.constants.CannotBuildError: f8e8m0fnu has no number 0
@@ -56,16 +59,18 @@ def is_short_as_text(shape: Shape) -> bool:
     return 0 not in sizes or prod(sizes[: sizes.index(0)]) <= _MOST_EMPTY_BRACES
 
 
-def literal_of(value: Array | tuple[object, ...], shape: Shape) -> Literal:
-    """The literal with the value that the interpreter computed for an instruction of this shape.
+def literal_of(value: Array, shape: Shape) -> Literal:
+    """The literal with the value that the interpreter computed for an array of this shape.
 
     >>> literal_of(np.array([1, 2], np.int32), array_shape("s32", (2,))).data.hex()
     '0100000002000000'
     >>> literal_of(np.array([9], np.uint8).view(NUMPY_TYPES["s4"]), array_shape("s4", (1,))).data.hex()
     'f9'
+    >>> literal_of(np.array([9], np.uint8).view(NUMPY_TYPES["u4"]), array_shape("u4", (1,))).data.hex()
+    '09'
+    >>> literal_of(np.array([0xF5], np.uint8).view(NUMPY_TYPES["f4e2m1fn"]), array_shape("f4e2m1fn", (1,))).data.hex()
+    '05'
     """
-    if shape.is_tuple:
-        return tuple_literal(literal_of(part, element) for part, element in zip(value, shape.elements, strict=True))
     array = np.ascontiguousarray(value, dtype=NUMPY_TYPES[shape.element_type])
     row = ELEMENT_TYPES[shape.element_type]
     if row.bits < 8 and row.is_integral:

@@ -12,9 +12,9 @@ from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 __all__ = ["both_orders", "element_type", "is_complex", "is_constant", "is_float", "is_integral", "with_constants_together"]
 
 
-def element_type(x: Instruction) -> ElementType | None:
-    """The element type of an array; None for tuples, tokens and buffers."""
-    return ELEMENT_TYPES.get(x.shape.element_type)
+def element_type(x: Instruction) -> ElementType:
+    """The element type of an array; tuples and buffers count as opaque."""
+    return ELEMENT_TYPES.get(x.shape.element_type, ELEMENT_TYPES["opaque"])
 
 
 def is_integral(x: Instruction) -> bool:
@@ -25,19 +25,17 @@ def is_integral(x: Instruction) -> bool:
     [True, True, False, False]
     """
     row = element_type(x)
-    return row is not None and (row.is_integral or row.kind == "pred")
+    return row.is_integral or row.kind == "pred"
 
 
 def is_float(x: Instruction) -> bool:
     """Whether the elements are real floating-point numbers."""
-    row = element_type(x)
-    return row is not None and row.kind == "float"
+    return element_type(x).kind == "float"
 
 
 def is_complex(x: Instruction) -> bool:
     """Whether the elements are complex numbers, for which most laws of the reals do not hold."""
-    row = element_type(x)
-    return row is not None and row.kind == "complex"
+    return element_type(x).kind == "complex"
 
 
 def is_constant(x: Instruction) -> bool:

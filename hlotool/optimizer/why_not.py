@@ -105,7 +105,10 @@ class _Trial:
         if others:
             yield f"control dependencies order it against {_names(others)}"
 
-    def _answer(self, entry: Rule, x: Instruction, everywhere: list[str]) -> tuple[bool, str]:
+    def _answer(self, entry: Rule, x: Instruction, everywhere: list[str]) -> tuple[bool | None, str]:
+        if not self.context.is_valid_before(x):
+            # Rules may rely on what holds for valid instructions.
+            return None, "; ".join(everywhere)
         matches, refused = self._attempt(entry, x)
         if not matches:
             return False, entry.details.replace("\n", " ") or entry.summary

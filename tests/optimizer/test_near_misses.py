@@ -140,11 +140,13 @@ NO_MATTER = ("iota", "set-dimension-size")
 
 
 def special_shapes(shape: Shape) -> list[Shape]:
-    """An array shape with a memory space, with tiles, and with a dynamic size."""
+    """An array shape in a memory space, with tiles, larger or distributed elements, and a dynamic size."""
     layout = shape.layout or default_layout(shape.rank)
     return [
         shape.with_layout(replace(layout, memory_space=1)),
         shape.with_layout(replace(layout, tiles=((8, 128),))),
+        shape.with_layout(replace(layout, element_size_in_bits=64)),
+        shape.with_layout(replace(layout, split_configs=((0, ()),))),
         array_shape(shape.element_type, shape.dimensions, (True,) + (False,) * (shape.rank - 1)),
     ]
 
@@ -158,7 +160,7 @@ def test_special_shapes(topic: str, number: int, text: str) -> None:
     arrays = [x for x in hlotool.parse(text).entry.instructions if x.shape.is_array and x.shape.dimensions]
     names = [x.name for x in arrays if x.op.name not in NO_MATTER and constant_value(x) is None]
     for name in names:
-        for k in range(3):
+        for k in range(5):
             module = hlotool.parse(text)
             x = module.entry[name]
             with hlotool.Rewriter(module) as rewriter:

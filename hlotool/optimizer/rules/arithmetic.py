@@ -14,8 +14,7 @@ __all__: list[str] = []
 
 
 def _has_sign(x: Instruction) -> bool:
-    row = element_type(x)
-    return row is not None and has_sign(row)
+    return has_sign(element_type(x))
 
 
 # ---- signs -----------------------------------------------------------------------------------------------------------
@@ -79,8 +78,7 @@ def negate_of_difference_of_floats(x: Instruction, site: Site) -> Instruction | 
 @rule("multiply", "divide")
 def by_minus_one(x: Instruction, site: Site) -> Instruction | None:
     """multiply(a, -1) -> negate(a); divide(a, -1) -> negate(a)"""
-    row = element_type(x)
-    if row is None or row.kind not in ("float", "signed"):
+    if element_type(x).kind not in ("float", "signed"):
         return None
     pairs = both_orders(x) if x.op.name == "multiply" else iter((x.operands,))
     for a, factor in pairs:
@@ -234,7 +232,7 @@ def divide_by_power_of_two(x: Instruction, site: Site) -> Instruction | None:
     """divide(a, 2^k) -> multiply(a, 2^-k) for floats, if 2^-k is a normal number"""
     a, divisor = x.operands
     row = element_type(x)
-    if row is None or row.float_format is None or not site.has_one_user(divisor):
+    if row.float_format is None or not site.has_one_user(divisor):
         return None
     value = constant_value(divisor)
     if value is None or not isfinite(value) or abs(frexp(value)[0]) != 0.5:
@@ -250,8 +248,7 @@ def divide_by_constant(x: Instruction, site: Site) -> Instruction | None:
     """divide(a, c) -> multiply(a, 1/c) for floats"""
     a, divisor = x.operands
     value = constant_value(divisor)
-    row = element_type(x)
-    if value is None or not isfinite(value) or value == 0 or row is None or row.name not in ("f32", "f64") or not site.has_one_user(divisor):
+    if value is None or not isfinite(value) or value == 0 or x.shape.element_type not in ("f32", "f64") or not site.has_one_user(divisor):
         return None
     if is_constant(a):
         # Which is folded.
@@ -347,7 +344,7 @@ def convert_of_convert(x: Instruction, site: Site) -> Instruction | None:
     inner = x.operands[0]
     source = inner.operands[0]
     narrow, wide, result = element_type(source), element_type(inner), element_type(x)
-    if narrow is None or wide is None or result is None or not holds_all(wide, narrow):
+    if not holds_all(wide, narrow):
         return None
     if result.is_integral and wide.kind == "float" and narrow.kind != "float" and not holds_all(result, narrow):
         return None

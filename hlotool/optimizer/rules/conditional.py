@@ -55,7 +55,7 @@ def element_that_branches_agree_on(x: Instruction, site: Site) -> Instruction | 
 def _returned(branch: Computation, operand: Instruction, index: int) -> Instruction | Literal | None:
     """What an element of a branch's result is: an instruction outside of the branch, given its operand, or a scalar constant."""
     root = branch.root
-    if root.op.name != "tuple" or not 0 <= index < len(root.operands):
+    if root.op.name != "tuple":
         return None
     element = root.operands[index]
     if element.op.name == "parameter":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hlotool.analysis.simplify import constant_value, is_splat, value_of_itself
+from hlotool.analysis.simplify import constant_value, holds_all, is_splat, value_of_itself
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.algebra import ones
 from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, IDEMPOTENT
@@ -105,7 +105,7 @@ def compare_with_itself(x: Instruction, site: Site) -> Instruction | None:
 def compare_with_limit(x: Instruction, site: Site) -> Instruction | None:
     """compare(a, 0), direction=GE -> true for unsigned a; the same for the greatest and the least number of all integer types"""
     row, limit = element_type(x.operands[0]), constant_value(x.operands[1])
-    if limit is None or row is None or not row.is_integral:
+    if limit is None or not row.is_integral:
         return None
     direction = x.attributes["direction"]
     if (limit == row.minimum and direction == "GE") or (limit == row.maximum and direction == "LE"):
@@ -120,7 +120,7 @@ def compare_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """compare(iota, c) -> true or false, if all indices are on the same side of c"""
     first, limit = x.operands[0], constant_value(x.operands[1])
     row = element_type(first)
-    if first.op.name != "iota" or limit is None or row is None or not row.is_integral or any(first.shape.dynamic):
+    if first.op.name != "iota" or limit is None or not row.is_integral or any(first.shape.dynamic):
         return None
     last = first.shape.dimensions[first.attributes["iota_dimension"]] - 1
     if not 0 <= last <= row.maximum:
@@ -159,15 +159,13 @@ def not_of_compare(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("compare", of=("convert",))
 def compare_of_converted(x: Instruction, site: Site) -> Instruction | None:
-    """compare(convert(a), convert(b)) -> compare(a, b), if a and b are integers of one type that the conversion only widens"""
+    """compare(convert(a), convert(b)) -> compare(a, b), if a and b are integers of one type, all of which the conversion keeps"""
     first, second = x.operands
-    if first.op.name != "convert" or second.op.name != "convert" or _is_total_order(x):
+    if first.op.name != "convert" or second.op.name != "convert" or not site.have_one_user({first, second}):
         return None
     a, b = first.operands[0], second.operands[0]
-    row, wide = element_type(a), element_type(first)
-    if a.shape.element_type != b.shape.element_type or row is None or wide is None or not row.is_integral or not wide.is_integral:
-        return None
-    if row.minimum < wide.minimum or row.maximum > wide.maximum or not site.have_one_user({first, second}):
+    row = element_type(a)
+    if a.shape.element_type != b.shape.element_type or not row.is_integral or not holds_all(element_type(first), row):
         return None
     return site.add("compare", [a, b], x.shape, direction=x.attributes["direction"])
 
@@ -179,18 +177,14 @@ def compare_of_converted(x: Instruction, site: Site) -> Instruction | None:
 def of_itself(x: Instruction, site: Site) -> Instruction | None:
     """subtract(a, a) -> 0 for integers; xor(a, a) -> 0"""
     first, second = x.operands
-    row = element_type(x)
-    if first is not second or row is None:
-        return None
-    value = value_of_itself(x.op, row)
-    return site.number(x.shape, value) if value is not None else None
+    value = value_of_itself(x.op, element_type(x)) if first is second else None
+    return None if value is None else site.number(x.shape, value)
 
 
 @rule("and", "or", "xor", of=("not",))
 def with_complement(x: Instruction, site: Site) -> Instruction | None:
     """and(a, not(a)) -> 0; or(a, not(a)) -> all ones; xor(a, not(a)) -> all ones"""
-    row = element_type(x)
-    number = None if row is None else 0 if x.op.name == "and" else ones(row)
+    number = 0 if x.op.name == "and" else ones(element_type(x))
     for first, second in both_orders(x):
         if second.op.name == "not" and second.operands[0] is first and number is not None:
             return site.number(x.shape, number)
@@ -200,8 +194,7 @@ def with_complement(x: Instruction, site: Site) -> Instruction | None:
 @rule("xor")
 def xor_with_ones(x: Instruction, site: Site) -> Instruction | None:
     """xor(a, true) -> not(a); for integers, xor(a, -1) -> not(a)"""
-    row = element_type(x)
-    number = None if row is None else ones(row)
+    number = ones(element_type(x))
     if number is None:
         return None
     return next((site.add("not", [first], x.shape) for first, second in both_orders(x) if is_splat(second, number)), None)

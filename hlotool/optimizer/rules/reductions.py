@@ -5,7 +5,7 @@ The order in which floats are summed is not changed without a flag, and the inte
 
 from __future__ import annotations
 
-from hlotool.analysis.simplify import constant_value, identity_of, is_same_number
+from hlotool.analysis.simplify import identity_of, is_splat
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, IDEMPOTENT
@@ -31,9 +31,8 @@ def _combiner(x: Instruction) -> OpDef | None:
 
 def _starts_neutral(x: Instruction, combiner: OpDef) -> bool:
     """Whether the initial value changes no element: 0 for sums of integers, -0.0 for those of floats."""
-    row, start = element_type(x), constant_value(x.operands[1])
-    neutral = None if row is None else identity_of(combiner, row)
-    return start is not None and neutral is not None and is_same_number(start, neutral)
+    neutral = identity_of(combiner, element_type(x))
+    return neutral is not None and is_splat(x.operands[1], neutral)
 
 
 def _is_exact_in_any_order(x: Instruction, combiner: OpDef) -> bool:

@@ -41,7 +41,7 @@ def element_that_a_loop_keeps(x: Instruction, site: Site) -> Instruction | None:
     loop = x.operands[0]
     index: int = x.attributes["index"]
     root = loop.attributes["body"].root
-    if root.op.name != "tuple" or not 0 <= index < len(root.operands):
+    if root.op.name != "tuple":
         return None
     element = root.operands[index]
     if element.op.name != "get-tuple-element" or element.attributes["index"] != index or element.operands[0].op.name != "parameter":

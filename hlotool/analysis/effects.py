@@ -6,7 +6,6 @@ As XLA's HasSideEffect, and in addition the start, the updates and the done of a
 from __future__ import annotations
 
 from hlotool.ir.model import Computation, Instruction, Module
-from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.traits import EFFECT
 
 __all__ = ["computations_with_effects", "has_effect", "has_own_effect"]
@@ -21,15 +20,10 @@ def computations_with_effects(module: Module) -> set[Computation]:
     True
     """
     with_effects: set[Computation] = set()
-    # Only few opcodes can have an effect, and these loops visit every instruction of a module.
-    may_have: dict[OpDef, bool] = {}
     # Computations are defined before they are called, so one pass in textual order is enough.
     for computation in module.computations:
         for x in computation.instructions:
-            possible = may_have.get(x.op)
-            if possible is None:
-                possible = may_have[x.op] = EFFECT in x.op.traits or x.op.effect_if is not None or x.op.is_asynchronous
-            if (possible or x.op.calls) and has_effect(x, with_effects):
+            if x.op.may_have_effect and has_effect(x, with_effects):
                 with_effects.add(computation)
                 break
     return with_effects
@@ -55,4 +49,7 @@ def has_effect(x: Instruction, computations: set[Computation]) -> bool:
     >>> [has_effect(x, set()) for x in parse("ENTRY e { t = token[] after-all() ROOT i = (f32[], token[]) infeed(t) }").entry.instructions]
     [False, True]
     """
+    # Only few opcodes can have an effect.
+    if not x.op.may_have_effect:
+        return False
     return has_own_effect(x) or x.op.is_asynchronous or any(called in computations for called in x.called)

@@ -87,9 +87,12 @@ class _Copies:
             copy.instructions = [clone_instruction(x) for x in computation.instructions]
             instructions.update(zip(computation.instructions, copy.instructions, strict=True))
             copy.root = instructions.get(computation.root, computation.root)
+        get = instructions.get
         for original, x in instructions.items():
-            set_field(x, "operands", tuple([instructions.get(operand, operand) for operand in original.operands]))
-            set_field(x, "attributes", self.attribute_set(original.attributes))
+            if original.operands:
+                set_field(x, "operands", tuple([get(operand, operand) for operand in original.operands]))
+            if original.attributes:
+                set_field(x, "attributes", self.attribute_set(original.attributes))
 
     def attribute_set(self, attributes: AttributeSet) -> AttributeSet:
         copy = self.attributes.get(id(attributes))

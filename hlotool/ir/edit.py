@@ -102,20 +102,20 @@ class Rewriter(InstructionEdits):
         if owner is body:
             raise EditError(f"computation '{body.name}' cannot be moved into itself")
         self._check_owners(operands, owner)
-        source, target = self._order(body), self._order(owner)
+        target, names, owners = self._order(owner), self._instruction_names, self._uses.owners
+        parameters: list[Instruction] = []
         for x in self.instructions(body):
             if x.op.name == "parameter":
+                parameters.append(x)
                 self._replace_uses(x, operands[x.immediate])
                 continue
-            source.remove(x)
             target.insert_before(x, before)
-            self._uses.owners[x] = owner
+            owners[x] = owner
             # An instruction of the other computation may have the same name.
-            self._instruction_names.release(x.name)
-            if x.name in self._instruction_names:
-                set_field(x, "name", self._instruction_names.take(x.name))
-            else:
-                self._instruction_names.add(x.name)
+            if names.count(x.name) > 1:
+                names.release(x.name)
+                set_field(x, "name", names.take(x.name))
+        self._set_order(body, parameters)
 
     def erase_parameter(self, parameter: Instruction) -> None:
         """Removes an unused parameter, its operand in every caller, and its entries in the module's header.

@@ -62,7 +62,8 @@ class InstructionEdits(EditState):
         )
         set_field(x, "name", self._instruction_names.take(x.name))
         if origin is not None:
-            self.module.notes.origin_of[x] = self.module.notes.origin_of.get(origin, origin)
+            origins = self.module.notes.origin_of
+            origins[x] = origins.get(origin, origin)
         self._add_instruction(x, owner, before, after)
         return x
 
@@ -92,7 +93,7 @@ class InstructionEdits(EditState):
         )
 
     def _owner_at(self, before: Instruction | None, after: Instruction | None, into: Computation | None) -> Computation:
-        if sum(place is not None for place in (before, after, into)) != 1:
+        if (before is not None) + (after is not None) + (into is not None) != 1:
             raise EditError("give exactly one of before=, after= and into=")
         if into is not None:
             if into not in self.module.computations:
@@ -109,7 +110,8 @@ class InstructionEdits(EditState):
         else:
             order.append(x)
         self._uses.add(x, owner)
-        self._calls_changed = self._calls_changed or bool(x.called)
+        if x.op.calls:
+            self._calls_changed = True
 
     # ---- changes of existing instructions -----------------------------------------------------------------------------
 
@@ -163,8 +165,9 @@ class InstructionEdits(EditState):
         self._uses.add_uses(x)
 
     def _check_owners(self, operands: Iterable[Instruction], owner: Computation) -> None:
+        owners = self._uses.owners
         for operand in operands:
-            if self.owner(operand) is not owner:
+            if owners.get(operand) is not owner:
                 raise EditError(f"operand '{operand.name}' is in computation '{self.owner(operand).name}', not in '{owner.name}'")
 
     def set_operand(self, x: Instruction, number: int, operand: Instruction) -> None:
@@ -231,7 +234,8 @@ class InstructionEdits(EditState):
     def _remove_instruction(self, x: Instruction, owner: Computation) -> None:
         for successor in self.control_successors(x):
             self._replace_control_predecessor(successor, x, x.control_predecessors)
-        self._calls_changed = self._calls_changed or bool(x.called)
+        if x.op.calls:
+            self._calls_changed = True
         self._order(owner).remove(x)
         self._uses.remove(x)
         self._instruction_names.release(x.name)

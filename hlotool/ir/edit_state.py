@@ -5,6 +5,8 @@ Insertions and moves go to linked lists. `flush` writes them to the computations
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from hlotool.errors import EditError, InternalError
 from hlotool.ir.header import fitted_header
 from hlotool.ir.model import Computation, Instruction, Module
@@ -47,6 +49,10 @@ class EditState:
         """The instructions that name `x` as a control predecessor."""
         return tuple(self._uses.successors.get(x, ()))
 
+    def has_control_edges(self, x: Instruction) -> bool:
+        """Whether `x` has control predecessors or successors."""
+        return "control-predecessors" in x.attributes or x in self._uses.successors
+
     def callers(self, computation: Computation) -> tuple[Instruction, ...]:
         """The instructions that call a computation, each once."""
         return tuple(self._uses.callers.get(computation, ()))
@@ -68,7 +74,8 @@ class EditState:
 
     def is_used(self, x: Instruction) -> bool:
         """Whether `x` has users or control successors, or is the root."""
-        return x in self._uses.users or x in self._uses.successors or self.is_root(x)
+        uses = self._uses
+        return x in uses.users or x in uses.successors or self.owner(x).root is x
 
     def instructions(self, computation: Computation) -> list[Instruction]:
         """The instructions of a computation in order, including changes that have not been flushed."""
@@ -150,8 +157,9 @@ class EditState:
     # ---- bookkeeping --------------------------------------------------------------------------------------------------
 
     def _mark_changed(self, computation: Computation) -> None:
-        self._changed[computation] = None
-        self.module.notes.spans.pop(computation, None)
+        if computation not in self._changed:
+            self._changed[computation] = None
+            self.module.notes.spans.pop(computation, None)
 
     def _order(self, computation: Computation) -> LinkedOrder[Instruction]:
         self._mark_changed(computation)
@@ -159,6 +167,11 @@ class EditState:
         if order is None:
             order = self._orders[computation] = LinkedOrder(computation.instructions)
         return order
+
+    def _set_order(self, computation: Computation, instructions: Iterable[Instruction]) -> None:
+        """Replaces the instructions of a computation, whose uses and names are not updated."""
+        self._mark_changed(computation)
+        self._orders[computation] = LinkedOrder(instructions)
 
     @property
     def _instruction_names(self) -> NameTable:

@@ -59,9 +59,9 @@ def attribute_set(op: OpDef, values: Mapping[str, Any]) -> AttributeSet:
         if name not in op.attributes and name not in COMMON_ATTRIBUTES:
             meant = nearest(name, [*op.attributes, *COMMON_ATTRIBUTES])
             raise EditError(f"'{op.name}' has no attribute '{name}'" + (f"; did you mean '{meant}'?" if meant else ""))
-    missing = [name for name in op.required if name not in values]
-    if missing:
-        raise EditError(f"'{op.name}' needs the attribute '{missing[0]}'")
+    for name in op.required:
+        if name not in values:
+            raise EditError(f"'{op.name}' needs the attribute '{name}'")
     return values if isinstance(values, AttributeSet) else AttributeSet(values)
 
 

@@ -51,11 +51,20 @@ class NameTable:
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self._used = Counter(names)
+        # Not a Counter, whose reads and deletions of missing names run Python code.
+        self._used: dict[str, int] = dict(Counter(names))
         self._counters: dict[str, int] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self._used
+
+    def count(self, name: str) -> int:
+        """How many instructions or computations have a name.
+
+        >>> NameTable(["add", "add"]).count("add")
+        2
+        """
+        return self._used.get(name, 0)
 
     def take(self, name: str) -> str:
         """Returns the name, with the first free number after a dot if it is in use, and marks the result as in use."""
@@ -65,12 +74,14 @@ class NameTable:
 
     def add(self, name: str) -> None:
         """Marks a name as in use, once more if it is already."""
-        self._used[name] += 1
+        self._used[name] = self._used.get(name, 0) + 1
 
     def release(self, name: str) -> None:
         """Undoes an `add` or a `take`; after the last one, the name is free."""
-        self._used[name] -= 1
-        if self._used[name] <= 0:
+        count = self._used[name] - 1
+        if count:
+            self._used[name] = count
+        else:
             del self._used[name]
 
 

@@ -61,22 +61,29 @@ class Uses:
         users = self.users
         self.changes.append(x)
         for operand in x.operands:
-            by_user = users.setdefault(operand, {})
-            by_user[x] = by_user.get(x, 0) + 1
-        for node in x.control_predecessors:
-            _count(self.successors, node, x)
-        for computation in x.called:
-            _count(self.callers, computation, x)
+            by_user = users.get(operand)
+            if by_user is None:
+                users[operand] = {x: 1}
+            else:
+                by_user[x] = by_user.get(x, 0) + 1
+        if "control-predecessors" in x.attributes:
+            for node in x.control_predecessors:
+                _count(self.successors, node, x)
+        if x.op.calls:
+            for computation in x.called:
+                _count(self.callers, computation, x)
 
     def remove_uses(self, x: Instruction) -> None:
         """Removes an instruction's uses of others; call it before changing operands or attributes."""
         self.changes.extend(x.operands)
         for operand in x.operands:
             _discount(self.users, operand, x)
-        for node in x.control_predecessors:
-            _discount(self.successors, node, x)
-        for computation in x.called:
-            _discount(self.callers, computation, x)
+        if "control-predecessors" in x.attributes:
+            for node in x.control_predecessors:
+                _discount(self.successors, node, x)
+        if x.op.calls:
+            for computation in x.called:
+                _discount(self.callers, computation, x)
 
     def move_uses(self, user: Instruction, old: Instruction, new: Instruction) -> None:
         """Counts the operands `old` of an instruction as `new`, after they have been replaced."""

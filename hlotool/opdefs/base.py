@@ -90,6 +90,7 @@ class OpDef:
     """
 
     __slots__ = (
+        "_may_have_effect",
         "algebra",
         "arity",
         "attributes",
@@ -163,6 +164,7 @@ class OpDef:
         self.required = tuple(spec.name for spec in self.attributes.values() if spec.default is REQUIRED)
         calls = [spec.name for spec in self.attributes.values() if spec.kind in CALLED_KINDS]
         self.calls = tuple(sorted(calls, key=lambda name: name != _STORED_FIRST))
+        self._may_have_effect: bool | None = None
 
     @property
     def done(self) -> str | None:
@@ -203,6 +205,19 @@ class OpDef:
         ['add', 'while']
         """
         return self.effect_if is None and not self.is_asynchronous and self.traits.isdisjoint(_IMPURE)
+
+    @property
+    def may_have_effect(self) -> bool:
+        """Whether instructions with this opcode can have an effect, by themselves or through a computation that they call.
+
+        >>> from hlotool.opdefs.table import OPS
+        >>> [name for name in ("add", "infeed", "custom-call", "while", "copy-done") if OPS[name].may_have_effect]
+        ['infeed', 'custom-call', 'while', 'copy-done']
+        """
+        if self._may_have_effect is None:
+            # Asked of every instruction of a module, several times.
+            self._may_have_effect = EFFECT in self.traits or self.effect_if is not None or self.is_asynchronous or bool(self.calls)
+        return self._may_have_effect
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

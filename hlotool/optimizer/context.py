@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, KeysView
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from hlotool.analysis.effects import computations_with_effects, has_effect
 from hlotool.ir.edit import Rewriter
@@ -15,7 +15,14 @@ from hlotool.optimizer.report import Report
 from hlotool.verifier.engine import InstructionRules
 from hlotool.verifier.facts import Facts
 
-__all__ = ["Context"]
+__all__ = ["Changes", "Context"]
+
+
+class Changes(NamedTuple):
+    """Instructions that have been inserted, or whose fields or users have changed, and their computations, in the order of the changes."""
+
+    instructions: KeysView[Instruction]
+    computations: KeysView[Computation]
 
 
 class Context:
@@ -39,8 +46,8 @@ class Context:
         self.report = report or Report(options.bisect_limit)
         self.rewriter = Rewriter(module)
         self.keeps_layouts = module.is_scheduled
-        # The number of changes when a pass of rules was last finished, by its name.
-        self.simplified: dict[str, int] = {}
+        # The number of changes when a pass was last finished, by its name.
+        self._finished: dict[str, int] = {}
         self._with_effects = computations_with_effects(module)
         modes = VerifyModes(layout_sensitive=self.keeps_layouts, layouts_kept=self.keeps_layouts, allow_mixed_precision=True)
         rules = InstructionRules(Facts(module, modes))
@@ -77,6 +84,18 @@ class Context:
         """Whether an instruction does more than compute its value."""
         return has_effect(x, self._with_effects)
 
+    def changes_since_last(self, name: str) -> Changes | None:
+        """What has changed since a pass last called `mark_finished`; None if it has never run, so that it has to look at everything."""
+        count = self._finished.get(name)
+        if count is None:
+            return None
+        instructions = self.rewriter.changed_since(count)
+        return Changes(dict.fromkeys(instructions).keys(), {self.rewriter.owner(x): None for x in instructions}.keys())
+
+    def mark_finished(self, name: str, count: int) -> None:
+        """Notes that a pass has looked at everything as it was after `count` changes."""
+        self._finished[name] = count
+
     def allows(self, name: str, x: Instruction, after: tuple[Instruction | str, ...] = (), renamed: Instruction | None = None) -> bool:
         """Counts and records that a pass replaces or removes an instruction; False if the limit of rewrites has been reached.
 
@@ -100,7 +119,7 @@ class Context:
 
     def is_movable(self, x: Instruction) -> bool:
         """Whether an instruction may be replaced: it has no control dependencies, which order it against others, and no errors."""
-        return x not in self._faulty and not x.control_predecessors and not self.rewriter.control_successors(x)
+        return x not in self._faulty and not self.rewriter.has_control_edges(x)
 
     def is_valid_before(self, x: Instruction) -> bool:
         """Whether an instruction of the module to optimize is valid, and its operands are."""

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.optimizer.constants import CannotBuildError
-from hlotool.optimizer.context import Context
+from hlotool.optimizer.context import Changes, Context
 from hlotool.optimizer.registry import Rule
+from hlotool.optimizer.report import RuleStatistics
 from hlotool.optimizer.site import Site
 from hlotool.shapes.shape import compatible
 
@@ -22,6 +23,10 @@ __all__ = ["refusal", "simplify"]
 # Rewrites for each instruction of a computation, before its rules are stopped, and for each computation. Long chains need about ten.
 _MOST_REWRITES = 20
 _MOST_IN_ANY_CASE = 100
+# The rules for an instruction with more operands are not kept.
+_MOST_OPERANDS = 3
+
+_Candidate = tuple[Rule, Callable[[Instruction, Site], Instruction | None], RuleStatistics]
 
 
 def simplify(context: Context, name: str, table: Mapping[OpDef, Sequence[Rule]]) -> bool:
@@ -30,28 +35,26 @@ def simplify(context: Context, name: str, table: Mapping[OpDef, Sequence[Rule]])
     `name` is that of the pass: when it runs again, it only looks at what has changed since.
     """
     simplifier, before = _Simplifier(context, table), context.report.count
-    known = context.simplified.get(name)
-    if known is None:
+    changes = context.changes_since_last(name)
+    if changes is None:
         for computation in context.computations():
             simplifier.run(computation, context.instructions(computation))
     else:
-        for computation, instructions in _changed_by_computation(context, known).items():
+        for computation, instructions in _affected(context, changes).items():
             simplifier.run(computation, instructions)
-    context.simplified[name] = context.rewriter.change_count
+    context.mark_finished(name, context.rewriter.change_count)
     return context.report.count > before
 
 
-def _changed_by_computation(context: Context, count: int) -> dict[Computation, list[Instruction]]:
+def _affected(context: Context, changes: Changes) -> dict[Computation, list[Instruction]]:
     """What rules have to look at again after changes: instructions, their users, and the users of those.
 
     Rules of loops, branches and calls look at the computation, so the callers of changed computations count as changed.
     """
     rewriter, computations = context.rewriter, set(context.computations())
     again: dict[Instruction, None] = {}
-    changed = list(rewriter.changed_since(count))
-    owners = dict.fromkeys(rewriter.owner(x) for x in changed)
-    changed += dict.fromkeys(caller for owner in owners for caller in rewriter.callers(owner))
-    for x in changed:
+    callers = dict.fromkeys(caller for computation in changes.computations for caller in rewriter.callers(computation))
+    for x in (*changes.instructions, *callers):
         again[x] = None
         for user in rewriter.users(x):
             again[user] = None
@@ -94,20 +97,24 @@ class _Simplifier:
             op: [(entry, entry.rewrite if entry.is_built_in else entry.checked, context.report.of(entry.name)) for entry in entries]
             for op, entries in table.items()
         }
+        self.candidates: dict[tuple[OpDef, tuple[OpDef, ...]], list[_Candidate]] = {}
         self.queue: deque[Instruction] = deque()
         self.waiting: set[Instruction] = set()
         self.fired: Counter[str] = Counter()
 
     def run(self, computation: Computation, instructions: Sequence[Instruction]) -> None:
         self.fired.clear()
+        if self.report.is_exhausted:
+            return
         most = self.report.count + _MOST_IN_ANY_CASE + _MOST_REWRITES * len(instructions)
         self.queue.extend(instructions)
         self.waiting.update(instructions)
-        while self.queue:
-            x = self.queue.popleft()
-            self.waiting.discard(x)
-            if x in self.rewriter and x.op in self.table:
-                self._visit(x)
+        queue, waiting, rewriter, table = self.queue, self.waiting, self.rewriter, self.table
+        while queue:
+            x = queue.popleft()
+            waiting.discard(x)
+            if x.op not in table or x not in rewriter or not self._visit(x):
+                continue
             if self.report.is_exhausted:
                 break
             if self.report.count > most:
@@ -115,18 +122,28 @@ class _Simplifier:
                 self.report.remark(f"rule '{name}' does not stop firing in computation '{computation.name}'; its rules have been stopped")
                 self.report.is_stopped = True
                 break
-        self.queue.clear()
-        self.waiting.clear()
+        queue.clear()
+        waiting.clear()
 
-    def _visit(self, x: Instruction) -> None:
-        if not self.context.is_movable(x):
-            return
+    def _candidates(self, x: Instruction) -> list[_Candidate]:
+        """The rules for the opcode of an instruction and those of its operands, which are looked up once for the same opcodes."""
+        operands = tuple([y.op for y in x.operands])
+        key = (x.op, operands)
+        candidates = self.candidates.get(key)
+        if candidates is None:
+            candidates = [row for row in self.table[x.op] if not row[0].operands or not row[0].operands.isdisjoint(operands)]
+            if len(operands) <= _MOST_OPERANDS:
+                self.candidates[key] = candidates
+        return candidates
+
+    def _visit(self, x: Instruction) -> bool:
+        """Applies the first rule that matches; returns whether there is one."""
+        candidates = self._candidates(x)
+        if not candidates or not self.context.is_movable(x):
+            return False
         site = Site(self.rewriter, x)
         measures_time = self.context.options.measures_time
-        operands = [y.op for y in x.operands]
-        for entry, rewrite, statistics in self.table[x.op]:
-            if entry.operands and entry.operands.isdisjoint(operands):
-                continue
+        for entry, rewrite, statistics in candidates:
             statistics.tries += 1
             try:
                 if measures_time:
@@ -145,8 +162,9 @@ class _Simplifier:
             if new is None:
                 continue
             if self._accept(entry, x, new, site.inserted):
-                return
+                return True
             site.undo()
+        return False
 
     def _accept(self, entry: Rule, x: Instruction, new: Instruction, inserted: list[Instruction]) -> bool:
         """Replaces `x`, unless the new instructions are not valid in this module."""
@@ -177,11 +195,12 @@ class _Simplifier:
 
     def _enqueue(self, lost: Iterable[Instruction], inserted: Iterable[Instruction], new: Instruction) -> None:
         """Visits the new instructions next, then all whose rules may look at what has changed: two levels of users."""
+        users = self.rewriter.users
         later: dict[Instruction, None] = {}
         for y in (new, *lost):
-            for user in self.rewriter.users(y):
+            for user in users(y):
                 later[user] = None
-                later.update(dict.fromkeys(self.rewriter.users(user)))
+                later.update(dict.fromkeys(users(user)))
         for x in later:
             if x not in self.waiting:
                 self.waiting.add(x)

@@ -38,22 +38,26 @@ def fold_constants(context: Context) -> bool:
         # Instructions with known values, and the number of elements of the constants that they depend on.
         known: dict[Instruction, int] = {}
         for x in context.instructions(computation):
+            if not x.operands:
+                if x.literal is not None and not x.literal.elided:
+                    known[x] = _elements(x.shape)
+                elif _is_compact(x) and _elements(x.shape) <= _MOST_OPERAND_ELEMENTS:
+                    known[x] = 0
+                continue
+            # Most instructions depend on something else than constants.
+            if x.operands[0] not in known or not all(operand in known for operand in x.operands) or x not in context.rewriter:
+                continue
             if context.report.is_exhausted:
                 return context.report.count > before
-            if x not in context.rewriter:
-                continue
             if _is_foldable(context, x, known):
                 known |= {new: _elements(new.shape) for new in _fold(context, x)}
-            elif x.literal is not None and not x.literal.elided:
-                known[x] = _elements(x.shape)
-            elif _is_compact(x) and all(operand in known for operand in x.operands) and _elements(x.shape) <= _MOST_OPERAND_ELEMENTS:
+            elif _is_compact(x) and _elements(x.shape) <= _MOST_OPERAND_ELEMENTS:
                 known[x] = sum(known[operand] for operand in x.operands)
     return context.report.count > before
 
 
 def _is_foldable(context: Context, x: Instruction, known: Mapping[Instruction, int]) -> bool:
-    if not x.operands or any(operand not in known for operand in x.operands):
-        return False
+    """Whether an instruction whose operands are known becomes a constant."""
     if x.op.kernel is None or x.op.traits & {NONDETERMINISTIC, DEVICE_ID, COMMUNICATES} or context.has_effect(x) or not context.is_movable(x):
         return False
     parts = x.shape.elements if x.shape.is_tuple else (x.shape,)

@@ -9,7 +9,7 @@ from typing import Any
 
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import CHEAP, COMMUNICATES, IDENTITY, NONDETERMINISTIC
-from hlotool.optimizer.context import Context
+from hlotool.optimizer.context import Changes, Context
 from hlotool.optimizer.tuple_edits import (
     is_only_taken_apart,
     is_removable_root,
@@ -37,11 +37,16 @@ def simplify_loops(context: Context) -> bool:
     configuration names elements by number, are left alone.
     """
     before = context.report.count
+    start, changes = context.rewriter.change_count, context.changes_since_last("loops")
     for loop in _loops(context):
+        if changes is not None and not loop.is_affected(changes):
+            continue
         loop.use_constants()
         if loop.is_narrowable():
             loop.merge_equal_elements()
             loop.remove_unneeded_elements()
+    # What has been changed here may make more possible, in outer loops too.
+    context.mark_finished("loops", start)
     return context.report.count > before
 
 
@@ -90,6 +95,12 @@ class _Loop:
         if any(rewriter.callers(called) != (x,) or called not in self.context.computations() for called in (self.body, self.condition)):
             return False
         return is_removable_root(rewriter, self.root) and all(is_only_taken_apart(rewriter, p) for p in (self.parameter, self.tested))
+
+    def is_affected(self, changes: Changes) -> bool:
+        """Whether anything has changed that decides what becomes of the loop."""
+        if not changes.computations.isdisjoint((self.body, self.condition)):
+            return True
+        return not changes.instructions.isdisjoint((self.x, self.start, *self.start.operands))
 
     def is_narrowable(self) -> bool:
         return is_only_taken_apart(self.rewriter, self.x)

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from hlotool.analysis.simplify import constant_value
 from hlotool.ir.model import Instruction
+from hlotool.opdefs.traits import COMMUTATIVE
 from hlotool.optimizer.site import Site
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 
-__all__ = ["both_orders", "element_type", "is_complex", "is_constant", "is_float", "is_integral", "with_constants_together"]
+__all__ = ["both_orders", "element_type", "is_complex", "is_constant", "is_float", "is_integral", "orders", "with_constants_together"]
 
 
 def element_type(x: Instruction) -> ElementType:
@@ -47,8 +48,12 @@ def both_orders(x: Instruction) -> Iterator[tuple[Instruction, Instruction]]:
     """The two operands of an instruction, and again swapped."""
     first, second = x.operands
     yield first, second
-    if first is not second:
-        yield second, first
+    yield second, first
+
+
+def orders(x: Instruction) -> Iterator[tuple[Instruction, Instruction]]:
+    """The two operands of an instruction, and again swapped if the operation is commutative."""
+    return both_orders(x) if COMMUTATIVE in x.op.traits else iter(((x.operands[0], x.operands[1]),))
 
 
 def with_constants_together(x: Instruction, site: Site) -> Instruction | None:

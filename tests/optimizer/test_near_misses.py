@@ -32,7 +32,7 @@ HERE = Path(__file__).parent
 TOPICS = sorted({entry.topic for entry in all_rules().values() if entry.is_built_in})
 TYPES = ("pred", "s32", "u8", "f32", "bf16", "c64", "f8e8m0fnu", "f8e4m3fnuz")
 EDITS = ("operand", "other_operand", "number", "list", "enum", "dimension", "element_type", "opcode", "layout", "called")
-TRIES = 30
+TRIES = 16
 OPTIONS = RunOptions(max_iterations=100)
 # These stand for several operations, which may take their place.
 _MORE = {"gather": 1, "map": 10}

@@ -6,7 +6,7 @@ from math import frexp, isfinite
 
 from hlotool.analysis.simplify import constant_value, has_sign, holds_all, is_same_number, is_splat
 from hlotool.ir.model import Instruction
-from hlotool.optimizer.patterns import both_orders, element_type, is_constant, is_float, is_integral, with_constants_together
+from hlotool.optimizer.patterns import both_orders, element_type, is_constant, is_float, is_integral, orders, with_constants_together
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 
@@ -54,7 +54,7 @@ def subtract_from_zero(x: Instruction, site: Site) -> Instruction | None:
 def subtract_from_zero_of_any_sign(x: Instruction, site: Site) -> Instruction | None:
     """subtract(0, a) -> negate(a) for floats"""
     first, second = x.operands
-    return site.add("negate", [second], x.shape) if is_float(x) and is_splat(first, 0.0) else None
+    return site.add("negate", [second], x.shape) if is_splat(first, 0.0) else None
 
 
 @rule("negate", of=("subtract",))
@@ -70,7 +70,7 @@ def negate_of_subtract(x: Instruction, site: Site) -> Instruction | None:
 def negate_of_difference_of_floats(x: Instruction, site: Site) -> Instruction | None:
     """negate(subtract(a, b)) -> subtract(b, a) for floats; of equal numbers, the difference is 0 instead of -0.0"""
     inner = x.operands[0]
-    if not is_float(x) or not site.has_one_user(inner):
+    if not is_float(x) or not _has_sign(x) or not site.has_one_user(inner):
         return None
     return site.with_operands(inner, inner.operands[::-1], x.shape)
 
@@ -78,13 +78,7 @@ def negate_of_difference_of_floats(x: Instruction, site: Site) -> Instruction | 
 @rule("multiply", "divide")
 def by_minus_one(x: Instruction, site: Site) -> Instruction | None:
     """multiply(a, -1) -> negate(a); divide(a, -1) -> negate(a)"""
-    if element_type(x).kind not in ("float", "signed"):
-        return None
-    pairs = both_orders(x) if x.op.name == "multiply" else iter((x.operands,))
-    for a, factor in pairs:
-        if is_splat(factor, -1):
-            return site.add("negate", [a], x.shape)
-    return None
+    return next((site.add("negate", [a], x.shape) for a, factor in orders(x) if is_splat(factor, -1)), None)
 
 
 @rule("multiply", "divide", of=("negate",))
@@ -102,7 +96,7 @@ def of_two_negations(x: Instruction, site: Site) -> Instruction | None:
 def product_of_absolute_values(x: Instruction, site: Site) -> Instruction | None:
     """multiply(abs(a), abs(a)) -> multiply(a, a)"""
     first, second = x.operands
-    if first is not second or first.op.name != "abs" or first.operands[0].shape.element_type != x.shape.element_type:
+    if first is not second or first.operands[0].shape.element_type != x.shape.element_type:
         return None
     inner = first.operands[0]
     return site.with_operands(x, [inner, inner])
@@ -112,9 +106,7 @@ def product_of_absolute_values(x: Instruction, site: Site) -> Instruction | None
 def abs_of_negation(x: Instruction, site: Site) -> Instruction | None:
     """abs(negate(a)) -> abs(a)"""
     inner = x.operands[0]
-    if x.shape.element_type != inner.shape.element_type or not _has_sign(x):
-        return None
-    return site.with_operands(x, inner.operands)
+    return site.with_operands(x, inner.operands) if _has_sign(inner) else None
 
 
 @rule("abs", of=("multiply",))
@@ -130,7 +122,7 @@ def abs_of_square(x: Instruction, site: Site) -> Instruction | None:
 @rule("add", "subtract", of=("add", "subtract"))
 def sum_minus_its_term(x: Instruction, site: Site) -> Instruction | None:
     """subtract(add(a, b), b) -> a; add(subtract(a, b), b) -> a; for integers"""
-    return _without_term(x) if is_integral(x) and x.shape.element_type != "pred" else None
+    return _without_term(x) if is_integral(x) else None
 
 
 @rule("add", "subtract", of=("add", "subtract"), needs=("reassoc", "nnan", "ninf", "nsz"))
@@ -155,30 +147,25 @@ def _without_term(x: Instruction) -> Instruction | None:
 def difference_of_itself(x: Instruction, site: Site) -> Instruction | None:
     """subtract(a, a) -> 0 for floats"""
     first, second = x.operands
-    return site.number(x.shape, 0.0) if first is second and is_float(x) else None
+    return site.number(x.shape, 0.0) if first is second else None
 
 
 @rule("multiply", needs=("nnan", "nsz"))
 def product_with_zero(x: Instruction, site: Site) -> Instruction | None:
     """multiply(a, 0) -> 0 for floats"""
-    if not is_float(x):
-        return None
     return next((zero for _, zero in both_orders(x) if is_splat(zero, 0.0)), None)
 
 
 @rule("add", "subtract", needs=("nsz",))
 def sum_with_zero(x: Instruction, site: Site) -> Instruction | None:
     """add(a, 0) -> a; subtract(a, -0.0) -> a; for floats"""
-    if not is_float(x):
-        return None
-    pairs = both_orders(x) if x.op.name == "add" else iter((x.operands,))
-    return next((a for a, zero in pairs if constant_value(zero) == 0), None)
+    return next((a for a, zero in orders(x) if constant_value(zero) == 0), None)
 
 
 @rule("add", "subtract", of=("multiply",))
 def common_factor(x: Instruction, site: Site) -> Instruction | None:
-    """add(multiply(a, c), multiply(b, c)) -> multiply(add(a, b), c) for integers"""
-    return _factored(x, site) if is_integral(x) and x.shape.element_type != "pred" else None
+    """add(multiply(a, c), multiply(b, c)) -> multiply(add(a, b), c) for integers and pred"""
+    return _factored(x, site) if is_integral(x) else None
 
 
 @rule("add", "subtract", of=("multiply",), needs=("reassoc",))
@@ -189,7 +176,7 @@ def common_factor_of_floats(x: Instruction, site: Site) -> Instruction | None:
 
 def _factored(x: Instruction, site: Site) -> Instruction | None:
     first, second = x.operands
-    if first.op.name != "multiply" or second.op.name != "multiply" or first is second or not site.have_one_user(x.operands):
+    if first.op.name != "multiply" or second.op.name != "multiply" or not site.have_one_user(x.operands):
         return None
     for a, c in both_orders(first):
         for b, other in both_orders(second):
@@ -202,7 +189,7 @@ def _factored(x: Instruction, site: Site) -> Instruction | None:
 def subtract_constants_together(x: Instruction, site: Site) -> Instruction | None:
     """subtract(add(a, c1), c2) -> add(a, subtract(c1, c2)); subtract(subtract(a, c1), c2) -> subtract(a, add(c1, c2)); for integers"""
     inner, last = x.operands
-    if inner.op.name not in ("add", "subtract") or not is_integral(x) or x.shape.element_type == "pred" or not is_constant(last):
+    if not is_integral(x) or not is_constant(last):
         return None
     a, first = inner.operands
     if is_constant(a) and inner.op.name == "add":
@@ -216,7 +203,7 @@ def subtract_constants_together(x: Instruction, site: Site) -> Instruction | Non
 @rule("add", of=("subtract",))
 def add_after_subtract(x: Instruction, site: Site) -> Instruction | None:
     """add(subtract(a, c1), c2) -> add(a, subtract(c2, c1)) for integers"""
-    if not is_integral(x) or x.shape.element_type == "pred":
+    if not is_integral(x):
         return None
     for inner, last in both_orders(x):
         if inner.op.name != "subtract" or not is_constant(last) or not site.has_one_user(inner):

@@ -22,7 +22,7 @@ _MOST_OPERANDS = 10_000
 
 def _joined(x: Instruction, operands: Sequence[Instruction], site: Site) -> Instruction:
     """The concatenate of other operands, or the only one."""
-    return operands[0] if len(operands) == 1 and operands[0].shape.dimensions == x.shape.dimensions else site.with_operands(x, operands)
+    return operands[0] if len(operands) == 1 else site.with_operands(x, operands)
 
 
 @rule("concatenate")

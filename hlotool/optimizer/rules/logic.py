@@ -64,9 +64,9 @@ def select_by_negation(x: Instruction, site: Site) -> Instruction | None:
 def select_twice(x: Instruction, site: Site) -> Instruction | None:
     """select(p, select(p, a, b), c) -> select(p, a, c); select(p, a, select(p, b, c)) -> select(p, a, c)"""
     choice, on_true, on_false = x.operands
-    if on_true.op.name == "select" and on_true.operands[0] is choice:
+    if on_true.op is x.op and on_true.operands[0] is choice:
         return site.with_operands(x, [choice, on_true.operands[1], on_false])
-    if on_false.op.name == "select" and on_false.operands[0] is choice:
+    if on_false.op is x.op and on_false.operands[0] is choice:
         return site.with_operands(x, [choice, on_true, on_false.operands[2]])
     return None
 
@@ -91,7 +91,7 @@ def compare_with_pred(x: Instruction, site: Site) -> Instruction | None:
 def compare_with_itself(x: Instruction, site: Site) -> Instruction | None:
     """compare(a, a), direction=LT -> false, and NE and GT; with EQ, LE and GE, true unless a may be NaN"""
     first, second = x.operands
-    if first is not second or is_complex(first):
+    if first is not second:
         return None
     direction = x.attributes["direction"]
     if direction in ("LT", "GT"):
@@ -120,10 +120,10 @@ def compare_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """compare(iota, c) -> true or false, if all indices are on the same side of c"""
     first, limit = x.operands[0], constant_value(x.operands[1])
     row = element_type(first)
-    if first.op.name != "iota" or limit is None or not row.is_integral or any(first.shape.dynamic):
+    if first.op.name != "iota" or limit is None or not row.is_integral:
         return None
     last = first.shape.dimensions[first.attributes["iota_dimension"]] - 1
-    if not 0 <= last <= row.maximum:
+    if last > row.maximum:
         return None
     verdicts = {
         "LT": (last < limit, limit <= 0), "LE": (last <= limit, limit < 0), "GT": (limit < 0, last <= limit), "GE": (limit <= 0, last < limit),
@@ -236,7 +236,7 @@ def constants_together(x: Instruction, site: Site) -> Instruction | None:
 def clamp_from_limits(x: Instruction, site: Site) -> Instruction | None:
     """minimum(maximum(a, low), high) -> clamp(low, a, high), if low <= high are constants"""
     inner_name = _DUAL[x.op.name]
-    if x.shape.element_type == "pred" or is_complex(x):
+    if x.shape.element_type == "pred":
         return None
     for inner, outer_limit in both_orders(x):
         limit = constant_value(outer_limit)

@@ -144,9 +144,7 @@ def reduce_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
 def dot_of_nothing(x: Instruction, site: Site) -> Instruction | None:
     """dot(a, b) -> 0, if the contracting dimensions have no elements"""
     lhs = x.operands[0]
-    if lhs.shape.dynamic or len(x.operands) != 2:
-        return None
-    if all(lhs.shape.dimensions[k] for k in x.attributes["lhs_contracting_dims"]):
+    if lhs.shape.dynamic or all(lhs.shape.dimensions[k] for k in x.attributes["lhs_contracting_dims"]):
         return None
     return site.number(x.shape, 0)
 

@@ -109,7 +109,8 @@ def size_of(module: Module) -> int:
 @pytest.mark.parametrize(("topic", "number", "text"), CASES, ids=lambda value: str(value) if not isinstance(value, str) or "\n" not in value else "")
 def test_near_misses(topic: str, number: int, text: str) -> None:
     for module in near_misses(text, Random(f"{topic} {number}")):
-        after = hlotool.optimize(module, topic)
+        after, report = optimize_with_report(module, topic)
+        assert not report.is_stopped, f"{report.remarks}\n{module}"
         known = {d.code for d in hlotool.verify(module)}
         errors = [d for d in hlotool.verify(after) if d.severity == "error" and d.code not in known]
         assert not errors, f"{errors[0]}\n{module}\n{after}"

@@ -18,7 +18,7 @@ def collective_of_one_device(x: Instruction, site: Site) -> Instruction | None:
     partitions are larger than they look. The reducer is not called for a single device.
     """
     groups = groups_of(x)
-    if not groups or groups.group_count != groups.device_count or not all(len(group) == 1 for group in groups.lists):
+    if not groups or any(len(group) != 1 for group in groups.lists):
         return None
     if group_mode(x) == CROSS_BOTH or x.attributes.get("constrain_layout"):
         return None

@@ -67,12 +67,12 @@ def concatenate_of_slices(x: Instruction, site: Site) -> Instruction | None:
 
 
 def _continues(one: tuple[SliceRange, ...], two: tuple[SliceRange, ...], dimension: int) -> bool:
-    """Whether the second of two slices begins where the first one ends, and neither is empty."""
+    """Whether the second of two slices begins where the first one ends."""
     if one[:dimension] != two[:dimension] or one[dimension + 1 :] != two[dimension + 1 :]:
         return False
     a, b = one[dimension], two[dimension]
     count = -(-(a.limit - a.start) // a.stride)
-    return a.stride == b.stride and b.start == a.start + count * a.stride and a.limit > a.start and b.limit > b.start
+    return a.stride == b.stride and b.start == a.start + count * a.stride
 
 
 @rule("concatenate", of=("broadcast",))
@@ -119,7 +119,7 @@ def _with_runs(
 def concatenate_of_equal_numbers(x: Instruction, site: Site) -> Instruction | None:
     """concatenate(broadcast(c), broadcast(c)) -> broadcast(c), for constants"""
     first = constant_value(x.operands[0])
-    if first is None or not are_plain(x) or is_empty(x.shape):
+    if first is None or not are_plain(x):
         return None
     for operand in x.operands[1:]:
         value = constant_value(operand)
@@ -131,12 +131,10 @@ def concatenate_of_equal_numbers(x: Instruction, site: Site) -> Instruction | No
 @rule("concatenate", of=("broadcast",))
 def concatenate_as_pad(x: Instruction, site: Site) -> Instruction | None:
     """concatenate(broadcast(v), a, broadcast(v)) -> pad(a, v), also with one of the broadcasts only"""
-    if not 2 <= len(x.operands) <= 3:
-        return None
     splats = [y if y.op.name == "broadcast" and not y.operands[0].shape.dimensions and site.has_one_user(y) else None for y in x.operands]
-    middle = 1 if len(splats) == 3 or splats[0] is not None else 0
+    middle = 0 if splats[0] is None else 1
     around = [y for k, y in enumerate(splats) if k != middle]
-    if splats[middle] is not None or not are_plain(x):
+    if middle == len(splats) or splats[middle] is not None or not are_plain(x):
         return None
     values = {y.operands[0] for y in around if y is not None}
     if None in around or len(values) != 1:
@@ -154,7 +152,7 @@ def concatenate_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
 
     There must be a dimension of the operands before their reshapes with the same number of elements before and after it.
     """
-    if len(x.operands) < 2 or any(y.op.name != "reshape" for y in x.operands):
+    if any(y.op.name != "reshape" for y in x.operands):
         return None
     sources = [y.operands[0] for y in x.operands]
     if not are_plain(x) or is_empty(x.shape) or not all(is_plain(a.shape) for a in sources):
@@ -186,7 +184,7 @@ def _common_dimension(x: Instruction, sources: Sequence[tuple[int, ...]]) -> int
 def concatenate_of_elementwise(x: Instruction, site: Site) -> Instruction | None:
     """concatenate(negate(a), negate(b)) -> negate(concatenate(a, b)), for all elementwise operations with one operand"""
     first = x.operands[0]
-    if len(x.operands) < 2 or ELEMENTWISE not in first.op.traits or len(first.operands) != 1:
+    if ELEMENTWISE not in first.op.traits or len(first.operands) != 1:
         return None
     if any(y.op is not first.op or y.attributes != first.attributes for y in x.operands) or not site.have_one_user(set(x.operands)):
         return None

@@ -12,6 +12,7 @@ from hlotool.ir.model import Module
 from hlotool.optimizer.checking import difference
 from hlotool.optimizer.optimizer import optimize_with_report
 from hlotool.optimizer.options import OptimizeOptions
+from hlotool.optimizer.report import Report
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
 from hlotool.verifier.engine import verify
@@ -26,12 +27,14 @@ _INPUTS = 6
 
 def optimized(path: Path, case: Case) -> None:
     module, flags = parsed(case.text), _flags(case)
-    result = _result(path, case, module)
+    result, report = _result(path, case, module)
+    if report.is_stopped:
+        raise Mismatch("; ".join(report.remarks))
     same((case.output if case.output is not None else case.text).strip(), to_text(result, _PLAIN).strip(), "after the passes")
     known = {d.code for d in verify(module)}
     if errors := [d for d in verify(result) if d.severity == "error" and d.code not in known]:
         raise Mismatch(f"is not valid after the passes: {errors[0]}")
-    if to_text(_result(path, case, result)) != to_text(result):
+    if to_text(_result(path, case, result)[0]) != to_text(result):
         raise Mismatch("a second run changes the module again")
     # Flags permit other results, which the text of the case shows.
     if not flags and (found := difference(module, result, _INPUTS)):
@@ -40,7 +43,7 @@ def optimized(path: Path, case: Case) -> None:
 
 def optimized_text(path: Path, case: Case) -> str | None:
     """The module after the passes, for `--update`."""
-    return to_text(_result(path, case, parsed(case.text)), _PLAIN)
+    return to_text(_result(path, case, parsed(case.text))[0], _PLAIN)
 
 
 def _flags(case: Case) -> frozenset[str]:
@@ -48,7 +51,7 @@ def _flags(case: Case) -> frozenset[str]:
     return frozenset(flag.strip() for flag in written[1].split(",")) if written else frozenset()
 
 
-def _result(path: Path, case: Case, module: Module) -> Module:
+def _result(path: Path, case: Case, module: Module) -> tuple[Module, Report]:
     written = _PASSES.search(case.text)
     passes = tuple(name.strip() for name in written[1].split(",")) if written else (path.stem,)
-    return optimize_with_report(module, passes, OptimizeOptions(fast_math=_flags(case)))[0]
+    return optimize_with_report(module, passes, OptimizeOptions(fast_math=_flags(case)))

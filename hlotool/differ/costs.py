@@ -28,10 +28,36 @@ class Costs:
         other = self.pairs.partner[node]
         return SINGLE if other < 0 else self.of_pair(node, other)
 
+    def total(self) -> float:
+        """The cost of the whole explanation."""
+        graph, partner = self.graph, self.pairs.partner
+        total = sum(self.of_pair(node, partner[node]) for node in range(graph.split) if partner[node] >= 0)
+        return total + SINGLE * partner.count(-1) + self.of_roots(range(graph.computation_split))
+
+    def of_nodes(self, nodes: Iterable[int]) -> float:
+        """The cost of nodes of both modules, each pair once, and of the roots of their computations."""
+        graph, partner = self.graph, self.pairs.partner
+        total = 0.0
+        seen: set[int] = set()
+        computations: set[int] = set()
+        for node in nodes:
+            other = partner[node]
+            left = node if node < graph.split else other
+            if other < 0:
+                total += SINGLE
+            elif left not in seen:
+                seen.add(left)
+                total += self.of_pair(left, partner[left])
+            home = graph.home[node]
+            computations.add(home if home < graph.computation_split else self.pairs.computations.get(home, -1))
+        return total + self.of_roots(sorted(computations))
+
     def of_pair(self, left: int, right: int) -> float:
         graph = self.graph
-        cost = graph.parts.cost(graph.keys[left], graph.keys[right])
-        if not self.has_same_operands(left, right):
+        a, b = graph.keys[left], graph.keys[right]
+        cost = 0 if a == b else graph.parts.cost(a, b)
+        operands = graph.operands[left]
+        if operands and tuple(map(self.pairs.partner.__getitem__, operands)) != graph.operands[right] and not self.has_same_operands(left, right):
             cost += 1
         if (left in graph.calls or right in graph.calls) and not self.has_same_calls(left, right):
             cost += 1

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 
+from hlotool.differ.alignment import align
 from hlotool.differ.classes import classes_by_neighborhood, classes_by_operands, classes_by_users
+from hlotool.differ.computations import improve_computations, pair_leftovers
+from hlotool.differ.costs import Costs
 from hlotool.differ.graph import Graph
 from hlotool.differ.growth import Growth
 from hlotool.differ.improve import improve
@@ -15,17 +18,33 @@ __all__ = ["match"]
 
 _FREE = -1
 _RADII = (3, 2, 1)
+# Modules with so many instructions take little time, so that another way is tried for them as well.
+_SMALL = 3000
+_REPETITIONS = 64
 
 
 def match(graph: Graph) -> Pairs:
-    """Pairs the nodes of the two modules of a graph."""
+    """Pairs the nodes of the two modules of a graph, so that the explanation of their difference is cheap."""
     matcher = _Matcher(graph)
-    matcher.run()
-    pairs = matcher.pairs
+    matcher.run(aligns=False)
+    pairs = _completed(matcher)
+    if not matcher.is_doubtful():
+        return pairs
+    other = _Matcher(graph)
+    other.run(aligns=True)
+    aligned = _completed(other)
+    return aligned if Costs(graph, aligned).total() < Costs(graph, pairs).total() else pairs
+
+
+def _completed(matcher: _Matcher) -> Pairs:
+    """The pairs of a matcher, and those of nodes that have changed."""
+    graph, pairs = matcher.graph, matcher.pairs
     if not matcher.is_finished():
-        Growth(graph, pairs).run()
+        Growth(graph, pairs).run(matcher.open)
     pairs.settle_computations()
+    pair_leftovers(graph, pairs)
     improve(graph, pairs)
+    improve_computations(graph, pairs)
     return pairs
 
 
@@ -35,10 +54,14 @@ class _Matcher:
         self.pairs = Pairs(graph)
         self.partner = self.pairs.partner
         self.queue: deque[tuple[int, int]] = deque()
+        self.free_count = self.conflict_count = 0
+        # The nodes without a partner, and some that have got one since.
+        self.free = list(range(len(graph.nodes)))
         # Pairs with neighbors that have no partner.
         self.open: list[tuple[int, int]] = []
 
-    def run(self) -> None:
+    def run(self, *, aligns: bool) -> None:
+        """Pairs what is equal; with `aligns`, computations are aligned in textual order before what is equal in one direction is paired."""
         graph = self.graph
         self.pairs.join_computations(*graph.entries)
         for keys in (graph.keys, graph.structures):
@@ -49,6 +72,10 @@ class _Matcher:
             self.join_in_order(by_both)
             if self.is_finished():
                 return
+            if aligns:
+                for left, right in align(graph, self.pairs):
+                    self.join(left, right)
+                self.spread_again(graph.structures)
             self.grow_from(by_operands, keys)
         for radius in _RADII:
             for keys in (graph.keys, graph.structures):
@@ -57,13 +84,36 @@ class _Matcher:
                 self.join_unique(classes_by_neighborhood(graph, keys, self.partner, radius))
                 self.spread_again(keys)
 
+    def is_doubtful(self) -> bool:
+        """Whether much is paired by resemblance only, or by one direction although the other one says something else.
+
+        In large modules, that only matters where few instructions are repeated often.
+        """
+        size = len(self.graph.nodes)
+        if size <= _SMALL:
+            return max(self.free_count, self.conflict_count) > 0
+        is_repetitive = size > _REPETITIONS * len(set(self.graph.structures))
+        return is_repetitive and max(self.free_count, self.conflict_count) > size // 50
+
     def grow_from(self, by_operands: list[int], keys: Sequence[int]) -> None:
-        """What is equal in one direction only, since something has changed in the other."""
-        self.join_unique(by_operands)
-        self.spread_again(by_operands)
+        """What is equal in one direction only, since something has changed in the other.
+
+        Users first: an operand that was exchanged for an earlier value of a repeated computation makes what follows equal to other parts of it.
+        """
         by_users = classes_by_users(self.graph, keys)
+        if not self.conflict_count:
+            self.conflict_count = self.conflicts(by_operands, by_users)
         self.join_unique(by_users)
         self.spread_again(by_users)
+        self.join_unique(by_operands)
+        self.spread_again(by_operands)
+        self.free_count = self.partner.count(_FREE)
+
+    def conflicts(self, by_operands: Sequence[int], by_users: Sequence[int]) -> int:
+        """How many nodes have another counterpart by their operands than by their users."""
+        first = {left[0]: right[0] for left, right in self.groups(by_operands) if len(left) == len(right) == 1}
+        second = ((left[0], right[0]) for left, right in self.groups(by_users) if len(left) == len(right) == 1)
+        return sum(first.get(left, right) != right for left, right in second)
 
     def is_finished(self) -> bool:
         """Whether one of the modules has no node without a partner."""
@@ -80,10 +130,10 @@ class _Matcher:
         """The nodes without a partner, left and right, of each class that both modules have."""
         left: dict[int, list[int]] = {}
         right: dict[int, list[int]] = {}
-        split = self.graph.split
-        for node, partner in enumerate(self.partner):
-            if partner < 0:
-                (left if node < split else right).setdefault(classes[node], []).append(node)
+        split, partner = self.graph.split, self.partner
+        self.free = [node for node in self.free if partner[node] < 0]
+        for node in self.free:
+            (left if node < split else right).setdefault(classes[node], []).append(node)
         for key, nodes in left.items():
             others = right.get(key)
             if others is not None:

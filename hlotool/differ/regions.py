@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from hlotool.differ.computations import outline
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
 
@@ -42,7 +43,7 @@ def _copies(graph: Graph, pairs: Pairs) -> list[dict[str, Any]]:
     outlines: dict[Any, list[int]] = {}
     for computation in range(len(graph.computations)):
         side = computation < graph.computation_split
-        outlines.setdefault((side, _outline(graph, computation)), []).append(computation)
+        outlines.setdefault((side, outline(graph, computation)), []).append(computation)
     result = []
     for (side, _), members in outlines.items():
         paired = [c for c in members if c in pairs.computations]
@@ -54,13 +55,3 @@ def _copies(graph: Graph, pairs: Pairs) -> list[dict[str, Any]]:
             result.append({"kind": "merged" if side else "cloned", "left": here if side else there, "right": there if side else here})
     return result
 
-
-def _outline(graph: Graph, computation: int) -> Any:
-    """A value that is equal for computations that differ in names and order only."""
-    classes: dict[int, Any] = {}
-    numbers: dict[Any, int] = {}
-    members = graph.members[computation]
-    for node in members:
-        key = (graph.structures[node], tuple([classes[operand] for operand in graph.operands[node]]))
-        classes[node] = numbers.setdefault(key, hash(key))
-    return tuple(sorted(str(classes[node]) for node in members))

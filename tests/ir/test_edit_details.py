@@ -28,6 +28,7 @@ CALL = (
 )
 SUGAR = "ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) d = f32[4] abs-done(s) ROOT n = f32[4] negate(d) }"
 Edit = Callable[[Rewriter, Computation], object]
+SCALAR = hlotool.parse("ENTRY e { ROOT c = f32[] constant(1) }").entry.root.literal
 
 
 def names(computation: Computation) -> list[str]:
@@ -219,7 +220,7 @@ def test_attributes_stay_shared_and_immutable() -> None:
         ("b", {"attributes": {"dimensions": None}}, "S014"),
     ],
 )
-def test_what_the_parser_refuses_is_found_after_an_edit(instruction: str, change: dict[str, Any], code: str) -> None:
+def test_what_the_parser_refuses_is_found_after_an_edit(instruction: str, change: dict[str, object], code: str) -> None:
     module = hlotool.parse(
         "ENTRY e { p = f32[4] parameter(0) r = f32[2,2] reshape(p) b = f32[4,2] broadcast(p), dimensions={0} "
         "ROOT t = (f32[2,2], f32[4,2]) tuple(r, b) }"
@@ -244,6 +245,7 @@ def test_what_the_parser_refuses_is_found_after_an_edit(instruction: str, change
         (lambda r, e: r.update(e["n"], op="iota", attributes={"iota_dimension": 0}), "'iota' takes no operands, found 1"),
         (lambda r, e: r.insert("convolution", [e["p"]], into=e, attributes={"dim_labels": None}), "'convolution' takes at least 2 operands, found 1"),
         (lambda r, e: r.update(e["k"], shape=array_shape("f32", (3,))), "a literal of shape f32[2] is not one of shape f32[3]"),
+        (lambda r, e: r.update(e["k"], immediate=SCALAR), "a literal of shape f32[] is not one of shape f32[2]"),
         (lambda r, e: r.insert("constant", into=e, shape=array_shape("f32"), immediate=e["k"].literal), "a literal of shape f32[2] is not"),
         (lambda r, e: r.insert("rng", [e["p"], e["p"]], into=e, attributes={"distribution": "rng_uniform"}), "'rng': the result shape of"),
         (lambda r, e: r.insert("dot", [e["p"], e["p"]], into=e, attributes={"lhs_contracting_dims": (5,)}), "'dot': "),

@@ -6,9 +6,10 @@ from hlotool.differ.parts import Parts, calls_of
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.opdefs.traits import COMMUTATIVE
 
-__all__ = ["Graph"]
+__all__ = ["INLINED", "Graph"]
 
-_INLINED = frozenset({"call", "fusion"})
+INLINED = frozenset({"call", "fusion"})
+"""Opcodes that only do what the computation does that they call."""
 
 
 class Graph:
@@ -124,10 +125,10 @@ class Graph:
         opcode = x.op.name
         if opcode == "parameter":
             callers = self.callers[self.home[node]]
-            if len(callers) != 1 or self.nodes[callers[0]].op.name not in _INLINED or x.immediate >= len(self.operands[callers[0]]):
+            if len(callers) != 1 or self.nodes[callers[0]].op.name not in INLINED or x.immediate >= len(self.operands[callers[0]]):
                 return None
             return self.operands[callers[0]][x.immediate]
-        if opcode in _INLINED:
+        if opcode in INLINED:
             called = [callee for numbers in self.calls.get(node, {}).values() for callee in numbers]
             return self.roots[called[0]] if len(called) == 1 and len(self.callers[called[0]]) == 1 else None
         if opcode == "get-tuple-element":

@@ -150,6 +150,8 @@ class _Matcher:
         for left, right in list(self.groups(classes)):
             if len(left) != len(right):
                 continue
+            # Where nothing else decides, names do.
+            self.join_named(left, right, classes)
             others = deque(right)
             for node in left:
                 if self.partner[node] >= 0:
@@ -159,6 +161,15 @@ class _Matcher:
                 if not others:
                     break
                 self.join(node, others.popleft())
+                self.spread(classes)
+
+    def join_named(self, left: Iterable[int], right: Iterable[int], classes: Sequence[int]) -> None:
+        nodes, partner = self.graph.nodes, self.partner
+        by_name = {nodes[node].name: node for node in right}
+        for node in left:
+            other = by_name.get(nodes[node].name)
+            if other is not None and partner[node] < 0 and partner[other] < 0:
+                self.join(node, other)
                 self.spread(classes)
 
     def spread(self, classes: Sequence[int]) -> None:

@@ -111,6 +111,10 @@ class Parts:
     def _number(self, value: Hashable) -> int:
         return self._numbers.setdefault(value, len(self._numbers) + 1)
 
+    def has_same_opcode(self, a: int, b: int) -> bool:
+        """Whether two keys have the same opcode."""
+        return a == b or bool(self.rows[a][0] == self.rows[b][0])
+
     def cost(self, a: int, b: int) -> int:
         """How many kinds of changes there are between two keys; another opcode counts twice."""
         if a == b:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.literal import Literal, element_bytes, literal_from_bytes
 from hlotool.shapes.shape import Shape, array_shape
 
-__all__ = ["CannotBuildError", "is_short_as_text", "literal_of", "number_literal"]
+__all__ = ["CannotBuildError", "is_short_as_text", "is_writable", "literal_of", "number_literal"]
 
 _MOST_EMPTY_BRACES = 1000
 
@@ -57,6 +58,17 @@ def is_short_as_text(shape: Shape) -> bool:
     """
     sizes = shape.dimensions
     return 0 not in sizes or prod(sizes[: sizes.index(0)]) <= _MOST_EMPTY_BRACES
+
+
+def is_writable(value: Array | tuple[Any, ...]) -> bool:
+    """Whether the text of a literal can have a value: XLA reads a complex number whose real part is NaN as one with two NaNs.
+
+    >>> is_writable(np.array([complex(1, np.inf)])), is_writable(np.array([complex(np.nan, 1)]))
+    (True, False)
+    """
+    if isinstance(value, tuple):
+        return all(is_writable(part) for part in value)
+    return value.dtype.kind != "c" or not bool((np.isnan(value.real) & ~np.isnan(value.imag)).any())
 
 
 def literal_of(value: Array, shape: Shape) -> Literal:

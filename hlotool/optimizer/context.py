@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from hlotool.analysis.effects import computations_with_effects, has_effect
+from hlotool.codes import severity_of
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.opdefs.modes import VerifyModes
@@ -126,9 +127,10 @@ class Context:
         return x not in self._faulty
 
     def violation(self, x: Instruction) -> str | None:
-        """Which constraint of its opcode a new instruction breaks, as a message; None if it breaks none. Only asked where layouts are kept."""
-        judgment = self._judge(x) if self.keeps_layouts else None
-        return None if judgment is None else judgment.message
+        """Which constraint of its opcode a new instruction breaks, as a message; None if it breaks none."""
+        violation = self._judge(x)
+        is_error = violation is not None and (violation.severity or severity_of(violation.code)) == "error"
+        return violation.message if violation is not None and is_error else None
 
     def erase_if_dead(self, instructions: Iterable[Instruction]) -> list[Instruction]:
         """Erases those instructions that nobody uses and that have no effect, and what is dead after that.

@@ -9,16 +9,17 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.optimizer.constants import CannotBuildError
 from hlotool.optimizer.context import Changes, Context
-from hlotool.optimizer.registry import Rule
+from hlotool.optimizer.registry import FAILURES, Rule
 from hlotool.optimizer.report import RuleStatistics
 from hlotool.optimizer.site import Site
 from hlotool.shapes.shape import compatible
 
-__all__ = ["refusal", "simplify"]
+__all__ = ["adapt", "refusal", "simplify"]
 
 # Rewrites for each instruction of a computation, before its rules are stopped, and for each computation. Long chains need about ten.
 _MOST_REWRITES = 20
@@ -67,8 +68,12 @@ def _affected(context: Context, changes: Changes) -> dict[Computation, list[Inst
     return result
 
 
-def refusal(context: Context, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> str | None:
-    """Why `new` may not stand for `x`; None if it may: it has the same shape, layout and sharding, or is new and takes them over."""
+def refusal(context: Context, entry: Rule, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> str | None:
+    """Why the result `new` of a rule may not stand for `x`; None if it may.
+
+    It has the same shape, layout and sharding, or is new and takes them over. What rules of users insert must be valid; what hlotool's own
+    insert is, unless the module has layouts that they do not know.
+    """
     if new is x:
         return "the result is the instruction itself"
     if not compatible(new.shape, x.shape):
@@ -82,7 +87,20 @@ def refusal(context: Context, x: Instruction, new: Instruction, inserted: Sequen
         return f"the dynamic dimensions of the result differ: {new.shape.text_without_layout}"
     if new.shape != x.shape and context.keeps_layouts:
         return f"the layout of the result would be {new.shape}, and those of a scheduled module do not change"
+    if entry.is_built_in and not context.keeps_layouts:
+        return None
     return next((f"the new '{y.op.name}' would not be valid: {message}" for y in inserted if (message := context.violation(y))), None)
+
+
+def adapt(rewriter: Rewriter, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> None:
+    """Gives a new instruction the layout and the sharding of the one that it replaces."""
+    if new not in inserted:
+        return
+    if new.shape != x.shape:
+        rewriter.update(new, shape=x.shape)
+    sharding = x.attributes.get("sharding")
+    if sharding is not None:
+        rewriter.update(new, attributes={"sharding": sharding})
 
 
 class _Simplifier:
@@ -157,7 +175,7 @@ class _Simplifier:
                 continue
             except MemoryError:
                 raise
-            except Exception as error:
+            except FAILURES as error:
                 raise entry.failure(x, error) from error
             if new is None:
                 continue
@@ -169,9 +187,9 @@ class _Simplifier:
     def _accept(self, entry: Rule, x: Instruction, new: Instruction, inserted: list[Instruction]) -> bool:
         """Replaces `x`, unless the new instructions are not valid in this module."""
         rewriter = self.rewriter
-        if refusal(self.context, x, new, inserted) is not None:
+        if refusal(self.context, entry, x, new, inserted) is not None:
             return False
-        self._adapt(x, new, inserted)
+        adapt(rewriter, x, new, inserted)
         self.fired[entry.name] += 1
         keeps_name = new in inserted and new.op is x.op
         self.context.allows(entry.name, x, tuple(inserted) or (new,), renamed=new if keeps_name else None)
@@ -182,16 +200,6 @@ class _Simplifier:
             rewriter.take_name(new, x)
         self._enqueue(self.context.erase_if_dead(lost), inserted, new)
         return True
-
-    def _adapt(self, x: Instruction, new: Instruction, inserted: list[Instruction]) -> None:
-        """Gives a new instruction the layout and the sharding of the one that it replaces."""
-        if new not in inserted:
-            return
-        if new.shape != x.shape:
-            self.rewriter.update(new, shape=x.shape)
-        sharding = x.attributes.get("sharding")
-        if sharding is not None:
-            self.rewriter.update(new, attributes={"sharding": sharding})
 
     def _enqueue(self, lost: Iterable[Instruction], inserted: Iterable[Instruction], new: Instruction) -> None:
         """Visits the new instructions next, then all whose rules may look at what has changed: two levels of users."""

@@ -16,7 +16,10 @@ from hlotool.optimizer.constants import CannotBuildError, number_literal
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import Shape, array_shape
 
-__all__ = ["Site"]
+__all__ = ["Site", "depends_on"]
+
+# How many levels of operands are known not to depend on their users without a search.
+_NEAR = 4
 
 
 class Site:
@@ -103,3 +106,28 @@ def _require_dynamic_operand(op: OpDef, operands: Sequence[Instruction]) -> None
 @cache
 def _has_sizes_of_operands(op: OpDef) -> bool:
     return not op.arity or ELEMENTWISE in op.traits or (op.arity == 1 and REARRANGES in op.traits)
+
+
+def depends_on(y: Instruction, x: Instruction) -> bool:
+    """Whether `y` is `x`, or depends on it through operands.
+
+    What `y` shares with the near operands of `x` is not searched, so that it takes little time where `y` is made of them.
+
+    >>> import hlotool
+    >>> p, a, b = hlotool.parse("ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) ROOT b = f32[] add(p, a) }").entry.instructions
+    >>> depends_on(b, a), depends_on(p, a)
+    (True, False)
+    """
+    seen, level = set[Instruction](), {x}
+    for _ in range(_NEAR):
+        level = {operand for z in level for operand in z.operands}
+        seen |= level
+    stack = [y]
+    while stack:
+        z = stack.pop()
+        if z is x:
+            return True
+        if z not in seen:
+            seen.add(z)
+            stack += z.operands
+    return False

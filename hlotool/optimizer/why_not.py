@@ -18,7 +18,7 @@ from hlotool.optimizer.context import Context
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import PassSpec
 from hlotool.optimizer.pipeline import PASSES, topics_of
-from hlotool.optimizer.registry import Rule, all_rules
+from hlotool.optimizer.registry import FAILURES, Rule, all_rules
 from hlotool.optimizer.report import Report, Rewritten, WhyNot, line_of
 from hlotool.optimizer.simplify import refusal
 from hlotool.optimizer.site import Site
@@ -111,7 +111,7 @@ class _Trial:
             return None, "; ".join(everywhere)
         matches, refused = self._attempt(entry, x)
         if not matches:
-            return False, entry.details.replace("\n", " ") or entry.summary
+            return False, ". ".join(part for part in (entry.summary, entry.details.replace("\n", " ")) if part)
         obstacles = [*everywhere]
         if entry.topic not in self.topics:
             obstacles.append("none of the passes applies it")
@@ -133,11 +133,13 @@ class _Trial:
         except CannotBuildError as error:
             site.undo()
             return True, str(error)
-        except Exception as error:
+        except MemoryError:
+            raise
+        except FAILURES as error:
             raise entry.failure(x, error) from error
         if new is None:
             return False, None
-        reason = refusal(self.context, x, new, site.inserted)
+        reason = refusal(self.context, entry, x, new, site.inserted)
         site.undo()
         return True, reason
 

@@ -21,7 +21,6 @@ from hlotool.errors import HlotoolError
 from hlotool.interp.options import RunOptions
 from hlotool.ir.model import Module
 from hlotool.optimizer.checking import difference
-from hlotool.optimizer.optimizer import optimize_with_report
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.registry import all_rules
 from hlotool.record import replace
@@ -109,8 +108,8 @@ def size_of(module: Module) -> int:
 @pytest.mark.parametrize(("topic", "number", "text"), CASES, ids=lambda value: str(value) if not isinstance(value, str) or "\n" not in value else "")
 def test_near_misses(topic: str, number: int, text: str) -> None:
     for module in near_misses(text, Random(f"{topic} {number}")):
-        after, report = optimize_with_report(module, topic)
-        assert not report.is_stopped, f"{report.remarks}\n{module}"
+        after = hlotool.optimize(module, topic)
+        assert not after.report.is_stopped, f"{after.report.remarks}\n{module}"
         known = {d.code for d in hlotool.verify(module)}
         errors = [d for d in hlotool.verify(after) if d.severity == "error" and d.code not in known]
         assert not errors, f"{errors[0]}\n{module}\n{after}"
@@ -168,8 +167,8 @@ def test_special_shapes(topic: str, number: int, text: str) -> None:
                 rewriter.update(x, shape=special_shapes(x.shape)[k])
             if any(d.severity == "error" for d in hlotool.verify(module)):
                 continue
-            after, report = optimize_with_report(module, topic, OptimizeOptions(explain=True))
+            after = hlotool.optimize(module, topic, options=OptimizeOptions(explain=True))
             shapes = {y.name: y.shape for y in after.entry.instructions}
-            rewritten = {rewrite.instruction for rewrite in report.rewrites}
+            rewritten = {rewrite.instruction for rewrite in after.report.rewrites}
             assert shapes.get(name) == x.shape, f"{x.shape} {x}\n{after}"
             assert name not in rewritten, f"{x.shape} {x}\n{after}"

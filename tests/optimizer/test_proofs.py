@@ -16,7 +16,6 @@ import hlotool
 from hlotool.errors import HlotoolError
 from hlotool.interp.dtypes import NUMPY_TYPES
 from hlotool.optimizer.checking import same_bits
-from hlotool.optimizer.optimizer import optimize_with_report
 from hlotool.optimizer.registry import all_rules
 from hlotool.shapes.dtype import ELEMENT_TYPES
 
@@ -69,14 +68,14 @@ def proven_rules(text: str, element_type: str) -> set[str]:
         if values is None or any(d.severity == "error" for d in hlotool.verify(module)):
             return set()
         module = hlotool.parse(replaced(text, first, element_type, len(values[0])))
-        result, report = optimize_with_report(module, TOPICS)
+        result = hlotool.optimize(module, TOPICS)
         before, after = hlotool.evaluate(module, values), hlotool.evaluate(result, values)
     except HlotoolError:
         # The opcode or the constant does not exist for this type.
         return set()
     for a, b in zip(*(list(x) if isinstance(x, tuple) else [x] for x in (before, after)), strict=True):
         assert same_bits(np.asarray(a), np.asarray(b)), f"{element_type}: {result}"
-    return {name for name, statistics in report.statistics.items() if statistics.hits}
+    return {name for name, statistics in result.report.statistics.items() if statistics.hits}
 
 
 @cache

@@ -11,7 +11,7 @@ from hlotool.interp.evaluator import compute
 from hlotool.interp.options import RunOptions
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.traits import COMMUNICATES, DEVICE_ID, NONDETERMINISTIC
-from hlotool.optimizer.constants import is_short_as_text, literal_of
+from hlotool.optimizer.constants import is_short_as_text, is_writable, literal_of
 from hlotool.optimizer.context import Context
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape
@@ -89,6 +89,8 @@ def _fold(context: Context, x: Instruction) -> list[Instruction]:
         value = _value(x)
     except EvaluationError:
         # Such as a loop without an end. It stays, and fails when the module runs.
+        return []
+    if not is_writable(value):
         return []
     parts: list[Instruction] = []
     if x.shape.is_tuple:

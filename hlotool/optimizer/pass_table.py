@@ -26,6 +26,14 @@ BUILT_IN: Mapping[str, tuple[str, str]] = {
     "hoist": ("passes.loops", "hoist_invariants"),
     "unroll": ("passes.trip_counts", "unroll_loops"),
     "annotate": ("passes.trip_counts", "annotate_trip_counts"),
+    "expand-barrier": ("passes.expand", "expand_barriers"),
+    "expand-batch-norm": ("passes.expand_batch_norm", "expand_batch_norms"),
+    "expand-bitcast": ("passes.expand", "expand_bitcasts"),
+    "expand-clamp": ("passes.expand", "expand_clamps"),
+    "expand-compare": ("passes.expand", "expand_total_order"),
+    "expand-iota": ("passes.expand", "expand_iotas"),
+    "expand-logistic": ("passes.expand", "expand_logistics"),
+    "expand-pad": ("passes.expand", "expand_paddings"),
 }
 """The passes, each with the module and the function that runs it. Each file in the folder `rules` is one, too."""
 

@@ -24,6 +24,7 @@ __all__ = ["adapt", "refusal", "simplify"]
 # Rewrites for each instruction of a computation, before its rules are stopped, and for each computation. Long chains need about ten.
 _MOST_REWRITES = 20
 _MOST_IN_ANY_CASE = 100
+_FEW_USERS = 16
 # The rules for an instruction with more operands are not kept.
 _MOST_OPERANDS = 3
 
@@ -193,22 +194,30 @@ class _Simplifier:
         self.fired[entry.name] += 1
         keeps_name = new in inserted and new.op is x.op
         self.context.allows(entry.name, x, tuple(inserted) or (new,), renamed=new if keeps_name else None)
+        users = rewriter.users(x)
         rewriter.replace_all_uses(x, new)
         lost = dict.fromkeys(x.operands)
         rewriter.erase(x)
         if keeps_name:
             rewriter.take_name(new, x)
-        self._enqueue(self.context.erase_if_dead(lost), inserted, new)
+        self._enqueue(users, self.context.erase_if_dead(lost), inserted, new)
         return True
 
-    def _enqueue(self, lost: Iterable[Instruction], inserted: Iterable[Instruction], new: Instruction) -> None:
-        """Visits the new instructions next, then all whose rules may look at what has changed: two levels of users."""
-        users = self.rewriter.users
+    def _enqueue(self, users: Sequence[Instruction], lost: Iterable[Instruction], inserted: Iterable[Instruction], new: Instruction) -> None:
+        """Visits the new instructions next, then all whose rules may look at what has changed: two levels of users.
+
+        `users` are those of the instruction that `new` has replaced. What has `lost` a user and still has many is the same to rules.
+        """
+        rewriter = self.rewriter
         later: dict[Instruction, None] = {}
-        for y in (new, *lost):
-            for user in users(y):
+        for user in users:
+            later[user] = None
+            later.update(dict.fromkeys(rewriter.users(user)))
+        for y in lost:
+            for user in rewriter.users(y) if rewriter.user_count(y) <= _FEW_USERS else ():
                 later[user] = None
-                later.update(dict.fromkeys(users(user)))
+                if rewriter.user_count(user) <= _FEW_USERS:
+                    later.update(dict.fromkeys(rewriter.users(user)))
         for x in later:
             if x not in self.waiting:
                 self.waiting.add(x)

@@ -95,10 +95,10 @@ class _Trial:
     def _obstacles(self, computation: Computation, x: Instruction) -> Iterator[str]:
         """What keeps all rules off an instruction."""
         rewriter = self.context.rewriter
-        if computation in self.context.module.hidden:
-            yield f"computation '{computation.name}' belongs to an asynchronous operation"
-        elif self.options.only and computation.name not in self.options.only:
+        if self.options.only and computation.name not in self.options.only:
             yield f"computation '{computation.name}' is not one of those to optimize"
+        elif not self.context.is_optimized(computation):
+            yield f"computation '{computation.name}' belongs to an asynchronous operation"
         if not self.context.is_valid_before(x):
             yield "it is not valid, or one of its operands or their operands is not"
         others = (*x.control_predecessors, *rewriter.control_successors(x))

@@ -49,7 +49,7 @@ def map_of_elementwise_operations(x: Instruction, site: Site) -> Instruction | N
     instructions = site.rewriter.instructions(body)
     operations = [y for y in instructions if y.op.name != "parameter"]
     constants = sum(y.literal is not None for y in operations)
-    is_copied = len(site.rewriter.callers(body)) > 1
+    is_copied = site.rewriter.caller_count(body) > 1
     if len(operations) > _MOST_MAPPED or constants > 1 or (is_copied and len(operations) + constants > 1) or not _fits_body(x, body):
         return None
     if not all(y.literal is not None or ELEMENTWISE in y.op.traits for y in operations):

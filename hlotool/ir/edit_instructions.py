@@ -7,7 +7,7 @@ from typing import Any
 
 from hlotool.errors import EditError
 from hlotool.ir.edit_state import EditState
-from hlotool.ir.make import attribute_set, definition, make_instruction
+from hlotool.ir.make import attribute_set, check_parts, definition, make_instruction
 from hlotool.ir.model import NO_ATTRIBUTES, Computation, Instruction, set_field
 from hlotool.ir.names import is_legal_name
 from hlotool.opdefs.base import OpDef
@@ -131,8 +131,8 @@ class InstructionEdits(EditState):
     ) -> None:
         """Changes fields of an instruction. `attributes` replaces only the attributes that it names; the value None removes one.
 
-        The shape is not inferred again. Raises EditError for an attribute that the opcode does not have, for a missing one, and for an
-        operand of another computation.
+        The shape is not inferred again. Raises EditError for an attribute that the opcode does not have, for a missing one, for an operand of
+        another computation, for a wrong number of operands, and for a literal of another shape.
         """
         owner = self.owner(x)
         op = x.op if op is _UNCHANGED else definition(op)
@@ -141,6 +141,12 @@ class InstructionEdits(EditState):
         values = x.attributes if attributes is _UNCHANGED else x.attributes.changed(attributes)
         if values is not x.attributes or op is not x.op:
             values = attribute_set(op, values)
+        check_parts(
+            op,
+            x.operands if operands is _UNCHANGED else operands,
+            x.shape if shape is _UNCHANGED else shape,
+            x.immediate if immediate is _UNCHANGED else immediate,
+        )
         self._mark_changed(owner)
         # An instruction that calls nothing any more may leave a computation without callers.
         self._calls_changed = self._calls_changed or bool(x.op.calls or op.calls)

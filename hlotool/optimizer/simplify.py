@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.base import OpDef
+from hlotool.optimizer.constants import CannotBuildError
 from hlotool.optimizer.context import Changes, Context
 from hlotool.optimizer.registry import FAILURES, Rule
 from hlotool.optimizer.report import RuleStatistics
@@ -83,6 +84,8 @@ def refusal(context: Context, entry: Rule, x: Instruction, new: Instruction, ins
         if new.shape != x.shape:
             return f"the layout of '{new.name}' differs: {new.shape}"
         return None if sharding is None or new.attributes.get("sharding") == sharding else f"'{new.name}' has another sharding"
+    if new.shape.dynamic != x.shape.dynamic:
+        return f"the dynamic dimensions of the result differ: {new.shape.text_without_layout}"
     if new.shape != x.shape and context.keeps_layouts:
         return f"the layout of the result would be {new.shape}, and those of a scheduled module do not change"
     if entry.is_built_in and not context.keeps_layouts:
@@ -168,6 +171,9 @@ class _Simplifier:
                     statistics.seconds += time.perf_counter() - start
                 else:
                     new = rewrite(x, site)
+            except CannotBuildError:
+                site.undo()
+                continue
             except MemoryError:
                 raise
             except FAILURES as error:
@@ -176,15 +182,13 @@ class _Simplifier:
                 continue
             if self._accept(entry, x, new, site.inserted):
                 return True
-            site.inserted = []
+            site.undo()
         return False
 
     def _accept(self, entry: Rule, x: Instruction, new: Instruction, inserted: list[Instruction]) -> bool:
         """Replaces `x`, unless the new instructions are not valid in this module."""
         rewriter = self.rewriter
         if refusal(self.context, entry, x, new, inserted) is not None:
-            for y in reversed(inserted):
-                rewriter.erase(y)
             return False
         adapt(rewriter, x, new, inserted)
         self.fired[entry.name] += 1

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.algebra import Number
-from hlotool.optimizer.constants import number_literal
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.table import OPS
+from hlotool.opdefs.traits import ELEMENTWISE, REARRANGES
+from hlotool.optimizer.constants import CannotBuildError, number_literal
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import Shape, array_shape
 
@@ -21,7 +25,8 @@ _NEAR = 4
 class Site:
     """One instruction of a module that is being optimized. `inserted` are the new instructions, in order.
 
-    A rule that returns None must not have inserted anything.
+    A rule that returns None must not have inserted anything. New instructions that there cannot be, such as a constant with a number that its
+    type does not have, raise CannotBuildError: the rule does not match, and what it has inserted is erased again.
     """
 
     __slots__ = ("inserted", "rewriter", "x")
@@ -49,12 +54,16 @@ class Site:
 
     def add(self, opcode: str, operands: Sequence[Instruction], shape: Shape | None = None, **attributes: Any) -> Instruction:
         """Inserts an instruction before the one to replace. Without `shape`, the shape is inferred."""
+        if shape is not None and shape.dynamic:
+            _require_dynamic_operand(OPS[opcode], operands)
         new = self.rewriter.insert(opcode, operands, before=self.x, shape=shape, attributes=attributes, origin=self.x)
         self.inserted.append(new)
         return new
 
     def with_operands(self, x: Instruction, operands: Sequence[Instruction], shape: Shape | None = None, **changed: Any) -> Instruction:
         """Inserts an instruction like `x` with other operands and, if named, other attributes; the value None removes an attribute."""
+        if (shape or x.shape).dynamic:
+            _require_dynamic_operand(x.op, operands)
         attributes = x.attributes.changed(changed) if changed else x.attributes
         if "control-predecessors" in attributes or "sharding" in attributes:
             attributes = attributes.changed({"control-predecessors": None, "sharding": None})
@@ -80,6 +89,23 @@ class Site:
         if tuple(dimensions) == x.shape.dimensions:
             return x
         return self.add("reshape", [x], array_shape(x.shape.element_type, tuple(dimensions)))
+
+    def undo(self) -> None:
+        """Erases the new instructions."""
+        for new in reversed(self.inserted):
+            self.rewriter.erase(new)
+        self.inserted = []
+
+
+def _require_dynamic_operand(op: OpDef, operands: Sequence[Instruction]) -> None:
+    """Raises CannotBuildError if a result would be dynamic, but its sizes are those of operands that are static."""
+    if _has_sizes_of_operands(op) and not any(operand.shape.dynamic for operand in operands):
+        raise CannotBuildError(f"the result of '{op.name}' is dynamic, but no operand is")
+
+
+@cache
+def _has_sizes_of_operands(op: OpDef) -> bool:
+    return not op.arity or ELEMENTWISE in op.traits or (op.arity == 1 and REARRANGES in op.traits)
 
 
 def depends_on(y: Instruction, x: Instruction) -> bool:

@@ -13,6 +13,7 @@ from hlotool.analysis.value_numbers import ComputationClasses
 from hlotool.errors import HlotoolError, nearest
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.opdefs.traits import NONDETERMINISTIC
+from hlotool.optimizer.constants import CannotBuildError
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import PassSpec
@@ -104,7 +105,10 @@ class _Trial:
         if others:
             yield f"control dependencies order it against {_names(others)}"
 
-    def _answer(self, entry: Rule, x: Instruction, everywhere: list[str]) -> tuple[bool, str]:
+    def _answer(self, entry: Rule, x: Instruction, everywhere: list[str]) -> tuple[bool | None, str]:
+        if not self.context.is_valid_before(x):
+            # Rules may rely on what holds for valid instructions.
+            return None, "; ".join(everywhere)
         matches, refused = self._attempt(entry, x)
         if not matches:
             return False, ". ".join(part for part in (entry.summary, entry.details.replace("\n", " ")) if part)
@@ -126,6 +130,9 @@ class _Trial:
         site = Site(self.context.rewriter, x)
         try:
             new = entry.checked(x, site)
+        except CannotBuildError as error:
+            site.undo()
+            return True, str(error)
         except MemoryError:
             raise
         except FAILURES as error:
@@ -133,8 +140,7 @@ class _Trial:
         if new is None:
             return False, None
         reason = refusal(self.context, entry, x, new, site.inserted)
-        for y in reversed(site.inserted):
-            self.context.rewriter.erase(y)
+        site.undo()
         return True, reason
 
     def _of_passes(self, computation: Computation, x: Instruction) -> Iterator[tuple[str, str]]:

@@ -21,7 +21,7 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 
 HERE = Path(__file__).parent
 TOPICS = ("logic", "arithmetic")
-SMALL = ("pred", "s4", "u4", "s8", "u8", "f4e2m1fn", "f8e5m2", "f8e4m3fn", "f8e4m3", "f8e3m4")
+SMALL = ("pred", "s1", "s4", "u4", "s8", "u8", "f4e2m1fn", "f8e5m2", "f8e4m3fn", "f8e4m3", "f8e3m4", "f8e4m3fnuz", "f8e8m0fnu")
 # Of three operands of eight bits, these numbers of each: there are 16 million combinations.
 FEW = (0, 1, 2, 3, 0x3C, 0x40, 0x7A, 0x7B, 0x7C, 0x7D, 0x7E, 0x7F, 0x80, 0x81, 0x82, 0xBC, 0xC0, 0xFA, 0xFB, 0xFC, 0xFD, 0xFF)
 _FLAGS = re.compile(r"^// fast-math:", re.MULTILINE)

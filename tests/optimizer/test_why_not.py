@@ -134,3 +134,16 @@ def test_rules_for_operands_of_other_opcodes(two_rules):
 def test_unknown_instructions():
     with pytest.raises(UnknownInstructionError, match="no instruction 'summ'; did you mean 'sum'"):
         reasons("  ROOT sum = f32[4] add(p, q)", "summ")
+
+
+def test_rules_are_not_tried_on_invalid_instructions() -> None:
+    """They may rely on the number of elements of a tuple, for example."""
+    module = hlotool.parse(
+        """
+        f { a = f32[4] parameter(0) ROOT t = (f32[4]) tuple(a) }
+        ENTRY e { p = f32[4] parameter(0) c = (f32[4]) call(p), to_apply=f ROOT x = f32[4] get-tuple-element(c), index=5 }
+        """
+    )
+    report = hlotool.optimize(module, "algsimp", options=OptimizeOptions(explain_why_not="x")).report
+    reasons = {reason.name: reason.reason for reason in report.reasons}
+    assert reasons["element-that-a-call-passes-on"].startswith("it is not valid")

@@ -13,14 +13,14 @@ from hlotool.optimizer.registry import Rule, all_rules
 RULES = list(all_rules().values())
 
 
-@pytest.mark.parametrize("rule", filter(is_about_elements, RULES), ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", [rule for rule in RULES if is_about_elements(rule)], ids=lambda rule: rule.name)
 def test_all_numbers_of_small_types(rule: Rule) -> None:
     proof = on_all_numbers(rule)
     assert not proof.refutations, "\n\n".join(proof.refutations[:3])
     assert set(recorded()[rule.name]["exhaustive"]) == proof.types
 
 
-@pytest.mark.parametrize("rule", filter(is_about_shapes, RULES), ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", [rule for rule in RULES if is_about_shapes(rule)], ids=lambda rule: rule.name)
 def test_generated_programs(rule: Rule) -> None:
     proof = on_programs(rule)
     assert not proof.refutations, "\n\n".join(proof.refutations[:3])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from itertools import groupby, product
 from math import prod
 from random import Random
@@ -92,7 +93,7 @@ def _compare(proof: Proof, expressions: Sequence[Expression]) -> None:
     values = _combinations(expressions[0].parameters)
     size = len(values[0]) if values else 2
     batch = Batch(expressions, size)
-    before = hlotool.parse(batch.text())
+    before = copy(batch.module)
     if not apply_rule(batch.module, proof.rule):
         raise AssertionError(f"{proof.rule.name} does not apply to arrays of {size} elements")
     try:

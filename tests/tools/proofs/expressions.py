@@ -28,8 +28,7 @@ from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import ELEMENTWISE
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.options import OptimizeOptions
-from hlotool.optimizer.registry import Rule, all_rules
+from hlotool.optimizer.registry import Rule
 from hlotool.optimizer.report import instruction_text
 from hlotool.optimizer.simplify import simplify
 from hlotool.shapes.dtype import ELEMENT_TYPES
@@ -262,7 +261,7 @@ def _with_types(expression: Expression) -> Expression:
 
 
 def typed(expression: Expression, types: Sequence[str], most: int, seed: int = 0) -> Iterator[Expression]:
-    """The expression with these types, and with at most so many choices of constants."""
+    """The expression with these types, and with at most so many choices of constants if there are several."""
     names = dict(zip(expression.types, types, strict=True))
     lines = [replace(line, element_type=names.get(line.element_type, line.element_type)) for line in expression.lines]
     places = expression.constants
@@ -270,7 +269,7 @@ def typed(expression: Expression, types: Sequence[str], most: int, seed: int = 0
     if not all(choices):
         return
     combinations = list(product(*choices))
-    if len(combinations) > most:
+    if len(combinations) > most and len(choices) > 1:
         combinations = _sample(choices, most, Random(seed))
     for numbers in combinations:
         for k, number in zip(places, numbers, strict=True):
@@ -318,12 +317,12 @@ def _special_numbers(element_type: str) -> tuple[Number, ...]:
 # ---- modules ----------------------------------------------------------------------------------------------------------------
 
 
-def apply_rule(module: Module, rule: Rule, flags: frozenset[str] = frozenset()) -> frozenset[str]:
-    """Applies one rule to a module, which it changes; returns the names of the instructions that it has replaced."""
+def apply_rule(module: Module, rule: Rule) -> int:
+    """Applies one rule to a module, which it changes; returns how often."""
     table: dict[OpDef, list[Rule]] = {OPS[opcode]: [rule] for opcode in rule.opcodes}
-    with Context(module, OptimizeOptions(explain=True, fast_math=flags)) as context:
+    with Context(module) as context:
         simplify(context, rule.topic, table)
-    return frozenset(rewrite.instruction for rewrite in context.report.rewrites)
+    return context.report.count
 
 
 class Batch:
@@ -374,10 +373,8 @@ class Batch:
 
     def fired(self, rule: Rule) -> list[Expression]:
         """The expressions in which a rule replaces the root."""
-        names = apply_rule(self.module, rule)
-        return [x for k, x in enumerate(self.expressions) if f"i{k}x{len(x.lines) - 1}" in names]
-
-
-def rules_of_elements() -> list[Rule]:
-    """The exact rules about elements."""
-    return [rule for rule in all_rules().values() if not rule.flags and is_elementwise(rule)]
+        before = self.module.entry.root.operands
+        apply_rule(self.module, rule)
+        after = self.module.entry.root.operands
+        expressions = (x for x, is_valid in zip(self.expressions, self.valid, strict=True) if is_valid)
+        return [x for x, old, new in zip(expressions, before, after, strict=True) if new is not old]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from copy import copy
 
 import hlotool
 import proofs.programs
-from hlotool.errors import HlotoolError, InternalError
+from hlotool.errors import Diagnostic, HlotoolError, InternalError, ParseError
 from hlotool.interp.inputs import random_arguments
 from hlotool.interp.values import leaves
 from hlotool.ir.model import Module
@@ -28,18 +29,19 @@ def prove(rule: Rule, hits: int, tries: int) -> Proof:
     for seed in range(tries):
         try:
             text = program_for(rule, seed)
-            module, after = hlotool.parse(text), hlotool.parse(text)
+            module = hlotool.parse(text)
         except Undrawable:
             break
         except HlotoolError as error:
             proof.unanswered.append(f"{error}\n{text}")
             continue
+        after = copy(module)
         try:
-            names = apply_rule(after, rule)
+            count = apply_rule(after, rule)
         except InternalError as error:
             proof.refutations.append(f"{error}, in\n{text}")
             continue
-        if names and not any(d.severity == "error" for d in hlotool.verify(module)):
+        if count and not any(d.severity == "error" for d in hlotool.verify(module)):
             _compare(proof, module, after, seed)
         if proof.instances >= hits or len(proof.refutations) > 2:
             break
@@ -47,7 +49,7 @@ def prove(rule: Rule, hits: int, tries: int) -> Proof:
 
 
 def _compare(proof: Proof, module: Module, after: Module, seed: int) -> None:
-    errors = [d for d in hlotool.verify(after) if d.severity == "error"]
+    errors = _errors(after)
     replicas = _REPLICAS.search(hlotool.to_text(module))
     if errors:
         difference: str | None = f"not valid any more: {errors[0]}"
@@ -63,6 +65,15 @@ def _compare(proof: Proof, module: Module, after: Module, seed: int) -> None:
         return
     proof.instances += 1
     proof.types.add(module.entry.root.shape.element_type)
+
+
+def _errors(module: Module) -> list[Diagnostic]:
+    """What is wrong with a module, also what the parser would complain about."""
+    try:
+        hlotool.parse(hlotool.to_text(module))
+    except ParseError as error:
+        return error.diagnostics
+    return [d for d in hlotool.verify(module) if d.severity == "error"]
 
 
 def _difference_on_devices(module: Module, after: Module, count: int, seed: int) -> str | None:

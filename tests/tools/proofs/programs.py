@@ -227,13 +227,12 @@ def _conditional(p: Program, result: str, branch: object, operand: object) -> st
 def conditional(p: Program, element_type: str, sizes: Sizes, depth: int) -> str:
     text = shape(element_type, sizes)
     opcodes = ("copy", "not") if element_type[0] in "psu" else ("copy", "negate")
-    name = _conditional(
+    return _conditional(
         p,
         f"({text})",
         lambda: _body(p, [f"a = {text} parameter(0)", f"b = {text} {p.random.choice(opcodes)}(a)", f"ROOT t = ({text}) tuple(b)"]),
         lambda: p.operand(element_type, sizes, 0),
     )
-    return name
 
 
 def _loop_of_pair(p: Program, shapes: list[tuple[str, Sizes]], depth: int) -> str:

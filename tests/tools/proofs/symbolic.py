@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from copy import copy
 from itertools import product
 
 import z3
@@ -48,7 +49,7 @@ def _assignments(expression: Expression) -> Sequence[tuple[str, ...]]:
 
 def _ask(proof: Proof, x: Expression, name: str, limit: int) -> None:
     batch = Batch([x], 2)
-    before = hlotool.parse(batch.text())
+    before = copy(batch.module)
     apply_rule(batch.module, proof.rule)
     try:
         first, second = (_result(module) for module in (before, batch.module))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -32,78 +32,16 @@ from hlotool.optimizer.registry import Rule
 from hlotool.optimizer.report import instruction_text
 from hlotool.optimizer.simplify import simplify
 from hlotool.shapes.dtype import ELEMENT_TYPES
+from proofs.lines import Expression, Line
+from proofs.simplest import simplest
 
 __all__ = ["Batch", "Expression", "apply_rule", "cases_of_rules", "expressions_of", "is_elementwise", "typed"]
 
 CASES = Path(__file__).parents[2] / "optimizer"
 # More would be many steps away from what the rule looks at.
 _MOST_LINES = 12
-# Rules of more opcodes are about one operation, at least those of two operands.
-_MOST_OPCODES = 8
 _NUMBERED = re.compile(r"  i(\d+)[xc]")
 _ATTRIBUTES = re.compile(r"^\S+ = \S+ [\w-]+\([^)]*\)(?P<attributes>.*)$")
-
-
-@dataclass(frozen=True)
-class Line:
-    """An instruction of an expression: operands are indices of earlier ones; a parameter has none, and a constant its number."""
-
-    element_type: str
-    opcode: str
-    operands: tuple[int, ...] = ()
-    attributes: str = ""
-    number: Number | None = None
-
-
-@dataclass(frozen=True)
-class Expression:
-    """Instructions whose last one is the root; parameters are numbered in order."""
-
-    lines: tuple[Line, ...]
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """The element types of the parameters."""
-        return tuple(line.element_type for line in self.lines if line.opcode == "parameter")
-
-    @property
-    def types(self) -> tuple[str, ...]:
-        """The element types in order of appearance; pred only if there is no other, since results of comparisons have it."""
-        names = tuple(dict.fromkeys(line.element_type for line in self.lines))
-        return tuple(name for name in names if name != "pred") or names
-
-    @property
-    def constants(self) -> tuple[int, ...]:
-        """The indices of constants."""
-        return tuple(k for k, line in enumerate(self.lines) if line.opcode == "constant")
-
-    def text(self, prefix: str, size: int) -> list[str]:
-        """The instructions on arrays of `size` elements, without the parameters, which are called p0, p1 and so on, after their type."""
-        names, text = [], []
-        seen: dict[str, int] = {}
-        for k, line in enumerate(self.lines):
-            array = f"{line.element_type}[{size}]"
-            if line.opcode == "parameter":
-                number = seen[line.element_type] = seen.get(line.element_type, -1) + 1
-                names.append(f"{line.element_type}_p{number}")
-                continue
-            names.append(f"{prefix}x{k}")
-            if line.opcode == "constant":
-                text.append(f"  {prefix}c{k} = {line.element_type}[] constant({spelled(line.element_type, line.number)})")
-                text.append(f"  {names[-1]} = {array} broadcast({prefix}c{k}), dimensions={{}}")
-            else:
-                text.append(f"  {names[-1]} = {array} {line.opcode}({', '.join(names[j] for j in line.operands)}){line.attributes}")
-        return text
-
-    def __str__(self) -> str:
-        return "\n".join(self.text("", 4))
-
-
-def spelled(element_type: str, number: Number | None) -> str:
-    """A number as it is written in a literal."""
-    if element_type == "pred":
-        return "true" if number else "false"
-    return repr(number) if ELEMENT_TYPES[element_type].kind != "complex" else f"({number}, 0)"
 
 
 # ---- from cases ----------------------------------------------------------------------------------------------------------
@@ -132,56 +70,21 @@ def expressions_of(rule: Rule) -> list[Expression]:
     """The expressions whose root a rule may replace: those of cases, and the simplest, with all opcodes that the rule names."""
     operands = {op.name for op in rule.operands}
     result: dict[Expression, None] = {}
-    for expression in (*_expressions(), *_simplest(rule)):
+    for expression in (*_expressions(), *map(_without_unused, simplest(rule))):
         root = expression.lines[-1]
         if root.opcode in rule.opcodes and (not operands or operands.intersection(expression.lines[k].opcode for k in root.operands)):
             result.update(dict.fromkeys(_with_directions(expression)))
     return list(result)
 
 
-def _simplest(rule: Rule) -> Iterator[Expression]:
-    """Small expressions of the opcodes that a rule names: of parameters and constants, of the same twice, and one within the other."""
-    inner = [op.name for op in rule.operands if _is_simple(op.name)]
-    for root in filter(_is_simple, rule.opcodes):
-        if OPS[root].arity == 1:
-            yield Expression((_A, Line("t0", root, (0,))))
-        else:
-            yield from (Expression((*leaves, Line("t0", root, (0, len(leaves) - 1)))) for leaves in ((_A,), (_A, _B), (_A, _C), (_C, _A)))
-        if inner or OPS[root].arity == 1 or len(rule.opcodes) <= _MOST_OPCODES:
-            for opcode in inner or [root]:
-                yield from _nested(root, opcode)
-
-
-_A, _B, _C, _D = Line("t0", "parameter"), Line("t0", "parameter"), Line("t0", "constant", number=0), Line("t0", "constant", number=1)
-
-
-def _nested(root: str, inner: str) -> Iterator[Expression]:
-    """Expressions whose root has an operand of the opcode `inner`."""
-    if OPS[inner].arity == 1:
-        yield Expression((_A, Line("t0", inner, (0,)), Line("t0", root, (1,) * OPS[root].arity)))
-    if OPS[inner].arity == 1 and OPS[root].arity == 2:
-        for first in (_A, _C):
-            lines = (first, _B, Line("t0", inner, (1,)))
-            yield from (Expression((*lines, Line("t0", root, places))) for places in ((0, 2), (2, 0), (1, 2), (2, 1)))
-        yield Expression((_A, _B, Line("t0", inner, (0,)), Line("t0", inner, (1,)), Line("t0", root, (2, 3))))
-    if OPS[inner].arity == 2:
-        lines = (_A, _B, Line("t0", inner, (0, 1)))
-        places = ((2,),) if OPS[root].arity == 1 else ((2, 0), (2, 1), (0, 2), (1, 2))
-        yield from (Expression((*lines, Line("t0", root, p))) for p in places)
-        yield Expression((_A, Line("t0", inner, (0, 0)), Line("t0", root, (1,) * OPS[root].arity)))
-    if OPS[inner].arity == OPS[root].arity == 2:
-        for leaves in (_A, _C), (_C, _A):
-            lines = (*leaves, Line("t0", inner, (0, 1)), _D)
-            yield from (Expression((*lines, Line("t0", root, places))) for places in ((2, 3), (3, 2)))
-
-
-def _is_simple(opcode: str) -> bool:
-    """Whether all operands and the result have one type, and there are one or two operands."""
-    op = OPS[opcode]
-    return ELEMENTWISE in op.traits and op.arity in (1, 2) and opcode not in _OF_SEVERAL_TYPES
-
-
-_OF_SEVERAL_TYPES = ("compare", "convert", "bitcast-convert", "complex", "real", "imag", "is-finite", "stochastic-convert", "reduce-precision")
+def _without_unused(expression: Expression) -> Expression:
+    """The expression without leaves that nothing uses."""
+    used = {len(expression.lines) - 1}
+    for k in reversed(range(len(expression.lines))):
+        used.update(expression.lines[k].operands if k in used else ())
+    places = {k: number for number, k in enumerate(sorted(used))}
+    kept = (expression.lines[k] for k in sorted(used))
+    return Expression(tuple(replace(line, operands=tuple(places[j] for j in line.operands)) for line in kept))
 
 
 def _with_directions(expression: Expression) -> Iterator[Expression]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hlotool.errors import Diagnostic as Diagnostic
     from hlotool.errors import EvaluationError as EvaluationError
+    from hlotool.differ.differ import diff as diff
     from hlotool.errors import HlotoolError as HlotoolError
     from hlotool.errors import ParseError as ParseError
     from hlotool.interp import CustomCall as CustomCall
@@ -49,6 +50,7 @@ _HOMES = {
     "Rewriter": "hlotool.ir.edit",
     "RunOptions": "hlotool.interp",
     "Token": "hlotool.interp",
+    "diff": "hlotool.differ.differ",
     "evaluate": "hlotool.interp",
     "evaluate_replicas": "hlotool.interp",
     "optimize": "hlotool.optimizer.optimizer",

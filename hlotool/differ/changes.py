@@ -1,0 +1,213 @@
+"""What has changed in each pair of instructions, in computations and in the header."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from hlotool.differ.costs import Costs
+from hlotool.differ.graph import Graph
+from hlotool.differ.pairs import Pairs
+from hlotool.differ.parts import attribute_differences, shape_kinds
+from hlotool.ir.model import Instruction, Module
+from hlotool.text.locate.instruction import locate
+from hlotool.text.print.instruction import InstructionWriter
+from hlotool.text.print.options import PrintOptions
+from hlotool.text.source.places import Place
+
+__all__ = ["Change", "Changes"]
+
+Change = dict[str, Any]
+
+
+class Changes:
+    """Classifies the differences between paired instructions of a graph."""
+
+    def __init__(self, left: Module, right: Module, graph: Graph, pairs: Pairs) -> None:
+        self.left = left
+        self.right = right
+        self.graph = graph
+        self.pairs = pairs
+        self.costs = Costs(graph, pairs)
+        self.writers = _Texts(left), _Texts(right)
+
+    def of_pair(self, left: int, right: int) -> list[Change]:
+        """The changes from an instruction of the left module to its partner."""
+        graph = self.graph
+        changes: list[Change] = []
+        if graph.keys[left] != graph.keys[right]:
+            changes += self._of_parts(left, right)
+        changes += self._of_operands(left, right)
+        if left in graph.calls or right in graph.calls:
+            changes += self._of_calls(left, right)
+        if (graph.control[left] or graph.control[right]) and not self.costs.has_same_control(left, right):
+            changes.append({"kind": "control"})
+        if self.pairs.computations.get(graph.home[left]) != graph.home[right]:
+            changes.append({"kind": "moved"})
+        return changes
+
+    # ---- parts ----------------------------------------------------------------------------------------------------------
+
+    def _of_parts(self, left: int, right: int) -> Iterator[Change]:
+        graph = self.graph
+        x, y = graph.nodes[left], graph.nodes[right]
+        a, b = graph.parts.rows[graph.keys[left]], graph.parts.rows[graph.keys[right]]
+        has_same_opcode = x.op.name == y.op.name
+        if not has_same_opcode:
+            yield {"kind": "opcode", "old": x.op.name, "new": y.op.name}
+        kinds = shape_kinds(x.shape, y.shape)
+        for kind in kinds:
+            yield self._of_shape(kind, x, y)
+        if has_same_opcode:
+            for name in attribute_differences(x, y):
+                yield {"kind": "attributes", "key": name, "old": self.writers[0].attribute(x, name), "new": self.writers[1].attribute(y, name)}
+            if a[3] != b[3] and kinds in ((), ("layout",)):
+                yield {"kind": "constants"}
+        for number, kind in enumerate(("metadata", "backend_config", "sharding", "frontend_attributes"), 4):
+            if a[number] != b[number]:
+                yield {"kind": kind, "old": self.writers[0].annotation(x, kind), "new": self.writers[1].annotation(y, kind)}
+
+    @staticmethod
+    def _of_shape(kind: str, x: Instruction, y: Instruction) -> Change:
+        if kind == "element_type" and x.shape.is_array and y.shape.is_array:
+            return {"kind": kind, "old": x.shape.element_type, "new": y.shape.element_type}
+        if kind == "layout":
+            return {"kind": kind, "old": x.shape.text, "new": y.shape.text}
+        return {"kind": kind, "old": x.shape.text_without_layout, "new": y.shape.text_without_layout}
+
+    # ---- operands and calls ---------------------------------------------------------------------------------------------
+
+    def _of_operands(self, left: int, right: int) -> list[Change]:
+        graph, partner = self.graph, self.pairs.partner
+        first, second = graph.operands[left], graph.operands[right]
+        if len(first) != len(second):
+            return [{"kind": "operands"}]
+        slots = [k for k, (a, b) in enumerate(zip(first, second, strict=True)) if partner[a] != b and not self.costs.is_forwarded(a, b)]
+        if not slots:
+            return []
+        has_same_opcode = graph.nodes[left].op.name == graph.nodes[right].op.name
+        if has_same_opcode and graph.commutes[left] and len(first) == 2 and partner[first[0]] == second[1] and partner[first[1]] == second[0]:
+            return [{"kind": "commuted"}]
+        return [{"kind": "operands", "slots": [{"slot": k, "old": self.place(first[k]), "new": self.place(second[k])} for k in slots]}]
+
+    def _of_calls(self, left: int, right: int) -> Iterator[Change]:
+        graph = self.graph
+        if graph.nodes[left].op.name != graph.nodes[right].op.name:
+            return
+        first, second = graph.calls.get(left, {}), graph.calls.get(right, {})
+        computations = self.pairs.computations
+        for name in sorted(first.keys() | second.keys()):
+            if [computations.get(c) for c in first.get(name, ())] != [*second.get(name, ())]:
+                yield {"kind": "called", "key": name}
+
+    def place(self, node: int) -> list[str]:
+        """The names of a computation and of an instruction in it."""
+        graph = self.graph
+        return [graph.computations[graph.home[node]].name, graph.nodes[node].name]
+
+    # ---- order ----------------------------------------------------------------------------------------------------------
+
+    def rescheduled(self) -> set[int]:
+        """Nodes of the left module outside of a longest sequence of pairs that both schedules have in the same order."""
+        if not (self.left.is_scheduled and self.right.is_scheduled):
+            return set()
+        graph, partner = self.graph, self.pairs.partner
+        moved: set[int] = set()
+        for left, right in self.pairs.computations.items():
+            if left >= graph.computation_split:
+                continue
+            members = graph.members[right]
+            nodes = [node for node in graph.members[left] if partner[node] in members]
+            kept = _longest_increasing([partner[node] for node in nodes])
+            moved.update(node for number, node in enumerate(nodes) if number not in kept)
+        return moved
+
+    # ---- header ---------------------------------------------------------------------------------------------------------
+
+    def of_header(self) -> list[Change]:
+        """The changes of attributes of the modules themselves."""
+        changes: list[Change] = []
+        for name in sorted(self.left.attributes.keys() | self.right.attributes.keys()):
+            first, second = getattr(self.left, name), getattr(self.right, name)
+            if name == "entry_computation_layout":
+                if first is not None and second is not None and _differs_in_layout([*first.parameters, first.result], [*second.parameters, second.result]):
+                    changes.append({"kind": "layout", "key": name})
+            elif first != second and repr(first) != repr(second):
+                changes.append({"kind": "header", "key": name})
+        return changes
+
+
+def _differs_in_layout(first: list[Any], second: list[Any]) -> bool:
+    """Whether shapes differ, and in nothing but layouts; other differences are those of parameters and of the result."""
+    if len(first) != len(second):
+        return False
+    kinds = {kind for a, b in zip(first, second, strict=True) for kind in shape_kinds(a, b)}
+    return kinds == {"layout"}
+
+
+def _longest_increasing(values: Iterable[int]) -> set[int]:
+    """The positions of a longest increasing subsequence of distinct numbers.
+
+    >>> sorted(_longest_increasing([4, 1, 2, 9, 3]))
+    [1, 2, 4]
+    """
+    tails: list[int] = []
+    ends: list[int] = []
+    before: list[int] = []
+    for position, value in enumerate(values):
+        at = bisect_left(tails, value)
+        before.append(ends[at - 1] if at else -1)
+        if at == len(tails):
+            tails.append(value)
+            ends.append(position)
+        else:
+            tails[at], ends[at] = value, position
+    kept: set[int] = set()
+    at = ends[-1] if ends else -1
+    while at >= 0:
+        kept.add(at)
+        at = before[at]
+    return kept
+
+
+class _Texts:
+    """The text of parts of the instructions of one module."""
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._writer = InstructionWriter(module, PrintOptions(lossless=True), _Names(), _Names(), None, lambda computation, level: computation.name)
+
+    def attribute(self, x: Instruction, name: str) -> str | None:
+        """The text of an attribute's value; None if the instruction does not have it."""
+        if name == "parameter_number":
+            return str(x.immediate)
+        if name not in x.attributes:
+            return None
+        parts = self._writer.attributes_of(x)
+        prefix = f", {name}="
+        text = next((part.removeprefix(prefix) for part in parts if part.startswith(prefix)), None)
+        return self._as_written(x, name, text)
+
+    def _as_written(self, x: Instruction, name: str, text: str | None) -> str | None:
+        """The text of an attribute as the source spells it, if the instruction is in the source."""
+        source = self._module.source
+        if source is None or x.start < 0 or (text is not None and text in source.text[x.start : x.end]):
+            return text
+        start, end = locate(source.text, x.start, x.end, Place(name))
+        written = source.text[start:end]
+        return written.partition("=")[2].strip() if written.startswith(name) else text
+
+    def annotation(self, x: Instruction, kind: str) -> str | None:
+        if kind == "metadata":
+            return x.metadata_text
+        if kind == "backend_config":
+            return x.backend_config
+        return self.attribute(x, kind)
+
+
+class _Names(dict[Any, str]):
+    """The own name of each instruction and computation."""
+
+    def __missing__(self, node: Any) -> str:
+        return str(node.name)

@@ -1,0 +1,76 @@
+"""Equivalence classes of nodes: by all that a node is computed from, by all that it is used for, and by its neighborhood.
+
+Classes are numbered by the values themselves, not by hashes, so that nodes of a class are equal for certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hlotool.differ.graph import Graph
+
+__all__ = ["classes_by_neighborhood", "classes_by_operands", "classes_by_users"]
+
+
+def classes_by_operands(graph: Graph, keys: Sequence[int]) -> list[int]:
+    """Equal numbers for nodes with equal keys whose operands and called computations are equal, all the way up."""
+    classes: list[int] = [-1] * len(graph.nodes)
+    numbers: dict[Any, int] = {}
+    calls, roots, commutes = graph.calls, graph.roots, graph.commutes
+    # Operands come before users in the text, and callees before callers.
+    for node, operands in enumerate(graph.operands):
+        own: list[int] = [classes[operand] for operand in operands]
+        if commutes[node]:
+            own.sort()
+        key: Any = (keys[node], *own)
+        if node in calls:
+            key = (key, tuple([(name, *[classes[roots[callee]] for callee in callees]) for name, callees in sorted(calls[node].items())]))
+        classes[node] = numbers.setdefault(key, len(numbers))
+    return classes
+
+
+def classes_by_users(graph: Graph, keys: Sequence[int]) -> list[int]:
+    """Equal numbers for nodes with equal keys whose users, and the callers of their computations, are equal, all the way down."""
+    classes: list[int] = [-1] * len(graph.nodes)
+    numbers: dict[Any, int] = {}
+    contexts: dict[Any, int] = {}
+    users = graph.users
+    for computation in range(len(graph.computations) - 1, -1, -1):
+        callers = sorted([classes[caller] for caller in graph.callers[computation]])
+        context = contexts.setdefault((computation in graph.entries, *callers), len(contexts))
+        root = graph.roots[computation]
+        for node in reversed(graph.members[computation]):
+            uses = users[node]
+            if len(uses) == 1:
+                position, user = uses[0]
+                key: Any = (keys[node], context, node == root, position, classes[user])
+            else:
+                key = (keys[node], context, node == root, tuple(sorted([(position, classes[user]) for position, user in uses])))
+            classes[node] = numbers.setdefault(key, len(numbers))
+    return classes
+
+
+def classes_by_neighborhood(graph: Graph, keys: Sequence[int], partners: Sequence[int], radius: int) -> list[int]:
+    """Equal numbers for nodes that are equal as far as `radius` steps; partners are equal, and different from all others."""
+    # Negative numbers for pairs, so that they differ from keys.
+    classes = [keys[node] if partner < 0 else -1 - min(node, partner) for node, partner in enumerate(partners)]
+    free = [node for node, partner in enumerate(partners) if partner < 0]
+    operands, users, commutes = graph.operands, graph.users, graph.commutes
+    for _ in range(radius):
+        numbers: dict[Any, int] = {}
+        refined = []
+        for node in free:
+            own = [classes[operand] for operand in operands[node]]
+            if commutes[node]:
+                own.sort()
+            uses = users[node]
+            if len(uses) == 1:
+                position, user = uses[0]
+                key: Any = (classes[node], position, classes[user], *own)
+            else:
+                key = (classes[node], tuple(sorted([(position, classes[user]) for position, user in uses])), *own)
+            refined.append(numbers.setdefault(key, len(numbers)))
+        for node, number in zip(free, refined, strict=True):
+            classes[node] = number
+    return classes

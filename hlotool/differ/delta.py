@@ -1,0 +1,177 @@
+"""The difference between two modules, as `hlotool.diff` returns it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from hlotool.differ.changes import Change, Changes
+from hlotool.differ.graph import Graph
+from hlotool.differ.pairs import Pairs
+from hlotool.differ.regions import regions
+from hlotool.errors import nearest
+from hlotool.ir.model import Module
+
+__all__ = ["CATEGORIES", "SCHEMA", "Delta"]
+
+SCHEMA = "hlotool.diff/1"
+"""The name and version of the format of `Delta.to_dict`."""
+
+CATEGORIES = {
+    "attributes": "an attribute of the opcode has another value",
+    "backend_config": "the configuration of a backend, compared as JSON",
+    "called": "another computation is called",
+    "commuted": "the operands of a commutative operation are exchanged",
+    "constants": "the value of a constant, bit for bit",
+    "control": "control dependencies",
+    "deleted": "instructions that only the left module has",
+    "element_type": "the element type of the result",
+    "frontend_attributes": "attributes of the frontend",
+    "header": "an attribute in the header of the module",
+    "inserted": "instructions that only the right module has",
+    "layout": "the layout of the result",
+    "metadata": "metadata such as op_name and source lines",
+    "moved": "instructions that are in another computation",
+    "names": "names of instructions, computations and the module",
+    "opcode": "another opcode",
+    "operands": "other operands",
+    "root": "another root of a computation",
+    "schedule": "the order of instructions in scheduled modules",
+    "shape": "the dimensions of the result",
+    "sharding": "the sharding",
+}
+"""Kinds of differences, and what each means."""
+
+
+class Delta:
+    """What has changed from one module to another; false if nothing has.
+
+    >>> import hlotool
+    >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
+    >>> right = hlotool.parse("ENTRY e { q = f32[] parameter(0) ROOT m = f32[] abs(q) }")
+    >>> delta = hlotool.diff(left, right)
+    >>> bool(delta), delta.categories
+    (True, ('names', 'opcode'))
+    """
+
+    def __init__(self, left: Module, right: Module, graph: Graph, pairs: Pairs, ignored: frozenset[str]) -> None:
+        self.left = left
+        self.right = right
+        self.graph = graph
+        self.pairs = pairs
+        self.ignored = ignored
+        explained = Changes(left, right, graph, pairs)
+        self.inserted: list[int] = []
+        self.deleted: list[int] = []
+        self.changed: dict[int, list[Change]] = {}
+        rescheduled = explained.rescheduled()
+        for node, other in enumerate(pairs.partner):
+            if other < 0:
+                if self._is_listed(node):
+                    (self.deleted if node < graph.split else self.inserted).append(node)
+            elif node < graph.split and self._is_listed(node) and self._is_listed(other):
+                changes = explained.of_pair(node, other)
+                if node in rescheduled:
+                    changes.append({"kind": "schedule"})
+                changes = [change for change in changes if change["kind"] not in ignored]
+                if changes:
+                    self.changed[node] = changes
+        self.header = [change for change in explained.of_header() if change["kind"] not in ignored]
+        self.computations = sorted((a, b) for a, b in pairs.computations.items() if a < graph.computation_split)
+        self.new_roots = {a for a, b in self.computations if pairs.partner[graph.roots[a]] != graph.roots[b]} if "root" not in ignored else set()
+        self._place = explained.place
+        self.categories = tuple(sorted(self._categories() - ignored))
+
+    def __bool__(self) -> bool:
+        return bool(self.categories)
+
+    def __repr__(self) -> str:
+        return f"<delta of {self.left.name} and {self.right.name}: {', '.join(self.categories) or 'nothing differs'}>"
+
+    def _is_listed(self, node: int) -> bool:
+        """Whether the computation of a node is written in its module; those that async sugar stands for are not."""
+        graph = self.graph
+        return graph.computations[graph.home[node]] not in (self.left if node < graph.split else self.right).hidden
+
+    def _categories(self) -> set[str]:
+        categories = {change["kind"] for changes in (*self.changed.values(), self.header) for change in changes}
+        if self.new_roots:
+            categories.add("root")
+        if self.inserted:
+            categories.add("inserted")
+        if self.deleted:
+            categories.add("deleted")
+        if self._has_other_names():
+            categories.add("names")
+        return categories
+
+    def _has_other_names(self) -> bool:
+        graph, nodes = self.graph, self.graph.nodes
+        if self.left.name != self.right.name:
+            return True
+        gone = self.left.hidden | self.right.hidden
+        pairs = [(graph.computations[a], graph.computations[b]) for a, b in self.computations]
+        if any(a.name != b.name and a not in gone and b not in gone for a, b in pairs):
+            return True
+        partner = self.pairs.partner
+        return any(
+            partner[node] >= 0 and nodes[node].name != nodes[partner[node]].name and self._is_listed(node) and self._is_listed(partner[node])
+            for node in range(graph.split)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The difference as dictionaries, lists, strings, numbers and truth values: the document of `--output-format json`."""
+        graph, place = self.graph, self._place
+        return {
+            "schema": SCHEMA,
+            "differs": bool(self),
+            "ignored": sorted(self.ignored),
+            "left": {"module": self.left.name, "instructions": sum(map(self._is_listed, range(graph.split)))},
+            "right": {"module": self.right.name, "instructions": sum(map(self._is_listed, range(graph.split, len(graph.nodes))))},
+            "categories": list(self.categories),
+            "computations": self._computations(),
+            "mapping": self._mapping(),
+            "changed": [
+                {"left": place(node), "right": place(self.pairs.partner[node]), "changes": changes} for node, changes in self.changed.items()
+            ],
+            "inserted": [place(node) for node in self.inserted],
+            "deleted": [place(node) for node in self.deleted],
+            "module": self.header,
+            "regions": regions(graph, self.pairs),
+        }
+
+    def _computations(self) -> list[dict[str, Any]]:
+        graph, gone = self.graph, self.left.hidden | self.right.hidden
+        names = graph.computations
+        return [
+            {"left": names[a].name, "right": names[b].name, "changes": [{"kind": "root"}] if a in self.new_roots else []}
+            for a, b in self.computations
+            if names[a] not in gone and names[b] not in gone
+        ]
+
+    def _mapping(self) -> list[dict[str, Any]]:
+        graph, partner, nodes = self.graph, self.pairs.partner, self.graph.nodes
+        groups: dict[tuple[int, int], list[list[str]]] = {}
+        for node in range(graph.split):
+            other = partner[node]
+            if other >= 0 and self._is_listed(node) and self._is_listed(other):
+                groups.setdefault((graph.home[node], graph.home[other]), []).append([nodes[node].name, nodes[other].name])
+        return [
+            {"left": graph.computations[a].name, "right": graph.computations[b].name, "instructions": instructions}
+            for (a, b), instructions in groups.items()
+        ]
+
+
+def check_categories(names: Iterable[str]) -> frozenset[str]:
+    """The categories to ignore. Raises ValueError for an unknown one.
+
+    >>> check_categories(["nams"])
+    Traceback (most recent call last):
+    ValueError: there is no category 'nams' to ignore; did you mean 'names'?
+    """
+    categories = frozenset(names)
+    for name in sorted(categories - CATEGORIES.keys(), key=str):
+        meant = nearest(str(name), CATEGORIES)
+        hint = f"did you mean '{meant}'?" if meant else f"there are {', '.join(CATEGORIES)}"
+        raise ValueError(f"there is no category '{name}' to ignore; {hint}")
+    return categories

@@ -1,0 +1,128 @@
+"""Two modules as one graph of numbered nodes, which the matcher works on."""
+
+from __future__ import annotations
+
+from hlotool.differ.parts import Parts, calls_of
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.opdefs.traits import COMMUTATIVE
+
+__all__ = ["Graph"]
+
+_INLINED = frozenset({"call", "fusion"})
+
+
+class Graph:
+    """The instructions and computations of two modules, left before right, as numbers in textual order.
+
+    Nodes below `split` and computations below `computation_split` belong to the left module. Each list has an entry for each node, or for
+    each computation if its name says so. `users` are pairs of an operand position and a node; positions of commutative operations are -1.
+    """
+
+    def __init__(self, left: Module, right: Module) -> None:
+        self.parts = Parts()
+        self.nodes: list[Instruction] = []
+        self.computations: list[Computation] = []
+        self.home: list[int] = []
+        self.operands: list[tuple[int, ...]] = []
+        self.control: list[tuple[int, ...]] = []
+        self.users: list[list[tuple[int, int]]] = []
+        self.calls: dict[int, dict[str, tuple[int, ...]]] = {}
+        self.commutes: list[bool] = []
+        self.members: list[range] = []
+        self.roots: list[int] = []
+        self.callers: list[list[int]] = []
+        self.keys = self.parts.add(left)
+        self._add(left)
+        self.split, self.computation_split = len(self.nodes), len(self.computations)
+        self.keys += self.parts.add(right)
+        self._add(right)
+        structures = self.parts.structures
+        self.structures = [structures[key] for key in self.keys]
+        self.entries = (
+            self._numbers_of(left, 0)[left.entry],
+            self._numbers_of(right, self.computation_split)[right.entry],
+        )
+        self._forwarded: dict[int, int] = {}
+        self._parameters: dict[int, list[int]] = {}
+
+    @staticmethod
+    def _numbers_of(module: Module, first: int) -> dict[Computation, int]:
+        return {computation: number for number, computation in enumerate(module.computations, first)}
+
+    def _add(self, module: Module) -> None:
+        first = len(self.nodes)
+        computations = self._numbers_of(module, len(self.computations))
+        index = {x: number for number, x in enumerate(module.all_instructions(), first)}
+        self.nodes += index
+        self.users += [[] for _ in index]
+        self.callers += [[] for _ in computations]
+        commutes_by_op = {op: COMMUTATIVE in op.traits and op.arity == 2 for op in {x.op for x in index}}
+        for computation, number in computations.items():
+            instructions = computation.instructions
+            start = index[instructions[0]] if instructions else len(self.nodes)
+            self.members.append(range(start, start + len(instructions)))
+            self.roots.append(index[computation.root])
+            self.home += [number] * len(instructions)
+        self.computations += computations
+        users = self.users
+        for x, node in index.items():
+            operands = tuple([index[operand] for operand in x.operands])
+            commutes = commutes_by_op[x.op]
+            self.operands.append(operands)
+            self.commutes.append(commutes)
+            self.control.append(tuple([index[y] for y in x.control_predecessors if y in index]) if "control-predecessors" in x.attributes else ())
+            for position, operand in enumerate(operands):
+                users[operand].append((-1 if commutes else position, node))
+            if x.op.calls or x.attributes:
+                called = calls_of(x)
+                if called:
+                    self.calls[node] = {name: tuple([computations[c] for c in value if c in computations]) for name, value in called.items()}
+                    for numbers in self.calls[node].values():
+                        for callee in numbers:
+                            self.callers[callee].append(node)
+
+    def parameters(self, computation: int) -> list[int]:
+        """The parameters of a computation by number."""
+        parameters = self._parameters.get(computation)
+        if parameters is None:
+            nodes = self.nodes
+            parameters = [node for node in self.members[computation] if nodes[node].op.name == "parameter"]
+            parameters.sort(key=lambda node: (nodes[node].immediate, node))
+            self._parameters[computation] = parameters
+        return parameters
+
+    def is_left(self, node: int) -> bool:
+        return node < self.split
+
+    def source(self, node: int) -> int:
+        """Where a value comes from: through parameters and results of what is called from one place only, tuples and their elements."""
+        known = self._forwarded.get(node)
+        if known is not None:
+            return known
+        seen, at = {node}, node
+        while True:
+            following = self._origin(at)
+            if following is None or following in seen:
+                break
+            seen.add(following)
+            at = following
+        for passed in seen:
+            self._forwarded[passed] = at
+        return at
+
+    def _origin(self, node: int) -> int | None:
+        x = self.nodes[node]
+        opcode = x.op.name
+        if opcode == "parameter":
+            callers = self.callers[self.home[node]]
+            if len(callers) != 1 or self.nodes[callers[0]].op.name not in _INLINED or x.immediate >= len(self.operands[callers[0]]):
+                return None
+            return self.operands[callers[0]][x.immediate]
+        if opcode in _INLINED:
+            called = [callee for numbers in self.calls.get(node, {}).values() for callee in numbers]
+            return self.roots[called[0]] if len(called) == 1 and len(self.callers[called[0]]) == 1 else None
+        if opcode == "get-tuple-element":
+            of = self.operands[node][0]
+            if self.nodes[of].op.name == "tuple" and x.attributes["index"] < len(self.operands[of]):
+                return self.operands[of][x.attributes["index"]]
+        return None

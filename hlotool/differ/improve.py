@@ -1,0 +1,126 @@
+"""Exchanges partners where that makes the explanation cheaper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hlotool.differ.costs import SINGLE, Costs
+from hlotool.differ.graph import Graph
+from hlotool.differ.pairs import Pairs
+
+__all__ = ["improve"]
+
+_MOST_ROUNDS = 4
+_MOST_USERS = 32
+_MOST_CANDIDATES = 12
+
+
+def improve(graph: Graph, pairs: Pairs) -> None:
+    """Lowers the cost of all pairs by exchanging the partners of single nodes, until nothing gets better."""
+    improver = _Improver(graph, pairs)
+    nodes = improver.costly_nodes()
+    for _ in range(_MOST_ROUNDS):
+        changed = [node for node in nodes if improver.visit(node)]
+        if not changed:
+            return
+        nodes = improver.costly_nodes()
+
+
+class _Improver:
+    def __init__(self, graph: Graph, pairs: Pairs) -> None:
+        self.graph = graph
+        self.pairs = pairs
+        self.partner = pairs.partner
+        self.costs = Costs(graph, pairs)
+
+    def costly_nodes(self) -> list[int]:
+        """The nodes of the left module whose partner costs something, and all nodes without a partner."""
+        graph, partner = self.graph, self.partner
+        left = [node for node in range(graph.split) if partner[node] < 0 or self.costs.of_pair(node, partner[node]) > 0]
+        return left + [node for node in range(graph.split, len(graph.nodes)) if partner[node] < 0]
+
+    def visit(self, node: int) -> bool:
+        """Gives a node the partner that lowers the cost most; returns whether there is one."""
+        best: tuple[float, int] | None = None
+        for other in self.candidates(node):
+            gain = self.gain(node, other)
+            if gain > 1e-9 and (best is None or gain > best[0] + 1e-9):
+                best = gain, other
+        current = self.partner[node]
+        if current >= 0:
+            gain = self.gain(node, -1)
+            if gain > 1e-9 and (best is None or gain > best[0] + 1e-9):
+                best = gain, -1
+        if best is None:
+            return False
+        self.exchange(node, best[1])
+        return True
+
+    def candidates(self, node: int) -> list[int]:
+        """Nodes of the other module next to the partners of the node's neighbors."""
+        graph, partner = self.graph, self.partner
+        found: dict[int, None] = {}
+        for position, operand in enumerate(graph.operands[node]):
+            for source in dict.fromkeys((operand, graph.source(operand))):
+                other = partner[source]
+                if other < 0 or len(graph.users[other]) > _MOST_USERS:
+                    continue
+                at = -1 if graph.commutes[node] else position
+                found.update(dict.fromkeys(user for where, user in graph.users[other] if where == at))
+        for position, user in graph.users[node][:_MOST_USERS]:
+            other = partner[user]
+            if other < 0:
+                continue
+            operands = graph.operands[other]
+            read = operands if position < 0 else operands[position : position + 1]
+            found.update(dict.fromkeys([*read, *map(graph.source, read)]))
+        counterpart = self.pairs.computations.get(graph.home[node])
+        if counterpart is not None:
+            if graph.roots[graph.home[node]] == node:
+                found[graph.roots[counterpart]] = None
+            if graph.nodes[node].op.name == "parameter":
+                found.update(dict.fromkeys(y for y in graph.parameters(counterpart) if graph.nodes[y].immediate == graph.nodes[node].immediate))
+        found.pop(partner[node], None)
+        parts, keys = graph.parts, graph.keys
+        good = [other for other in found if parts.cost(keys[node], keys[other]) < 2 * SINGLE]
+        return good[:_MOST_CANDIDATES]
+
+    def exchange(self, node: int, other: int) -> None:
+        """Pairs a node with another one, and the partners that both have lost with each other; -1 leaves it without a partner."""
+        old = self.partner[node]
+        if other < 0:
+            self.pairs.part(node)
+            return
+        left_alone = self.partner[other]
+        self.pairs.part(node)
+        self.pairs.part(other)
+        self.pairs.join(node, other)
+        if old >= 0 and left_alone >= 0:
+            self.pairs.join(left_alone, old)
+
+    def gain(self, node: int, other: int) -> float:
+        """How much cheaper the explanation is with another partner."""
+        old = self.partner[node]
+        moved = [node, old, other, -1 if other < 0 else self.partner[other]]
+        nodes = [x for x in moved if x >= 0]
+        if any(len(self.graph.users[x]) > _MOST_USERS for x in nodes):
+            return 0.0
+        around = self.around(nodes)
+        before = self.costs.of_nodes(around)
+        state = [(x, self.partner[x]) for x in nodes]
+        self.exchange(node, other)
+        after = self.costs.of_nodes(around)
+        for x, _ in state:
+            self.partner[x] = -1
+        for x, y in state:
+            if y >= 0:
+                self.pairs.join(x, y)
+        return before - after
+
+    def around(self, nodes: Iterable[int]) -> list[int]:
+        """The nodes whose cost may depend on the partners of some nodes."""
+        graph = self.graph
+        around = dict.fromkeys(nodes)
+        for node in nodes:
+            around.update(dict.fromkeys(user for _, user in graph.users[node]))
+        return list(around)

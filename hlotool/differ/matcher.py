@@ -1,0 +1,237 @@
+"""Pairs the nodes of two modules: sure pairs first, then what follows from them, then what is most alike."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from hlotool.differ.alignment import align
+from hlotool.differ.classes import classes_by_neighborhood, classes_by_operands, classes_by_users
+from hlotool.differ.computations import improve_computations, pair_leftovers
+from hlotool.differ.costs import Costs
+from hlotool.differ.graph import Graph
+from hlotool.differ.growth import Growth
+from hlotool.differ.improve import improve
+from hlotool.differ.pairs import Pairs
+
+__all__ = ["match"]
+
+_FREE = -1
+_RADII = (3, 2, 1)
+# Fewer nodes that are not sure are no reason to try another way.
+_DOUBT = 20
+
+
+def match(graph: Graph) -> Pairs:
+    """Pairs the nodes of the two modules of a graph, so that the explanation of their difference is cheap."""
+    matcher = _Matcher(graph)
+    matcher.run(aligns=False)
+    pairs = _completed(matcher)
+    if not matcher.is_doubtful():
+        return pairs
+    other = _Matcher(graph)
+    other.run(aligns=True)
+    aligned = _completed(other)
+    return aligned if Costs(graph, aligned).total() < Costs(graph, pairs).total() else pairs
+
+
+def _completed(matcher: _Matcher) -> Pairs:
+    """The pairs of a matcher, and those of nodes that have changed."""
+    graph, pairs = matcher.graph, matcher.pairs
+    if not matcher.is_finished():
+        Growth(graph, pairs).run()
+    pairs.settle_computations()
+    pair_leftovers(graph, pairs)
+    improve(graph, pairs)
+    improve_computations(graph, pairs)
+    return pairs
+
+
+class _Matcher:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.pairs = Pairs(graph)
+        self.partner = self.pairs.partner
+        self.queue: deque[tuple[int, int]] = deque()
+        self.free_count = self.conflict_count = 0
+        # Pairs with neighbors that have no partner.
+        self.open: list[tuple[int, int]] = []
+
+    def run(self, *, aligns: bool) -> None:
+        """Pairs what is equal; with `aligns`, computations are aligned in textual order before what is equal in one direction is paired."""
+        graph = self.graph
+        self.pairs.join_computations(*graph.entries)
+        for keys in (graph.keys, graph.structures):
+            by_operands = classes_by_operands(graph, keys)
+            by_both = classes_by_users(graph, by_operands)
+            self.join_unique(by_both)
+            self.spread_again(by_both)
+            self.join_in_order(by_both)
+            if self.is_finished():
+                return
+            if aligns:
+                for left, right in align(graph, self.pairs):
+                    self.join(left, right)
+                self.spread_again(graph.structures)
+            self.grow_from(by_operands, keys)
+        for radius in _RADII:
+            for keys in (graph.keys, graph.structures):
+                if self.is_finished():
+                    return
+                self.join_unique(classes_by_neighborhood(graph, keys, self.partner, radius))
+                self.spread_again(keys)
+
+    def is_doubtful(self) -> bool:
+        """Whether much is paired by resemblance only, or by one direction although the other one says something else."""
+        return max(self.free_count, self.conflict_count) > max(_DOUBT, len(self.graph.nodes) // 50)
+
+    def grow_from(self, by_operands: list[int], keys: Sequence[int]) -> None:
+        """What is equal in one direction only, since something has changed in the other.
+
+        Users first: an operand that was exchanged for an earlier value of a repeated computation makes what follows equal to other parts of it.
+        """
+        by_users = classes_by_users(self.graph, keys)
+        if not self.conflict_count:
+            self.conflict_count = self.conflicts(by_operands, by_users)
+        self.join_unique(by_users)
+        self.spread_again(by_users)
+        self.join_unique(by_operands)
+        self.spread_again(by_operands)
+        self.free_count = self.partner.count(_FREE)
+
+    def conflicts(self, by_operands: Sequence[int], by_users: Sequence[int]) -> int:
+        """How many nodes have another counterpart by their operands than by their users."""
+        first = {left[0]: right[0] for left, right in self.groups(by_operands) if len(left) == len(right) == 1}
+        second = ((left[0], right[0]) for left, right in self.groups(by_users) if len(left) == len(right) == 1)
+        return sum(first.get(left, right) != right for left, right in second)
+
+    def is_finished(self) -> bool:
+        """Whether one of the modules has no node without a partner."""
+        partner, split = self.partner, self.graph.split
+        return _FREE not in partner[:split] or _FREE not in partner[split:]
+
+    # ---- pairs ----------------------------------------------------------------------------------------------------------
+
+    def join(self, left: int, right: int) -> None:
+        self.partner[left], self.partner[right] = right, left
+        self.queue.append((left, right))
+
+    def groups(self, classes: Sequence[int]) -> Iterable[tuple[list[int], list[int]]]:
+        """The nodes without a partner, left and right, of each class that both modules have."""
+        left: dict[int, list[int]] = {}
+        right: dict[int, list[int]] = {}
+        split = self.graph.split
+        for node, partner in enumerate(self.partner):
+            if partner < 0:
+                (left if node < split else right).setdefault(classes[node], []).append(node)
+        for key, nodes in left.items():
+            others = right.get(key)
+            if others is not None:
+                yield nodes, others
+
+    def join_unique(self, classes: Sequence[int]) -> None:
+        """Pairs nodes that are the only ones of their class in their module."""
+        for left, right in list(self.groups(classes)):
+            if len(left) == len(right) == 1:
+                self.join(left[0], right[0])
+
+    def join_in_order(self, classes: Sequence[int]) -> None:
+        """Pairs nodes of classes that nothing tells apart, one after the other, each with what follows from it."""
+        for left, right in list(self.groups(classes)):
+            if len(left) != len(right):
+                continue
+            others = deque(right)
+            for node in left:
+                if self.partner[node] >= 0:
+                    continue
+                while others and self.partner[others[0]] >= 0:
+                    others.popleft()
+                if not others:
+                    break
+                self.join(node, others.popleft())
+                self.spread(classes)
+
+    def spread(self, classes: Sequence[int]) -> None:
+        """Pairs operands and users of pairs that belong to the same class, as far as that is unambiguous."""
+        queue, partner, calls = self.queue, self.partner, self.graph.calls
+        operands, users = self.graph.operands, self.graph.users
+        while queue:
+            left, right = queue.popleft()
+            self.spread_to_operands(left, right, classes)
+            self.spread_to_users(left, right, classes)
+            if left in calls:
+                self.spread_to_callees(left, right, classes)
+            self.spread_to_callers(left, right, classes)
+            if left in calls or any(partner[node] < 0 for node in operands[left]) or any(partner[user] < 0 for _, user in users[left]):
+                self.open.append((left, right))
+
+    def spread_again(self, classes: Sequence[int]) -> None:
+        """As `spread`, from all pairs with neighbors that have no partner yet: they may belong to the same of these classes."""
+        self.queue.extend(self.open)
+        self.open.clear()
+        self.spread(classes)
+
+    def spread_to_operands(self, left: int, right: int, classes: Sequence[int]) -> None:
+        first, second = self.graph.operands[left], self.graph.operands[right]
+        partner = self.partner
+        if self.graph.commutes[left] and len(first) == len(second) == 2:
+            a, b = first
+            c, d = second
+            is_straight = classes[a] == classes[c] or classes[b] == classes[d]
+            crossed = partner[a] == d or partner[b] == c or (not is_straight and partner[a] != c and partner[b] != d)
+            if crossed:
+                second = (d, c)
+        for a, b in zip(first, second, strict=False):
+            if classes[a] != classes[b]:
+                # One of them may be a parameter, or an element of a tuple.
+                a, b = self.graph.source(a), self.graph.source(b)
+            if partner[a] < 0 and partner[b] < 0 and classes[a] == classes[b]:
+                self.join(a, b)
+
+    def spread_to_users(self, left: int, right: int, classes: Sequence[int]) -> None:
+        users = self.graph.users
+        first = [use for use in users[left] if self.partner[use[1]] < 0]
+        if not first:
+            return
+        second = [use for use in users[right] if self.partner[use[1]] < 0]
+        if not second:
+            return
+        groups: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+        for position, user in first:
+            groups.setdefault((position, classes[user]), ([], []))[0].append(user)
+        for position, user in second:
+            group = groups.get((position, classes[user]))
+            if group is not None:
+                group[1].append(user)
+        for here, there in groups.values():
+            here, there = list(dict.fromkeys(here)), list(dict.fromkeys(there))
+            if len(here) == len(there) == 1 and self.partner[here[0]] < 0 and self.partner[there[0]] < 0:
+                self.join(here[0], there[0])
+
+    def spread_to_callees(self, left: int, right: int, classes: Sequence[int]) -> None:
+        graph = self.graph
+        other = graph.calls.get(right, {})
+        for name, callees in graph.calls[left].items():
+            for a, b in zip(callees, other.get(name, ()), strict=False):
+                if not self.pairs.join_computations(a, b):
+                    continue
+                for c, d in self.boundaries(a, b):
+                    if self.partner[c] < 0 and self.partner[d] < 0 and classes[c] == classes[d]:
+                        self.join(c, d)
+
+    def boundaries(self, first: int, second: int) -> Iterable[tuple[int, int]]:
+        """The roots and the parameters of two computations."""
+        graph = self.graph
+        yield graph.roots[first], graph.roots[second]
+        yield from zip(graph.parameters(first), graph.parameters(second), strict=False)
+
+    def spread_to_callers(self, left: int, right: int, classes: Sequence[int]) -> None:
+        graph = self.graph
+        a, b = graph.home[left], graph.home[right]
+        if graph.roots[a] != left or graph.roots[b] != right:
+            return
+        callers, others = graph.callers[a], graph.callers[b]
+        if len(callers) == len(others) == 1 and self.partner[callers[0]] < 0 and self.partner[others[0]] < 0:
+            if classes[callers[0]] == classes[others[0]]:
+                self.pairs.join_computations(a, b)
+                self.join(callers[0], others[0])

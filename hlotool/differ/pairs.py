@@ -1,0 +1,53 @@
+"""Which node of one module is paired with which of the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hlotool.differ.graph import Graph
+
+__all__ = ["Pairs"]
+
+
+class Pairs:
+    """`partner` is symmetric, and -1 for a node without one. `computations` maps each paired computation to the other."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.partner = [-1] * len(graph.nodes)
+        self.computations: dict[int, int] = {}
+
+    def join(self, left: int, right: int) -> None:
+        self.partner[left], self.partner[right] = right, left
+
+    def part(self, node: int) -> None:
+        other = self.partner[node]
+        self.partner[node] = -1
+        if other >= 0:
+            self.partner[other] = -1
+
+    def join_computations(self, left: int, right: int) -> bool:
+        """Pairs two computations; returns whether they are paired now."""
+        if left in self.computations or right in self.computations:
+            return self.computations.get(left) == right
+        self.computations[left], self.computations[right] = right, left
+        return True
+
+    def settle_computations(self) -> None:
+        """Pairs computations by the number of paired instructions in them, then by the instructions that call them."""
+        graph = self.graph
+        overlaps: Counter[tuple[int, int]] = Counter()
+        for node in range(graph.split):
+            other = self.partner[node]
+            if other >= 0:
+                overlaps[graph.home[node], graph.home[other]] += 1
+        self.computations.clear()
+        for left, right in sorted(overlaps, key=lambda pair: (-overlaps[pair], pair != graph.entries, pair)):
+            self.join_computations(left, right)
+        for node in sorted(graph.calls):
+            other = self.partner[node] if node < graph.split else -1
+            if other < 0:
+                continue
+            for name, callees in graph.calls[node].items():
+                for a, b in zip(callees, graph.calls.get(other, {}).get(name, ()), strict=False):
+                    self.join_computations(a, b)

@@ -1,0 +1,319 @@
+"""What an instruction is, apart from its operands and its name: parts that are compared one by one.
+
+Equal parts of both modules get the same number, so that instructions are compared by comparing numbers. Spelling does not matter:
+defaults that are written, the key order of a configuration and the numbers of stack frames are normalized.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Hashable
+from typing import Any
+
+from hlotool.errors import HlotoolError
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.literals.data import decode
+from hlotool.opdefs.base import REQUIRED
+from hlotool.opdefs.codecs.base import WriteStyle
+from hlotool.opdefs.table import CODECS
+from hlotool.shapes.literal import Literal
+from hlotool.shapes.metadata import FileLocation, decode_stack_tables
+from hlotool.shapes.shape import Shape
+from hlotool.shapes.strings import unquote
+from hlotool.shapes.values import Raw
+
+__all__ = ["ANNOTATIONS", "Parts", "attribute_differences", "calls_of", "is_called_value", "shape_kinds"]
+
+ANNOTATIONS = ("metadata", "backend_config", "sharding", "frontend_attributes")
+"""Kinds of changes that do not change what is computed."""
+
+_OTHER_PARTS = frozenset({"sharding", "frontend_attributes", "control-predecessors"})
+_FRAME = re.compile(r" ?stack_frame_id=(\d+)")
+# Longer texts are only equal if they are spelled alike; decoding them would take longer than the rest.
+_LONGEST_LITERAL = 1 << 16
+_MOST_FRAMES = 500
+
+
+class Parts:
+    """The parts of instructions, as rows of numbers.
+
+    A row holds, in this order: the opcode, the shape, the attributes, the value of a constant, and the numbers of the annotations
+    `ANNOTATIONS`. `keys` numbers the rows, and `structures` the rows without annotations.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[Any, ...]] = []
+        self.structures: list[int] = []
+        self.shapes: list[int] = []
+        self._numbers: dict[Hashable, int] = {}
+        self._rows: dict[Hashable, int] = {}
+        self._raw: dict[Hashable, int] = {}
+        self._costs: dict[tuple[int, int], int] = {}
+        self._configurations: dict[str, Any] = {}
+
+    def add(self, module: Module) -> list[int]:
+        """The keys of all instructions of a module, in textual order."""
+        frames = _Frames(module)
+        raw = self._raw
+        keys = []
+        for x in module.all_instructions():
+            # By identity, since instructions share shapes and attributes, and normalizing takes time.
+            metadata = x.metadata_text
+            if metadata is not None and "stack_frame_id" in metadata:
+                metadata = frames.resolved(metadata)
+            immediate = id(x.immediate) if isinstance(x.immediate, Literal) else x.immediate
+            quick = (id(x.op), id(x.shape), id(x.attributes), immediate, metadata, x.backend_config)
+            key = raw.get(quick)
+            if key is None:
+                key = raw[quick] = self._key(x, metadata)
+            keys.append(key)
+        return keys
+
+    def _key(self, x: Instruction, metadata: Hashable) -> int:
+        attributes = x.attributes
+        structure = (
+            x.op.name,
+            x.shape,
+            self._number(_frozen(_own_attributes(x))) if attributes or x.op.attributes or x.op.name == "parameter" else 0,
+            self._number(("constant", literal_value(x.immediate))) if isinstance(x.immediate, Literal) else 0,
+        )
+        annotations = (
+            self._number(("metadata", metadata)) if metadata is not None else 0,
+            self._number(("configuration", _frozen(configuration(x.backend_config)))) if x.backend_config is not None else 0,
+            self._number(("sharding", _frozen(attributes["sharding"]))) if "sharding" in attributes else 0,
+            self._number(("frontend", _frozen(attributes["frontend_attributes"]))) if attributes.get("frontend_attributes") else 0,
+        )
+        row = structure + annotations
+        key = self._rows.get(row)
+        if key is None:
+            key = self._rows[row] = len(self.rows)
+            self.rows.append(row)
+            self.structures.append(self._number(("structure", structure)))
+            self.shapes.append(self._number(("shape", row[:2])))
+        return key
+
+    def _number(self, value: Hashable) -> int:
+        return self._numbers.setdefault(value, len(self._numbers) + 1)
+
+    def cost(self, a: int, b: int) -> int:
+        """How many kinds of changes there are between two keys; another opcode counts twice."""
+        if a == b:
+            return 0
+        pair = (a, b) if a < b else (b, a)
+        cost = self._costs.get(pair)
+        if cost is None:
+            cost = self._costs[pair] = self._cost(self.rows[a], self.rows[b])
+        return cost
+
+    def _cost(self, a: tuple[Any, ...], b: tuple[Any, ...]) -> int:
+        annotations = sum(x != y for x, y in zip(a[4:], b[4:], strict=True))
+        kinds = shape_kinds(a[1], b[1])
+        cost = annotations + len(kinds)
+        if a[0] != b[0]:
+            return cost + 2
+        is_optional = "shape" in kinds or "element_type" in kinds
+        return cost + (a[2] != b[2]) + (a[3] != b[3] and not is_optional)
+
+
+def shape_kinds(first: Shape, second: Shape) -> tuple[str, ...]:
+    """Which kinds of changes there are between two shapes: `shape`, `element_type` and `layout`.
+
+    Where the structure of tuples or the rank differs, differences of layouts follow from that and do not count.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> shape_kinds(array_shape("f32", (2, 3)), array_shape("bf16", (2, 4)))
+    ('element_type', 'shape')
+    """
+    if first is second or first == second:
+        return ()
+    kinds: set[str] = set()
+    stack = [(first, second)]
+    while stack:
+        a, b = stack.pop()
+        if a.is_tuple != b.is_tuple or len(a.elements) != len(b.elements):
+            return ("shape",)
+        if a.is_tuple:
+            stack.extend(zip(a.elements, b.elements, strict=True))
+            continue
+        if a.element_type != b.element_type:
+            kinds.add("element_type")
+        if a.dimensions != b.dimensions or a.dynamic != b.dynamic:
+            kinds.add("shape")
+        if a.layout != b.layout and a.rank == b.rank:
+            kinds.add("layout")
+    return tuple(sorted(kinds))
+
+
+# ---- attributes ------------------------------------------------------------------------------------------------------
+
+
+def is_called_value(value: Any) -> bool:
+    """Whether the value of an attribute is a computation, or a tuple of them."""
+    return isinstance(value, Computation) or (isinstance(value, tuple) and bool(value) and isinstance(value[0], Computation))
+
+
+def calls_of(x: Instruction) -> dict[str, tuple[Computation, ...]]:
+    """The called computations of an instruction by the name of the attribute."""
+    if not x.op.calls and not any(map(is_called_value, x.attributes.values())):
+        return {}
+    return {name: value if isinstance(value, tuple) else (value,) for name, value in x.attributes.items() if is_called_value(value)}
+
+
+def _own_attributes(x: Instruction) -> dict[str, Any]:
+    """The attributes that say something: without called computations, defaults, and what follows from shapes."""
+    values: dict[str, Any] = {}
+    if x.op.name == "parameter":
+        values["parameter_number"] = x.immediate
+    for name, value in x.attributes.items():
+        if name in _OTHER_PARTS or name in x.op.derived or is_called_value(value):
+            continue
+        if not _is_default(x, name, value):
+            values[name] = value
+    for name, default in x.op.operand_defaults.items():
+        # What a missing attribute means depends on the operands.
+        if name not in x.attributes and name not in x.op.derived:
+            value = default(tuple(operand.shape for operand in x.operands))
+            if not _is_default(x, name, value):
+                values[name] = value
+    return values
+
+
+def _is_default(x: Instruction, name: str, value: Any) -> bool:
+    if value is None or value == ():
+        return True
+    spec = x.op.attributes.get(name)
+    if spec is not None and spec.default is not REQUIRED:
+        # Some values have types of their own and are empty nevertheless, such as replica groups.
+        return bool(value == spec.default) or (spec.default == () and _is_written_empty(spec.kind, value))
+    if name in x.op.operand_defaults:
+        return bool(value == x.op.operand_defaults[name](tuple(operand.shape for operand in x.operands)))
+    return not value if isinstance(value, dict) else False
+
+
+def _is_written_empty(kind: str, value: Any) -> bool:
+    return kind in CODECS and not isinstance(value, Raw) and CODECS[kind].write(value, WriteStyle()) == "{}"
+
+
+def attribute_differences(x: Instruction, y: Instruction) -> list[str]:
+    """The names of attributes of two instructions that have different values, except for annotations, called computations and control edges.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> text = "ENTRY e { p = (f32[], s32[]) parameter(0) ROOT g = get-tuple-element(p), index=%d }"
+    >>> attribute_differences(parse(text % 0).entry.root, parse(text % 1).entry.root)
+    ['index']
+    """
+    names: list[str] = []
+    if x.op is y.op and x.op.name == "parameter" and x.immediate != y.immediate:
+        names.append("parameter_number")
+    if x.attributes is y.attributes:
+        return names
+    first, second = _own_attributes(x), _own_attributes(y)
+    for name in sorted(x.attributes.keys() | y.attributes.keys()):
+        if name in _OTHER_PARTS or is_called_value(x.attributes.get(name)) or is_called_value(y.attributes.get(name)):
+            continue
+        if name in x.op.derived and name in y.op.derived:
+            if _value(x, name) != _value(y, name) and x.op.derived[name](x.shape) != y.op.derived[name](y.shape):
+                names.append(name)
+        elif not _same(_value(x, name), _value(y, name)) and not _same(first.get(name), second.get(name)):
+            names.append(name)
+    return names
+
+
+def _value(x: Instruction, name: str) -> Any:
+    spec = x.op.attributes.get(name)
+    return x.attributes.get(name, None if spec is None else spec.default)
+
+
+def _same(a: Any, b: Any) -> bool:
+    # Values that hold a NaN are not equal to themselves, but are written alike.
+    return a is b or a == b or (type(a) is type(b) and repr(a) == repr(b))
+
+
+def _frozen(value: Any) -> Hashable:
+    """A hashable value that is equal for equal values."""
+    if isinstance(value, dict):
+        return tuple((name, _frozen(value[name])) for name in sorted(value))
+    if isinstance(value, list | tuple):
+        return (type(value).__name__, *map(_frozen, value))
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, bool):
+        return ("bool", value)
+    return value if type(value).__hash__ is not None else repr(value)
+
+
+# ---- configurations, constants, metadata -----------------------------------------------------------------------------
+
+
+def configuration(text: str | None) -> Any:
+    """A backend configuration as JSON values, or the text itself if it is something else."""
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+        return json.loads(value) if isinstance(value, str) and value[:1] in ("{", "[") else value
+    except (ValueError, RecursionError):
+        return unquote(text) if text.startswith('"') else text
+
+
+def literal_value(literal: Literal) -> Hashable:
+    """The value of a constant without its spelling: bytes for each array, the text where that is too long or elided."""
+    return tuple([_array_value(leaf) for leaf in literal.leaves()])
+
+
+def _array_value(leaf: Literal) -> Hashable:
+    if leaf.elided:
+        return "..."
+    if leaf.data is not None:
+        return leaf.data
+    if len(leaf.text) > _LONGEST_LITERAL or not leaf.shape.is_array:
+        return leaf.text
+    try:
+        return decode(leaf)
+    except (HlotoolError, ValueError, OverflowError):
+        return leaf.text
+
+
+class _Frames:
+    """The stack frames of one module, resolved to places in files."""
+
+    def __init__(self, module: Module) -> None:
+        text = module.stack_tables_text
+        self.tables = None if text is None else decode_stack_tables(text)
+        self._known: dict[int, Hashable] = {}
+        self._texts: dict[str, Hashable] = {}
+
+    def resolved(self, metadata: str) -> Hashable:
+        """A metadata text in which the frame has no number."""
+        value = self._texts.get(metadata)
+        if value is None:
+            match = _FRAME.search(metadata)
+            number = int(match[1]) if match else 0
+            frames, rest = self._frames(number), _FRAME.sub("", metadata, 1)
+            value = self._texts[metadata] = (rest, frames) if frames else rest
+        return value
+
+    def _frames(self, number: int) -> Hashable:
+        if number not in self._known:
+            self._known[number] = self._chain(number)
+        return self._known[number]
+
+    def _chain(self, number: int) -> Hashable:
+        tables = self.tables
+        if tables is None:
+            return ()
+        chain: list[Hashable] = []
+        while 0 < number <= len(tables.stack_frames) and len(chain) < _MOST_FRAMES:
+            frame = tables.stack_frames[number - 1]
+            if 0 < frame.file_location_id <= len(tables.file_locations):
+                chain.append(self._place(tables.file_locations[frame.file_location_id - 1]))
+            number = frame.parent_frame_id - 1
+        return tuple(chain)
+
+    def _place(self, location: FileLocation) -> Hashable:
+        tables = self.tables
+        assert tables is not None
+        file = tables.file_names[location.file_name_id - 1] if location.file_name_id else ""
+        function = tables.function_names[location.function_name_id - 1] if location.function_name_id else ""
+        return (file, function, location.line, location.end_line, location.column, location.end_column)

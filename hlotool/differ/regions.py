@@ -1,0 +1,57 @@
+"""What happened to whole computations: inlined, outlined, fused, unfused, cloned or merged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from hlotool.differ.computations import outline
+from hlotool.differ.graph import Graph
+from hlotool.differ.pairs import Pairs
+
+__all__ = ["regions"]
+
+
+def regions(graph: Graph, pairs: Pairs) -> list[dict[str, Any]]:
+    """Regions, each with its kind and the names of the computations on both sides."""
+    found: list[dict[str, Any]] = []
+    found += _extracted(graph, pairs, from_left=True)
+    found += _extracted(graph, pairs, from_left=False)
+    found += _copies(graph, pairs)
+    return found
+
+
+def _extracted(graph: Graph, pairs: Pairs, *, from_left: bool) -> list[dict[str, Any]]:
+    """Computations of one module whose instructions are in another computation of the other module."""
+    result = []
+    for computation in range(len(graph.computations)):
+        is_left = computation < graph.computation_split
+        if is_left == from_left or computation in pairs.computations:
+            continue
+        sources = Counter(graph.home[pairs.partner[node]] for node in graph.members[computation] if pairs.partner[node] >= 0)
+        if not sources:
+            continue
+        is_fusion = any(graph.nodes[caller].op.name == "fusion" for caller in graph.callers[computation])
+        kind = ("fused" if is_fusion else "outlined") if from_left else ("unfused" if is_fusion else "inlined")
+        here, there = graph.computations[computation].name, [graph.computations[c].name for c in sorted(sources)]
+        result.append({"kind": kind, "left": there if from_left else [here], "right": [here] if from_left else there})
+    return result
+
+
+def _copies(graph: Graph, pairs: Pairs) -> list[dict[str, Any]]:
+    """Computations without a counterpart that are equal to another one of their module."""
+    outlines: dict[Any, list[int]] = {}
+    for computation in range(len(graph.computations)):
+        side = computation < graph.computation_split
+        outlines.setdefault((side, outline(graph, computation)), []).append(computation)
+    result = []
+    for (side, _), members in outlines.items():
+        paired = [c for c in members if c in pairs.computations]
+        for computation in members:
+            if computation in pairs.computations or not paired:
+                continue
+            names, other = graph.computations, pairs.computations[paired[0]]
+            here, there = [names[paired[0]].name, names[computation].name], [names[other].name]
+            result.append({"kind": "merged" if side else "cloned", "left": here if side else there, "right": there if side else here})
+    return result
+

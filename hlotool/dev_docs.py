@@ -34,12 +34,12 @@ _ABOUT_REWRITES = """What `hlotool opt` does. `hlotool explain NAME` prints the 
 exact unless it names flags: results are equal bit for bit for all inputs, except for the payloads of NaNs. [optimizing.md](../optimizing.md) shows
 how to use them, [writing-a-rewrite.md](../writing-a-rewrite.md) how to add one.
 
-Each rule says how it is proved. *All numbers*: both sides are equal for all operands of the types that are named, as far as they have at most
-eight bits, or 16 bits if there is only one operand; of three operands of eight bits, some are special numbers only, and so are constants, and of
-conversions of conversions, there is a sample of types. *SMT solver*: Z3 shows that they are equal for all numbers of these types.
-*Generated programs*: both sides compute the same in so many random programs, whose shapes have dimensions of size 0 and 1, strides, negative and
-interior padding, and special numbers. *Cases*: the results of so many cases in [tests/optimizer](../../tests/optimizer) are written down and,
-if the rule is exact, compared on random and special numbers. The tests repeat all of this.
+Each rule says how it is proved. *All numbers*: both sides are equal for all operands of these types, for constants that are special numbers, and
+for a sample of types if there are several. *Special numbers*: the same, but all combinations of operands would be too many. *Z3*: an SMT solver shows
+that both sides are equal for all numbers of these types. Rules about shapes are tested instead: both sides compute the same in so many
+*generated programs*, whose shapes have dimensions of size 0 and 1, strides, negative and interior padding, and whose arrays have special numbers.
+The results of *cases* in [tests/optimizer](../../tests/optimizer) are written down and, if the rule is exact, compared on random and special
+numbers. The tests repeat all of this.
 """
 # What the tests of the rewrite rules prove; `tests/tools/prove_rules.py` writes it.
 _PROOFS = _ROOT / "tests" / "optimizer" / "proofs.json"
@@ -164,14 +164,14 @@ def _proof(name: str) -> str:
     row = _proofs().get(name)
     if row is None:
         return "\nNot proved yet.\n"
-    parts = [f"{label} of {_words(types)}" for label, key in _KINDS_OF_PROOFS.items() if (types := row.get(key))]
-    if "programs" in row:
-        parts.append(f"{row['programs']} generated programs")
-    parts.append(f"{row['cases']} case{'s' if row['cases'] != 1 else ''}")
-    return f"\n*Proved by*: {'; '.join(parts)}\n"
+    proofs = [f"{label} of {_words(types)}" for label, key in _KINDS_OF_PROOFS.items() if (types := row.get(key))]
+    tests = [f"{row['programs']} generated programs"] if "programs" in row else []
+    tests.append(f"{row['cases']} case{'s' if row['cases'] != 1 else ''}")
+    lines = [f"*Proof*: {'; '.join(proofs)}\\"] if proofs else []
+    return "\n".join(["", *lines, f"*Tests*: {', '.join(tests)}", ""])
 
 
-_KINDS_OF_PROOFS = {"all numbers": "exhaustive", "SMT solver, for all numbers": "solver"}
+_KINDS_OF_PROOFS = {"all numbers": "exhaustive", "special numbers": "sampled", "Z3, all numbers": "solver"}
 
 
 def _words(types: Sequence[str]) -> str:

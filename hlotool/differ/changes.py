@@ -131,7 +131,11 @@ class Changes:
         for name in sorted(self.left.attributes.keys() | self.right.attributes.keys()):
             first, second = getattr(self.left, name), getattr(self.right, name)
             if name == "entry_computation_layout":
-                if first is not None and second is not None and _differs_in_layout([*first.parameters, first.result], [*second.parameters, second.result]):
+                if (
+                    first is not None
+                    and second is not None
+                    and _differs_in_layout([*first.parameters, first.result], [*second.parameters, second.result])
+                ):
                     changes.append({"kind": "layout", "key": name})
             elif first != second and repr(first) != repr(second):
                 changes.append({"kind": "header", "key": name})

@@ -54,4 +54,3 @@ def _copies(graph: Graph, pairs: Pairs) -> list[dict[str, Any]]:
             here, there = [names[paired[0]].name, names[computation].name], [names[other].name]
             result.append({"kind": "merged" if side else "cloned", "left": here if side else there, "right": there if side else here})
     return result
-

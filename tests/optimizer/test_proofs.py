@@ -18,6 +18,7 @@ def test_all_numbers_of_small_types(rule: Rule) -> None:
     proof = on_all_numbers(rule)
     assert not proof.refutations, "\n\n".join(proof.refutations[:3])
     assert set(recorded()[rule.name]["exhaustive"]) == proof.types
+    assert set(recorded()[rule.name]["sampled"]) == proof.sampled
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if is_about_shapes(rule)], ids=lambda rule: rule.name)

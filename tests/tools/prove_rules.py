@@ -33,7 +33,7 @@ def row_of(rule: Rule, proofs: dict[str, Proof]) -> dict[str, Any]:
     """What is written down about a rule."""
     row: dict[str, Any] = {"cases": cases_by_rule()[rule.name]}
     if is_about_elements(rule):
-        row["exhaustive"] = sorted(proofs["exhaustive"].types)
+        row |= {"exhaustive": sorted(proofs["exhaustive"].types), "sampled": sorted(proofs["exhaustive"].sampled)}
         row["solver"] = sorted(proofs["solver"].types) if "solver" in proofs else recorded().get(rule.name, {}).get("solver", [])
     elif is_about_shapes(rule):
         row["programs"] = proofs["programs"].instances

@@ -39,7 +39,7 @@ EFFORT = int(os.environ.get("HLOTOOL_PROOFS", "1"))
 PROGRAMS, TRIES = 16, 400
 """The programs on which rules about shapes are compared, and how many are drawn to find them."""
 LEAST_PROGRAMS = 8
-_CONSTANTS, _ASSIGNMENTS = 12, 1500
+_CONSTANTS, _ASSIGNMENTS, _COMBINATIONS = 12, 1500, 1 << 17
 _STEPS, _QUESTIONS = 2_000_000, 3
 _PASSES = re.compile(r"^// (?P<what>passes|fast-math): (?P<words>[^\n]+)$", re.MULTILINE)
 
@@ -55,7 +55,7 @@ def is_about_shapes(rule: Rule) -> bool:
 
 
 def on_all_numbers(rule: Rule) -> Proof:
-    return exhaustive.prove(rule, _CONSTANTS * EFFORT, _ASSIGNMENTS * EFFORT)
+    return exhaustive.prove(rule, _CONSTANTS * EFFORT, _ASSIGNMENTS * EFFORT, _COMBINATIONS * EFFORT)
 
 
 def with_solver(rule: Rule) -> Proof:

@@ -17,6 +17,8 @@ from hlotool.optimizer.registry import Rule
 __all__ = ["MAKERS", "Program", "Undrawable", "program_for"]
 
 TYPES = ("f32", "s32", "pred", "f16", "s8", "u8", "bf16", "f8e5m2", "u4", "s4", "c64", "f64", "u32")
+# Operands may have different ones of these.
+_MIXED = ("f32", "bf16", "f16")
 Sizes = tuple[int, ...]
 
 
@@ -67,8 +69,8 @@ class Program:
         """A new instruction; now and then with another layout."""
         name = f"x{len(self.types)}"
         order = ""
-        if layout and len(sizes) > 1 and self.chance(0.04):
-            order = "{" + ",".join(map(str, self.shuffled(range(len(sizes))))) + "}"
+        if layout and len(sizes) > 1 and self.chance(0.05):
+            order = "{" + ",".join(map(str, self.shuffled(range(len(sizes))))) + self.random.choice(("", "", ":T(2,128)", ":S(1)")) + "}"
         self.lines.append(f"  {name} = {shape(element_type, sizes)}{order} {text}")
         self.types[name] = element_type, sizes
         self.values.setdefault((element_type, sizes), []).append(name)
@@ -96,6 +98,8 @@ class Program:
 
     def operand(self, element_type: str, sizes: Sizes, depth: int) -> str:
         """An operand: mostly of the opcodes that are wanted."""
+        if element_type in _MIXED and self.chance(0.03):
+            element_type = self.random.choice(_MIXED)
         if depth <= 0:
             return self.leaf(element_type, sizes)
         known = self.values.get((element_type, sizes), [])
@@ -269,7 +273,7 @@ def broadcast(p: Program, element_type: str, sizes: Sizes, depth: int) -> str:
 @maker("reshape", "bitcast")
 def reshape(p: Program, element_type: str, sizes: Sizes, depth: int) -> str:
     name = p.operand(element_type, _same_count(p, sizes), depth)
-    opcode = "bitcast" if "bitcast" in p.wanted or (depth and p.chance(0.1)) else "reshape"
+    opcode = "bitcast" if "bitcast" in (p.root, *p.wanted) or (depth and p.chance(0.1)) else "reshape"
     return p.add(f"{opcode}({name})", element_type, sizes)
 
 

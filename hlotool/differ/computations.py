@@ -94,6 +94,9 @@ class _Exchange:
         if others[0] == left:
             return False
         affected = [c for c in (left, right, *others) if c >= 0]
+        if min(others) < 0 <= max(others):
+            affected.append(self._replacement(max(others)))
+            affected = [c for c in affected if c >= 0]
         if sum(len(graph.members[c]) for c in affected) > _MOST_NODES:
             return False
         nodes = self._nodes(affected)
@@ -127,15 +130,32 @@ class _Exchange:
             if other is not None:
                 pairs.computations.pop(other, None)
         new = [(left, right)]
+        pairs.join_computations(left, right)
+        if left_other >= 0 and right_other < 0:
+            right_other = self._replacement(left_other)
+        elif right_other >= 0 and left_other < 0:
+            left_other = self._replacement(right_other)
         if left_other >= 0 and right_other >= 0:
             new.append((left_other, right_other))
-        for a, b in new:
-            pairs.join_computations(a, b)
+            pairs.join_computations(left_other, right_other)
         joined = [pair for a, b in new for pair in self._counterparts(a, b)]
         for x, y in joined:
             pairs.part(x)
             pairs.part(y)
             pairs.join(x, y)
+
+    def _replacement(self, computation: int) -> int:
+        """A computation of the other module without a partner that is equal to one that has just lost its own; -1 if there is none."""
+        graph = self.graph
+        split = graph.computation_split
+        others = range(split, len(graph.members)) if computation < split else range(split)
+        size, opcode = len(graph.members[computation]), graph.structures[graph.roots[computation]]
+        alike = (
+            c
+            for c in others
+            if c not in self.pairs.computations and len(graph.members[c]) == size and graph.structures[graph.roots[c]] == opcode
+        )
+        return next((c for c in alike if outline(graph, c) == outline(graph, computation)), -1)
 
     def _counterparts(self, left: int, right: int) -> list[tuple[int, int]]:
         """Nodes that stand in the same place: all of them if the opcodes are the same, else the parameters."""

@@ -54,8 +54,10 @@ class Costs:
 
     def of_pair(self, left: int, right: int) -> float:
         graph = self.graph
-        cost = graph.parts.cost(graph.keys[left], graph.keys[right])
-        if not self.has_same_operands(left, right):
+        a, b = graph.keys[left], graph.keys[right]
+        cost = 0 if a == b else graph.parts.cost(a, b)
+        operands = graph.operands[left]
+        if operands and tuple(map(self.pairs.partner.__getitem__, operands)) != graph.operands[right] and not self.has_same_operands(left, right):
             cost += 1
         if (left in graph.calls or right in graph.calls) and not self.has_same_calls(left, right):
             cost += 1

@@ -28,6 +28,7 @@ class Graph:
         self.users: list[list[tuple[int, int]]] = []
         self.calls: dict[int, dict[str, tuple[int, ...]]] = {}
         self.commutes: list[bool] = []
+        self.is_parameter: list[bool] = []
         self.members: list[range] = []
         self.roots: list[int] = []
         self.callers: list[list[int]] = []
@@ -44,6 +45,7 @@ class Graph:
         )
         self._forwarded: dict[int, int] = {}
         self._parameters: dict[int, list[int]] = {}
+        self._by_key: dict[int, dict[int, list[int]]] = {}
 
     @staticmethod
     def _numbers_of(module: Module, first: int) -> dict[Computation, int]:
@@ -70,6 +72,7 @@ class Graph:
             commutes = commutes_by_op[x.op]
             self.operands.append(operands)
             self.commutes.append(commutes)
+            self.is_parameter.append(x.op.name == "parameter")
             self.control.append(tuple([index[y] for y in x.control_predecessors if y in index]) if "control-predecessors" in x.attributes else ())
             for position, operand in enumerate(operands):
                 users[operand].append((-1 if commutes else position, node))
@@ -86,13 +89,19 @@ class Graph:
         parameters = self._parameters.get(computation)
         if parameters is None:
             nodes = self.nodes
-            parameters = [node for node in self.members[computation] if nodes[node].op.name == "parameter"]
+            parameters = [node for node in self.members[computation] if self.is_parameter[node]]
             parameters.sort(key=lambda node: (nodes[node].immediate, node))
             self._parameters[computation] = parameters
         return parameters
 
-    def is_left(self, node: int) -> bool:
-        return node < self.split
+    def nodes_of_key(self, computation: int, key: int) -> list[int]:
+        """The nodes of a computation that have a key."""
+        if computation not in self._by_key:
+            by_key: dict[int, list[int]] = {}
+            for node in self.members[computation]:
+                by_key.setdefault(self.keys[node], []).append(node)
+            self._by_key[computation] = by_key
+        return self._by_key[computation].get(key, [])
 
     def source(self, node: int) -> int:
         """Where a value comes from: through parameters and results of what is called from one place only, tuples and their elements."""

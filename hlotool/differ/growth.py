@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 
+from hlotool.differ.costs import MOST
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
 
@@ -28,12 +29,11 @@ class Growth:
         self.heap: list[tuple[float, int, int, int]] = []
         self.offered: set[tuple[int, int]] = set()
 
-    def run(self) -> None:
+    def run(self, joined: Iterable[tuple[int, int]]) -> None:
+        """Pairs neighbors of these pairs, then theirs, and so on, and at last what is alike in the same computations."""
         graph = self.graph
-        for node in range(graph.split):
-            other = self.partner[node]
-            if other >= 0:
-                self.offer_neighbors(node, other)
+        for left, right in joined:
+            self.offer_neighbors(left, right)
         for left, right in sorted(self.pairs.computations.items()):
             if left < graph.computation_split:
                 for a, b in zip(graph.parameters(left), graph.parameters(right), strict=False):
@@ -57,6 +57,8 @@ class Growth:
                     heapq.heappush(heap, (now, self.distance(left, right), left, right))
                 continue
             self.pairs.join(left, right)
+            # What else is in these computations rather belongs together, too, if nothing is known about them.
+            self.pairs.join_computations(self.graph.home[left], self.graph.home[right])
             self.offer_neighbors(left, right)
 
     def distance(self, left: int, right: int) -> int:
@@ -73,19 +75,23 @@ class Growth:
 
     def estimate(self, left: int, right: int) -> float:
         """The cost of a pair as far as it is known, less what it saves its users, and a little for each neighbor that agrees."""
-        graph, partner = self.graph, self.partner
+        graph = self.graph
+        if graph.is_parameter[left] != graph.is_parameter[right]:
+            return 2 * MOST
         cost: float = graph.parts.cost(graph.keys[left], graph.keys[right])
         first, second = graph.operands[left], graph.operands[right]
+        bonus = 0.0
         if len(first) != len(second):
             cost += 1
         else:
             agreeing, conflict = self._operands(left, right)
-            cost += conflict - 0.1 * min(agreeing, 4)
+            cost += conflict
+            bonus = 0.1 * min(agreeing, 4)
         home = self.pairs.computations.get(graph.home[left])
         if home != graph.home[right]:
             cost += 1 if home is not None or graph.home[right] in self.pairs.computations else 0.2
         agreeing, conflict = self._users(left, right)
-        return cost - 0.3 * min(agreeing, 3) + 0.2 * min(conflict, 2)
+        return min(cost, MOST) - bonus - 0.3 * min(agreeing, 3) + 0.2 * min(conflict, 2)
 
     def _operands(self, left: int, right: int) -> tuple[int, int]:
         graph, partner = self.graph, self.partner

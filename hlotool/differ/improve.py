@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hlotool.differ.costs import SINGLE, Costs
+from hlotool.differ.costs import Costs
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
 
@@ -13,17 +13,20 @@ __all__ = ["improve"]
 _MOST_ROUNDS = 4
 _MOST_USERS = 32
 _MOST_CANDIDATES = 12
+# Equal nodes are candidates if there are at most this many.
+_MOST_EQUAL = 4
 
 
 def improve(graph: Graph, pairs: Pairs) -> None:
     """Lowers the cost of all pairs by exchanging the partners of single nodes, until nothing gets better."""
     improver = _Improver(graph, pairs)
-    nodes = improver.costly_nodes()
+    nodes: Iterable[int] = range(len(graph.nodes))
     for _ in range(_MOST_ROUNDS):
-        changed = [node for node in nodes if improver.visit(node)]
+        changed = [node for node in improver.costly(nodes) if improver.visit(node)]
         if not changed:
             return
-        nodes = improver.costly_nodes()
+        partners = [pairs.partner[node] for node in changed]
+        nodes = sorted(improver.around([*changed, *[node for node in partners if node >= 0]]))
 
 
 class _Improver:
@@ -33,11 +36,10 @@ class _Improver:
         self.partner = pairs.partner
         self.costs = Costs(graph, pairs)
 
-    def costly_nodes(self) -> list[int]:
-        """The nodes of the left module whose partner costs something, and all nodes without a partner."""
-        graph, partner = self.graph, self.partner
-        left = [node for node in range(graph.split) if partner[node] < 0 or self.costs.of_pair(node, partner[node]) > 0]
-        return left + [node for node in range(graph.split, len(graph.nodes)) if partner[node] < 0]
+    def costly(self, nodes: Iterable[int]) -> list[int]:
+        """Those of the left module whose partner costs something, and those without a partner."""
+        split, partner = self.graph.split, self.partner
+        return [x for x in nodes if partner[x] < 0 or (x < split and self.costs.of_pair(x, partner[x]) > 0)]
 
     def visit(self, node: int) -> bool:
         """Gives a node the partner that lowers the cost most; returns whether there is one."""
@@ -78,12 +80,13 @@ class _Improver:
         if counterpart is not None:
             if graph.roots[graph.home[node]] == node:
                 found[graph.roots[counterpart]] = None
-            if graph.nodes[node].op.name == "parameter":
-                found.update(dict.fromkeys(y for y in graph.parameters(counterpart) if graph.nodes[y].immediate == graph.nodes[node].immediate))
+            equal = graph.nodes_of_key(counterpart, graph.keys[node])
+            if len(equal) <= _MOST_EQUAL:
+                found.update(dict.fromkeys(equal))
         found.pop(partner[node], None)
-        parts, keys = graph.parts, graph.keys
-        good = [other for other in found if parts.cost(keys[node], keys[other]) < 2 * SINGLE]
-        return good[:_MOST_CANDIDATES]
+        parts, keys, is_parameter = graph.parts, graph.keys, graph.is_parameter
+        possible = [other for other in found if is_parameter[other] == is_parameter[node]]
+        return sorted(possible, key=lambda other: parts.cost(keys[node], keys[other]))[:_MOST_CANDIDATES]
 
     def exchange(self, node: int, other: int) -> None:
         """Pairs a node with another one, and the partners that both have lost with each other; -1 leaves it without a partner."""
@@ -122,5 +125,5 @@ class _Improver:
         graph = self.graph
         around = dict.fromkeys(nodes)
         for node in nodes:
-            around.update(dict.fromkeys(user for _, user in graph.users[node]))
+            around.update(dict.fromkeys([user for _, user in graph.users[node]]))
         return list(around)

@@ -18,8 +18,9 @@ __all__ = ["match"]
 
 _FREE = -1
 _RADII = (3, 2, 1)
-# Fewer nodes that are not sure are no reason to try another way.
-_DOUBT = 20
+# Modules with so many instructions take little time, so that another way is tried for them as well.
+_SMALL = 3000
+_REPETITIONS = 64
 
 
 def match(graph: Graph) -> Pairs:
@@ -39,7 +40,7 @@ def _completed(matcher: _Matcher) -> Pairs:
     """The pairs of a matcher, and those of nodes that have changed."""
     graph, pairs = matcher.graph, matcher.pairs
     if not matcher.is_finished():
-        Growth(graph, pairs).run()
+        Growth(graph, pairs).run(matcher.open)
     pairs.settle_computations()
     pair_leftovers(graph, pairs)
     improve(graph, pairs)
@@ -54,6 +55,8 @@ class _Matcher:
         self.partner = self.pairs.partner
         self.queue: deque[tuple[int, int]] = deque()
         self.free_count = self.conflict_count = 0
+        # The nodes without a partner, and some that have got one since.
+        self.free = list(range(len(graph.nodes)))
         # Pairs with neighbors that have no partner.
         self.open: list[tuple[int, int]] = []
 
@@ -82,8 +85,15 @@ class _Matcher:
                 self.spread_again(keys)
 
     def is_doubtful(self) -> bool:
-        """Whether much is paired by resemblance only, or by one direction although the other one says something else."""
-        return max(self.free_count, self.conflict_count) > max(_DOUBT, len(self.graph.nodes) // 50)
+        """Whether much is paired by resemblance only, or by one direction although the other one says something else.
+
+        In large modules, that only matters where few instructions are repeated often.
+        """
+        size = len(self.graph.nodes)
+        if size <= _SMALL:
+            return max(self.free_count, self.conflict_count) > 0
+        is_repetitive = size > _REPETITIONS * len(set(self.graph.structures))
+        return is_repetitive and max(self.free_count, self.conflict_count) > size // 50
 
     def grow_from(self, by_operands: list[int], keys: Sequence[int]) -> None:
         """What is equal in one direction only, since something has changed in the other.
@@ -120,10 +130,10 @@ class _Matcher:
         """The nodes without a partner, left and right, of each class that both modules have."""
         left: dict[int, list[int]] = {}
         right: dict[int, list[int]] = {}
-        split = self.graph.split
-        for node, partner in enumerate(self.partner):
-            if partner < 0:
-                (left if node < split else right).setdefault(classes[node], []).append(node)
+        split, partner = self.graph.split, self.partner
+        self.free = [node for node in self.free if partner[node] < 0]
+        for node in self.free:
+            (left if node < split else right).setdefault(classes[node], []).append(node)
         for key, nodes in left.items():
             others = right.get(key)
             if others is not None:

@@ -50,7 +50,8 @@ class Parts:
         self._rows: dict[Hashable, int] = {}
         self._raw: dict[Hashable, int] = {}
         self._costs: dict[tuple[int, int], int] = {}
-        self._configurations: dict[str, Any] = {}
+        self._configurations: dict[str, int] = {}
+        self._sets: dict[Hashable, int] = {}
 
     def add(self, module: Module) -> list[int]:
         """The keys of all instructions of a module, in textual order."""
@@ -75,12 +76,12 @@ class Parts:
         structure = (
             x.op.name,
             x.shape,
-            self._number(_frozen(_own_attributes(x))) if attributes or x.op.attributes or x.op.name == "parameter" else 0,
+            self._attributes(x),
             self._number(("constant", literal_value(x.immediate))) if isinstance(x.immediate, Literal) else 0,
         )
         annotations = (
             self._number(("metadata", metadata)) if metadata is not None else 0,
-            self._number(("configuration", _frozen(configuration(x.backend_config)))) if x.backend_config is not None else 0,
+            self._configuration(x.backend_config) if x.backend_config is not None else 0,
             self._number(("sharding", _frozen(attributes["sharding"]))) if "sharding" in attributes else 0,
             self._number(("frontend", _frozen(attributes["frontend_attributes"]))) if attributes.get("frontend_attributes") else 0,
         )
@@ -92,6 +93,20 @@ class Parts:
             self.structures.append(self._number(("structure", structure)))
             self.shapes.append(self._number(("shape", row[:2])))
         return key
+
+    def _attributes(self, x: Instruction) -> int:
+        # By identity, since the modules keep their attribute sets alive.
+        quick = (id(x.op), id(x.attributes), id(x.shape), x.immediate if x.op.name == "parameter" else None)
+        number = self._sets.get(quick)
+        if number is None:
+            number = self._sets[quick] = self._number(_frozen(_own_attributes(x)))
+        return number
+
+    def _configuration(self, text: str) -> int:
+        number = self._configurations.get(text)
+        if number is None:
+            number = self._configurations[text] = self._number(("configuration", _frozen(configuration(text))))
+        return number
 
     def _number(self, value: Hashable) -> int:
         return self._numbers.setdefault(value, len(self._numbers) + 1)

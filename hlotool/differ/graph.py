@@ -7,12 +7,9 @@ from typing import TypeVar
 
 from hlotool.differ.parts import Parts, calls_of
 from hlotool.ir.model import Computation, Instruction, Module
-from hlotool.opdefs.traits import COMMUTATIVE
+from hlotool.opdefs.traits import ANY_SIGNATURE, COMMUTATIVE
 
-__all__ = ["INLINED", "Graph"]
-
-INLINED = frozenset({"call", "fusion"})
-"""Opcodes that only do what the computation does that they call."""
+__all__ = ["Graph"]
 
 
 Item = TypeVar("Item")
@@ -165,11 +162,11 @@ class Graph:
         x = self.nodes[node]
         if x.parameter_number is not None:
             callers = self.callers[self.home[node]]
-            if len(callers) != 1 or self.nodes[callers[0]].op.name not in INLINED:
+            if len(callers) != 1 or ANY_SIGNATURE not in self.nodes[callers[0]].op.traits:
                 return None
             arguments = self.operands[callers[0]]
             return arguments[x.parameter_number] if x.parameter_number < len(arguments) else None
-        if x.op.name in INLINED:
+        if ANY_SIGNATURE in x.op.traits:
             called = [callee for numbers in self.calls.get(node, {}).values() for callee in numbers]
             return self.roots[called[0]] if len(called) == 1 and len(self.callers[called[0]]) == 1 else None
         if x.op.name == "get-tuple-element":

@@ -6,8 +6,9 @@ from collections import Counter
 from typing import Any
 
 from hlotool.differ.computations import outline
-from hlotool.differ.graph import INLINED, Graph
+from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
+from hlotool.opdefs.traits import ANY_SIGNATURE
 
 __all__ = ["regions"]
 
@@ -44,7 +45,7 @@ def _replaced_calls(graph: Graph, pairs: Pairs, computation: int) -> Counter[int
     partner, root = pairs.partner, graph.structures[graph.roots[computation]]
     found: Counter[int] = Counter()
     for caller in graph.callers[computation]:
-        if partner[caller] >= 0 or graph.nodes[caller].op.name not in INLINED:
+        if partner[caller] >= 0 or ANY_SIGNATURE not in graph.nodes[caller].op.traits:
             continue
         for position, user in graph.users[caller]:
             operands = graph.operands[partner[user]] if partner[user] >= 0 else ()

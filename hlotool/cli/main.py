@@ -56,8 +56,7 @@ _OTHER_NAMES = {
     "rule": "explain",
     "doc": "explain",
     "docs": "explain",
-    "diff": "run --against",
-    "compare": "run --against",
+    "compare": "diff",
     "version": "--version",
 }
 """Names that commands have in other tools."""

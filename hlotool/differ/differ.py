@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hlotool.collection import no_garbage_collection
-from hlotool.differ.delta import Delta, check_categories
+from hlotool.differ.categories import check_categories
+from hlotool.differ.delta import Delta
 from hlotool.differ.graph import Graph
 from hlotool.differ.matcher import match
 from hlotool.ir.model import Module

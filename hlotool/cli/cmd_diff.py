@@ -57,7 +57,7 @@ class DiffCommand(HloCommand):
         "What counts": ("ignore", "only"),
         "How much is shown": ("stat", "name_only", "unified", "width", "show_all"),
         "Limits": GROUPS["Limits"],
-        "Output": GROUPS["Output"],
+        "Output": ("output_format", "output", "color", "quiet"),
         "Files": GROUPS["Files"],
         "Information": GROUPS["Information"],
     }

@@ -57,6 +57,7 @@ _OTHER_NAMES = {
     "doc": "explain",
     "docs": "explain",
     "compare": "diff",
+    "delta": "diff",
     "version": "--version",
 }
 """Names that commands have in other tools."""

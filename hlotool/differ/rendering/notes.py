@@ -11,6 +11,7 @@ from hlotool.differ.rendering.values import (
     configuration_differences,
     constant_difference,
     leaf_differences,
+    mapping_differences,
     metadata_differences,
     shown,
 )
@@ -131,6 +132,12 @@ class Notes:
         for text in shown(configuration_differences(change["old"], change["new"]), _MOST_PARTS):
             yield f"backend_config: {text}"
 
+    def _frontend(self, left: int, change: Change) -> Iterator[str]:
+        nodes, name = self._graph.nodes, change["kind"]
+        attributes = (nodes[node].attributes.get(name) or {} for node in (left, self._partner[left]))
+        for text in shown(mapping_differences(*attributes), _MOST_PARTS):
+            yield f"{name}: {text}"
+
     def _control(self, left: int, change: Change) -> Iterator[str]:
         graph = self._graph
         texts = [listed([graph.nodes[y].name for y in graph.control[node]]) or "none" for node in (left, self._partner[left])]
@@ -153,12 +160,15 @@ class Notes:
             return f"used by {listed(users)}"
         return "the root" if graph.roots[graph.home[node]] == node else "not used"
 
-    def of_header(self, change: Change) -> str:
-        """A line for a change of the modules themselves."""
-        name = change["key"]
+    def of_header(self, change: Change) -> Iterator[str]:
+        """Lines for a change of the modules themselves."""
+        name, modules = change["key"], (self._delta.left, self._delta.right)
         if change["kind"] == "layout":
-            return f"{name}: other layouts"
-        return f"{name}: {arrow(*(_header_text(module, name) for module in (self._delta.left, self._delta.right)))}"
+            yield f"{name}: other layouts"
+        elif name == "frontend_attributes":
+            yield from (f"{name}: {text}" for text in shown(mapping_differences(*(m.attributes.get(name) or {} for m in modules)), _MOST_PARTS))
+        else:
+            yield f"{name}: {arrow(*(_header_text(module, name) for module in modules))}"
 
     # ---- what is alike ---------------------------------------------------------------------------------------------------
 
@@ -194,7 +204,7 @@ class Notes:
         parts = list(dict.fromkeys(parts or [change["kind"].replace("_", " ") for change in changes]))
         if changes[0]["kind"] == "opcode":
             return ", ".join(parts)
-        return f"{opcode} with {' and '.join(parts)}"
+        return f"{opcode}: {' and '.join(parts)}"
 
     def _headline(self, left: int, change: Change) -> str:
         kind = change["kind"]
@@ -203,10 +213,10 @@ class Notes:
         if kind in ("element_type", "shape"):
             graph = self._graph
             differences = leaf_differences(graph.nodes[left].shape, graph.nodes[self._partner[left]].shape, kind)
-            return arrow(*differences[0][1:]) if len(differences) == 1 else f"another {kind.replace('_', ' ')}"
-        if kind == "attributes":
-            return f"another {change['key']}"
-        return _HEADLINES.get(kind, f"another {kind}")
+            return arrow(*differences[0][1:]) if len(differences) == 1 else kind.replace("_", " ")
+        if kind in ("attributes", "called"):
+            return str(change["key"])
+        return _HEADLINES.get(kind, kind)
 
 
 _DESCRIBED: dict[str, Callable[[Notes, int, Change], Iterator[str]]] = {
@@ -217,6 +227,7 @@ _DESCRIBED: dict[str, Callable[[Notes, int, Change], Iterator[str]]] = {
     "constants": Notes._constants,
     "control": Notes._control,
     "element_type": Notes._leaves,
+    "frontend_attributes": Notes._frontend,
     "layout": Notes._leaves,
     "metadata": Notes._metadata,
     "moved": Notes._moved,
@@ -226,13 +237,7 @@ _DESCRIBED: dict[str, Callable[[Notes, int, Change], Iterator[str]]] = {
 }
 """How to describe each kind of change; the others have an old and a new text."""
 
-_HEADLINES = {
-    "called": "another computation",
-    "commuted": "exchanged operands",
-    "constants": "another value",
-    "control": "other control predecessors",
-    "operands": "other operands",
-}
+_HEADLINES = {"commuted": "operands exchanged", "constants": "value", "control": "control predecessors"}
 
 
 def listed(names: Sequence[str], most: int = _MOST_PARTS) -> str:
@@ -249,4 +254,4 @@ def _header_text(module: Module, name: str) -> str | None:
     value = module.attributes.get(name)
     if value is None:
         return None
-    return value.text if isinstance(value, Raw) else CODECS[MODULE_ATTRIBUTES[name].kind].write(value, WriteStyle())
+    return value.text if isinstance(value, Raw) else str(CODECS[MODULE_ATTRIBUTES[name].kind].write(value, WriteStyle()))

@@ -66,7 +66,7 @@ def _filters(report: Report) -> Iterator[str]:
 
 def _module(report: Report) -> Iterator[str]:
     """What has changed in the header, and what became of whole computations."""
-    lines = [*(report.notes.of_header(change) for change in report.header), *region_sentences(report, None)]
+    lines = [*(line for change in report.header for line in report.notes.of_header(change)), *region_sentences(report, None)]
     if lines:
         yield f"<section><h2>HloModule</h2>{''.join(_pre('same', '~', escape(line)) for line in lines)}</section>"
 

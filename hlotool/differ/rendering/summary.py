@@ -43,7 +43,9 @@ def summary(report: Report) -> str:
     '1 instruction changed (negate -> abs); nothing else but names'
     """
     delta = report.delta
-    side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES]
+    # Regions tell what moved.
+    told = {"moved"} if report.regions else set()
+    side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - told]
     clauses = [*_changed(report), *_one_sided(report), *_others(report)]
     if not clauses:
         return f"equal but for {_joined(side_issues)}" if side_issues else ""
@@ -70,7 +72,9 @@ def _changed(report: Report) -> list[str]:
     common = headlines.most_common(_MOST_HEADLINES)
     parts = [f"{number}x {headline}" if number > 1 else headline for headline, number in common]
     rest = total - sum(number for _, number in common)
-    return [f"{count_of(total, 'instruction')} changed ({', '.join(parts)}{f', {rest} otherwise' if rest else ''})"]
+    if rest:
+        parts.append(count_of(rest, "other"))
+    return [f"{count_of(total, 'instruction')} changed ({', '.join(parts)})"]
 
 
 def _one_sided(report: Report) -> list[str]:
@@ -86,7 +90,8 @@ def _opcodes(delta: Delta, nodes: Iterable[int]) -> str:
     counts = Counter(delta.graph.nodes[node].op.name for node in nodes)
     common = counts.most_common(_MOST_HEADLINES)
     rest = counts.total() - sum(number for _, number in common)
-    return ", ".join(f"{number}x {opcode}" if number > 1 else opcode for opcode, number in common) + (f", {rest} others" if rest else "")
+    parts = [f"{number}x {opcode}" if number > 1 else opcode for opcode, number in common]
+    return ", ".join([*parts, count_of(rest, "other")] if rest else parts)
 
 
 def _others(report: Report) -> list[str]:
@@ -95,7 +100,7 @@ def _others(report: Report) -> list[str]:
         clauses.append("another root" if len(report.delta.new_roots) == 1 else f"{len(report.delta.new_roots)} other roots")
     keys = [change["key"] for change in report.header if change["kind"] not in SIDE_ISSUES]
     if keys:
-        clauses.append(f"the header ({', '.join(keys)})")
+        clauses.append(f"the header changed ({', '.join(keys)})")
     if report.delta.inserted or report.delta.deleted or report.delta.changed:
         kinds = Counter(str(region["kind"]) for region in report.regions)
         clauses += [f"{number} {_REGIONS[kind][number > 1]}" for kind, number in sorted(kinds.items())]

@@ -89,11 +89,10 @@ def statistic_rows(report: Report, layout: Layout) -> Iterator[Row]:
     yield Row("=", sentence)
     opcodes = opcode_changes(report.delta)
     number = len(opcodes) if layout.show_all else _MOST_OPCODES
-    rows = [*amounts(report.delta), *opcodes[:number]]
-    names = max(len(row.name) for row in rows)
-    for amount in rows:
-        if amount.left != amount.right:
-            yield Row(" ", f" {amount.name:<{names}}  {amount.left:,} -> {amount.right:,} ({amount.change})")
+    changed = [amount for amount in (*amounts(report.delta), *opcodes[:number]) if amount.left != amount.right]
+    names = max((len(amount.name) for amount in changed), default=0)
+    for amount in changed:
+        yield Row(" ", f" {amount.name:<{names}}  {amount.left:,} -> {amount.right:,} ({amount.change})")
     if len(opcodes) > number:
         yield Row(".", f" ... and {count_of(len(opcodes) - number, 'more opcode')} (--show-all)")
 
@@ -102,7 +101,7 @@ def _header(report: Report) -> Iterator[Row]:
     if report.header:
         yield Row("@", "HloModule")
         for change in report.header:
-            yield Row("~", f"  ~ {report.notes.of_header(change)}")
+            yield from (Row("~", f"  ~ {line}") for line in report.notes.of_header(change))
 
 
 def _regions(report: Report, layout: Layout) -> Iterator[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,16 @@ from hlotool.shapes.literal import Literal
 from hlotool.shapes.metadata import Metadata, decode_metadata
 from hlotool.shapes.shape import Shape
 
-__all__ = ["Difference", "arrow", "configuration_differences", "constant_difference", "leaf_differences", "metadata_differences", "shown"]
+__all__ = [
+    "Difference",
+    "arrow",
+    "configuration_differences",
+    "constant_difference",
+    "leaf_differences",
+    "mapping_differences",
+    "metadata_differences",
+    "shown",
+]
 
 Difference = tuple[str, str, str]
 """Where in a value, and the texts of the old and the new part."""
@@ -86,6 +95,16 @@ def metadata_differences(old: str | None, new: str | None) -> list[Difference]:
 def _field(metadata: Metadata, name: str) -> str:
     value = getattr(metadata, name)
     return json.dumps(value, ensure_ascii=False) if value or (name == "metadata_payload" and value is not None) else _ABSENT
+
+
+def mapping_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Difference]:
+    """The entries of attributes that differ.
+
+    >>> mapping_differences({"a": "x", "b": "y"}, {"a": "z", "b": "y"})
+    [('a', '"x"', '"z"')]
+    """
+    keys = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
+    return [(key, *(_json(side[key]) if key in side else _ABSENT for side in (old, new))) for key in keys]  # type: ignore[misc]
 
 
 # ---- shapes ----------------------------------------------------------------------------------------------------------

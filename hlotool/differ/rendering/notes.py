@@ -216,7 +216,7 @@ class Notes:
             return arrow(*differences[0][1:]) if len(differences) == 1 else kind.replace("_", " ")
         if kind in ("attributes", "called"):
             return str(change["key"])
-        return _HEADLINES.get(kind, kind)
+        return _HEADLINES.get(kind) or str(kind)
 
 
 _DESCRIBED: dict[str, Callable[[Notes, int, Change], Iterator[str]]] = {

@@ -36,6 +36,11 @@ class Group(NamedTuple):
     entries: list[Entry]
 
     @property
+    def is_one_sided(self) -> bool:
+        """Whether only one module has the instructions."""
+        return not self.entries[0].changes
+
+    @property
     def is_side_issue(self) -> bool:
         """Whether none of the changes has to do with what is computed."""
         return SIDE_ISSUES.issuperset(self.entries[0].kinds)
@@ -52,6 +57,11 @@ class Section(NamedTuple):
     @property
     def is_one_sided(self) -> bool:
         return self.left < 0 or self.right < 0
+
+    @property
+    def is_side_issue(self) -> bool:
+        """Whether no difference of the computation has to do with what is computed, and where."""
+        return not self.has_new_root and all(group.is_side_issue and "moved" not in group.entries[0].kinds for group in self.groups)
 
     @property
     def size(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -124,6 +125,12 @@ class _Body:
         """The rows of each section."""
         report, show_all = self.report, self.layout.show_all
         sections = [section for section in report.sections if show_all or not section.is_one_sided]
+        side_issues = [section for section in sections if section.is_side_issue]
+        # Where something else is computed, the rest is a line for each kind.
+        if show_all or len(side_issues) == len(report.sections):
+            side_issues = []
+        elif side_issues:
+            sections = [section for section in sections if not section.is_side_issue]
         left_out: list[Section] = []
         for section, alike in rolled_up(sections) if not show_all else [(section, []) for section in sections]:
             if self.room > 0 or show_all:
@@ -134,6 +141,7 @@ class _Body:
             one_sided = [section for section in report.sections if section.is_one_sided]
             yield self._one_sided([section for section in one_sided if section.right < 0], "-", "only on the left")
             yield self._one_sided([section for section in one_sided if section.left < 0], "+", "only on the right")
+            yield self._side_issues(side_issues)
         if left_out:
             more = count_of(sum(section.size for section in left_out), "more difference")
             yield iter([Row(".", f"... and {more} in {count_of(len(left_out), 'computation')} (--show-all)")])
@@ -150,6 +158,22 @@ class _Body:
             names = listed([report.title(other.left, other.right) for other in alike], _MOST_NAMES)
             yield Row(".", f"  ... and the same in {count_of(len(alike), 'other computation')}: {names}")
 
+    @staticmethod
+    def _side_issues(sections: Sequence[Section]) -> Iterator[Row]:
+        """How many instructions have changed in computations that otherwise compute the same, a line for each kind."""
+        if not sections:
+            return
+        yield Row("@", "computations that compute the same")
+        instructions: Counter[str] = Counter()
+        homes: Counter[str] = Counter()
+        for section in sections:
+            kinds = Counter(kind for group in section.groups for entry in group.entries for kind in entry.kinds)
+            instructions += kinds
+            homes.update(kinds.keys())
+        for kind, number in instructions.most_common():
+            where = count_of(homes[kind], "computation")
+            yield Row("~", f"  ~ {kind} of {count_of(number, 'instruction')} in {where} (--only {kind})")
+
     def _group(self, group: Group) -> Iterator[Row]:
         entries, report = group.entries, self.report
         if group.pattern in ("moved", "schedule") and not self.layout.show_all:
@@ -158,7 +182,7 @@ class _Body:
             yield Row("~", f"  ~ {count_of(len(entries), 'instruction')} {what}: {names}")
             self.room -= 1
             return
-        most = 1 if group.is_side_issue else _MOST_ALIKE
+        most = 1 if group.is_side_issue or group.is_one_sided else _MOST_ALIKE
         number = len(entries) if self.layout.show_all or len(entries) <= most + 1 else most
         for entry in entries[:number]:
             yield from self._entry(entry)

@@ -78,7 +78,10 @@ _NOTHING = object()
 def _json(value: Any) -> str:
     if value is _NOTHING or value is None:
         return _ABSENT if value is _NOTHING else "null"
-    return value if isinstance(value, str) and not value.isprintable() else json.dumps(value, sort_keys=True, ensure_ascii=False)
+    try:
+        return json.dumps(value, sort_keys=True, ensure_ascii=False)
+    except RecursionError:
+        return repr(value)[:_LARGEST_TEXT]
 
 
 def metadata_differences(old: str | None, new: str | None) -> list[Difference]:
@@ -188,6 +191,6 @@ def _number(value: Any) -> str:
 def shown(differences: Sequence[Difference], most: int) -> Iterator[str]:
     """`where: old -> new` for the first differences, and how many more there are."""
     for where, old, new in differences[:most]:
-        yield f"{where}: {arrow(old, new)}" if where else arrow(old, new)
+        yield f"{_short(where)}: {arrow(old, new)}" if where else arrow(old, new)
     if len(differences) > most:
         yield f"and {len(differences) - most} more"

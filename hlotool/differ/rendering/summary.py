@@ -129,12 +129,14 @@ def region_sentence(kind: str, left: Sequence[str] | str, right: Sequence[str] |
 
     >>> region_sentence("inlined", ["f"], ["main"])
     'f inlined into main'
+    >>> region_sentence("cloned", ["f"], ["f", "f.clone"])
+    'f cloned as f.clone'
     """
     first, second = (_joined(list(side)) for side in (left, right))
     if kind in ("outlined", "fused"):
         return f"{second} {kind} from {first}"
     if kind == "cloned":
-        return f"{first} cloned: {second}"
+        return f"{first} cloned as {_joined([name for name in right if name not in left])}"
     return f"{first} {kind} into {second}"
 
 

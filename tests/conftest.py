@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from case_files import Case, read_cases, write_outputs
 from checks.common import Mismatch
+from checks.comparison import compared, difference_text
 from checks.evaluation import evaluated, evaluated_on_devices
 from checks.formatting import formatted_or_none, formatted_well
 from checks.optimization import optimized, optimized_text
@@ -126,6 +127,7 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "programs": equal_to_jax,
     "verify": verified,
     "optimizer": optimized,
+    "differ": compared,
 }
 """What the cases of each folder must do."""
 
@@ -134,5 +136,6 @@ OUTPUTS: dict[str, Callable[[Path, Case], str | None]] = {
     "text/formatting": lambda path, case: formatted_or_none(case),
     "text/legacy": lambda path, case: modern_print(case),
     "optimizer": optimized_text,
+    "differ": difference_text,
 }
 """What `--update` writes below `// output`."""

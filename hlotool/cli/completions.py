@@ -10,10 +10,12 @@ from click.shell_completion import CompletionItem
 
 import hlotool
 from hlotool.codes import CODE_NAMES, FAMILIES
+from hlotool.differ.categories import CATEGORIES
 from hlotool.optimizer.options import ALL_FLAGS, FAST_MATH
 from hlotool.optimizer.pass_table import pass_summaries
 
 __all__ = [
+    "complete_categories",
     "complete_codes",
     "complete_computations",
     "complete_flags",
@@ -57,6 +59,12 @@ def complete_flags(ctx: click.Context, param: click.Parameter, incomplete: str) 
     """The flags of `--fast-math`, also after a comma."""
     before, comma, word = incomplete.rpartition(",")
     return _items([*FAST_MATH.items(), (ALL_FLAGS, "all of them")], word, before + comma)
+
+
+def complete_categories(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Categories of differences, also after a comma."""
+    before, comma, word = incomplete.rpartition(",")
+    return _items(CATEGORIES.items(), word, before + comma)
 
 
 def complete_computations(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

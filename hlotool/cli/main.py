@@ -56,8 +56,8 @@ _OTHER_NAMES = {
     "rule": "explain",
     "doc": "explain",
     "docs": "explain",
-    "diff": "run --against",
-    "compare": "run --against",
+    "compare": "diff",
+    "delta": "diff",
     "version": "--version",
 }
 """Names that commands have in other tools."""

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from hlotool.collection import no_garbage_collection
-from hlotool.differ.delta import Delta, check_categories
+from hlotool.differ.categories import check_categories
+from hlotool.differ.delta import Delta
 from hlotool.differ.graph import Graph
 from hlotool.differ.matcher import match
 from hlotool.differ.pairs import Pairs

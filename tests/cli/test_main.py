@@ -106,7 +106,7 @@ def test_completion_ignores_what_cannot_be_read(process):
         (("format", "x.hlo"), "Did you mean 'fmt'?"),
         (("lint", "x.hlo"), "Did you mean 'verify'?"),
         (("check", "x.hlo"), "Did you mean 'verify'?"),
-        (("diff", "a.hlo", "b.hlo"), "Did you mean 'run --against'?"),
+        (("compare", "a.hlo", "b.hlo"), "Did you mean 'diff'?"),
         (("version",), "Did you mean '--version'?"),
         (("help",), "Did you mean '--help'?"),
         (("help", "verify"), "Did you mean 'verify --help'?"),

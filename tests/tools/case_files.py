@@ -9,6 +9,7 @@ hint. `// warning: T082` announces a finding that is a warning although its code
 `// expect: {1, 2}` is the value of the entry computation, one line for each leaf of a tuple; `// expect about:` allows for rounding.
 `// devices: replicas=2 partitions=3` says on how many devices a case runs; then `// input 0: 7` is an argument of device 0, one line for each
 leaf, `// expect 0:` a leaf of its result, `// infeed 0:` an item of its infeed queue, and `// outfeed 0:` what it puts out.
+`// to` separates two modules that are compared; `// ignore: names` are categories of differences that do not count.
 `// style: width=80, lines=3:4` on the first line of a text is what it is to be formatted with; the line is part of the text.
 """
 

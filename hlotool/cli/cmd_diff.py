@@ -1,0 +1,134 @@
+"""`hlotool diff`: what has changed from one module to another.
+
+This module defines the options; `diff_session` compares and renders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import click
+
+from hlotool.cli.command import GROUPS, HloCommand
+from hlotool.cli.completions import complete_categories
+from hlotool.cli.inputs import Outcome, files_or_stdin
+from hlotool.cli.interruption import PromptEnd
+from hlotool.cli.options import color_option, input_form_options, input_size_option, stdin_filename_option
+from hlotool.cli.run_deadline import Deadline
+from hlotool.differ.categories import CATEGORIES, check_categories
+from hlotool.workspace.writing import check_outputs
+
+__all__ = ["command"]
+
+_HELP = """Show what has changed from module A to module B.
+
+Instructions are compared by what they compute, not by names and lines: a module that was only renumbered is "equal but for names". A and
+B may be compressed (.gz, .xz, .zst), and one of them may be `-`, standard input. Equal changes are shown once, with their number.
+
+\b
+Examples:
+  hlotool diff before.hlo after.hlo
+  hlotool diff before.hlo after.hlo --ignore names,metadata
+  hlotool diff before.hlo after.hlo --only opcode,operands --show-all
+  hlotool diff before.hlo after.hlo --stat
+  hlotool diff before.hlo after.hlo --output-format html -o diff.html
+  zcat new.hlo.gz | hlotool diff old.hlo - --output-format json
+
+\b
+Categories, for --ignore and --only:
+CATEGORIES
+
+\b
+Exit codes:
+  0  nothing differs, apart from what is ignored
+  1  something differs
+  2  bad usage, or a file cannot be read or parsed
+  3  a bug in hlotool
+"""
+
+_FORMATS = ("text", "json", "markdown", "html")
+
+
+class DiffCommand(HloCommand):
+    """The command, with a group of its own."""
+
+    groups: ClassVar[Mapping[str, Sequence[str]]] = {
+        "What counts": ("ignore", "only"),
+        "How much is shown": ("stat", "name_only", "unified", "width", "show_all"),
+        "Limits": GROUPS["Limits"],
+        "Output": ("output_format", "output", "color", "quiet"),
+        "Files": GROUPS["Files"],
+        "Information": GROUPS["Information"],
+    }
+
+
+def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
+    """The words of an option that takes lists and may be repeated."""
+    return tuple(word.strip() for value in values for word in value.split(",") if word.strip())
+
+
+@click.command(
+    "diff",
+    cls=DiffCommand,
+    help=_HELP.replace("CATEGORIES", "\n".join(f"  {name:<19}  {text}" for name, text in CATEGORIES.items())),
+    short_help="Show what has changed between two modules.",
+)
+@click.argument("left", metavar="A", type=click.Path())
+@click.argument("right", metavar="B", type=click.Path())
+@click.option(
+    "--ignore", multiple=True, metavar="CATEGORY,...", callback=_words, shell_complete=complete_categories,
+    help="Categories of differences that do not count; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--only", multiple=True, metavar="CATEGORY,...", callback=_words, shell_complete=complete_categories,
+    help="The categories of differences that count; may be repeated.",
+)  # fmt: skip
+@click.option("--stat", is_flag=True, help="Show only how much has changed in each computation, and numbers of both modules.")
+@click.option(
+    "--name-only", is_flag=True, help="Show only names: `~ COMPUTATION/INSTRUCTION` for changed, + for inserted, - for deleted instructions."
+)
+@click.option(
+    "-U", "--unified", type=click.IntRange(min=0), default=0, metavar="N", help="Show N instructions before and after each difference; default: 0."
+)
+@click.option("--width", type=click.IntRange(min=0), metavar="N", help="Longest line, 0 for any length; default: the width of the terminal, or 120.")
+@click.option("--show-all", is_flag=True, help="Show every difference, also those that are equal to others.")
+@click.option(
+    "--output-format", type=click.Choice(_FORMATS), default="text", metavar="FORMAT", help=f"Output format: {', '.join(_FORMATS)}; default: text."
+)
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE; - is standard output, the default.")
+@color_option
+@click.option("-q", "--quiet", is_flag=True, help="Show nothing; the exit code tells whether something differs.")
+@click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80 % of what is available.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after SECONDS.")
+@input_size_option
+@stdin_filename_option
+@input_form_options
+def command(left: str, right: str, output: str | None, timeout: float | None, max_memory: str | None, **options: Any) -> None:
+    _check_usage(options)
+    files_or_stdin((left, right))
+    check_outputs([output], [left, right])
+    outcome = Outcome()
+    with PromptEnd(), Deadline(timeout, "comparison") as deadline:
+        # Imported on use, since --help does not need NumPy.
+        from hlotool.cli.diff_session import DiffRequest, compare  # noqa: PLC0415
+        from hlotool.cli.memory_option import memory_limit_of  # noqa: PLC0415
+
+        values = {name: options[name] for name in DiffRequest._fields if name in options}
+        request = DiffRequest(left, right, output=None if output == "-" else output, max_memory=memory_limit_of(max_memory), **values)
+        compare(request, outcome, deadline)
+    outcome.finish()
+
+
+def _check_usage(options: Mapping[str, Any]) -> None:
+    """Raises UsageError for options that contradict each other, and for categories that do not exist."""
+    for name in ("ignore", "only"):
+        try:
+            check_categories(options[name])
+        except ValueError as error:
+            raise click.UsageError(f"--{name}: {error}") from error
+    if options["stat"] and options["name_only"]:
+        raise click.UsageError("--stat and --name-only both choose what is shown; use one of the two")
+    shown = next((f"--{name.replace('_', '-')}" for name in ("stat", "name_only") if options[name]), None)
+    if shown is not None and options["output_format"] != "text":
+        raise click.UsageError(f"{shown} is for text; it cannot be combined with --output-format {options['output_format']}")

@@ -1,0 +1,144 @@
+"""The work of `hlotool diff`: reads two modules, compares them, and writes the difference.
+
+Imports the differ, and NumPy with it; so the command imports this module only when it compares something.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import click
+
+from hlotool.cli.inputs import Outcome
+from hlotool.cli.output import visible, write_out
+from hlotool.cli.render import render_to_stderr, style_for
+from hlotool.cli.run_deadline import Deadline
+from hlotool.differ.categories import CATEGORIES
+from hlotool.differ.delta import Delta
+from hlotool.differ.differ import diff
+from hlotool.differ.rendering.markdown import markdown
+from hlotool.differ.rendering.page import page
+from hlotool.differ.rendering.report import report_of
+from hlotool.differ.rendering.text import Layout, Row, name_rows, statistic_rows, text_rows
+from hlotool.errors import HlotoolError, Source
+from hlotool.interp.allocation import memory_limit
+from hlotool.ir.model import Module
+from hlotool.workspace.modules import modules_or_error
+from hlotool.workspace.reading import InputForm, read_input
+from hlotool.workspace.writing import replace_file
+
+__all__ = ["DiffRequest", "compare"]
+
+_COLORS = {"-": "red", "+": "green", "~": "yellow", "@": "cyan"}
+_MOST_MODULES = 5
+
+
+class DiffRequest(NamedTuple):
+    """What to compare, what counts, and how to show it."""
+
+    left: str
+    right: str
+    ignore: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    stat: bool = False
+    name_only: bool = False
+    unified: int = 0
+    width: int | None = None
+    show_all: bool = False
+    output_format: str = "text"
+    output: str | None = None
+    color: str = "auto"
+    quiet: bool = False
+    max_memory: int | None = None
+    stdin_filename: str = "<stdin>"
+    form: InputForm = InputForm()
+
+    @property
+    def ignored(self) -> frozenset[str]:
+        """All categories that do not count."""
+        return frozenset(self.ignore) | (CATEGORIES.keys() - set(self.only) if self.only else frozenset())
+
+
+def compare(request: DiffRequest, outcome: Outcome, deadline: Deadline) -> None:
+    """Compares two files, and sets the exit code: 1 if they differ, 2 if one cannot be read."""
+    sides = []
+    for file in (request.left, request.right):
+        with outcome.file(file), memory_limit(request.max_memory):
+            module = _module(file, request, outcome)
+            if module is not None:
+                sides.append(module)
+        deadline.check()
+    if len(sides) < 2:
+        return
+    (left_name, left), (right_name, right) = sides
+    with outcome.file(right_name), memory_limit(request.max_memory):
+        delta = diff(left, right, ignore=request.ignored)
+        deadline.check()
+        outcome.at_least(1 if delta else 0)
+        if not request.quiet:
+            _write(_RENDERED[request.output_format](delta, request, (left_name, right_name)), request)
+
+
+def _module(file: str, request: DiffRequest, outcome: Outcome) -> tuple[str, Module] | None:
+    """The name of a file and the only module in it; shows errors of a text that does not parse."""
+    name, text = read_input(file, request.stdin_filename)
+    modules, error = modules_or_error(text, name, request.form)
+    if error is not None and not (request.form.extract and modules):
+        outcome.at_least(error.exit_code)
+        render_to_stderr(error.diagnostics, Source(text, name).line_text, request.color)
+        return None
+    if len(modules) != 1:
+        lines = ", ".join(str(module.source.first_line) for module in modules[:_MOST_MODULES] if module.source is not None)
+        more = ", ..." if len(modules) > _MOST_MODULES else ""
+        raise HlotoolError(f"'{name}' holds {len(modules)} modules, which begin on lines {lines}{more}; diff takes one on each side")
+    return name, modules[0]
+
+
+# ---- formats ---------------------------------------------------------------------------------------------------------
+
+_Names = tuple[str, str]
+
+
+def _text(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
+    style = style_for(request.color, sys.stdout if request.output is None else None)
+    layout = Layout(style.width if request.width is None else request.width, request.unified, request.show_all)
+    report = report_of(delta)
+    rows = name_rows(report) if request.name_only else statistic_rows(report, layout) if request.stat else text_rows(report, layout)
+    for row in rows:
+        yield f"{_painted(row) if style.color else visible(row.text)}\n"
+
+
+def _painted(row: Row) -> str:
+    text = visible(row.text)
+    if row.mark in ("=", "@"):
+        return click.style(text, fg=_COLORS.get(row.mark), bold=True)
+    return click.style(text, dim=True) if row.mark == "." else click.style(text, fg=_COLORS[row.mark]) if row.mark in _COLORS else text
+
+
+def _json(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
+    document = delta.to_dict()
+    for side, name in zip(("left", "right"), names, strict=True):
+        document[side] = {"file": name, **document[side]}
+    yield json.dumps(document) + "\n"
+
+
+def _markdown(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
+    yield markdown(report_of(delta), *names)
+
+
+def _html(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
+    yield page(report_of(delta), *names)
+
+
+_RENDERED: dict[str, Callable[[Delta, DiffRequest, _Names], Iterator[str]]] = {"text": _text, "json": _json, "markdown": _markdown, "html": _html}
+
+
+def _write(pieces: Iterator[str], request: DiffRequest) -> None:
+    if request.output is not None:
+        replace_file(request.output, "".join(pieces))
+        return
+    for piece in pieces:
+        write_out(piece)

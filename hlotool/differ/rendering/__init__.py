@@ -1,0 +1,1 @@
+"""What people read of a difference: a sentence, text, Markdown, and a page."""

@@ -1,0 +1,75 @@
+"""A difference as Markdown, for pull requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hlotool.differ.rendering.report import Report
+from hlotool.differ.rendering.statistics import amounts, category_counts, opcode_changes
+from hlotool.differ.rendering.summary import count_of, summary
+from hlotool.differ.rendering.text import Layout, Row, section_blocks
+
+__all__ = ["markdown"]
+
+# A comment on GitHub has at most 65,536 characters.
+_LONGEST = 60_000
+_MOST_OPCODES = 10
+_WIDTH = 160
+
+
+def markdown(report: Report, left: str, right: str) -> str:
+    """The sentence, tables of numbers, and the differences of each computation, to be opened; of long ones, as many as a comment holds."""
+    delta = report.delta
+    sentence = summary(report)
+    pieces = [f"### {_code(left)} → {_code(right)}\n\n{_plain(sentence or 'No differences.')}\n"]
+    if sentence:
+        pieces.append(
+            _table(("category", "differences", "meaning"), [(f"`{name}`", f"{n:,}" if n else "", text) for name, n, text in category_counts(delta)])
+        )
+        rows = [row for row in (*amounts(delta), *opcode_changes(delta)[:_MOST_OPCODES]) if row.left != row.right]
+        if rows:
+            pieces.append(_table(("", "before", "after", "change"), [(row.name, f"{row.left:,}", f"{row.right:,}", row.change) for row in rows]))
+        pieces += _details(report, _LONGEST - sum(map(len, pieces)))
+    return "\n".join(pieces)
+
+
+def _details(report: Report, room: int) -> Iterator[str]:
+    blocks = list(section_blocks(report, Layout(_WIDTH)))
+    for k, rows in enumerate(blocks):
+        piece = _detail(rows)
+        room -= len(piece) + 1
+        if room < 0:
+            yield f"... and {count_of(len(blocks) - k, 'more block')} of differences.\n"
+            return
+        yield piece
+
+
+def _detail(rows: Sequence[Row]) -> str:
+    body = "\n".join(f"{row.mark if row.mark in '+-' else ' '}{_without_mark(row)}".rstrip() for row in rows[1:])
+    fence = "```"
+    while fence in body:
+        fence += "`"
+    return f"<details><summary>{_html(rows[0].text)}</summary>\n\n{fence}diff\n{body}\n{fence}\n\n</details>\n"
+
+
+def _without_mark(row: Row) -> str:
+    """The text of a row; the marks of added and removed lines are in the first column of a diff."""
+    return row.text.replace(row.mark, " ", 1)[1:] if row.mark in "+-" else row.text
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [titles, ["---"] * len(titles), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def _code(text: str) -> str:
+    return f"`{text.replace('`', chr(39))}`"
+
+
+def _plain(text: str) -> str:
+    """The text with the characters escaped that Markdown would take for its own."""
+    return "".join(f"\\{c}" if c in "\\`*_<>[]#|~" else c for c in text)
+
+
+def _html(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,187 @@
+"""What there is to show of a difference: computation by computation, with equal changes rolled up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from typing import NamedTuple
+
+from hlotool.differ.changes import Change
+from hlotool.differ.delta import Delta
+from hlotool.differ.regions import regions
+from hlotool.differ.rendering.lines import Lines
+from hlotool.differ.rendering.notes import INVISIBLE, SIDE_ISSUES, Notes
+
+__all__ = ["Entry", "Group", "Report", "Section", "report_of", "rolled_up"]
+
+
+class Entry(NamedTuple):
+    """A difference: a pair of instructions that has changed, or an instruction that only one module has. -1 stands for no instruction."""
+
+    left: int
+    right: int
+    changes: Sequence[Change]
+
+    @property
+    def kinds(self) -> list[str]:
+        if self.left < 0:
+            return ["inserted"]
+        return ["deleted"] if self.right < 0 else [change["kind"] for change in self.changes]
+
+
+class Group(NamedTuple):
+    """Differences of the same kind in one computation."""
+
+    pattern: Hashable
+    entries: list[Entry]
+
+    @property
+    def is_one_sided(self) -> bool:
+        """Whether only one module has the instructions."""
+        return not self.entries[0].changes
+
+    @property
+    def is_side_issue(self) -> bool:
+        """Whether none of the changes has to do with what is computed."""
+        return SIDE_ISSUES.issuperset(self.entries[0].kinds)
+
+
+class Section(NamedTuple):
+    """The differences of a pair of computations, or of one without a counterpart, which is -1."""
+
+    left: int
+    right: int
+    has_new_root: bool
+    groups: list[Group]
+
+    @property
+    def is_one_sided(self) -> bool:
+        return self.left < 0 or self.right < 0
+
+    @property
+    def is_side_issue(self) -> bool:
+        """Whether no difference of the computation has to do with what is computed, and where."""
+        return not self.has_new_root and all(group.is_side_issue and "moved" not in group.entries[0].kinds for group in self.groups)
+
+    @property
+    def size(self) -> int:
+        return sum(len(group.entries) for group in self.groups)
+
+
+class Report(NamedTuple):
+    """All that is shown of a difference. `regions` are rows of `Delta.to_dict`."""
+
+    delta: Delta
+    lines: Lines
+    notes: Notes
+    header: list[Change]
+    regions: list[dict[str, list[str] | str]]
+    sections: list[Section]
+
+    def title(self, left: int, right: int) -> str:
+        """The names of a pair of computations, as one name if they are equal."""
+        graph = self.delta.graph
+        names = [graph.computations[number].name for number in (left, right) if number >= 0]
+        title = " -> ".join(dict.fromkeys(names))
+        is_entry = left in (-1, graph.entries[0]) and right in (-1, graph.entries[1])
+        return f"{title} (ENTRY)" if is_entry else title
+
+    def is_one_line(self, entry: Entry) -> bool:
+        """Whether the lines of a pair are the same but for names."""
+        return entry.left >= 0 and entry.right >= 0 and INVISIBLE.issuperset(entry.kinds)
+
+    def name(self, node: int) -> str:
+        return self.delta.graph.nodes[node].name
+
+    def names(self, entry: Entry) -> str:
+        """The names of a pair, as one name if they are equal, or that of the only instruction."""
+        return " -> ".join(dict.fromkeys(self.name(node) for node in (entry.left, entry.right) if node >= 0))
+
+    def pair_lines(self, entry: Entry) -> tuple[str, str]:
+        """The lines of an entry on both sides, empty for none.
+
+        If the lines are the same but for names, the old one is empty, and the new one has both names.
+        """
+        kinds = entry.kinds
+        old, new = (self.lines.of(node, kinds) if node >= 0 else "" for node in (entry.left, entry.right))
+        if not self.is_one_line(entry):
+            return old, new
+        first, second = self.name(entry.left), self.name(entry.right)
+        return "", new if first == second else new.replace(second, f"{first} -> {second}", 1)
+
+    def entry_notes(self, entry: Entry) -> list[str]:
+        """What happened to the instructions of an entry, a line for each change."""
+        if entry.left >= 0 and entry.right >= 0:
+            return list(self.notes.of(entry.left, entry.changes))
+        return [self.notes.use(max(entry.left, entry.right))]
+
+
+def report_of(delta: Delta) -> Report:
+    """The report of a difference, without what is ignored."""
+    notes = Notes(delta)
+    found = regions(delta.graph, delta.pairs) if delta.categories else []
+    return Report(delta, Lines(delta), notes, delta.header, found, list(_sections(delta, notes)))
+
+
+def _sections(delta: Delta, notes: Notes) -> Iterator[Section]:
+    graph, partner = delta.graph, delta.pairs.partner
+    entries: dict[tuple[int, int], list[tuple[float, Entry]]] = {}
+    for node, changes in delta.changed.items():
+        key = graph.home[node], graph.home[partner[node]]
+        entries.setdefault(key, []).append((node, Entry(node, partner[node], changes)))
+    counterpart = delta.pairs.computations
+    for node in delta.deleted if "deleted" not in delta.ignored else ():
+        home = graph.home[node]
+        entries.setdefault((home, counterpart.get(home, -1)), []).append((node, Entry(node, -1, ())))
+    if "inserted" not in delta.ignored:
+        for node, position in _positions(delta):
+            home = graph.home[node]
+            entries.setdefault((counterpart.get(home, -1), home), []).append((position, Entry(-1, node, ())))
+    for left in delta.new_roots:
+        entries.setdefault((left, counterpart[left]), [])
+    # Computations of the left module in their order, then those that only the right module has.
+    for left, right in sorted(entries, key=lambda key: (key[0] if key[0] >= 0 else len(graph.computations), key)):
+        ordered = [entry for _, entry in sorted(entries[left, right], key=lambda item: (item[0], item[1].right))]
+        is_pair = counterpart.get(left) == right
+        yield Section(left, right, is_pair and left in delta.new_roots, _groups(ordered, notes, delta))
+
+
+def _positions(delta: Delta) -> Iterator[tuple[int, float]]:
+    """The inserted instructions, each with a position between instructions of the left module."""
+    graph, partner = delta.graph, delta.pairs.partner
+    inserted = set(delta.inserted)
+    for home in dict.fromkeys(graph.home[node] for node in delta.inserted):
+        before: float = -1
+        other = delta.pairs.computations.get(home, -1)
+        for node in graph.members[home]:
+            if node in inserted:
+                yield node, before + 0.5
+            elif graph.home[partner[node]] == other and partner[node] >= 0:
+                before = partner[node]
+
+
+def _groups(entries: Sequence[Entry], notes: Notes, delta: Delta) -> list[Group]:
+    groups: dict[Hashable, Group] = {}
+    nodes = delta.graph.nodes
+    for entry in entries:
+        if entry.left < 0 or entry.right < 0:
+            pattern: Hashable = (entry.kinds[0], nodes[max(entry.left, entry.right)].op.name)
+        elif len(entry.changes) == 1 and entry.changes[0]["kind"] in ("moved", "schedule"):
+            pattern = entry.changes[0]["kind"]
+        else:
+            pattern = notes.pattern(entry.left, entry.changes)
+        groups.setdefault(pattern, Group(pattern, [])).entries.append(entry)
+    return sorted(groups.values(), key=lambda group: group.is_side_issue)
+
+
+def rolled_up(sections: Sequence[Section]) -> list[tuple[Section, list[Section]]]:
+    """The sections, each with those after it that have the same differences."""
+    kept: dict[Hashable, tuple[Section, list[Section]]] = {}
+    for section in sections:
+        counts = Counter({group.pattern: len(group.entries) for group in section.groups})
+        key = (section.left < 0, section.right < 0, section.has_new_root, frozenset(counts.items()))
+        if key in kept:
+            kept[key][1].append(section)
+        else:
+            kept[key] = (section, [])
+    return list(kept.values())

@@ -1,0 +1,96 @@
+"""What has changed in numbers: instructions by opcode, collectives, memory, and differences by computation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hlotool.analysis.liveness import peak_memory
+from hlotool.analysis.sizes import bytes_of
+from hlotool.differ.categories import CATEGORIES
+from hlotool.differ.delta import Delta
+from hlotool.differ.rendering.report import Report, Section
+from hlotool.ir.model import Module
+from hlotool.opdefs.traits import COLLECTIVE
+
+__all__ = ["Amount", "amounts", "category_counts", "opcode_changes", "section_counts"]
+
+
+class Amount(NamedTuple):
+    """A number of each module."""
+
+    name: str
+    left: int
+    right: int
+
+    @property
+    def change(self) -> str:
+        """The difference with its sign.
+
+        >>> Amount("tanh", 48, 0).change
+        '-48'
+        """
+        return f"{self.right - self.left:+,}"
+
+
+def amounts(delta: Delta) -> list[Amount]:
+    """Instructions, computations, collectives and their bytes, and peak memory if both modules are scheduled; without those that are 0."""
+    modules = delta.left, delta.right
+    rows = [
+        Amount("instructions", *(sum(len(c.instructions) for c in module.computations if c not in module.hidden) for module in modules)),
+        Amount("computations", *(sum(c not in module.hidden for c in module.computations) for module in modules)),
+        Amount("collectives", *(sum(1 for _ in _collective_sizes(module)) for module in modules)),
+        Amount("bytes of collectives", *(sum(_collective_sizes(module)) for module in modules)),
+    ]
+    if all(module.is_scheduled for module in modules):
+        rows.append(Amount("bytes of peak memory", *(peak_memory(module).bytes for module in modules)))
+    return [row for row in rows if row.left or row.right]
+
+
+def _collective_sizes(module: Module) -> Iterator[int]:
+    """The bytes of the operands of each collective."""
+    for x in module.all_instructions():
+        if COLLECTIVE in x.op.traits and not x.op.name.endswith(("-done", "-update")):
+            yield sum(bytes_of(operand.shape) for operand in x.operands)
+
+
+def opcode_changes(delta: Delta) -> list[Amount]:
+    """The numbers of instructions by opcode, of those that have changed, largest change first."""
+    graph = delta.graph
+    left = Counter(x.op.name for x in graph.nodes[: graph.split])
+    right = Counter(x.op.name for x in graph.nodes[graph.split :])
+    rows = [Amount(name, left[name], right[name]) for name in left | right if left[name] != right[name]]
+    return sorted(rows, key=lambda row: (-abs(row.right - row.left), row.name))
+
+
+def category_counts(delta: Delta) -> list[tuple[str, int, str]]:
+    """The categories, with how many differences each has, and what it means. Names count as one."""
+    counts = Counter(change["kind"] for changes in (*delta.changed.values(), delta.header) for change in changes)
+    counts["inserted"], counts["deleted"], counts["root"] = len(delta.inserted), len(delta.deleted), len(delta.new_roots)
+    return [(name, counts[name], CATEGORIES[name]) for name in delta.categories]
+
+
+class SectionCounts(NamedTuple):
+    """How many instructions of a computation have changed, were inserted, and were deleted."""
+
+    title: str
+    changed: int
+    inserted: int
+    deleted: int
+
+    @property
+    def total(self) -> int:
+        return self.changed + self.inserted + self.deleted
+
+
+def section_counts(report: Report) -> list[SectionCounts]:
+    """The counts of each pair of computations that differ."""
+    return [_counts(report, section) for section in report.sections]
+
+
+def _counts(report: Report, section: Section) -> SectionCounts:
+    entries = [entry for group in section.groups for entry in group.entries]
+    inserted = sum(entry.left < 0 for entry in entries)
+    deleted = sum(entry.right < 0 for entry in entries)
+    return SectionCounts(report.title(section.left, section.right), len(entries) - inserted - deleted, inserted, deleted)

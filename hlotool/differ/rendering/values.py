@@ -1,0 +1,196 @@
+"""Differences inside of values: configurations, metadata, and the numbers of constants."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlotool.differ.parts import configuration
+from hlotool.errors import HlotoolError
+from hlotool.interp.dtypes import Array
+from hlotool.interp.literal import literal_array
+from hlotool.literals.print import literal_text
+from hlotool.shapes.literal import Literal
+from hlotool.shapes.metadata import Metadata, decode_metadata
+from hlotool.shapes.shape import Shape
+
+__all__ = [
+    "Difference",
+    "arrow",
+    "configuration_differences",
+    "constant_difference",
+    "leaf_differences",
+    "mapping_differences",
+    "metadata_differences",
+    "shown",
+]
+
+Difference = tuple[str, str, str]
+"""Where in a value, and the texts of the old and the new part."""
+
+_ABSENT = "absent"
+_LARGEST_TEXT = 60
+
+
+def arrow(old: object, new: object) -> str:
+    """`old -> new`, where None is absent and long texts are cut.
+
+    >>> arrow(None, "{0}")
+    'absent -> {0}'
+    """
+    return f"{_short(old)} -> {_short(new)}"
+
+
+def _short(value: object) -> str:
+    text = _ABSENT if value is None else str(value)
+    return text if len(text) <= _LARGEST_TEXT else f"{text[: _LARGEST_TEXT - 3]}..."
+
+
+# ---- configurations and metadata -------------------------------------------------------------------------------------
+
+
+def configuration_differences(old: str | None, new: str | None) -> list[Difference]:
+    """The parts of two configurations that differ, as paths into JSON.
+
+    >>> configuration_differences('{"a":{"b":1,"c":[2]}}', '{"a":{"b":3,"c":[2]}}')
+    [('a.b', '1', '3')]
+    """
+    differences = []
+    stack = [("", configuration(old), configuration(new))]
+    while stack:
+        path, first, second = stack.pop()
+        if isinstance(first, dict) and isinstance(second, dict):
+            keys = sorted(first.keys() | second.keys(), reverse=True)
+            stack += [(f"{path}.{key}" if path else str(key), first.get(key, _NOTHING), second.get(key, _NOTHING)) for key in keys]
+        elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+            stack += [(f"{path}[{k}]", first[k], second[k]) for k in reversed(range(len(first)))]
+        elif first is not second and _json(first) != _json(second):
+            differences.append((path, _json(first), _json(second)))
+    return differences
+
+
+_NOTHING = object()
+
+
+def _json(value: Any) -> str:
+    if value is _NOTHING or value is None:
+        return _ABSENT if value is _NOTHING else "null"
+    try:
+        return json.dumps(value, sort_keys=True, ensure_ascii=False)
+    except RecursionError:
+        return repr(value)[:_LARGEST_TEXT]
+
+
+def metadata_differences(old: str | None, new: str | None) -> list[Difference]:
+    """The fields of metadata that differ. The numbers of stack frames are left out, since they mean nothing.
+
+    >>> metadata_differences('{op_name="a" source_line=3}', '{op_name="b" source_line=3}')
+    [('op_name', '"a"', '"b"')]
+    """
+    first, second = (decode_metadata(text or "{}") for text in (old, new))
+    names = [name for name in Metadata._fields if getattr(first, name) != getattr(second, name)]
+    return [(name, _field(first, name), _field(second, name)) for name in names if name != "stack_frame_id"]
+
+
+def _field(metadata: Metadata, name: str) -> str:
+    value = getattr(metadata, name)
+    return json.dumps(value, ensure_ascii=False) if value or (name == "metadata_payload" and value is not None) else _ABSENT
+
+
+def mapping_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Difference]:
+    """The entries of attributes that differ.
+
+    >>> mapping_differences({"a": "x", "b": "y"}, {"a": "z", "b": "y"})
+    [('a', '"x"', '"z"')]
+    """
+    keys = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
+    return [(key, *(_json(side[key]) if key in side else _ABSENT for side in (old, new))) for key in keys]  # type: ignore[misc]
+
+
+# ---- shapes ----------------------------------------------------------------------------------------------------------
+
+
+def leaf_differences(old: Shape, new: Shape, kind: str) -> list[Difference]:
+    """The leaves of two shapes that differ in one respect: `shape`, `element_type` or `layout`.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> leaf_differences(array_shape("f32", (2,)), array_shape("bf16", (2,)), "element_type")
+    [('', 'f32', 'bf16')]
+    """
+    first, second = list(old.leaves()), list(new.leaves())
+    if old.is_tuple != new.is_tuple or len(first) != len(second):
+        return [("", old.text_without_layout, new.text_without_layout)]
+    differences = []
+    for k, (a, b) in enumerate(zip(first, second, strict=True)):
+        x, y = (_aspect(leaf, kind) for leaf in (a, b))
+        if x != y:
+            differences.append((f"{{{k}}}" if old.is_tuple else "", x, y))
+    return differences
+
+
+def _aspect(leaf: Shape, kind: str) -> str:
+    if kind == "element_type":
+        return leaf.element_type
+    if kind == "layout":
+        return leaf.text.removeprefix(leaf.text_without_layout) or "default layout"
+    return leaf.text_without_layout
+
+
+# ---- constants -------------------------------------------------------------------------------------------------------
+
+
+def constant_difference(old: Literal, new: Literal) -> str:
+    """How the values of two constants of the same shape differ, in words.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> shape = array_shape("f32", (3,))
+    >>> constant_difference(Literal(shape, "{1, 2, 3}"), Literal(shape, "{1, 2.5, 3}"))
+    '1 of 3 elements differs: {1}: 2 -> 2.5'
+    """
+    if old.elided or new.elided:
+        return "the text leaves out the values"
+    if old.shape.is_tuple or new.shape.is_tuple or old.element_count == 1 or old.shape.dimensions != new.shape.dimensions:
+        return arrow(literal_text(old), literal_text(new))
+    try:
+        first, second = literal_array(old), literal_array(new)
+    except (HlotoolError, ValueError, OverflowError):
+        return arrow(literal_text(old), literal_text(new))
+    return _array_difference(first, second)
+
+
+def _array_difference(first: Array, second: Array) -> str:
+    differs = _bits(first) != _bits(second)
+    count = int(differs.sum())
+    with np.errstate(all="ignore"):
+        wide = np.complex128 if np.iscomplexobj(first) else np.float64
+        distances = np.abs(first.astype(wide) - second.astype(wide)).reshape(-1)
+    # A NaN is farther from a number than any other; of equal distances, the first counts.
+    distances = np.where(differs, np.nan_to_num(distances, nan=np.inf), -1)
+    at = int(np.argmax(distances))
+    index = ",".join(map(str, np.unravel_index(at, first.shape)))
+    change = f"{{{index}}}: {arrow(_number(first.flat[at]), _number(second.flat[at]))}"
+    if count == 1:
+        return f"1 of {first.size} elements differs: {change}"
+    return f"{count} of {first.size} elements differ, most at {change}"
+
+
+def _bits(array: Array) -> Array:
+    """The bytes of each element as one row, so that -0 and the payloads of NaNs count."""
+    rows = np.ascontiguousarray(array).view(np.uint8).reshape(array.size, -1)
+    return rows.view([("", rows.dtype)] * rows.shape[1]).reshape(-1)
+
+
+def _number(value: Any) -> str:
+    text = str(value)
+    return text.removesuffix(".0")
+
+
+def shown(differences: Sequence[Difference], most: int) -> Iterator[str]:
+    """`where: old -> new` for the first differences, and how many more there are."""
+    for where, old, new in differences[:most]:
+        yield f"{_short(where)}: {arrow(old, new)}" if where else arrow(old, new)
+    if len(differences) > most:
+        yield f"and {len(differences) - most} more"

@@ -1,0 +1,321 @@
+"""`hlotool diff`: exit codes, what is shown, formats, and what goes wrong. What is told about modules is in the cases of tests/differ."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from schemas import check_schema
+
+import hlotool
+from hlotool.differ.categories import CATEGORIES
+
+LEFT = """HloModule m
+
+f {
+  x = f32[8] parameter(0)
+  t = f32[8] tanh(x)
+  ROOT a = f32[8] add(t, x)
+}
+
+ENTRY e {
+  p = f32[8] parameter(0)
+  q = f32[8] parameter(1)
+  c = f32[8] call(p), to_apply=f
+  d = f32[8] divide(c, q)
+  ROOT r = f32[8] sine(d)
+}
+"""
+RIGHT = LEFT.replace("t = f32[8] tanh", "t = f32[8] logistic").replace("divide(c, q)", "divide(q, c)")
+RENAMED = re.sub(r"\b([cdrt])\b(?= =|[,)])", r"\1.7", LEFT)
+SCHEMA = json.loads((Path(hlotool.__file__).parent / "differ" / "diff.schema.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def pair(file_of):
+    return file_of("left.hlo", LEFT), file_of("right.hlo", RIGHT)
+
+
+def test_exit_codes(cli, pair, file_of):
+    left, right = pair
+    renamed = file_of("renamed.hlo", RENAMED)
+    same = cli("diff", left, left)
+    assert (same.exit_code, same.stdout, same.stderr) == (0, "", "")
+    assert cli("diff", left, right).exit_code == 1
+    names = cli("diff", left, renamed)
+    assert (names.exit_code, names.stdout) == (1, "equal but for names\n")
+    assert cli("diff", left, renamed, "--ignore", "names").exit_code == 0
+    quiet = cli("diff", left, right, "--quiet")
+    assert (quiet.exit_code, quiet.stdout, quiet.stderr) == (1, "", "")
+
+
+def test_what_counts(cli, pair):
+    assert cli("diff", *pair, "--ignore", "opcode,operands").exit_code == 0
+    assert cli("diff", *pair, "--ignore", "opcode", "--ignore", "operands").stdout == ""
+    opcodes = cli("diff", *pair, "--only", "opcode")
+    assert (opcodes.exit_code, "tanh -> logistic" in opcodes.stdout, "divide" in opcodes.stdout) == (1, True, False)
+    assert cli("diff", *pair, "--only", "opcode,operands", "--ignore", "opcode").stdout.count("  + ") == 1
+    assert cli("diff", *pair, "--only", "shape").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--ignore", "opcod"), "--ignore: there is no category 'opcod' to ignore; did you mean 'opcode'?"),
+        (("--only", "colour"), "--only: there is no category 'colour'"),
+        (("--output-format", "htm"), "Did you mean 'html'?"),
+        (("--stat", "--name-only"), "use one of the two"),
+        (("--stat", "--output-format", "json"), "--stat is for text"),
+        (("-U", "x"), "'x' is not a valid integer"),
+    ],
+)
+def test_usage(cli, pair, arguments, message):
+    result = cli("diff", *pair, *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+def test_files_that_cannot_be_compared(cli, pair, bad, tmp_path, file_of):
+    left, _ = pair
+    broken = cli("diff", left, bad)
+    assert (broken.exit_code, broken.stdout) == (2, "")
+    assert "bad.hlo:5:26" in broken.stderr
+    both = cli("diff", bad, tmp_path / "missing.hlo")
+    assert both.exit_code == 2
+    assert "bad.hlo:5:26" in both.stderr
+    assert "missing.hlo" in both.stderr
+    assert cli("diff", left, file_of("empty.hlo", "")).exit_code == 2
+    two = cli("diff", left, file_of("two.hlo", f"{LEFT}// -----\n{RIGHT}"))
+    assert two.exit_code == 2
+    assert "holds 2 modules, which begin on lines 1, 17; diff takes one on each side" in two.stderr
+    assert cli("diff", left).exit_code == 2
+    assert "standard input can be read only once" in cli("diff", "-", "-", stdin=LEFT).stderr
+
+
+def test_inputs(cli, pair, tmp_path, file_of):
+    left, right = pair
+    expected = cli("diff", left, right).stdout
+    assert cli("diff", left, "-", stdin=RIGHT).stdout == expected
+    assert cli("diff", "-", right, stdin=LEFT).stdout == expected
+    packed = tmp_path / "right.hlo.gz"
+    packed.write_bytes(gzip.compress(RIGHT.encode()))
+    assert cli("diff", left, packed).stdout == expected
+    log = file_of("build.log", f"compiling\n{RIGHT}\ndone\n")
+    assert cli("diff", "--extract", left, log).stdout == expected
+    assert "m.hlo" in cli("diff", left, "-", "--output-format", "json", "--stdin-filename", "m.hlo", stdin=RIGHT).stdout
+
+
+def test_outputs(cli, pair, tmp_path):
+    left, right = pair
+    out = tmp_path / "out.txt"
+    result = cli("diff", left, right, "-o", out)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert out.read_text() == cli("diff", left, right, "-o", "-").stdout == cli("diff", left, right).stdout
+    assert cli("diff", left, right, "-o", left).exit_code == 2
+    assert left.read_text() == LEFT
+
+
+def test_text(cli, pair):
+    assert cli("diff", *pair).stdout == (
+        "2 instructions changed (tanh -> logistic, divide: operands)\n"
+        "\n"
+        "f\n"
+        "  - t = f32[8] tanh(x)\n"
+        "  + t = f32[8] logistic(x)\n"
+        "      opcode: tanh -> logistic\n"
+        "\n"
+        "e (ENTRY)\n"
+        "  - d = f32[8] divide(c, q)\n"
+        "  + d = f32[8] divide(q, c)\n"
+        "      operand 0: c -> q; operand 1: q -> c\n"
+    )
+
+
+def test_context(cli, pair):
+    lines = cli("diff", *pair, "-U", "1").stdout.splitlines()
+    assert lines[3:7] == ["    x = f32[8] parameter(0)", "  - t = f32[8] tanh(x)", "  + t = f32[8] logistic(x)", "      opcode: tanh -> logistic"]
+    assert lines[7] == "    ROOT a = f32[8] add(t, x)"
+    # Context ends with the computation.
+    assert cli("diff", *pair, "-U", "9").stdout.count("parameter(0)") == 2
+
+
+def layers(opcode: str, count: int) -> str:
+    lines = [f"  t{k} = f32[8] {opcode}({f'a{k - 1}' if k else 'p'})\n  a{k} = f32[8] add(t{k}, p)\n" for k in range(count)]
+    return f"ENTRY e {{\n  p = f32[8] parameter(0)\n{''.join(lines)}  ROOT r = f32[8] negate(a{count - 1})\n}}\n"
+
+
+def test_equal_changes_are_rolled_up(cli, file_of):
+    left, right = file_of("a.hlo", layers("tanh", 48)), file_of("b.hlo", layers("logistic", 48))
+    short = cli("diff", left, right).stdout
+    assert short.startswith("48 instructions changed (tanh -> logistic in e)\n")
+    assert "... and 46 more like this: t2, t3, t4, t5, t6, t7, ...\n" in short
+    assert short.count("opcode: tanh -> logistic") == 2
+    assert cli("diff", left, right, "--show-all").stdout.count("opcode: tanh -> logistic") == 48
+
+
+def test_width(cli, file_of):
+    operands = ", ".join(f"p{k}" for k in range(40))
+    shapes = ", ".join(["f32[]"] * 40)
+    parameters = "".join(f"  p{k} = f32[] parameter({k})\n" for k in range(40))
+    text = f"ENTRY e {{\n{parameters}  ROOT r = ({shapes}) tuple({operands})\n}}\n"
+    left, right = file_of("a.hlo", text), file_of("b.hlo", text.replace("p37, p38", "p38, p38"))
+    narrow = cli("diff", left, right, "--width", "60").stdout
+    assert max(map(len, narrow.splitlines())) <= 60
+    # What differs is not what is cut off.
+    assert "p37, p38" in narrow
+    assert "p38, p38" in narrow
+    assert f"tuple({operands})" in cli("diff", left, right, "--width", "0").stdout
+
+
+def test_colors(cli, pair):
+    plain = cli("diff", *pair).stdout
+    colored = cli("diff", *pair, "--color", "always").stdout
+    assert "\x1b[31m  - t = f32[8] tanh(x)\x1b[0m\n" in colored
+    assert "\x1b[32m  + t = f32[8] logistic(x)\x1b[0m\n" in colored
+    assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == plain
+
+
+def test_control_characters_are_escaped(cli, file_of):
+    text = 'ENTRY e {{ ROOT p = f32[] parameter(0), metadata={{op_name="{}"}} }}'
+    left, right = file_of("a.hlo", text.format("a")), file_of("b.hlo", text.format("\x1b[31mb"))
+    assert "\x1b" not in cli("diff", left, right).stdout
+
+
+def test_statistics_and_names(cli, pair):
+    assert cli("diff", *pair, "--stat").stdout == (
+        " f         |     1 ~\n"
+        " e (ENTRY) |     1 ~\n"
+        "2 instructions changed (tanh -> logistic, divide: operands)\n"
+        " logistic  0 -> 1 (+1)\n"
+        " tanh      1 -> 0 (-1)\n"
+    )
+    assert cli("diff", *pair, "--name-only").stdout == "~ f/t\n~ e/d\n"
+    assert cli("diff", pair[0], pair[0], "--stat").stdout == ""
+
+
+def test_bytes_are_counted(cli, file_of):
+    text = "HloModule m, is_scheduled=true, replica_count=2\nENTRY e {{ p = f32[64] parameter(0) ROOT r = f32[128] {}(p), dimensions={{0}} }}"
+    gathered = file_of("a.hlo", text.format("all-gather"))
+    doubled = file_of("b.hlo", text.format("concatenate").replace("(p)", "(p, p)"))
+    shown = cli("diff", gathered, doubled, "--stat").stdout
+    assert " collectives           1 -> 0 (-1)\n" in shown
+    assert " bytes of collectives  256 -> 0 (-256)\n" in shown
+
+
+def test_json(cli, pair):
+    left, right = pair
+    result = cli("diff", left, right, "--output-format", "json")
+    document = json.loads(result.stdout)
+    check_schema(document, SCHEMA)
+    assert result.exit_code == 1
+    assert (document["left"].pop("file"), document["right"].pop("file")) == (str(left), str(right))
+    assert document == hlotool.diff(hlotool.parse(LEFT), hlotool.parse(RIGHT)).to_dict()
+    same = cli("diff", left, left, "--output-format", "json")
+    assert (same.exit_code, json.loads(same.stdout)["differs"]) == (0, False)
+
+
+def test_schema_names_all_categories():
+    assert SCHEMA["$defs"]["category"]["enum"] == sorted(CATEGORIES)
+    assert SCHEMA["properties"]["schema"]["const"] == hlotool.diff(hlotool.parse(LEFT), hlotool.parse(LEFT)).to_dict()["schema"]
+
+
+def test_markdown(cli, pair, file_of):
+    text = cli("diff", *pair, "--output-format", "markdown").stdout
+    assert "2 instructions changed (tanh -\\> logistic, divide: operands)" in text
+    assert "| `opcode` | 1 | another opcode |" in text
+    assert "<details><summary>e (ENTRY)</summary>\n\n```diff\n-   d = f32[8] divide(c, q)\n+   d = f32[8] divide(q, c)\n" in text
+    assert "No differences." in cli("diff", pair[0], pair[0], "--output-format", "markdown").stdout
+    # A comment on GitHub has at most 65,536 characters.
+    large = [file_of(f"{opcode}.hlo", "HloModule m\n" + many_computations(opcode)) for opcode in ("tanh", "sine")]
+    long = cli("diff", *large, "--output-format", "markdown").stdout
+    assert len(long) < 65_536
+
+
+def many_computations(opcode: str) -> str:
+    computations = "".join(
+        f"f{k} {{\n  x = f32[{k + 1}] parameter(0)\n  y = f32[{k + 1}] {opcode}(x)\n  ROOT z = f32[{k + 1}] abs(y)\n}}\n" for k in range(600)
+    )
+    calls = "".join(f"  c{k} = f32[{k + 1}] call(p{k}), to_apply=f{k}\n" for k in range(600))
+    parameters = "".join(f"  p{k} = f32[{k + 1}] parameter({k})\n" for k in range(600))
+    shapes = ", ".join(f"f32[{k + 1}]" for k in range(600))
+    return f"{computations}ENTRY e {{\n{parameters}{calls}  ROOT r = ({shapes}) tuple({', '.join(f'c{k}' for k in range(600))})\n}}\n"
+
+
+class Page(HTMLParser):
+    """The elements of a page: which are open, anchors, links, and whether all tags are closed."""
+
+    VOID = frozenset({"meta", "input", "br"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.kinds: list[str] = []
+        self.loaded: list[str] = []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        self.ids += [values["id"]] if "id" in values else []
+        self.links += [values["href"]] if "href" in values else []
+        self.loaded += [value for name, value in attrs if name == "src"]
+        self.kinds += values.get("data-kinds", "").split()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_page(cli, pair):
+    page = Page(cli("diff", *pair, "--output-format", "html").stdout)
+    assert page.kinds == ["opcode", "operands"]
+    assert len(page.ids) == len(set(page.ids))
+    # Every link leads to an instruction of this page, and each of the 8 instructions of both modules has one.
+    assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
+    assert sum(name.startswith("i") for name in page.ids) == 16
+    assert page.loaded == []
+
+
+def test_page_escapes_what_is_in_modules(cli, file_of):
+    text = 'ENTRY e {{ ROOT p = f32[] parameter(0), metadata={{op_name="{}"}} }}'
+    left, right = file_of("a.hlo", text.format("a")), file_of("b.hlo", text.format("</main><script>alert(1)</script>$title"))
+    page = cli("diff", left, right, "--output-format", "html").stdout
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    Page(page)
+
+
+def test_git(process, tmp_path):
+    """The recipe of the guide."""
+    if shutil.which("git") is None:
+        return
+    guide = (Path(__file__).resolve().parents[2] / "docs" / "comparing.md").read_text(encoding="utf-8")
+    (recipe,) = re.findall(r"^```sh\n(git config.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    recipe = recipe.replace(
+        "hlotool diff", f"{shutil.which('true')}; PYTHONPATH={Path(hlotool.__file__).parents[1]} {sys.executable} -m hlotool diff"
+    )
+
+    def run(command: str) -> str:
+        return subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60).stdout
+
+    run(f"git init -q . && {recipe}")
+    (tmp_path / "m.hlo").write_text(LEFT)
+    run("git add . && git -c user.name=a -c user.email=a@b commit -q -m one")
+    (tmp_path / "m.hlo").write_text(RIGHT)
+    assert run("git diff").startswith("2 instructions changed")
+
+
+def test_completion(process):
+    words = "hlotool diff a.hlo b.hlo --ignore names,me"
+    result = process(env={"_HLOTOOL_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)})
+    assert "plain,names,metadata" in result.stdout

@@ -1,0 +1,60 @@
+"""Cases of the differ: two modules, separated by `// to`, and the difference as `hlotool diff` shows it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from case_files import Case
+from schemas import check_schema
+
+from checks.common import Mismatch, parsed, same
+from hlotool.differ.delta import Delta
+from hlotool.differ.differ import diff
+from hlotool.differ.rendering.markdown import markdown
+from hlotool.differ.rendering.page import page
+from hlotool.differ.rendering.report import report_of
+from hlotool.differ.rendering.text import Layout, text_rows
+
+__all__ = ["compared", "difference_text"]
+
+_TO = "// to\n"
+_IGNORE = re.compile(r"^// ignore: ([a-z_, ]+)$", re.MULTILINE)
+_SCHEMA = json.loads(Path(diff.__code__.co_filename).with_name("diff.schema.json").read_text(encoding="utf-8"))
+_MIRRORED = {"inserted": "deleted", "deleted": "inserted"}
+_WIDTH = 100
+
+
+def compared(path: Path, case: Case) -> None:
+    delta = _delta(case)
+    same((case.output or "").strip(), _text(delta).strip(), "the difference")
+    document = delta.to_dict()
+    check_schema(json.loads(json.dumps(document)), _SCHEMA)
+    mirrored = sorted(_MIRRORED.get(name, name) for name in delta.categories)
+    if [*_delta(case, swapped=True).categories] != mirrored:
+        raise Mismatch(f"the other way round, the categories are {_delta(case, swapped=True).categories}")
+    # Whatever the difference is, the other formats have an instruction of it.
+    report = report_of(delta)
+    names = [place[1] for row in document["changed"] for place in (row["left"], row["right"])]
+    for text in (markdown(report, "a.hlo", "b.hlo"), page(report, "a.hlo", "b.hlo")):
+        if names and not any(name in text for name in names):
+            raise Mismatch(f"none of {names} is in {text[:200]}")
+
+
+def difference_text(path: Path, case: Case) -> str | None:
+    """The difference, for `--update`."""
+    return _text(_delta(case))
+
+
+def _delta(case: Case, *, swapped: bool = False) -> Delta:
+    first, separator, second = case.text.partition(_TO)
+    if not separator:
+        raise Mismatch("there is no line `// to` between two modules")
+    ignored = _IGNORE.search(case.text)
+    left, right = (parsed(text) for text in ((second, first) if swapped else (first, second)))
+    return diff(left, right, ignore=[name.strip() for name in ignored[1].split(",")] if ignored else ())
+
+
+def _text(delta: Delta) -> str:
+    return "".join(f"{row.text}\n" for row in text_rows(report_of(delta), Layout(_WIDTH)))

@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hlotool.differ.differ import diff as diff
     from hlotool.errors import Diagnostic as Diagnostic
     from hlotool.errors import EvaluationError as EvaluationError
-    from hlotool.differ.differ import diff as diff
     from hlotool.errors import HlotoolError as HlotoolError
     from hlotool.errors import ParseError as ParseError
     from hlotool.interp import CustomCall as CustomCall

@@ -26,6 +26,11 @@ ONCE_WORSE = {
     ),
     "run": ("elements of an inferred tuple", "fusion parameters", "nested tuple shape", "tuple parameter", "tuple parameter of a call"),
     "fmt": ("doubled tuples", "undefined operands"),
+    "opt": (
+        "calls with an unused argument", "conditionals of their own", "control predecessors of one instruction",
+        "elements of a known tuple", "equal arguments", "loop state of constants", "loops of their own", "tokens of one instruction",
+        "unused parameters", "users of one value, and all of them used",
+    ),
 }  # fmt: skip
 CASES = [(operation, name) for operation, names in ONCE_WORSE.items() for name in names]
 on_unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no timers that end a measurement")

@@ -29,11 +29,13 @@ __all__ = [
     "binary_root",
     "constant_value",
     "converted",
+    "has_sign",
     "holds_all",
     "identity_of",
     "is_associative",
     "is_idempotent",
     "is_same_number",
+    "is_splat",
     "same_value",
     "value_of_itself",
     "without_conversions",
@@ -67,7 +69,8 @@ def holds_all(wide: ElementType, narrow: ElementType) -> bool:
     if wide.name == narrow.name:
         return True
     if narrow.kind == "pred":
-        return wide.kind != "complex" and (wide.float_format is None or wide.float_format.nonfinite == "ieee")
+        # Signed integers of one bit are 0 and -1.
+        return all(converted(number, wide) == number for number in (0, 1))
     a, b = wide.float_format, narrow.float_format
     if a is not None and b is not None:
         return a.exponent_bits >= b.exponent_bits and a.mantissa_bits >= b.mantissa_bits and a.nonfinite == b.nonfinite == "ieee"
@@ -76,6 +79,15 @@ def holds_all(wide: ElementType, narrow: ElementType) -> bool:
     if a is not None and narrow.is_integral:
         return narrow.bits <= a.mantissa_bits + 1 and a.nonfinite == "ieee" and narrow.bits < a.bias
     return False
+
+
+def has_sign(row: ElementType) -> bool:
+    """Whether numbers of a type can be negated; integers wrap.
+
+    >>> has_sign(ELEMENT_TYPES["u8"]), has_sign(ELEMENT_TYPES["f8e8m0fnu"])
+    (True, False)
+    """
+    return row.float_format is None or row.float_format.signed
 
 
 def converted(value: Number, row: ElementType) -> Number | None:
@@ -278,9 +290,7 @@ def _by_algebra(x: Instruction) -> Instruction | None:
 def _of_one(x: Instruction, before: Instruction, row: ElementType) -> Instruction | None:
     if before.op is not x.op or before.shape != x.shape:
         return None
-    # Numbers of unsigned types cannot be negated.
-    signed = row.float_format is None or row.float_format.signed
-    if INVOLUTION in x.op.traits and signed:
+    if INVOLUTION in x.op.traits and has_sign(row):
         return before.operands[0]
     return before if is_idempotent(x.op, row) else None
 
@@ -294,14 +304,21 @@ def _of_two(x: Instruction, row: ElementType) -> Instruction | None:
     pairs = ((first, second), (second, first)) if COMMUTATIVE in x.op.traits else ((first, second),)
     identity, absorbing = identity_of(x.op, row), absorbing_of(x.op, row)
     for one, other in pairs:
-        if identity is not None and _is(other, identity) and one.shape == x.shape:
+        if identity is not None and is_splat(other, identity) and one.shape == x.shape:
             return one
-        if absorbing is not None and _is(one, absorbing) and one.shape == x.shape:
+        if absorbing is not None and is_splat(one, absorbing) and one.shape == x.shape:
             return one
     return None
 
 
-def _is(x: Instruction, number: Number) -> bool:
+def is_splat(x: Instruction, number: Number) -> bool:
+    """Whether all elements are known to be this number; 0.0 and -0.0 differ.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> root = parse("ENTRY e { z = f32[] constant(-0.0) ROOT b = f32[4] broadcast(z), dimensions={} }").entry.root
+    >>> is_splat(root, -0.0), is_splat(root, 0.0)
+    (True, False)
+    """
     value = constant_value(x)
     return value is not None and is_same_number(value, number)
 

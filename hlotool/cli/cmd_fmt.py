@@ -16,7 +16,7 @@ import hlotool
 from hlotool.cli.command import HloCommand
 from hlotool.cli.inputs import Outcome, chosen_files
 from hlotool.cli.options import click_option, color_option, file_choice_options, files_argument, input_form_options, input_size_option
-from hlotool.cli.output import SEPARATOR, bug_message, complain, visible, write_out
+from hlotool.cli.output import SEPARATOR, bug_message, complain, counted, visible, write_out
 from hlotool.cli.progress import progress
 from hlotool.cli.render import render_to_stderr, wants_color
 from hlotool.cli.text_diff import unified_diff
@@ -208,7 +208,7 @@ class FormatReport:
             if self.quiet < 2:
                 diagnostics = error.diagnostics
                 render_to_stderr(diagnostics[:_MAX_ERRORS], Source(result.source, result.name).line_text, self.color)
-                more = f" ({len(diagnostics) - _MAX_ERRORS} more errors; see hlotool verify)" if len(diagnostics) > _MAX_ERRORS else ""
+                more = f" ({counted(len(diagnostics) - _MAX_ERRORS, 'more error')}; see hlotool verify)" if len(diagnostics) > _MAX_ERRORS else ""
                 complain(f"cannot format '{result.name}': it does not parse{more}")
         elif error is not None:
             self.outcome.failed(str(error), max(error.exit_code, 2))
@@ -218,16 +218,12 @@ class FormatReport:
         would = self.job.check or self.job.diff
         parts = []
         if self.changed:
-            parts.append(f"{_files(self.changed)} {'would be ' if would else ''}reformatted")
+            parts.append(f"{counted(self.changed, 'file')} {'would be ' if would else ''}reformatted")
         if self.unchanged:
-            parts.append(f"{_files(self.unchanged)} already formatted")
+            parts.append(f"{counted(self.unchanged, 'file')} already formatted")
         if self.outcome.unreadable:
-            parts.append(f"{_files(self.outcome.unreadable)} failed")
+            parts.append(f"{counted(self.outcome.unreadable, 'file')} failed")
         return ", ".join(parts) or "no files"
-
-
-def _files(number: int) -> str:
-    return f"{number} file{'' if number == 1 else 's'}"
 
 
 @click.command("fmt", cls=HloCommand, help=_HELP, short_help="Format HLO texts in place.")

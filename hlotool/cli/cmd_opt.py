@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import click
@@ -16,12 +17,12 @@ from hlotool.cli.command import GROUPS, HloCommand
 from hlotool.cli.completions import complete_computations, complete_flags, complete_instructions, complete_passes
 from hlotool.cli.inputs import Outcome, chosen_files
 from hlotool.cli.interruption import PromptEnd
-from hlotool.cli.options import color_option, file_choice_options, files_argument, input_form_options, input_size_option, size_type
+from hlotool.cli.options import color_option, file_choice_options, files_argument, input_form_options, input_size_option, seconds_type, size_type
 from hlotool.cli.output import write_out
 from hlotool.cli.print_options import PRINT_OPTIONS, print_options
 from hlotool.cli.progress import progress
 from hlotool.cli.run_deadline import Deadline
-from hlotool.optimizer.options import ALL_FLAGS, OptimizeOptions
+from hlotool.optimizer.options import ALL_FLAGS, FAST_MATH, OptimizeOptions
 from hlotool.workspace.files import FileChoice, names_from
 from hlotool.workspace.reading import STDIN
 from hlotool.workspace.workers import in_order
@@ -89,13 +90,19 @@ class OptCommand(HloCommand):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # click would take the next word for the value.
         end = args.index("--") if "--" in args else len(args)
+        for word, following in pairwise(args[:end]):
+            if word == "--fast-math" and FAST_MATH.keys() >= set(following.split(",")):
+                raise click.UsageError(f"--fast-math takes its flags after an equals sign: --fast-math={following}", ctx)
         words = [f"--fast-math={ALL_FLAGS}" if word == "--fast-math" else word for word in args[:end]]
         return super().parse_args(ctx, words + args[end:])
 
 
 def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
-    """The words of an option that takes lists and may be repeated."""
-    return tuple(word.strip() for value in values for word in value.split(",") if word.strip())
+    """The words of an option that takes lists and may be repeated. Raises BadParameter for an empty one."""
+    words = tuple(word.strip() for value in values for word in value.split(","))
+    if "" in words:
+        raise click.BadParameter("expected a list of names, separated by commas; a name is missing", ctx, param)
+    return words
 
 
 @click.command("opt", cls=OptCommand, help=_HELP, short_help="Optimize modules, and show how.")
@@ -113,7 +120,7 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.option("--max-constant-size", type=size_type, metavar="SIZE", help="Largest constant to compute ahead of time; default: 1M.")
 @click.option(
     "--max-unrolled-iterations", type=click.IntRange(min=0), metavar="N",
-    help=f"Most iterations of loops that the pass unroll unrolls; default: {OptimizeOptions().max_unrolled_iterations}.",
+    help=f"Unroll loops of at most N iterations (pass 'unroll'); default: {OptimizeOptions().max_unrolled_iterations}.",
 )  # fmt: skip
 @click.option("--bisect-limit", type=click.IntRange(min=0), metavar="N", help="Stop after N rewrites.")
 @click.option("--load", multiple=True, metavar="FILE.py", type=click.Path(), help="Run this Python file, which registers rules or passes.")
@@ -135,14 +142,14 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of the random inputs; default: 0.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, if no file fails; - is standard output, the default.")
-@click.option("--in-place", is_flag=True, help="Rewrite the files, those that have no comments.")
+@click.option("--in-place", is_flag=True, help="Rewrite the files in place; files with comments are refused.")
 @click.option("--diff", is_flag=True, help="Write nothing; show the changes of the printed text, and exit with code 1 if there are any.")
 @click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON, instead of the modules.")
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Number of processes; 0, the default, chooses by the size of the files."
 )
 @click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80 % of what is available.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after SECONDS, whatever is being done.")
+@click.option("--timeout", type=seconds_type, metavar="SECONDS", help="Stop after SECONDS, whatever is being done.")
 @click.option(
     "--files-from", metavar="FILE", type=click.Path(), help="Also optimize the files that FILE lists, one on each line; - is standard input."
 )
@@ -195,5 +202,7 @@ def _check_usage(options: Mapping[str, Any], output: str | None) -> None:
         raise click.UsageError("--extract takes modules out of other text; it cannot be combined with --in-place")
     if options["as_json"] and (options["diff"] or output == STDIN):
         raise click.UsageError(f"--json writes to standard output, and so does {'--diff' if options['diff'] else '-o -'}; use one of the two")
+    if options["as_json"] and options["list_passes"] and options["list_rules"]:
+        raise click.UsageError("--json prints one document; use one of --list-passes and --list-rules")
     if options["passes"] is not None and options["level"] is not None:
         raise click.UsageError("--passes and -O both choose the passes; use one of the two")

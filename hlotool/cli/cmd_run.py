@@ -14,7 +14,7 @@ from hlotool.cli.command import HloCommand
 from hlotool.cli.completions import complete_parameters
 from hlotool.cli.inputs import Outcome, files_or_stdin
 from hlotool.cli.interruption import PromptEnd
-from hlotool.cli.options import color_option, input_form_options, input_size_option, stdin_filename_option
+from hlotool.cli.options import color_option, input_form_options, input_size_option, number_type, seconds_type, stdin_filename_option
 from hlotool.cli.run_deadline import Deadline
 from hlotool.cli.run_request import RunRequest
 from hlotool.workspace.reading import STDIN, read_input
@@ -83,19 +83,6 @@ Exit codes:
 _MODES = click.Choice(["zeros", "ones", "iota", "random"])
 
 
-class _Number(click.FloatRange):
-    """A number in a range, and not NaN, which `click.FloatRange` accepts."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        number = super().convert(value, param, ctx)
-        if number != number:
-            self.fail("NaN is not allowed", param, ctx)
-        return number
-
-
-_TOLERANCE, _SECONDS = _Number(min=0), _Number(min=0, min_open=True)
-
-
 def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> list[tuple[str, str]]:
     """The names and values of --input."""
     pairs = []
@@ -119,8 +106,8 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the results to an .npz file.")
 @click.option("--compare", metavar="FILE", type=click.Path(), help="Compare the results with those in an .npz file.")
 @click.option("--against", metavar="FILE", type=click.Path(), help="Compare the results with those of another module on the same arguments.")
-@click.option("--rtol", type=_TOLERANCE, metavar="X", help="Relative tolerance of floats.")
-@click.option("--atol", type=_TOLERANCE, metavar="X", help="Absolute tolerance of floats.")
+@click.option("--rtol", type=number_type, metavar="X", help="Relative tolerance of floats.")
+@click.option("--atol", type=number_type, metavar="X", help="Absolute tolerance of floats.")
 @click.option("--trace", metavar="REGEX", help="Show type and range of the values of matching instructions or computations.")
 @click.option("--trace-out", metavar="FILE", type=click.Path(), help="Write the traced arrays to an .npz file.")
 @click.option("--check-nans", is_flag=True, help="Stop at the first instruction that computes a NaN from operands without one.")
@@ -129,7 +116,7 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @click.option("--elided", type=_MODES, help="Values to use for constants written {...}, which are errors otherwise.")
 @click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="Stop if a loop takes more than N iterations.")
 @click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80 % of what is available.")
-@click.option("--timeout", type=_SECONDS, metavar="SECONDS", help="Stop after SECONDS, whatever is being done.")
+@click.option("--timeout", type=seconds_type, metavar="SECONDS", help="Stop after SECONDS, whatever is being done.")
 @click.option("--verify/--no-verify", default=True, help="Verify the module first, and run it only if it is valid (default).")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @click.option("--replicas", type=click.IntRange(min=1), metavar="N", help="Number of replicas; default: the module's replica_count.")

@@ -28,7 +28,7 @@ from hlotool.cli.options import (
     input_size_option,
     stdin_filename_option,
 )
-from hlotool.cli.output import bug_message, complain, flush_out, write_out
+from hlotool.cli.output import bug_message, complain, counted, flush_out, write_out
 from hlotool.cli.progress import progress
 from hlotool.cli.render import FORMATS, Style, style_for
 from hlotool.cli.rule_options import rule_options, settings_lines
@@ -189,10 +189,10 @@ class VerifyReport:
 
     def summary(self) -> str:
         """For example: 3 files checked, 2 errors in 1 file."""
-        parts = [f"{_count_of(len(self.files), 'file')} checked"]
+        parts = [f"{counted(len(self.files), 'file')} checked"]
         if self.severities:
-            kinds = ", ".join(_count_of(self.severities[s], s) for s in _SEVERITIES if self.severities[s])
-            parts.append(f"{kinds} in {_count_of(self.files_with_findings, 'file')}")
+            kinds = ", ".join(counted(self.severities[s], s, "info" if s == "info" else None) for s in _SEVERITIES if self.severities[s])
+            parts.append(f"{kinds} in {counted(self.files_with_findings, 'file')}")
         elif self.files:
             parts.append("no findings")
         if self.baselines is not None and self.baselines.hidden:
@@ -204,10 +204,6 @@ class VerifyReport:
         if self.outcome.unreadable:
             parts.append(f"{self.outcome.unreadable} failed")
         return ", ".join(parts)
-
-
-def _count_of(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 or noun == 'info' else 's'}"
 
 
 def _write(pieces: Iterable[str], options: Options, *, to_stdout: bool) -> None:
@@ -265,11 +261,11 @@ def _write_baselines(results: Iterable[Checked], report: VerifyReport, baseline_
     outcome.exit_code = outcome.exit_code if outcome.unreadable else 0
     for path, writer in writers.items():
         if outcome.unreadable:
-            complain(f"'{path}' is not written, since {_count_of(outcome.unreadable, 'file')} failed")
+            complain(f"'{path}' is not written, since {counted(outcome.unreadable, 'file')} failed")
             continue
         writer.write()
         if not options.quiet:
-            complain(f"{_count_of(writer.known.total(), 'finding')} in {_count_of(files[path], 'file')} written to '{path}'")
+            complain(f"{counted(writer.known.total(), 'finding')} in {counted(files[path], 'file')} written to '{path}'")
 
 
 def _verify(

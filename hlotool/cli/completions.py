@@ -10,7 +10,8 @@ from click.shell_completion import CompletionItem
 
 import hlotool
 from hlotool.codes import CODE_NAMES, FAMILIES
-from hlotool.optimizer.options import FAST_MATH
+from hlotool.optimizer.options import ALL_FLAGS, FAST_MATH
+from hlotool.optimizer.pass_table import pass_summaries
 
 __all__ = [
     "complete_codes",
@@ -38,28 +39,24 @@ def complete_subjects(ctx: click.Context, param: click.Parameter, incomplete: st
     """What `hlotool explain` explains: codes, names of rules, opcodes, rewrite rules and passes."""
     # Imported on use, since --help does not need the op table.
     from hlotool.opdefs.table import OPS  # noqa: PLC0415
-    from hlotool.optimizer.pipeline import pass_names, pass_summary  # noqa: PLC0415
     from hlotool.optimizer.registry import all_rules  # noqa: PLC0415
 
     opcodes = _items(((opcode, "opcode") for opcode in OPS), incomplete)
     rewrites = _items(((entry.name, entry.summary) for entry in all_rules().values()), incomplete)
-    passes = _items(((name, pass_summary(name)) for name in pass_names()), incomplete)
+    passes = _items(pass_summaries().items(), incomplete)
     return [*complete_codes(ctx, param, incomplete), *opcodes, *rewrites, *passes]
 
 
 def complete_passes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Passes and topics of rewrite rules, also after a comma."""
-    # Imported on use, since --help does not need the optimizer.
-    from hlotool.optimizer.pipeline import pass_names, pass_summary  # noqa: PLC0415
-
     before, comma, word = incomplete.rpartition(",")
-    return _items(((name, pass_summary(name)) for name in pass_names()), word, before + comma)
+    return _items(pass_summaries().items(), word, before + comma)
 
 
 def complete_flags(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The flags of `--fast-math`, also after a comma."""
     before, comma, word = incomplete.rpartition(",")
-    return _items(FAST_MATH.items(), word, before + comma)
+    return _items([*FAST_MATH.items(), (ALL_FLAGS, "all of them")], word, before + comma)
 
 
 def complete_computations(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

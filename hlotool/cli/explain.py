@@ -156,15 +156,15 @@ def _pass_lines(known: PassExplanation) -> Iterator[str]:
     yield from _wrapped(f"Run it: hlotool opt --passes {known.name}" + (f"; part of {', '.join(known.levels)}" if known.levels else ""))
 
 
-def rewrite_markdown(rewrite: RewriteExplanation) -> str:
-    """A section about a rewrite rule, with a heading."""
+def rewrite_markdown(rewrite: RewriteExplanation, note: str = "") -> str:
+    """A section about a rewrite rule, with a heading; `note` is appended to it."""
     lines = [f"## {rewrite.name}", "", *(f"`{part.strip()}`\\" for part in rewrite.summary.split("; "))]
     lines[-1] = lines[-1].removesuffix("\\")
     if rewrite.details:
         lines += ["", _plain(rewrite.details)]
     exactness = "exact" if not rewrite.flags else f"needs {', '.join(f'`{name}`' for name, _ in rewrite.flags)}"
     lines += ["", f"*{exactness}*; opcodes: {', '.join(f'`{opcode}`' for opcode in rewrite.opcodes)}"]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + note
 
 
 def _pass_markdown(known: PassExplanation) -> str:

@@ -9,18 +9,19 @@ import json
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
+from contextlib import redirect_stdout
 from typing import Any, NamedTuple
 
 from hlotool.cli.inputs import Outcome
 from hlotool.cli.opt_tables import explanation_lines, module_json, reason_lines, statistics_lines
-from hlotool.cli.output import SEPARATOR, bug_message, complain, flush_out, visible, write_out
+from hlotool.cli.output import SEPARATOR, bug_message, complain, counted, flush_out, visible, write_out
 from hlotool.cli.render import render_to_stderr, wants_color
 from hlotool.cli.text_diff import unified_diff
 from hlotool.errors import EvaluationError, HlotoolError, InternalError, ParseError, Source
 from hlotool.interp.allocation import memory_limit
 from hlotool.optimizer.loading import load_rules
 from hlotool.workspace.in_place import write_back
-from hlotool.workspace.optimizing import Optimized, OptimizedModule, OptimizeRequest, check_comments, optimized_text
+from hlotool.workspace.optimizing import ModuleRecord, Optimized, OptimizeRequest, check_comments, optimized_text
 from hlotool.workspace.reading import STDIN, read_input
 from hlotool.workspace.writing import replace_file
 
@@ -51,15 +52,16 @@ class Result(NamedTuple):
     out: str = ""
     shown: str = ""
     is_changed: bool = False
-    modules: tuple[OptimizedModule, ...] = ()
+    modules: tuple[ModuleRecord, ...] = ()
     error: HlotoolError | None = None
     source: str = ""
 
 
 def load(paths: Iterable[str]) -> None:
-    """Runs the files of --load, each once."""
+    """Runs the files of --load, each once. What they print goes to standard error, since standard output is for modules."""
     for path in paths:
-        load_rules(path)
+        with redirect_stdout(sys.stderr):
+            load_rules(path)
 
 
 def lost_file(file: str, reason: str) -> Result:
@@ -75,7 +77,8 @@ def optimize_file(file: str, setting: None, job: Job) -> Result:
         # In another process, the files may not have been loaded yet.
         load(job.load)
         name, text = read_input(file, job.stdin_filename)
-        with memory_limit(job.request.max_memory):
+        # Rules of users may print.
+        with memory_limit(job.request.max_memory), redirect_stdout(sys.stderr):
             result = optimized_text(text, name, job.request, shown.append)
         out = _output(file, name, text, result, job)
         return Result(name, out, "".join(shown), result.is_changed, tuple(result.modules), result.error, text)
@@ -143,17 +146,16 @@ class OptReport:
             write_out((SEPARATOR if self.has_written and not self.job.diff else "") + out)
             self.has_written = True
 
-    def _report(self, file: str, module: OptimizedModule) -> None:
+    def _report(self, file: str, module: ModuleRecord) -> None:
         job, report = self.job, module.report
         if not self.quiet:
             for remark in report.remarks:
                 complain(f"'{file}': {remark}")
             if module.compared:
-                inputs = f"{module.compared} random input{'' if module.compared == 1 else 's'}"
                 rounded = " up to rounding" if job.request.options.fast_math else ""
-                complain(f"'{file}': the same results{rounded} on {inputs}")
+                complain(f"'{file}': the same results{rounded} on {counted(module.compared, 'random input')}")
         if job.as_json:
-            self.records.append(module_json(file, module, explain=job.explain))
+            self.records.append(module_json(file, module))
             return
         color = wants_color(job.color, sys.stderr)
         if job.explain:
@@ -172,7 +174,7 @@ class OptReport:
         self.outcome.at_least(error.exit_code)
         diagnostics = error.diagnostics
         render_to_stderr(diagnostics[:_MAX_ERRORS], Source(result.source, result.name).line_text, self.job.color)
-        more = f" ({len(diagnostics) - _MAX_ERRORS} more errors; see hlotool verify)" if len(diagnostics) > _MAX_ERRORS else ""
+        more = f" ({counted(len(diagnostics) - _MAX_ERRORS, 'more error')}; see hlotool verify)" if len(diagnostics) > _MAX_ERRORS else ""
         if isinstance(error, ParseError):
             complain(f"cannot optimize '{result.name}': it does not parse{more}")
         else:
@@ -185,11 +187,7 @@ class OptReport:
         if self.output is not None and self.outcome.exit_code < 2:
             replace_file(self.output, SEPARATOR.join(self.texts))
         if self.job.in_place and not self.quiet and (self.changed, self.unchanged) != (0, 0):
-            complain(f"{_files(self.changed)} optimized, {_files(self.unchanged)} unchanged")
-
-
-def _files(number: int) -> str:
-    return f"{number} file{'' if number == 1 else 's'}"
+            complain(f"{counted(self.changed, 'file')} optimized, {counted(self.unchanged, 'file')} unchanged")
 
 
 def _show(text: str) -> None:

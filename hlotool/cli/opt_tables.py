@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from hlotool.cli.output import visible
+from hlotool.cli.output import counted, visible
 from hlotool.optimizer.options import FAST_MATH
 from hlotool.optimizer.pipeline import DEFAULT_LEVEL, PASSES, PIPELINES, pass_names, pass_summary
 from hlotool.optimizer.registry import Rule, all_rules
-from hlotool.optimizer.report import Report, Rewritten, RuleStatistics, WhyNot
-from hlotool.workspace.optimizing import OptimizedModule
+from hlotool.optimizer.report import Rewritten, WhyNot
+from hlotool.workspace.optimizing import ModuleRecord
 
 __all__ = ["explanation_lines", "list_passes", "list_rules", "module_json", "reason_lines", "statistics_lines"]
 
@@ -26,27 +26,23 @@ def _table(rows: Sequence[Sequence[str]], left: int) -> Iterator[str]:
         yield visible("  ".join(cells).rstrip())
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 # ---- --stats ----------------------------------------------------------------------------------------------------------
 
 
-def statistics_lines(file: str, module: OptimizedModule, *, verbose: bool) -> Iterator[str]:
+def statistics_lines(file: str, module: ModuleRecord, *, verbose: bool) -> Iterator[str]:
     """The instructions before and after, then a row for each pass and for each rule, those with the most rewrites first.
 
     Rules that never matched are shown on request.
     """
     report = module.report
     yield visible(
-        f"{file}: module '{module.name}': {_count(report.instructions_before, 'instruction')} before, "
-        f"{report.instructions_after} after, {_count(report.count, 'rewrite')}"
+        f"{file}: module '{module.name}': {counted(report.instructions_before, 'instruction')} before, "
+        f"{report.instructions_after} after, {counted(report.count, 'rewrite')}"
     )
-    passes = [(name, str(row.tries), str(row.hits), _time(row.seconds)) for name, row in _sorted(report.passes.items())]
+    passes = [(name, str(row.tries), str(row.hits), _time(row.seconds)) for name, row in report.sorted_passes]
     if passes:
         yield from _table([("pass", "runs", "rewrites", "time"), *passes], 1)
-    rules = _sorted((name, row) for name, row in report.statistics.items() if row.tries)
+    rules = report.sorted_rules
     hits = [(name, row) for name, row in rules if row.hits or verbose]
     rows = [(name, str(row.tries), str(row.hits), _time(row.seconds)) for name, row in hits]
     others = [row for _, row in rules if not row.hits]
@@ -54,12 +50,7 @@ def statistics_lines(file: str, module: OptimizedModule, *, verbose: bool) -> It
         yield from _table([("rule", "tries", "rewrites", "time"), *rows], 1)
     if others and not verbose:
         tries, seconds = sum(row.tries for row in others), sum(row.seconds for row in others)
-        yield f"{_count(len(others), 'other rule')} without a match, {_count(tries, 'try').replace('trys', 'tries')}, {_time(seconds)}"
-
-
-def _sorted(rows: Iterable[tuple[str, RuleStatistics]]) -> list[tuple[str, RuleStatistics]]:
-    """By rewrites, then by tries; not by time, so that the order is the same in every run."""
-    return sorted(rows, key=lambda item: (-item[1].hits, -item[1].tries, item[0]))
+        yield f"{counted(len(others), 'other rule')} without a match, {counted(tries, 'try', 'tries')}, {_time(seconds)}"
 
 
 def _time(seconds: float) -> str:
@@ -100,33 +91,9 @@ def reason_lines(file: str, reasons: Sequence[WhyNot]) -> Iterator[str]:
 # ---- JSON -------------------------------------------------------------------------------------------------------------
 
 
-def module_json(file: str, module: OptimizedModule, *, explain: bool) -> dict[str, Any]:
+def module_json(file: str, module: ModuleRecord) -> dict[str, Any]:
     """The record of one module for --json."""
-    report = module.report
-    record: dict[str, Any] = {
-        "file": file,
-        "module": module.name,
-        "instructions_before": report.instructions_before,
-        "instructions_after": report.instructions_after,
-        "rewrites": report.count,
-        "compared_inputs": module.compared,
-        "passes": [{"name": name, "runs": row.tries, "rewrites": row.hits, "seconds": row.seconds} for name, row in _sorted(report.passes.items())],
-        "rules": _rules_json(report),
-        "remarks": report.remarks,
-    }
-    if explain:
-        record["explanations"] = [{name: getattr(rewrite, name) for name in _REWRITE_FIELDS} for rewrite in report.rewrites]
-    if report.reasons:
-        record["reasons"] = [{name: getattr(reason, name) for name in WhyNot._fields} for reason in report.reasons]
-    return record
-
-
-_REWRITE_FIELDS = ("rule", "computation", "instruction", "line", "before", "after")
-
-
-def _rules_json(report: Report) -> list[dict[str, Any]]:
-    rows = _sorted((name, row) for name, row in report.statistics.items() if row.tries)
-    return [{"name": name, "tries": row.tries, "rewrites": row.hits, "seconds": row.seconds} for name, row in rows]
+    return {"file": file, "module": module.name, "compared_inputs": module.compared, **module.report.as_json()}
 
 
 # ---- lists ------------------------------------------------------------------------------------------------------------
@@ -142,7 +109,7 @@ def list_passes(*, as_json: bool) -> str:
     own = [row for row in rows_of_text if row[0] in PASSES]
     topics = [row for row in rows_of_text if row[0] not in PASSES]
     lines = ["passes:", *_table([("  " + name, text) for name, text in own], 2)]
-    lines += ["topics of rewrite rules, which are passes, too:", *_table([("  " + name, text) for name, text in topics], 2)]
+    lines += ["topics of rewrite rules, which can also be used as passes:", *_table([("  " + name, text) for name, text in topics], 2)]
     lines += ["pipelines:", *(f"  {flag}  {','.join(names) or 'no passes'}" for flag, names in pipelines.items())]
     lines[-len(pipelines) + DEFAULT_LEVEL] += "  (default)"
     return "\n".join(lines) + "\n"

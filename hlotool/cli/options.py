@@ -22,6 +22,8 @@ __all__ = [
     "input_form_options",
     "input_size_option",
     "list_option",
+    "number_type",
+    "seconds_type",
     "size_type",
     "stdin_filename_option",
 ]
@@ -45,6 +47,16 @@ def decorate(function: Callable[..., Any], options: Iterable[Decorator]) -> Call
     for option in reversed(list(options)):
         function = option(function)
     return function
+
+
+class _Number(click.FloatRange):
+    """A number in a range, and not NaN, which `click.FloatRange` accepts."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if number != number:
+            self.fail("NaN is not allowed", param, ctx)
+        return number
 
 
 # ---- options from metadata --------------------------------------------------------------------------------------------
@@ -103,6 +115,12 @@ def _limit_input_size(ctx: click.Context, param: click.Parameter, size: int | No
 
 size_type = _Size()
 """The type of options with a number of bytes."""
+
+number_type = _Number(min=0)
+"""The type of options with a number that is not negative."""
+
+seconds_type = _Number(min=0, min_open=True)
+"""The type of options with a time in seconds."""
 
 input_size_option = click.option(
     "--max-input-size",

@@ -13,6 +13,7 @@ __all__ = [
     "OutputError",
     "bug_message",
     "complain",
+    "counted",
     "flush_out",
     "report_bug",
     "silence",
@@ -47,6 +48,15 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """The number with its noun, which is in the plural unless the number is 1.
+
+    >>> counted(1, "file"), counted(2, "file"), counted(2, "try", "tries")
+    ('1 file', '2 files', '2 tries')
+    """
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def write_out(text: str) -> None:

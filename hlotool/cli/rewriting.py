@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from hlotool.cli.inputs import Outcome
-from hlotool.cli.output import complain, write_out
+from hlotool.cli.output import complain, counted, write_out
 from hlotool.cli.render import wants_color
 from hlotool.cli.text_diff import unified_diff
 from hlotool.errors import HlotoolError
@@ -71,7 +71,7 @@ def rewrite_files(work: Sequence[tuple[str, Checks]], options: RewriteOptions, o
 
 
 def _summary(fixed: int, changed: int, options: RewriteOptions) -> str:
-    files = f"{changed} file{'' if changed == 1 else 's'}"
+    files = counted(changed, "file")
     would = "would be " if options.show_diff else ""
-    findings = f"{fixed} finding{'' if fixed == 1 else 's'}"
+    findings = counted(fixed, "finding")
     return f"{findings} {would}{'suppressed' if options.add_ignore else 'fixed'} in {files}" if fixed else "nothing to fix"

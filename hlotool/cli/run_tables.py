@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hlotool.cli.output import visible
+from hlotool.cli.output import counted, visible
 from hlotool.interp.comparison import Comparison
 from hlotool.interp.files import on_device
 from hlotool.interp.profiling import Cost, Profile
@@ -42,7 +42,7 @@ def comparison_lines(comparisons: Sequence[Comparison], source: str, *, quiet: b
             yield from (f"  {line}" for line in _worst(c))
     bad = sum(not c.agrees for c in comparisons)
     if not quiet:
-        count = f"{len(comparisons)} array{'' if len(comparisons) == 1 else 's'}"
+        count = counted(len(comparisons), "array")
         if bad:
             yield visible(f"{count} compared with {source}: {'1 differs' if bad == 1 else f'{bad} differ'}")
         else:

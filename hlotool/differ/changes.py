@@ -11,6 +11,7 @@ from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
 from hlotool.differ.parts import attribute_differences, shape_kinds
 from hlotool.ir.model import Instruction, Module
+from hlotool.shapes.shape import ProgramShape
 from hlotool.text.locate.instruction import locate
 from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.print.options import PrintOptions
@@ -131,18 +132,19 @@ class Changes:
         for name in sorted(self.left.attributes.keys() | self.right.attributes.keys()):
             first, second = getattr(self.left, name), getattr(self.right, name)
             if name == "entry_computation_layout":
-                if first is not None and second is not None and _differs_in_layout([*first.parameters, first.result], [*second.parameters, second.result]):
+                if first is not None and second is not None and _differs_in_layout(first, second):
                     changes.append({"kind": "layout", "key": name})
             elif first != second and repr(first) != repr(second):
                 changes.append({"kind": "header", "key": name})
         return changes
 
 
-def _differs_in_layout(first: list[Any], second: list[Any]) -> bool:
+def _differs_in_layout(first: ProgramShape, second: ProgramShape) -> bool:
     """Whether shapes differ, and in nothing but layouts; other differences are those of parameters and of the result."""
-    if len(first) != len(second):
+    if len(first.parameters) != len(second.parameters):
         return False
-    kinds = {kind for a, b in zip(first, second, strict=True) for kind in shape_kinds(a, b)}
+    shapes = zip((*first.parameters, first.result), (*second.parameters, second.result), strict=True)
+    kinds = {kind for a, b in shapes for kind in shape_kinds(a, b)}
     return kinds == {"layout"}
 
 

@@ -61,8 +61,9 @@ def pair_leftovers(graph: Graph, pairs: Pairs) -> None:
 def improve_computations(graph: Graph, pairs: Pairs) -> None:
     """Gives computations the partners that the instructions which call them ask for, where that makes the explanation cheaper."""
     for _ in range(_MOST_ROUNDS):
-        exchanges = [_Exchange(graph, pairs, a, b) for a, b in _wanted(graph, pairs)]
-        if not any([exchange.is_kept() for exchange in exchanges]):
+        # Each of them is tried, also after one that is kept.
+        kept = [_Exchange(graph, pairs, a, b).is_kept() for a, b in _wanted(graph, pairs)]
+        if not any(kept):
             return
 
 
@@ -151,9 +152,7 @@ class _Exchange:
         others = range(split, len(graph.members)) if computation < split else range(split)
         size, opcode = len(graph.members[computation]), graph.structures[graph.roots[computation]]
         alike = (
-            c
-            for c in others
-            if c not in self.pairs.computations and len(graph.members[c]) == size and graph.structures[graph.roots[c]] == opcode
+            c for c in others if c not in self.pairs.computations and len(graph.members[c]) == size and graph.structures[graph.roots[c]] == opcode
         )
         return next((c for c in alike if outline(graph, c) == outline(graph, computation)), -1)
 

@@ -7,13 +7,17 @@ from collections.abc import Iterable
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
 
-__all__ = ["MOST", "SINGLE", "Costs"]
+__all__ = ["MOST", "MOST_OF_OTHER_OPCODES", "SINGLE", "Costs"]
 
 SINGLE = 1.25
 """The cost of an instruction that only one of the modules has."""
 
 MOST = 2.6
 """A pair never costs more; it is not better than an insertion and a deletion then."""
+
+
+MOST_OF_OTHER_OPCODES = 3
+"""As `MOST`, for instructions with different opcodes, which rather have nothing to do with one another if anything else has changed, too."""
 
 
 class Costs:
@@ -65,7 +69,7 @@ class Costs:
             cost += 1
         if self.pairs.computations.get(graph.home[left]) != graph.home[right]:
             cost += 1
-        return min(cost, MOST)
+        return min(cost, MOST if self.graph.parts.has_same_opcode(a, b) else MOST_OF_OTHER_OPCODES)
 
     def has_same_operands(self, left: int, right: int) -> bool:
         """Whether all operands are paired with one another, directly or where their values come from."""

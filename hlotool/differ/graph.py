@@ -6,9 +6,10 @@ from hlotool.differ.parts import Parts, calls_of
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.opdefs.traits import COMMUTATIVE
 
-__all__ = ["Graph"]
+__all__ = ["INLINED", "Graph"]
 
-_INLINED = frozenset({"call", "fusion"})
+INLINED = frozenset({"call", "fusion"})
+"""Opcodes that only do what the computation does that they call."""
 
 
 class Graph:
@@ -121,17 +122,17 @@ class Graph:
 
     def _origin(self, node: int) -> int | None:
         x = self.nodes[node]
-        opcode = x.op.name
-        if opcode == "parameter":
+        if x.parameter_number is not None:
             callers = self.callers[self.home[node]]
-            if len(callers) != 1 or self.nodes[callers[0]].op.name not in _INLINED or x.immediate >= len(self.operands[callers[0]]):
+            if len(callers) != 1 or self.nodes[callers[0]].op.name not in INLINED:
                 return None
-            return self.operands[callers[0]][x.immediate]
-        if opcode in _INLINED:
+            arguments = self.operands[callers[0]]
+            return arguments[x.parameter_number] if x.parameter_number < len(arguments) else None
+        if x.op.name in INLINED:
             called = [callee for numbers in self.calls.get(node, {}).values() for callee in numbers]
             return self.roots[called[0]] if len(called) == 1 and len(self.callers[called[0]]) == 1 else None
-        if opcode == "get-tuple-element":
-            of = self.operands[node][0]
-            if self.nodes[of].op.name == "tuple" and x.attributes["index"] < len(self.operands[of]):
-                return self.operands[of][x.attributes["index"]]
+        if x.op.name == "get-tuple-element":
+            of, index = self.operands[node][0], int(x.attributes["index"])
+            if self.nodes[of].op.name == "tuple" and index < len(self.operands[of]):
+                return self.operands[of][index]
         return None

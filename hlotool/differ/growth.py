@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 
-from hlotool.differ.costs import MOST
+from hlotool.differ.costs import MOST, MOST_OF_OTHER_OPCODES
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
 
@@ -91,7 +91,8 @@ class Growth:
         if home != graph.home[right]:
             cost += 1 if home is not None or graph.home[right] in self.pairs.computations else 0.2
         agreeing, conflict = self._users(left, right)
-        return min(cost, MOST) - bonus - 0.3 * min(agreeing, 3) + 0.2 * min(conflict, 2)
+        most = MOST if graph.parts.has_same_opcode(graph.keys[left], graph.keys[right]) else MOST_OF_OTHER_OPCODES
+        return min(cost, most) - bonus - 0.3 * min(agreeing, 3) + 0.2 * min(conflict, 2)
 
     def _operands(self, left: int, right: int) -> tuple[int, int]:
         graph, partner = self.graph, self.partner

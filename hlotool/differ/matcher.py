@@ -30,10 +30,19 @@ def match(graph: Graph) -> Pairs:
     pairs = _completed(matcher)
     if not matcher.is_doubtful():
         return pairs
+    cost = Costs(graph, pairs).total()
+    if cost <= _cost_of_parts(graph, pairs):
+        # All edges of the graphs correspond, so that no other pairs explain the difference better.
+        return pairs
     other = _Matcher(graph)
     other.run(aligns=True)
     aligned = _completed(other)
-    return aligned if Costs(graph, aligned).total() < Costs(graph, pairs).total() else pairs
+    return aligned if Costs(graph, aligned).total() < cost else pairs
+
+
+def _cost_of_parts(graph: Graph, pairs: Pairs) -> float:
+    keys, partner = graph.keys, pairs.partner
+    return sum(graph.parts.cost(keys[node], keys[partner[node]]) for node in range(graph.split) if partner[node] >= 0)
 
 
 def _completed(matcher: _Matcher) -> Pairs:
@@ -64,7 +73,9 @@ class _Matcher:
         """Pairs what is equal; with `aligns`, computations are aligned in textual order before what is equal in one direction is paired."""
         graph = self.graph
         self.pairs.join_computations(*graph.entries)
-        for keys in (graph.keys, graph.structures):
+        # Without annotations, keys and structures are the same.
+        levels = [graph.keys, graph.structures] if len(set(graph.keys)) > len(set(graph.structures)) else [graph.structures]
+        for keys in levels:
             by_operands = classes_by_operands(graph, keys)
             by_both = classes_by_users(graph, by_operands)
             self.join_unique(by_both)
@@ -78,7 +89,7 @@ class _Matcher:
                 self.spread_again(graph.structures)
             self.grow_from(by_operands, keys)
         for radius in _RADII:
-            for keys in (graph.keys, graph.structures):
+            for keys in levels:
                 if self.is_finished():
                     return
                 self.join_unique(classes_by_neighborhood(graph, keys, self.partner, radius))
@@ -150,6 +161,8 @@ class _Matcher:
         for left, right in list(self.groups(classes)):
             if len(left) != len(right):
                 continue
+            # Where nothing else decides, names do.
+            self.join_named(left, right, classes)
             others = deque(right)
             for node in left:
                 if self.partner[node] >= 0:
@@ -159,6 +172,15 @@ class _Matcher:
                 if not others:
                     break
                 self.join(node, others.popleft())
+                self.spread(classes)
+
+    def join_named(self, left: Iterable[int], right: Iterable[int], classes: Sequence[int]) -> None:
+        nodes, partner = self.graph.nodes, self.partner
+        by_name = {nodes[node].name: node for node in right}
+        for node in left:
+            other = by_name.get(nodes[node].name)
+            if other is not None and partner[node] < 0 and partner[other] < 0:
+                self.join(node, other)
                 self.spread(classes)
 
     def spread(self, classes: Sequence[int]) -> None:
@@ -241,7 +263,8 @@ class _Matcher:
         if graph.roots[a] != left or graph.roots[b] != right:
             return
         callers, others = graph.callers[a], graph.callers[b]
-        if len(callers) == len(others) == 1 and self.partner[callers[0]] < 0 and self.partner[others[0]] < 0:
-            if classes[callers[0]] == classes[others[0]]:
-                self.pairs.join_computations(a, b)
-                self.join(callers[0], others[0])
+        if len(callers) != 1 or len(others) != 1 or self.partner[callers[0]] >= 0 or self.partner[others[0]] >= 0:
+            return
+        if classes[callers[0]] == classes[others[0]]:
+            self.pairs.join_computations(a, b)
+            self.join(callers[0], others[0])

@@ -8,6 +8,8 @@ from hlotool.differ.graph import Graph
 
 __all__ = ["Pairs"]
 
+_ENTRY_SHARE = 4
+
 
 class Pairs:
     """`partner` is symmetric, and -1 for a node without one. `computations` maps each paired computation to the other."""
@@ -42,6 +44,11 @@ class Pairs:
             if other >= 0:
                 overlaps[graph.home[node], graph.home[other]] += 1
         self.computations.clear()
+        left, right = graph.entries
+        best = max((count for pair, count in overlaps.items() if left == pair[0] or right == pair[1]), default=0)
+        # The entry stays the entry even if much of it has been outlined, but not if nearly all of it has.
+        if _ENTRY_SHARE * overlaps[left, right] >= best:
+            self.join_computations(left, right)
         for left, right in sorted(overlaps, key=lambda pair: (-overlaps[pair], pair != graph.entries, pair)):
             self.join_computations(left, right)
         for node in sorted(graph.calls):

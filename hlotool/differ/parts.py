@@ -60,8 +60,8 @@ class Parts:
         keys = []
         for x in module.all_instructions():
             # By identity, since instructions share shapes and attributes, and normalizing takes time.
-            metadata = x.metadata_text
-            if metadata is not None and "stack_frame_id" in metadata:
+            metadata: Hashable = x.metadata_text
+            if isinstance(metadata, str) and "stack_frame_id" in metadata:
                 metadata = frames.resolved(metadata)
             immediate = id(x.immediate) if isinstance(x.immediate, Literal) else x.immediate
             quick = (id(x.op), id(x.shape), id(x.attributes), immediate, metadata, x.backend_config)
@@ -111,6 +111,10 @@ class Parts:
     def _number(self, value: Hashable) -> int:
         return self._numbers.setdefault(value, len(self._numbers) + 1)
 
+    def has_same_opcode(self, a: int, b: int) -> bool:
+        """Whether two keys have the same opcode."""
+        return a == b or bool(self.rows[a][0] == self.rows[b][0])
+
     def cost(self, a: int, b: int) -> int:
         """How many kinds of changes there are between two keys; another opcode counts twice."""
         if a == b:
@@ -122,13 +126,13 @@ class Parts:
         return cost
 
     def _cost(self, a: tuple[Any, ...], b: tuple[Any, ...]) -> int:
-        annotations = sum(x != y for x, y in zip(a[4:], b[4:], strict=True))
+        cost = sum(bool(x != y) for x, y in zip(a[4:], b[4:], strict=True))
         kinds = shape_kinds(a[1], b[1])
-        cost = annotations + len(kinds)
+        cost += len(kinds)
         if a[0] != b[0]:
             return cost + 2
-        is_optional = "shape" in kinds or "element_type" in kinds
-        return cost + (a[2] != b[2]) + (a[3] != b[3] and not is_optional)
+        has_same_type = "shape" not in kinds and "element_type" not in kinds
+        return cost + bool(a[2] != b[2]) + bool(a[3] != b[3] and has_same_type)
 
 
 def shape_kinds(first: Shape, second: Shape) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from hlotool.differ.computations import outline
-from hlotool.differ.graph import Graph
+from hlotool.differ.graph import INLINED, Graph
 from hlotool.differ.pairs import Pairs
 
 __all__ = ["regions"]
@@ -29,6 +29,7 @@ def _extracted(graph: Graph, pairs: Pairs, *, from_left: bool) -> list[dict[str,
         if is_left == from_left or computation in pairs.computations:
             continue
         sources = Counter(graph.home[pairs.partner[node]] for node in graph.members[computation] if pairs.partner[node] >= 0)
+        sources = sources or _replaced_calls(graph, pairs, computation)
         if not sources:
             continue
         is_fusion = any(graph.nodes[caller].op.name == "fusion" for caller in graph.callers[computation])
@@ -36,6 +37,19 @@ def _extracted(graph: Graph, pairs: Pairs, *, from_left: bool) -> list[dict[str,
         here, there = graph.computations[computation].name, [graph.computations[c].name for c in sorted(sources)]
         result.append({"kind": kind, "left": there if from_left else [here], "right": [here] if from_left else there})
     return result
+
+
+def _replaced_calls(graph: Graph, pairs: Pairs, computation: int) -> Counter[int]:
+    """The computations of the other module where an instruction like the root stands in place of a call that only this module has."""
+    partner, root = pairs.partner, graph.structures[graph.roots[computation]]
+    found: Counter[int] = Counter()
+    for caller in graph.callers[computation]:
+        if partner[caller] >= 0 or graph.nodes[caller].op.name not in INLINED:
+            continue
+        for position, user in graph.users[caller]:
+            operands = graph.operands[partner[user]] if partner[user] >= 0 else ()
+            found.update(graph.home[x] for x in (operands if position < 0 else operands[position : position + 1]) if graph.structures[x] == root)
+    return found
 
 
 def _copies(graph: Graph, pairs: Pairs) -> list[dict[str, Any]]:
@@ -54,4 +68,3 @@ def _copies(graph: Graph, pairs: Pairs) -> list[dict[str, Any]]:
             here, there = [names[paired[0]].name, names[computation].name], [names[other].name]
             result.append({"kind": "merged" if side else "cloned", "left": here if side else there, "right": there if side else here})
     return result
-

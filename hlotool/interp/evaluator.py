@@ -74,12 +74,14 @@ def evaluate_replicas(
     return _evaluate(module, arguments, num_partitions, executor, options, observers)
 
 
-def compute(x: Instruction, values: Sequence[Any], *, options: RunOptions = _DEFAULTS, module: Module | None = None) -> Value:
+def compute(
+    x: Instruction, values: Sequence[Any], *, options: RunOptions = _DEFAULTS, module: Module | None = None, observers: Sequence[Observer] = ()
+) -> Value:
     """The value of one instruction from the values of its operands, for tools that fold constants or execute in their own way.
 
     Values are what `evaluate` takes as arguments. Computations that the instruction calls are run; devices are a group of one. The
     result may share memory with the values. Raises EvaluationError, at the instruction's place in the source of `module` if that is
-    passed.
+    passed. `observers` are told of the instruction, and of those that it calls.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[2] constant({1, 2}) y = f32[2] constant({3, 5}) ROOT z = f32[2] add(x, y) }")
@@ -98,7 +100,7 @@ def compute(x: Instruction, values: Sequence[Any], *, options: RunOptions = _DEF
     with np.errstate(all="ignore"):
         if x.literal is not None:
             return literal_value(x.literal, options)
-        return in_lockstep([ReferenceExecutor(place, options, DeviceGrid().devices[0]).compute(x, checked)])[0]
+        return in_lockstep([ReferenceExecutor(place, options, DeviceGrid().devices[0], observers).compute(x, checked)])[0]
 
 
 def _evaluate(

@@ -57,6 +57,8 @@ class Rewriter(InstructionEdits):
         """
         if isinstance(computation, str):
             computation = Computation(computation)
+        if computation in self._erased:
+            self.flush()
         computation.name = self._names_of_computations.take(computation.name)
         for x in computation.instructions:
             set_field(x, "name", self._instruction_names.take(x.name))

@@ -7,7 +7,7 @@ from typing import Any
 
 from hlotool.errors import EditError
 from hlotool.ir.edit_state import EditState
-from hlotool.ir.make import attribute_set, definition, make_instruction
+from hlotool.ir.make import attribute_set, check_parts, definition, make_instruction
 from hlotool.ir.model import NO_ATTRIBUTES, Computation, Instruction, set_field
 from hlotool.ir.names import is_legal_name
 from hlotool.opdefs.base import OpDef
@@ -16,6 +16,8 @@ from hlotool.shapes.shape import Shape, compatible
 __all__ = ["InstructionEdits"]
 
 _UNCHANGED: Any = object()
+# Instructions with so many operands are often tuples whose operands are replaced one after the other.
+_WIDE = 100
 
 
 class InstructionEdits(EditState):
@@ -96,7 +98,7 @@ class InstructionEdits(EditState):
         if (before is not None) + (after is not None) + (into is not None) != 1:
             raise EditError("give exactly one of before=, after= and into=")
         if into is not None:
-            if into not in self.module.computations:
+            if into in self._erased or into not in self.module.computations:
                 raise EditError(f"computation '{into.name}' is not in the module; use add_computation")
             return into
         return self.owner(before or after)  # type: ignore[arg-type]  # one of them is given
@@ -129,8 +131,8 @@ class InstructionEdits(EditState):
     ) -> None:
         """Changes fields of an instruction. `attributes` replaces only the attributes that it names; the value None removes one.
 
-        The shape is not inferred again. Raises EditError for an attribute that the opcode does not have, for a missing one, and for an
-        operand of another computation.
+        The shape is not inferred again. Raises EditError for an attribute that the opcode does not have, for a missing one, for an operand of
+        another computation, for a wrong number of operands, and for a literal of another shape.
         """
         owner = self.owner(x)
         op = x.op if op is _UNCHANGED else definition(op)
@@ -139,6 +141,12 @@ class InstructionEdits(EditState):
         values = x.attributes if attributes is _UNCHANGED else x.attributes.changed(attributes)
         if values is not x.attributes or op is not x.op:
             values = attribute_set(op, values)
+        check_parts(
+            op,
+            x.operands if operands is _UNCHANGED else operands,
+            x.shape if shape is _UNCHANGED else shape,
+            x.immediate if immediate is _UNCHANGED else immediate,
+        )
         self._mark_changed(owner)
         # An instruction that calls nothing any more may leave a computation without callers.
         self._calls_changed = self._calls_changed or bool(x.op.calls or op.calls)
@@ -187,7 +195,12 @@ class InstructionEdits(EditState):
     def _replace_uses(self, old: Instruction, new: Instruction) -> None:
         for user in self.users(old):
             if user is not new:
-                set_field(user, "operands", tuple([new if operand is old else operand for operand in user.operands]))
+                operands = user.operands
+                if len(operands) < _WIDE:
+                    operands = tuple([new if operand is old else operand for operand in operands])
+                else:
+                    operands = self._places.replaced(operands, old, new)
+                set_field(user, "operands", operands)
                 self._uses.move_uses(user, old, new)
         for successor in self.control_successors(old):
             if successor is not new:
@@ -205,10 +218,12 @@ class InstructionEdits(EditState):
         self.update(x, attributes={"control-predecessors": tuple(dict.fromkeys(predecessors)) or None})
 
     def _replace_control_predecessor(self, x: Instruction, old: Instruction, new: tuple[Instruction, ...]) -> None:
-        predecessors: list[Instruction] = []
-        for y in x.control_predecessors:
-            predecessors.extend(new if y is old else (y,))
-        self._set_control_predecessors(x, predecessors)
+        before = x.control_predecessors
+        at = before.index(old)
+        # An instruction that waits for thousands of others may lose them one by one, so the uses of the rest are not counted again.
+        added = self._uses.replace_predecessor(x, old, new)
+        after = (*before[:at], *added, *[y for y in before[at:] if y is not old])
+        set_field(x, "attributes", x.attributes.changed({"control-predecessors": after or None}))
 
     def erase(self, x: Instruction) -> None:
         """Removes an instruction from the module. Its control successors inherit its control predecessors.

@@ -12,6 +12,7 @@ from hlotool.ir.header import fitted_header
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.names import NameTable
 from hlotool.ir.order import LinkedOrder, sorted_by_dependencies
+from hlotool.ir.places import Places
 from hlotool.ir.uses import Uses
 from hlotool.ir.walk import is_fusion_computation
 
@@ -25,8 +26,11 @@ class EditState:
         self.module = module
         self.remarks: list[str] = []
         self._uses = Uses.of_module(module)
+        self._places: Places[Instruction] = Places()
         self._orders: dict[Computation, LinkedOrder[Instruction]] = {}
         self._changed: dict[Computation, None] = {}
+        # Computations that are still in the module's list, from which `flush` removes all of them at once.
+        self._erased: set[Computation] = set()
         self._calls_changed = False
         self._names: NameTable | None = None
         self._computation_names: NameTable | None = None
@@ -56,6 +60,19 @@ class EditState:
     def callers(self, computation: Computation) -> tuple[Instruction, ...]:
         """The instructions that call a computation, each once."""
         return tuple(self._uses.callers.get(computation, ()))
+
+    def caller_count(self, computation: Computation) -> int:
+        """The number of `callers`, which are not listed for it."""
+        return len(self._uses.callers.get(computation, ()))
+
+    def is_only_caller(self, x: Instruction, computation: Computation) -> bool:
+        """Whether nothing but `x` calls a computation."""
+        callers = self._uses.callers.get(computation, {})
+        return len(callers) == 1 and x in callers
+
+    def computations(self) -> list[Computation]:
+        """The computations of the module in order, without those that have been erased and not flushed."""
+        return [computation for computation in self.module.computations if computation not in self._erased]
 
     def __contains__(self, x: object) -> bool:
         """Whether an instruction is in the module, and has not been erased."""
@@ -95,7 +112,10 @@ class EditState:
     # ---- flush and finish ---------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Writes insertions, moves and removals to the computations."""
+        """Writes insertions, moves and removals to the module and its computations."""
+        if self._erased:
+            self.module.computations[:] = self.computations()
+            self._erased.clear()
         for computation, order in self._orders.items():
             computation.instructions = list(order)
             if computation.root is None and computation.instructions:
@@ -189,6 +209,7 @@ class EditState:
         """Removes hidden computations whose async start is gone, since they are not printed."""
         for computation in [c for c in self.module.computations if c in self.module.hidden and c not in self._uses.callers]:
             self._remove_computation(computation)
+        self.flush()
 
     def _remove_computation(self, computation: Computation) -> None:
         for x in self.instructions(computation):
@@ -198,5 +219,5 @@ class EditState:
         self._changed.pop(computation, None)
         self._orders.pop(computation, None)
         self.module.notes.spans.pop(computation, None)
-        self.module.computations.remove(computation)
+        self._erased.add(computation)
         self.module.hidden.discard(computation)

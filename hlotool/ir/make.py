@@ -8,13 +8,13 @@ from typing import Any
 
 from hlotool.errors import EditError, Violation, nearest
 from hlotool.ir.model import NO_ATTRIBUTES, AttributeSet, Computation, Instruction, as_op_argument
-from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.base import OpDef, require_operand_count
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.literal import Literal
-from hlotool.shapes.shape import ProgramShape, Shape
+from hlotool.shapes.shape import ProgramShape, Shape, compatible
 
-__all__ = ["attribute_set", "definition", "inferred_shape", "make_instruction"]
+__all__ = ["attribute_set", "check_parts", "definition", "inferred_shape", "make_instruction"]
 
 _program_shape: Callable[[Computation], ProgramShape] = attrgetter("program_shape")
 
@@ -65,6 +65,21 @@ def attribute_set(op: OpDef, values: Mapping[str, Any]) -> AttributeSet:
     return values if isinstance(values, AttributeSet) else AttributeSet(values)
 
 
+def check_parts(op: OpDef, operands: Sequence[Instruction], shape: Shape | None, immediate: Any) -> None:
+    """Raises EditError for a wrong number of operands, and for a literal of another shape than that of the instruction.
+
+    >>> check_parts(definition("negate"), [], None, None)
+    Traceback (most recent call last):
+    hlotool.errors.EditError: 'negate' takes 1 operand, found 0
+    """
+    try:
+        require_operand_count(op, len(operands))
+    except Violation as violation:
+        raise EditError(violation.message) from violation
+    if shape is not None and isinstance(immediate, Literal) and not compatible(shape, immediate.shape):
+        raise EditError(f"a literal of shape {immediate.shape.text_without_layout} is not one of shape {shape.text_without_layout}")
+
+
 def make_instruction(
     name: str,
     opcode: str | OpDef,
@@ -87,8 +102,7 @@ def make_instruction(
     <n = f32[2]{0} negate>
     """
     op = definition(opcode)
-    if op.arity >= 0 and len(operands) != op.arity:
-        raise EditError(f"'{op.name}' takes {op.arity} operand{'' if op.arity == 1 else 's'}, got {len(operands)}")
+    check_parts(op, operands, shape, immediate)
     values = attribute_set(op, attributes)
     if shape is None and isinstance(immediate, Literal):
         shape = immediate.shape

@@ -5,7 +5,7 @@ A Rewriter has one. Read-only tools use `analysis.users`, which is for a single 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import TypeVar
 
 from hlotool.ir.model import Computation, Instruction, Module
@@ -84,6 +84,18 @@ class Uses:
         if x.op.calls:
             for computation in x.called:
                 _discount(self.callers, computation, x)
+
+    def replace_predecessor(self, x: Instruction, old: Instruction, new: Iterable[Instruction]) -> list[Instruction]:
+        """Counts `new` as control predecessors of an instruction instead of `old`; returns those that are not among them already."""
+        self.changes += (x, old)
+        successors = self.successors[old]
+        del successors[x]
+        if not successors:
+            del self.successors[old]
+        added = [y for y in dict.fromkeys(new) if x not in self.successors.get(y, ())]
+        for y in added:
+            _count(self.successors, y, x)
+        return added
 
     def move_uses(self, user: Instruction, old: Instruction, new: Instruction) -> None:
         """Counts the operands `old` of an instruction as `new`, after they have been replaced."""

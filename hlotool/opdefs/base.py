@@ -27,6 +27,7 @@ __all__ = [
     "Verify",
     "op",
     "require",
+    "require_operand_count",
     "unknown_op",
 ]
 
@@ -278,6 +279,19 @@ def _read_signature(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool
         kind = annotation.removeprefix("Always[").removesuffix("]") if always else annotation
         attributes[parameter] = AttributeSpec(parameter, kind.removesuffix(" | None"), defaults.get(parameter, REQUIRED), always)
     return names[:positional], bool(code.co_flags & 0x04), attributes
+
+
+def require_operand_count(op: OpDef, found: int) -> None:
+    """Raises Violation if an opcode does not take this number of operands.
+
+    >>> require_operand_count(OPS["add"], 2)
+    """
+    if op.variadic:
+        least = f"{len(op.operands)} operand" + "s" * (len(op.operands) != 1)
+        require(found >= len(op.operands), "S013", "operands", f"'{op.name}' takes at least {least}, found {found}")
+    elif found != op.arity:
+        require(op.arity, "S035", "operands", f"'{op.name}' takes no operands, found {found}")
+        raise Violation("S013", "operands", f"'{op.name}' takes {op.arity} operand{'s' * (op.arity != 1)}, found {found}")
 
 
 def unknown_op(name: str) -> OpDef:

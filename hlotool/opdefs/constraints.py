@@ -124,10 +124,11 @@ class ResultRules:
     'f32[3,2]'
     """
 
-    __slots__ = ("_defaults", "_infer", "_names", "_verify")
+    __slots__ = ("_check_parsed", "_defaults", "_infer", "_names", "_verify")
 
     def __init__(self, op: OpDef) -> None:
         self._infer = op.infer if (op.infers or op.shape_ignored) and SHAPE_GUESSED not in op.traits else None
+        self._check_parsed = op.check_parsed
         self._verify = op.verify
         self._names = op.attributes.keys()
         self._defaults = {name: spec.default for name, spec in op.attributes.items() if spec.default is not REQUIRED}
@@ -135,6 +136,9 @@ class ResultRules:
     def expected(self, result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
         """The result shape, or None if it is not determined; raises Violation for a broken rule. Called computations are ProgramShapes."""
         expected = None
+        if self._check_parsed is not None:
+            # The parser has done so already, but not for what was edited since.
+            self._check_parsed(result, operands, attributes)
         if self._infer is not None:
             names = self._names
             # Attributes that every instruction may have are not parameters of inference.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from hlotool.ir.model import Module
-from hlotool.optimizer.optimizer import optimize_with_report
+from hlotool.optimizer.optimizer import optimize
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import PassSpec
 from hlotool.optimizer.report import Rewritten
@@ -48,8 +48,8 @@ def first_wrong_rewrite(module: Module, passes: Iterable[PassSpec], options: Opt
     specs = tuple(passes)
 
     def limited(limit: int | None) -> tuple[bool, int, list[Rewritten]]:
-        result, report = optimize_with_report(module, specs, replace(options, bisect_limit=limit, explain=True, explain_why_not=None))
-        return is_wrong(result), report.count, report.rewrites
+        result = optimize(module, specs, options=replace(options, bisect_limit=limit, explain=True, explain_why_not=None))
+        return is_wrong(result), result.report.count, result.report.rewrites
 
     wrong, total, rewrites = limited(options.bisect_limit)
     if not wrong or not rewrites:

@@ -74,7 +74,7 @@ def trials(before: Module, after: Module, count: int, seed: int = 0, options: Ru
         try:
             actual = evaluate(after, arguments, options=options)
         except EvaluationError as error:
-            return Trials(f"input {k}: fails after: {error}", compared, failure)
+            return Trials(f"input {k}: the optimized module fails: {error}", compared, failure)
         for number, (a, b) in enumerate(zip(_arrays(expected), _arrays(actual), strict=True)):
             if not same(a, b):
                 return Trials(f"input {k}: {_described(a, b, number)}", compared, failure)

@@ -3,29 +3,46 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
+from hlotool.analysis.simplify import converted, is_same_number
+from hlotool.errors import HlotoolError
 from hlotool.interp.dtypes import NUMPY_TYPES, Array
 from hlotool.literals.floats import encode_floats
 from hlotool.opdefs.algebra import Number
 from hlotool.shapes.dtype import ELEMENT_TYPES
-from hlotool.shapes.literal import Literal, element_bytes, literal_from_bytes, tuple_literal
+from hlotool.shapes.literal import Literal, element_bytes, literal_from_bytes
 from hlotool.shapes.shape import Shape, array_shape
 
-__all__ = ["is_short_as_text", "literal_of", "number_literal"]
+__all__ = ["CannotBuildError", "is_short_as_text", "is_writable", "literal_of", "number_literal"]
 
 _MOST_EMPTY_BRACES = 1000
 
 
-def number_literal(element_type: str, number: Number) -> Literal:
-    """A scalar literal. The number must be a value of the type.
+class CannotBuildError(HlotoolError):
+    """There is no such constant or instruction. A rule that asks for it does not match."""
 
-    >>> from hlotool.literals.print import literal_text
+    exit_code = 2
+
+
+def number_literal(element_type: str, number: Number) -> Literal:
+    """A scalar literal. Raises CannotBuildError if the number is not a value of the type.
+
     >>> number_literal("bf16", -0.5).shape.text
     'bf16[]'
+    >>> number_literal("u8", 300)
+    Traceback (most recent call last):
+    hlotool.optimizer.constants.CannotBuildError: u8 has no number 300
+    >>> number_literal("f8e8m0fnu", 0)
+    Traceback (most recent call last):
+    hlotool.optimizer.constants.CannotBuildError: f8e8m0fnu has no number 0
     """
     row = ELEMENT_TYPES[element_type]
+    value = converted(number, row)
+    if value is None or not is_same_number(value, number):
+        raise CannotBuildError(f"{element_type} has no number {number}")
     if row.kind == "float":
         data = encode_floats(element_type, [float(number)])
     else:
@@ -43,16 +60,29 @@ def is_short_as_text(shape: Shape) -> bool:
     return 0 not in sizes or prod(sizes[: sizes.index(0)]) <= _MOST_EMPTY_BRACES
 
 
-def literal_of(value: Array | tuple[object, ...], shape: Shape) -> Literal:
-    """The literal with the value that the interpreter computed for an instruction of this shape.
+def is_writable(value: Array | tuple[Any, ...]) -> bool:
+    """Whether the text of a literal can have a value: XLA reads a complex number whose real part is NaN as one with two NaNs.
+
+    >>> is_writable(np.array([complex(1, np.inf)])), is_writable(np.array([complex(np.nan, 1)]))
+    (True, False)
+    """
+    if isinstance(value, tuple):
+        return all(is_writable(part) for part in value)
+    return value.dtype.kind != "c" or not bool((np.isnan(value.real) & ~np.isnan(value.imag)).any())
+
+
+def literal_of(value: Array, shape: Shape) -> Literal:
+    """The literal with the value that the interpreter computed for an array of this shape.
 
     >>> literal_of(np.array([1, 2], np.int32), array_shape("s32", (2,))).data.hex()
     '0100000002000000'
     >>> literal_of(np.array([9], np.uint8).view(NUMPY_TYPES["s4"]), array_shape("s4", (1,))).data.hex()
     'f9'
+    >>> literal_of(np.array([9], np.uint8).view(NUMPY_TYPES["u4"]), array_shape("u4", (1,))).data.hex()
+    '09'
+    >>> literal_of(np.array([0xF5], np.uint8).view(NUMPY_TYPES["f4e2m1fn"]), array_shape("f4e2m1fn", (1,))).data.hex()
+    '05'
     """
-    if shape.is_tuple:
-        return tuple_literal(literal_of(part, element) for part, element in zip(value, shape.elements, strict=True))
     array = np.ascontiguousarray(value, dtype=NUMPY_TYPES[shape.element_type])
     row = ELEMENT_TYPES[shape.element_type]
     if row.bits < 8 and row.is_integral:

@@ -7,9 +7,11 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from hlotool.analysis.effects import computations_with_effects, has_effect
+from hlotool.codes import severity_of
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.opdefs.modes import VerifyModes
+from hlotool.opdefs.traits import RUNS_COMPUTATIONS
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.report import Report
 from hlotool.verifier.engine import InstructionRules
@@ -49,6 +51,8 @@ class Context:
         # The number of changes when a pass was last finished, by its name.
         self._finished: dict[str, int] = {}
         self._with_effects = computations_with_effects(module)
+        # Computations that are started asynchronously, and those of async sugar.
+        self._left_alone = {f for f in module.computations if f in module.hidden or any(map(_starts, self.rewriter.callers(f)))}
         modes = VerifyModes(layout_sensitive=self.keeps_layouts, layouts_kept=self.keeps_layouts, allow_mixed_precision=True)
         rules = InstructionRules(Facts(module, modes))
         self._judge = rules.judge
@@ -57,13 +61,14 @@ class Context:
     def _near(self, faulty: Iterable[Instruction]) -> set[Instruction]:
         """Instructions that break a rule of their opcode, their users and the users of those: what holds for valid ones may not hold for them."""
         near: set[Instruction] = set()
+        owners: dict[Computation, None] = {}
         for x in faulty:
             near.add(x)
+            owners[self.rewriter.owner(x)] = None
             for user in self.rewriter.users(x):
                 near.update((user, *self.rewriter.users(user)))
-            # Callers read the parameters and the root of the computation.
-            near.update(self.rewriter.callers(self.rewriter.owner(x)))
-        return near
+        # Callers read the parameters and the root of the computation.
+        return near.union(*map(self.rewriter.callers, owners))
 
     def __enter__(self) -> Self:
         return self
@@ -72,9 +77,20 @@ class Context:
         self.rewriter.__exit__(kind, error, trace)
 
     def computations(self) -> list[Computation]:
-        """The computations to optimize: all, or those that the options name. Hidden ones, which belong to async sugar, are left alone."""
-        only, hidden = self.options.only, self.module.hidden
-        return [c for c in self.module.computations if c not in hidden and (not only or c.name in only)]
+        """The computations to optimize: all, or those that the options name, without those that are started asynchronously.
+
+        XLA writes their opcode as that of the start, and reads neither `parameter-start` nor `constant-start`, which they could become.
+        """
+        return [computation for computation in self.rewriter.computations() if self.is_optimized(computation)]
+
+    def is_optimized(self, computation: Computation) -> bool:
+        """Whether a computation is one of `computations`, which are not listed for it."""
+        only = self.options.only
+        return computation not in self._left_alone and (not only or computation.name in only)
+
+    def is_owned(self, computation: Computation, caller: Instruction) -> bool:
+        """Whether a computation may be changed together with its caller: nothing else calls it, and it is one of `computations`."""
+        return self.rewriter.is_only_caller(caller, computation) and self.is_optimized(computation)
 
     def instructions(self, computation: Computation) -> list[Instruction]:
         """The instructions of a computation in order."""
@@ -126,9 +142,10 @@ class Context:
         return x not in self._faulty
 
     def violation(self, x: Instruction) -> str | None:
-        """Which constraint of its opcode a new instruction breaks, as a message; None if it breaks none. Only asked where layouts are kept."""
-        judgment = self._judge(x) if self.keeps_layouts else None
-        return None if judgment is None else judgment.message
+        """Which constraint of its opcode a new instruction breaks, as a message; None if it breaks none."""
+        violation = self._judge(x)
+        is_error = violation is not None and (violation.severity or severity_of(violation.code)) == "error"
+        return violation.message if violation is not None and is_error else None
 
     def erase_if_dead(self, instructions: Iterable[Instruction]) -> list[Instruction]:
         """Erases those instructions that nobody uses and that have no effect, and what is dead after that.
@@ -147,3 +164,8 @@ class Context:
             stack += dict.fromkeys(x.operands)
             rewriter.erase(x)
         return alive
+
+
+def _starts(caller: Instruction) -> bool:
+    """Whether an instruction starts the computation that it calls, so that another thread runs it."""
+    return caller.op.is_asynchronous and RUNS_COMPUTATIONS in caller.op.traits

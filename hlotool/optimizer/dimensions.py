@@ -11,6 +11,7 @@ from hlotool.shapes.layout import default_layout
 from hlotool.shapes.shape import Shape
 
 __all__ = [
+    "are_plain",
     "broadcast_after_reshape",
     "broadcast_dimensions",
     "dimensions_of",
@@ -39,6 +40,16 @@ def is_plain(shape: Shape) -> bool:
         return False
     rank = len(shape.dimensions)
     return layout is default_layout(rank) or not (layout.tiles or layout.memory_space or layout.element_size_in_bits or layout.split_configs)
+
+
+def are_plain(x: Instruction) -> bool:
+    """Whether the result and all operands are static arrays of one element type, without special layouts.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> are_plain(parse("ENTRY e { p = f32[2] parameter(0) ROOT c = f32[4] concatenate(p, p), dimensions={0} }").entry.root)
+    True
+    """
+    return is_plain(x.shape) and all(is_plain(y.shape) and y.shape.element_type == x.shape.element_type for y in x.operands)
 
 
 def dimensions_of(x: Instruction) -> tuple[int, ...]:

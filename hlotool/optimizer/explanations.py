@@ -72,7 +72,7 @@ def explain_pass(name: str) -> PassExplanation | None:
 
 
 def topics() -> list[str]:
-    """The topics of rewrite rules in the order of the alphabet."""
+    """The topics of rewrite rules in alphabetical order."""
     return sorted({entry.topic for entry in all_rules().values()})
 
 

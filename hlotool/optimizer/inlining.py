@@ -6,8 +6,17 @@ from collections.abc import Sequence
 
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.traits import ANY_SIGNATURE
 
-__all__ = ["can_replace_caller", "copy_body", "replace_caller"]
+__all__ = ["can_replace_caller", "copy_body", "has_changeable_signature", "replace_caller"]
+
+
+def has_changeable_signature(caller: Instruction) -> bool:
+    """Whether operands and results of a caller may change together with the computation, and the opcode does not prescribe them.
+
+    The name of a composite stands for an operation with these operands, for which a compiler may have code of its own.
+    """
+    return ANY_SIGNATURE in caller.op.traits and not caller.op.is_asynchronous and not caller.attributes.get("is_composite", False)
 
 
 def copy_body(
@@ -18,7 +27,7 @@ def copy_body(
     Unless these copies are the last before the body is erased, fusions get a computation of their own. If `before` is the only caller, the
     instructions themselves are moved.
     """
-    if is_last and rewriter.callers(body) == (before,):
+    if is_last and rewriter.is_only_caller(before, body):
         instructions = rewriter.instructions(body)
         rewriter.move_body(body, operands, before)
         return {y: operands[y.immediate] if y.op.name == "parameter" else y for y in instructions}
@@ -55,7 +64,7 @@ def replace_caller(rewriter: Rewriter, x: Instruction, body: Computation, copies
         rewriter.update(root, attributes=inherited)
     rewriter.replace_all_uses(x, root)
     rewriter.erase(x)
-    if rewriter.callers(body):
+    if rewriter.caller_count(body):
         return
     rewriter.erase_computation(body)
     for y, copy in copies.items():

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import sys
 import traceback
+from collections.abc import Container
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from hlotool.optimizer.pipeline import PASSES
-from hlotool.optimizer.registry import RuleError, all_rules, forget_rules
+from hlotool.optimizer.registry import FAILURES, RuleError, all_rules, forget_rules
 
 __all__ = ["load_rules"]
 
@@ -22,35 +23,44 @@ def load_rules(path: str) -> tuple[str, ...]:
     """Runs a Python file, and returns the names of the rules and passes that it registers; a file that was loaded is not run again.
 
     The name of the file is the topic of its rules, by which passes select them. Raises RuleError if the file cannot be read, if it fails,
-    or if it registers nothing; then nothing is registered.
+    if it registers nothing, or if its topic has the name of a pass; then nothing is registered.
     """
+    if not path:
+        raise RuleError("the file of rules to load has no name")
     try:
         key = str(Path(path).resolve())
     except (OSError, ValueError) as error:
         raise RuleError(f"cannot load '{path}': {error}") from error
     if key not in _loaded:
-        before = {*all_rules(), *PASSES}
+        before, module = {*all_rules(), *PASSES}, _module_name(key)
         try:
-            _run(key, path)
-            names = tuple(name for name in (*all_rules(), *PASSES) if name not in before)
-            if not names:
-                raise RuleError(f"'{path}' registers no rules and no passes; rules are functions with @rule, passes functions with @named_pass")
+            _run(module, key, path)
+            _loaded[key] = _registered(path, before)
         except BaseException:
             forget_rules([name for name in all_rules() if name not in before])
             for name in [name for name in PASSES if name not in before]:
                 del PASSES[name]
-            sys.modules.pop(_module_name(key), None)
+            sys.modules.pop(module, None)
             raise
-        _loaded[key] = names
     return _loaded[key]
 
 
-def _run(key: str, path: str) -> None:
+def _registered(path: str, before: Container[str]) -> tuple[str, ...]:
+    """The names of the rules and passes that are new. Raises RuleError if there are none, or if a list of passes could not name the rules."""
+    names = tuple(name for name in (*all_rules(), *PASSES) if name not in before)
+    if not names:
+        raise RuleError(f"'{path}' registers no rules and no passes; rules are functions with @rule, passes functions with @named_pass")
+    taken = PASSES.keys() | {entry.topic for entry in all_rules().values() if entry.is_built_in}
+    for topic in sorted({all_rules()[name].topic for name in names if name in all_rules()} & taken):
+        raise RuleError(f"cannot load '{path}': its rules would have the topic '{topic}', and there is a pass of that name; rename the file")
+    return names
+
+
+def _run(name: str, key: str, path: str) -> None:
     try:
         source = Path(key).read_bytes()
     except (OSError, ValueError) as error:
         raise RuleError(f"cannot load '{path}': {getattr(error, 'strerror', None) or error}") from error
-    name = _module_name(key)
     spec = spec_from_file_location(name, key)
     if spec is None:
         raise RuleError(f"cannot load '{path}': its name does not end with .py")
@@ -59,14 +69,16 @@ def _run(key: str, path: str) -> None:
     sys.modules[name] = module
     try:
         exec(compile(source, key, "exec"), module.__dict__)
-    except (Exception, SystemExit) as error:
+    except MemoryError:
+        raise
+    except FAILURES as error:
         raise RuleError(f"cannot load '{path}'{_place(error, key)}: {type(error).__name__}: {error}") from error
 
 
 def _module_name(path: str) -> str:
-    """The name under which a file is imported, which ends with the topic of its rules."""
+    """The name under which a file is imported: unique, since files in several folders may have the same name, and with the topic at the end."""
     topic = re.sub(r"\W", "_", Path(path).stem)
-    return f"{_PACKAGE}.{topic}"
+    return f"{_PACKAGE}.{len(_loaded)}.{topic}"
 
 
 def _place(error: BaseException, path: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
 
 from hlotool.collection import no_garbage_collection
 from hlotool.errors import HlotoolError, nearest
@@ -13,11 +12,11 @@ from hlotool.optimizer.options import FAST_MATH, OptimizeOptions
 from hlotool.optimizer.pass_list import PassSpec, parse_passes
 from hlotool.optimizer.pipeline import DEFAULT_LEVEL, PIPELINES, PassObserver, run_pipeline
 from hlotool.optimizer.registry import fast_math_flags
-from hlotool.optimizer.report import Report
+from hlotool.optimizer.report import OptimizedModule, Report
 from hlotool.optimizer.why_not import explain_why_not
 from hlotool.record import replace
 
-__all__ = ["OptimizeError", "optimize", "optimize_with_report"]
+__all__ = ["OptimizeError", "optimize"]
 
 _DEFAULTS = OptimizeOptions()
 
@@ -30,45 +29,29 @@ class OptimizeError(HlotoolError):
 
 def optimize(
     module: Module,
-    passes: str | Iterable[str] | None = None,
+    passes: str | Iterable[str] | Iterable[PassSpec] | None = None,
     *,
     fast_math: bool | Iterable[str] = False,
     options: OptimizeOptions = _DEFAULTS,
-) -> Module:
-    """A smaller module that computes the same, bit for bit. The module itself is not changed.
+    observer: PassObserver | None = None,
+) -> OptimizedModule:
+    """A smaller module that computes the same, bit for bit, with a `report` of what has been done. The module itself is not changed.
 
     `passes` are names of passes, by default those of `-O2`, in one text or in several; they are repeated until nothing changes, or in at most
     as many rounds as the braces after a pass say: `fold,algsimp{max=3},dce`. With `fast_math`, rules that may change rounding, NaNs, infinities
-    or signs of zeros run, too: all of them, or those that need only the flags that it names.
+    or signs of zeros run, too: all of them, or those that need only the flags that it names. The observer is called after each run of a pass.
 
     Raises PassError for an unknown pass, RuleError for an unknown flag, and OptimizeError if `options.only` names a computation that the
     module does not have.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { p = f32[2] parameter(0) a = f32[2] negate(p) ROOT b = f32[2] negate(a) }")
-    >>> optimize(module).entry.instructions
-    [<p = f32[2]{0} parameter>]
+    >>> result = optimize(module)
+    >>> result.entry.instructions, result.report.instructions_before, result.report.instructions_after
+    ([<p = f32[2]{0} parameter>], 3, 1)
     >>> len(optimize(module, "cse,dce").entry.instructions)
     3
-    """
-    return optimize_with_report(module, passes, options, fast_math=fast_math)[0]
-
-
-def optimize_with_report(
-    module: Module,
-    passes: str | Iterable[str] | Iterable[PassSpec] | None = None,
-    options: OptimizeOptions = _DEFAULTS,
-    *,
-    fast_math: bool | Iterable[str] = False,
-    observer: PassObserver | None = None,
-) -> tuple[Module, Report]:
-    """As `optimize`, with the record of what has been done. The observer is called after each run of a pass.
-
-    >>> import hlotool
-    >>> module = hlotool.parse("ENTRY e { p = f32[2] parameter(0) a = f32[2] negate(p) ROOT b = f32[2] negate(a) }")
-    >>> _, report = optimize_with_report(module, "algsimp", OptimizeOptions(explain=True))
-    >>> report.instructions_before, report.instructions_after, report.of("two-inversions").hits
-    (3, 1, 1)
+    >>> report = optimize(module, "algsimp", options=OptimizeOptions(explain=True)).report
     >>> [(rewrite.rule, rewrite.before, rewrite.after) for rewrite in report.rewrites]
     [('two-inversions', 'b = f32[2] negate(a)', ('p = f32[2] parameter(0)',))]
     """
@@ -78,7 +61,7 @@ def optimize_with_report(
     _check_only(module, options)
     report = Report(options.bisect_limit)
     report.instructions_before = _size(module)
-    result = copy(module)
+    result = OptimizedModule.copy_of(module, report)
     with no_garbage_collection():
         with Context(result, _recording(options), report) as context:
             run_pipeline(context, specs, observer)
@@ -86,7 +69,7 @@ def optimize_with_report(
         report.instructions_after = _size(result)
         if options.explain_why_not is not None:
             report.reasons = explain_why_not(options.explain_why_not, module, result, specs, options, report)
-    return result, report
+    return result
 
 
 def _specs(passes: str | Iterable[str] | Iterable[PassSpec] | None) -> tuple[PassSpec, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from hlotool.errors import HlotoolError, nearest
 from hlotool.record import Record
 
-__all__ = ["PassError", "PassSpec", "parse_passes"]
+__all__ = ["PassError", "PassSpec", "is_pass_name", "parse_passes"]
 
 _ITEM = re.compile(r"\s*(?P<name>[^\s,{}=]+)\s*(?:\{(?P<options>[^{}]*)\})?\s*(?P<end>,|$)")
 _EQUALS = re.compile(r"\s*=\s*")
@@ -38,6 +38,16 @@ class PassSpec(Record):
     def text(self) -> str:
         """The pass as it is written in a list."""
         return self.name if self.rounds is None else f"{self.name}{{max={self.rounds}}}"
+
+
+def is_pass_name(name: str) -> bool:
+    """Whether a list can name a pass like this.
+
+    >>> is_pass_name("drop-copies"), is_pass_name("drop copies")
+    (True, False)
+    """
+    match = _ITEM.fullmatch(name)
+    return match is not None and match["name"] == name
 
 
 def parse_passes(passes: str | Iterable[str]) -> tuple[PassSpec, ...]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.analysis.simplify import constant_value, is_same_number
+from hlotool.analysis.simplify import constant_value
 from hlotool.ir.model import Instruction
-from hlotool.opdefs.algebra import Number
+from hlotool.opdefs.traits import COMMUTATIVE
 from hlotool.optimizer.site import Site
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 
-__all__ = ["both_orders", "element_type", "is_constant", "is_float", "is_integral", "is_splat", "with_constants_together"]
+__all__ = ["both_orders", "element_type", "is_complex", "is_constant", "is_float", "is_integral", "orders", "with_constants_together"]
 
 
-def element_type(x: Instruction) -> ElementType | None:
-    """The element type of an array; None for tuples, tokens and buffers."""
-    return ELEMENT_TYPES.get(x.shape.element_type)
+def element_type(x: Instruction) -> ElementType:
+    """The element type of an array; tuples and buffers count as opaque."""
+    return ELEMENT_TYPES.get(x.shape.element_type, ELEMENT_TYPES["opaque"])
 
 
 def is_integral(x: Instruction) -> bool:
@@ -26,13 +26,17 @@ def is_integral(x: Instruction) -> bool:
     [True, True, False, False]
     """
     row = element_type(x)
-    return row is not None and (row.is_integral or row.kind == "pred")
+    return row.is_integral or row.kind == "pred"
 
 
 def is_float(x: Instruction) -> bool:
     """Whether the elements are real floating-point numbers."""
-    row = element_type(x)
-    return row is not None and row.kind == "float"
+    return element_type(x).kind == "float"
+
+
+def is_complex(x: Instruction) -> bool:
+    """Whether the elements are complex numbers, for which most laws of the reals do not hold."""
+    return element_type(x).kind == "complex"
 
 
 def is_constant(x: Instruction) -> bool:
@@ -40,24 +44,16 @@ def is_constant(x: Instruction) -> bool:
     return (x.literal is not None and not x.literal.elided) or constant_value(x) is not None
 
 
-def is_splat(x: Instruction, number: Number) -> bool:
-    """Whether all elements are this number; 0.0 and -0.0 differ.
-
-    >>> from hlotool.text.parse.parser import parse
-    >>> root = parse("ENTRY e { z = f32[] constant(-0.0) ROOT b = f32[4] broadcast(z), dimensions={} }").entry.root
-    >>> is_splat(root, -0.0), is_splat(root, 0.0)
-    (True, False)
-    """
-    value = constant_value(x)
-    return value is not None and is_same_number(value, number)
-
-
 def both_orders(x: Instruction) -> Iterator[tuple[Instruction, Instruction]]:
     """The two operands of an instruction, and again swapped."""
     first, second = x.operands
     yield first, second
-    if first is not second:
-        yield second, first
+    yield second, first
+
+
+def orders(x: Instruction) -> Iterator[tuple[Instruction, Instruction]]:
+    """The two operands of an instruction, and again swapped if the operation is commutative."""
+    return both_orders(x) if COMMUTATIVE in x.op.traits else iter(((x.operands[0], x.operands[1]),))
 
 
 def with_constants_together(x: Instruction, site: Site) -> Instruction | None:

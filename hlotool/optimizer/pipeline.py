@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from inspect import getdoc
 
-from hlotool.errors import nearest
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.pass_list import PassError, PassSpec
-from hlotool.optimizer.registry import all_rules, rules_by_op
+from hlotool.optimizer.pass_list import PassError, PassSpec, is_pass_name
+from hlotool.optimizer.pass_table import BUILT_IN, meant_pass
+from hlotool.optimizer.registry import FAILURES, RuleError, all_rules, place_of_failure, rules_by_op
 from hlotool.optimizer.simplify import simplify
 from hlotool.record import Record
 
@@ -46,7 +46,7 @@ PassObserver = Callable[[PassRun, Context], None]
 """A function that is called after each run of a pass. The Rewriter of the context is flushed, but not finished."""
 
 
-def _algsimp(context: Context) -> bool:
+def apply_all_rules(context: Context) -> bool:
     """Applies all rewrite rules until none of them matches."""
     return simplify(context, "algsimp", rules_by_op(None, context.options.fast_math))
 
@@ -55,7 +55,7 @@ class _LatePass:
     """A pass whose module is imported when it runs."""
 
     def __init__(self, module: str, function: str) -> None:
-        self.module = f"hlotool.optimizer.passes.{module}"
+        self.module = f"hlotool.optimizer.{module}"
         self.function = function
 
     def loaded(self) -> Pass:
@@ -66,27 +66,7 @@ class _LatePass:
         return self.loaded()(context)
 
 
-def _late(module: str, function: str) -> Pass:
-    return _LatePass(module, function)
-
-
-PASSES: dict[str, Pass] = {
-    "inline": _late("inline", "inline_calls"),
-    "loops": _late("loops", "simplify_loops"),
-    "conditionals": _late("conditionals", "simplify_conditionals"),
-    "arguments": _late("arguments", "simplify_arguments"),
-    "variadic": _late("variadic", "remove_unneeded_operands"),
-    "dedup": _late("cse", "merge_computations"),
-    "zero-sized": _late("zero_sized", "replace_empty_arrays"),
-    "algsimp": _algsimp,
-    "fold": _late("fold", "fold_constants"),
-    "cse": _late("cse", "merge_instructions"),
-    "dce": _late("dce", "remove_dead_code"),
-    "defuse": _late("defuse", "undo_fusions"),
-    "hoist": _late("loops", "hoist_invariants"),
-    "unroll": _late("trip_counts", "unroll_loops"),
-    "annotate": _late("trip_counts", "annotate_trip_counts"),
-}
+PASSES: dict[str, Pass] = {name: _LatePass(*place) for name, place in BUILT_IN.items()}
 """What each name in `--passes` runs."""
 
 PIPELINES: dict[int, tuple[str, ...]] = {
@@ -103,7 +83,7 @@ _MOST_ROUNDS = 20
 
 
 def named_pass(name: str) -> Callable[[Pass], Pass]:
-    """Registers a pass under a name, which `--passes` takes then. Raises PassError if the name is taken.
+    """Registers a pass under a name, which `--passes` takes then. Raises PassError if the name is taken, or cannot stand in a list.
 
     >>> @named_pass("nothing")
     ... def nothing(context):
@@ -112,6 +92,8 @@ def named_pass(name: str) -> Callable[[Pass], Pass]:
     >>> pass_summary("nothing"), PASSES.pop("nothing") is nothing
     ('Changes nothing.', True)
     """
+    if not isinstance(name, str) or not is_pass_name(name):
+        raise PassError(f'@named_pass needs a name that can stand in a list of passes, as in @named_pass("drop-copies"); found {name!r}')
     if name in pass_names():
         raise PassError(f"there is a pass '{name}' already")
 
@@ -169,7 +151,7 @@ def pass_of(name: str) -> Pass:
     names = pass_names()
     if name in names:
         return lambda context: simplify(context, name, rules_by_op(frozenset((name,)), context.options.fast_math))
-    meant = nearest(name, names)
+    meant = meant_pass(name, names)
     raise PassError(f"no pass is called '{name[:60]}'; " + (f"did you mean '{meant}'?" if meant else f"there are {', '.join(names)}"))
 
 
@@ -195,9 +177,32 @@ def run_pipeline(context: Context, specs: Sequence[PassSpec], observer: PassObse
     context.report.remarks.append(f"the pipeline has been stopped after {_MOST_ROUNDS} rounds")
 
 
+def _is_built_in(run: Pass) -> bool:
+    return (getattr(run, "__module__", None) or "").startswith("hlotool.optimizer.")
+
+
+def _checked(name: str, run: Pass) -> Pass:
+    """A pass of a user. Raises RuleError if it fails, or leaves a cycle behind; a remark says if it does not count its changes."""
+
+    def checked(context: Context) -> bool:
+        before, changes = context.report.count, context.rewriter.change_count
+        try:
+            result = bool(run(context))
+            context.rewriter.finish()
+        except (MemoryError, RuleError):
+            raise
+        except FAILURES as error:
+            raise RuleError(f"pass '{name}' failed{place_of_failure(error, run)}: {type(error).__name__}: {error}") from error
+        if context.rewriter.change_count != changes and context.report.count == before:
+            context.report.remark(f"pass '{name}' has changed the module without `context.allows`, so that its rewrites are not counted")
+        return result
+
+    return checked
+
+
 def _run(context: Context, name: str, number: int, run: Pass) -> PassRun:
     before, start = context.report.count, time.perf_counter()
-    run(context)
+    (run if _is_built_in(run) else _checked(name, run))(context)
     statistics = context.report.of_pass(name)
     statistics.tries += 1
     statistics.hits += context.report.count - before

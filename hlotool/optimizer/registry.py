@@ -6,10 +6,13 @@ docstring is `before -> after`.
 
 from __future__ import annotations
 
+import sys
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib import import_module
 from inspect import cleandoc
+from pathlib import Path
 from pkgutil import iter_modules
 
 from hlotool.errors import HlotoolError, InternalError, nearest
@@ -18,10 +21,13 @@ from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
 from hlotool.optimizer import rules
 from hlotool.optimizer.options import FAST_MATH
-from hlotool.optimizer.site import Site
+from hlotool.optimizer.site import Site, depends_on
 from hlotool.record import Record
 
-__all__ = ["Rule", "RuleError", "all_rules", "fast_math_flags", "forget_rules", "rule", "rules_by_op"]
+__all__ = ["FAILURES", "Rule", "RuleError", "all_rules", "fast_math_flags", "forget_rules", "place_of_failure", "rule", "rules_by_op"]
+
+FAILURES = (Exception, SystemExit, GeneratorExit)
+"""What functions of users may raise to fail. A file that ends the process would end the command as if it had succeeded."""
 
 Rewrite = Callable[[Instruction, Site], Instruction | None]
 
@@ -62,20 +68,30 @@ class Rule(Record):
         return self.rewrite.__module__.startswith(f"{rules.__name__}.")
 
     def checked(self, x: Instruction, site: Site) -> Instruction | None:
-        """The instruction that replaces `x`, or None. Raises RuleError if the rule returns anything else, or inserts instructions for nothing."""
-        new = self.rewrite(x, site)
+        """The instruction that replaces `x`, or None.
+
+        Raises RuleError if the rule inserts instructions for nothing, removes `x`, or returns anything that cannot take its place.
+        """
+        new, rewriter = self.rewrite(x, site), site.rewriter
+        if x not in rewriter:
+            raise self._misbehaved(x, "has removed the instruction; it should return the one that replaces it")
         if new is None:
             if site.inserted:
                 raise self._misbehaved(x, "has inserted instructions and returned None")
         elif not isinstance(new, Instruction):
             raise self._misbehaved(x, f"returned {new!r}, which is no instruction")
+        elif new not in rewriter or rewriter.owner(new) is not rewriter.owner(x):
+            raise self._misbehaved(x, f"returned '{new.name}', which is not in the same computation")
+        elif new is not x and depends_on(new, x):
+            raise self._misbehaved(x, f"returned '{new.name}', which depends on the instruction that it would replace")
         return new
 
-    def failure(self, x: Instruction, error: Exception) -> HlotoolError:
+    def failure(self, x: Instruction, error: BaseException) -> HlotoolError:
         """The exception for one that the rule has raised: an InternalError for hlotool's own rules, a RuleError for those of users."""
         if isinstance(error, RuleError):
             return error
-        return self._misbehaved(x, f"failed: {type(error).__name__}: {error}")
+        place = "" if self.is_built_in else place_of_failure(error, self.rewrite)
+        return self._misbehaved(x, f"failed{place}: {type(error).__name__}: {error}")
 
     def _misbehaved(self, x: Instruction, message: str) -> HlotoolError:
         return (InternalError if self.is_built_in else RuleError)(f"rule '{self.name}' {message}; at '{x.name}' ({x.op.name})")
@@ -112,6 +128,13 @@ def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), n
     return wrap
 
 
+def place_of_failure(error: BaseException, function: Callable[..., object]) -> str:
+    """The line at which an exception was raised in the file that defines a function, as ` in my_rules.py, line 7`; empty if it was not there."""
+    file = getattr(sys.modules.get(function.__module__), "__file__", None)
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return f" in {Path(file).name}, line {lines[-1]}" if lines and file else ""
+
+
 def fast_math_flags(words: Iterable[str]) -> frozenset[str]:
     """The flags of these names. Raises RuleError if one is unknown.
 
@@ -138,7 +161,7 @@ def forget_rules(names: Iterable[str]) -> None:
 
 @lru_cache(maxsize=1)
 def all_rules() -> Mapping[str, Rule]:
-    """All rules by name, file by file in the order of the alphabet, each file from top to bottom.
+    """All rules by name, file by file in alphabetical order, each file from top to bottom.
 
     >>> all_rules()["copy-of-equal-layout"].summary
     'copy(a) -> a'

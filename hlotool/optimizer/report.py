@@ -1,16 +1,19 @@
-"""What an optimization did: the number of rewrites by rule, and, if asked for, each of them."""
+"""What an optimization did: the number of rewrites by rule, and, if asked for, each of them; and modules that have this record."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from copy import copy
+from typing import Any, Self
 
 from hlotool.errors import Source
+from hlotool.ir.clone import clone_module
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.record import Record
 from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.print.options import PrintOptions
 
-__all__ = ["Report", "Rewritten", "RuleStatistics", "WhyNot", "instruction_text", "line_of"]
+__all__ = ["OptimizedModule", "OwnNames", "Report", "Rewritten", "RuleStatistics", "WhyNot", "instruction_text", "line_of"]
 
 
 class RuleStatistics:
@@ -98,6 +101,35 @@ class Report:
         self.count += 1
         self.of(name).hits += 1
 
+    @property
+    def sorted_passes(self) -> list[tuple[str, RuleStatistics]]:
+        """The passes that ran, those with the most rewrites first."""
+        return _sorted(self.passes)
+
+    @property
+    def sorted_rules(self) -> list[tuple[str, RuleStatistics]]:
+        """The rules that were tried, those with the most rewrites first."""
+        return _sorted({name: row for name, row in self.statistics.items() if row.tries})
+
+    def as_json(self) -> dict[str, Any]:
+        """All of the record as values that `json.dumps` takes.
+
+        >>> report = Report()
+        >>> report.add("fold")
+        >>> report.as_json()["rewrites"], report.as_json()["explanations"]
+        (1, [])
+        """
+        return {
+            "instructions_before": self.instructions_before,
+            "instructions_after": self.instructions_after,
+            "rewrites": self.count,
+            "passes": [{"name": name, "runs": row.tries, "rewrites": row.hits, "seconds": row.seconds} for name, row in self.sorted_passes],
+            "rules": [{"name": name, "tries": row.tries, "rewrites": row.hits, "seconds": row.seconds} for name, row in self.sorted_rules],
+            "remarks": list(self.remarks),
+            "explanations": [{name: getattr(rewrite, name) for name in _REWRITE_FIELDS} for rewrite in self.rewrites],
+            "reasons": [{name: getattr(reason, name) for name in WhyNot._fields} for reason in self.reasons],
+        }
+
     def remark(self, text: str) -> None:
         """Adds a remark, once."""
         if text not in self.remarks:
@@ -110,7 +142,7 @@ class Report:
 
         `after` are new instructions, or what has become of it; `renamed` is the one that will have its name.
         """
-        names = _Names() if renamed is None else _Names({renamed: x.name})
+        names = OwnNames() if renamed is None else OwnNames({renamed: x.name})
         texts = tuple(y if isinstance(y, str) else instruction_text(module, y, names) for y in after)
         self.rewrites.append(Rewritten(name, owner.name, x.name, line_of(module, x), instruction_text(module, x), texts))
 
@@ -119,10 +151,56 @@ class Report:
         self.rewrites.append(Rewritten(name, computation.name, "", _line(module, computation.start), f"computation {computation.name}", ()))
 
 
+_REWRITE_FIELDS = ("rule", "computation", "instruction", "line", "before", "after")
+
+
+def _sorted(rows: Mapping[str, RuleStatistics]) -> list[tuple[str, RuleStatistics]]:
+    """By rewrites, then by tries; not by time, so that the order is the same in every run."""
+    return sorted(rows.items(), key=lambda item: (-item[1].hits, -item[1].tries, item[0]))
+
+
+class OptimizedModule(Module):
+    """The result of an optimization: a module, and the `report` of what has been done. Copies and pickles of it have the report, too.
+
+    >>> import copy, hlotool
+    >>> module = hlotool.optimize(hlotool.parse("ENTRY e { ROOT p = f32[2] parameter(0) }"))
+    >>> copy.copy(module).report is module.report
+    True
+    """
+
+    def __init__(self, name: str, source: Source | None = None) -> None:
+        super().__init__(name, source)
+        self.report = Report()
+
+    @classmethod
+    def copy_of(cls, module: Module, report: Report) -> Self:
+        """A copy of a module, with this report."""
+        result = cls(module.name, module.source)
+        vars(result).update(vars(copy(module)), report=report)
+        return result
+
+    def __copy__(self) -> OptimizedModule:
+        result: OptimizedModule = clone_module(self)
+        result.report = self.report
+        return result
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OptimizedModule:
+        return copy(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_state, (*super().__reduce__(), self.report)
+
+
+def _from_state(make: Callable[..., OptimizedModule], state: tuple[Any, ...], report: Report) -> OptimizedModule:
+    module = make(*state)
+    module.report = report
+    return module
+
+
 _SHORT = PrintOptions(print_metadata=False, print_percent=False, print_large_constants=False, include_layout_in_shapes=False)
 
 
-class _Names(dict[Any, str]):
+class OwnNames(dict[Any, str]):
     """The own name of each instruction and computation."""
 
     def __missing__(self, node: Instruction | Computation) -> str:
@@ -139,7 +217,7 @@ def _line(module: Module, start: int) -> int:
     return source.line_column(start)[0] if source is not None and start >= 0 else 0
 
 
-def instruction_text(module: Module, x: Instruction, names: _Names | None = None) -> str:
+def instruction_text(module: Module, x: Instruction, names: OwnNames | None = None) -> str:
     """An instruction as one line, without metadata and layouts."""
-    writer = InstructionWriter(module, _SHORT, names or _Names(), _Names(), None, lambda computation, level: computation.name)
+    writer = InstructionWriter(module, _SHORT, names or OwnNames(), OwnNames(), None, lambda computation, level: computation.name)
     return writer.write(x, is_root=False, level=0)

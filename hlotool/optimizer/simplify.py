@@ -9,19 +9,22 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.base import OpDef
+from hlotool.optimizer.constants import CannotBuildError
 from hlotool.optimizer.context import Changes, Context
-from hlotool.optimizer.registry import Rule
+from hlotool.optimizer.registry import FAILURES, Rule
 from hlotool.optimizer.report import RuleStatistics
 from hlotool.optimizer.site import Site
 from hlotool.shapes.shape import compatible
 
-__all__ = ["refusal", "simplify"]
+__all__ = ["adapt", "refusal", "simplify"]
 
 # Rewrites for each instruction of a computation, before its rules are stopped, and for each computation. Long chains need about ten.
 _MOST_REWRITES = 20
 _MOST_IN_ANY_CASE = 100
+_FEW_USERS = 16
 # The rules for an instruction with more operands are not kept.
 _MOST_OPERANDS = 3
 
@@ -66,8 +69,12 @@ def _affected(context: Context, changes: Changes) -> dict[Computation, list[Inst
     return result
 
 
-def refusal(context: Context, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> str | None:
-    """Why `new` may not stand for `x`; None if it may: it has the same shape, layout and sharding, or is new and takes them over."""
+def refusal(context: Context, entry: Rule, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> str | None:
+    """Why the result `new` of a rule may not stand for `x`; None if it may.
+
+    It has the same shape, layout and sharding, or is new and takes them over. What rules of users insert must be valid; what hlotool's own
+    insert is, unless the module has layouts that they do not know.
+    """
     if new is x:
         return "the result is the instruction itself"
     if not compatible(new.shape, x.shape):
@@ -77,9 +84,24 @@ def refusal(context: Context, x: Instruction, new: Instruction, inserted: Sequen
         if new.shape != x.shape:
             return f"the layout of '{new.name}' differs: {new.shape}"
         return None if sharding is None or new.attributes.get("sharding") == sharding else f"'{new.name}' has another sharding"
+    if new.shape.dynamic != x.shape.dynamic:
+        return f"the dynamic dimensions of the result differ: {new.shape.text_without_layout}"
     if new.shape != x.shape and context.keeps_layouts:
         return f"the layout of the result would be {new.shape}, and those of a scheduled module do not change"
+    if entry.is_built_in and not context.keeps_layouts:
+        return None
     return next((f"the new '{y.op.name}' would not be valid: {message}" for y in inserted if (message := context.violation(y))), None)
+
+
+def adapt(rewriter: Rewriter, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> None:
+    """Gives a new instruction the layout and the sharding of the one that it replaces."""
+    if new not in inserted:
+        return
+    if new.shape != x.shape:
+        rewriter.update(new, shape=x.shape)
+    sharding = x.attributes.get("sharding")
+    if sharding is not None:
+        rewriter.update(new, attributes={"sharding": sharding})
 
 
 class _Simplifier:
@@ -149,54 +171,53 @@ class _Simplifier:
                     statistics.seconds += time.perf_counter() - start
                 else:
                     new = rewrite(x, site)
+            except CannotBuildError:
+                site.undo()
+                continue
             except MemoryError:
                 raise
-            except Exception as error:
+            except FAILURES as error:
                 raise entry.failure(x, error) from error
             if new is None:
                 continue
             if self._accept(entry, x, new, site.inserted):
                 return True
-            site.inserted = []
+            site.undo()
         return False
 
     def _accept(self, entry: Rule, x: Instruction, new: Instruction, inserted: list[Instruction]) -> bool:
         """Replaces `x`, unless the new instructions are not valid in this module."""
         rewriter = self.rewriter
-        if refusal(self.context, x, new, inserted) is not None:
-            for y in reversed(inserted):
-                rewriter.erase(y)
+        if refusal(self.context, entry, x, new, inserted) is not None:
             return False
-        self._adapt(x, new, inserted)
+        adapt(rewriter, x, new, inserted)
         self.fired[entry.name] += 1
         keeps_name = new in inserted and new.op is x.op
         self.context.allows(entry.name, x, tuple(inserted) or (new,), renamed=new if keeps_name else None)
+        users = rewriter.users(x)
         rewriter.replace_all_uses(x, new)
         lost = dict.fromkeys(x.operands)
         rewriter.erase(x)
         if keeps_name:
             rewriter.take_name(new, x)
-        self._enqueue(self.context.erase_if_dead(lost), inserted, new)
+        self._enqueue(users, self.context.erase_if_dead(lost), inserted, new)
         return True
 
-    def _adapt(self, x: Instruction, new: Instruction, inserted: list[Instruction]) -> None:
-        """Gives a new instruction the layout and the sharding of the one that it replaces."""
-        if new not in inserted:
-            return
-        if new.shape != x.shape:
-            self.rewriter.update(new, shape=x.shape)
-        sharding = x.attributes.get("sharding")
-        if sharding is not None:
-            self.rewriter.update(new, attributes={"sharding": sharding})
+    def _enqueue(self, users: Sequence[Instruction], lost: Iterable[Instruction], inserted: Iterable[Instruction], new: Instruction) -> None:
+        """Visits the new instructions next, then all whose rules may look at what has changed: two levels of users.
 
-    def _enqueue(self, lost: Iterable[Instruction], inserted: Iterable[Instruction], new: Instruction) -> None:
-        """Visits the new instructions next, then all whose rules may look at what has changed: two levels of users."""
-        users = self.rewriter.users
+        `users` are those of the instruction that `new` has replaced. What has `lost` a user and still has many is the same to rules.
+        """
+        rewriter = self.rewriter
         later: dict[Instruction, None] = {}
-        for y in (new, *lost):
-            for user in users(y):
+        for user in users:
+            later[user] = None
+            later.update(dict.fromkeys(rewriter.users(user)))
+        for y in lost:
+            for user in rewriter.users(y) if rewriter.user_count(y) <= _FEW_USERS else ():
                 later[user] = None
-                later.update(dict.fromkeys(users(user)))
+                if rewriter.user_count(user) <= _FEW_USERS:
+                    later.update(dict.fromkeys(rewriter.users(user)))
         for x in later:
             if x not in self.waiting:
                 self.waiting.add(x)

@@ -13,11 +13,12 @@ from hlotool.analysis.value_numbers import ComputationClasses
 from hlotool.errors import HlotoolError, nearest
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.opdefs.traits import NONDETERMINISTIC
+from hlotool.optimizer.constants import CannotBuildError
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import PassSpec
 from hlotool.optimizer.pipeline import PASSES, topics_of
-from hlotool.optimizer.registry import Rule, all_rules
+from hlotool.optimizer.registry import FAILURES, Rule, all_rules
 from hlotool.optimizer.report import Report, Rewritten, WhyNot, line_of
 from hlotool.optimizer.simplify import refusal
 from hlotool.optimizer.site import Site
@@ -94,20 +95,23 @@ class _Trial:
     def _obstacles(self, computation: Computation, x: Instruction) -> Iterator[str]:
         """What keeps all rules off an instruction."""
         rewriter = self.context.rewriter
-        if computation in self.context.module.hidden:
-            yield f"computation '{computation.name}' belongs to an asynchronous operation"
-        elif self.options.only and computation.name not in self.options.only:
+        if self.options.only and computation.name not in self.options.only:
             yield f"computation '{computation.name}' is not one of those to optimize"
+        elif not self.context.is_optimized(computation):
+            yield f"computation '{computation.name}' belongs to an asynchronous operation"
         if not self.context.is_valid_before(x):
             yield "it is not valid, or one of its operands or their operands is not"
         others = (*x.control_predecessors, *rewriter.control_successors(x))
         if others:
             yield f"control dependencies order it against {_names(others)}"
 
-    def _answer(self, entry: Rule, x: Instruction, everywhere: list[str]) -> tuple[bool, str]:
+    def _answer(self, entry: Rule, x: Instruction, everywhere: list[str]) -> tuple[bool | None, str]:
+        if not self.context.is_valid_before(x):
+            # Rules may rely on what holds for valid instructions.
+            return None, "; ".join(everywhere)
         matches, refused = self._attempt(entry, x)
         if not matches:
-            return False, entry.details.replace("\n", " ") or entry.summary
+            return False, ". ".join(part for part in (entry.summary, entry.details.replace("\n", " ")) if part)
         obstacles = [*everywhere]
         if entry.topic not in self.topics:
             obstacles.append("none of the passes applies it")
@@ -126,13 +130,17 @@ class _Trial:
         site = Site(self.context.rewriter, x)
         try:
             new = entry.checked(x, site)
-        except Exception as error:
+        except CannotBuildError as error:
+            site.undo()
+            return True, str(error)
+        except MemoryError:
+            raise
+        except FAILURES as error:
             raise entry.failure(x, error) from error
         if new is None:
             return False, None
-        reason = refusal(self.context, x, new, site.inserted)
-        for y in reversed(site.inserted):
-            self.context.rewriter.erase(y)
+        reason = refusal(self.context, entry, x, new, site.inserted)
+        site.undo()
         return True, reason
 
     def _of_passes(self, computation: Computation, x: Instruction) -> Iterator[tuple[str, str]]:

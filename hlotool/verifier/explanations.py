@@ -27,7 +27,7 @@ from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.table import OPS
 from hlotool.options import options_of
 from hlotool.text.parse.parser import parse_all
-from hlotool.verifier.fixing import fix_rules
+from hlotool.verifier.fixing import fix_rules, rewrite_fixes
 from hlotool.verifier.registry import MODULE_RULES, SHAPE_RULES
 from hlotool.verifier.selection import nearest_rule
 from hlotool.verifier.suppressions import unused_suppression
@@ -111,9 +111,7 @@ def explain(subject: str, others: Iterable[str] = ()) -> RuleExplanation | OpExp
 
 def explain_rule(code: str) -> RuleExplanation:
     """The explanation of one code."""
-    rule = fix_rules().get(code)
-    # The fix of W050 is part of its diagnostic.
-    title, is_safe = (rule.title, rule.is_safe) if rule is not None else ("Remove the suppression", True) if has_fix(code) else (None, False)
+    title, is_safe = _fix_of(code) or (None, False)
     example = example_of(code)
     return RuleExplanation(
         code,
@@ -135,7 +133,18 @@ def explain_rule(code: str) -> RuleExplanation:
 
 def has_fix(code: str) -> bool:
     """Whether there is a fix for findings of this code."""
-    return code == "W050" or code in fix_rules()
+    return _fix_of(code) is not None
+
+
+def _fix_of(code: str) -> tuple[str, bool] | None:
+    """The title of the fix for findings of a code, and whether it is safe."""
+    rule, rewrite = fix_rules().get(code), rewrite_fixes().get(code)
+    if rule is not None:
+        return rule.title, rule.is_safe
+    if rewrite is not None:
+        return rewrite.title, True
+    # This fix is part of its diagnostic.
+    return ("Remove the suppression", True) if code == "W050" else None
 
 
 class Example(NamedTuple):

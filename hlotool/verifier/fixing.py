@@ -19,7 +19,20 @@ from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.text.parse.parser import decoded, parse_source, parts_of
 from hlotool.verifier import fixes
 
-__all__ = ["Faulty", "FixRule", "FixedText", "apply_edits", "fix_rules", "fix_text", "fixer", "with_fixes"]
+__all__ = [
+    "Faulty",
+    "FixRule",
+    "FixedText",
+    "RewriteFix",
+    "RewriteMaker",
+    "apply_edits",
+    "fix_rules",
+    "fix_text",
+    "fixer",
+    "rewrite_fixes",
+    "rewriter",
+    "with_fixes",
+]
 
 # Each attempt reads the whole text, so a kind of fix that has failed so often since the last success is not tried again.
 _MAX_FAILURES = 20
@@ -48,6 +61,8 @@ class Faulty(NamedTuple):
 
 
 FixMaker = Callable[[Faulty], Iterable[Edit]]
+RewriteMaker = Callable[[Faulty, Sequence[str]], Iterable[Edit]]
+"""Gives the edits that apply rewrites of the optimizer, by name, at the instruction of a finding. The optimizer is in a layer above."""
 Check = Callable[[Module], Sequence[Diagnostic]]
 
 
@@ -62,7 +77,15 @@ class FixRule(NamedTuple):
         return (self.make.__doc__ or "").strip().rstrip(".")
 
 
+class RewriteFix(NamedTuple):
+    """The fix for findings of a code: the first of some rewrites that matches. They are names of rules, topics of rules, or passes."""
+
+    title: str
+    rewrites: tuple[str, ...]
+
+
 _RULES: dict[str, FixRule] = {}
+_REWRITES: dict[str, RewriteFix] = {}
 
 
 def fixer(code: str, *, safe: bool = True) -> Callable[[FixMaker], FixMaker]:
@@ -75,29 +98,54 @@ def fixer(code: str, *, safe: bool = True) -> Callable[[FixMaker], FixMaker]:
     return wrap
 
 
+def rewriter(code: str, title: str, *rewrites: str) -> None:
+    """Registers the rewrites of the optimizer that fix findings of a code."""
+    _REWRITES[code] = RewriteFix(title, rewrites)
+
+
 @lru_cache(maxsize=1)
+def _import_fixes() -> None:
+    for name in sorted(info.name for info in iter_modules(fixes.__path__)):
+        import_module(f"{fixes.__name__}.{name}")
+
+
 def fix_rules() -> dict[str, FixRule]:
     """The fixes of the folder `fixes`, by code.
 
     >>> fix_rules()["S007"].title
     'Make the last instruction the root'
     """
-    for name in sorted(info.name for info in iter_modules(fixes.__path__)):
-        import_module(f"{fixes.__name__}.{name}")
+    _import_fixes()
     return _RULES
 
 
-def with_fixes(module: Module, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics of a module, each with its fix if there is one."""
-    return [d if d.fix is not None else _with_fix(module, d) for d in diagnostics]
+def rewrite_fixes() -> dict[str, RewriteFix]:
+    """The fixes that are rewrites of the optimizer, by code.
+
+    >>> rewrite_fixes()["W010"]
+    RewriteFix(title='Transpose once', rewrites=('transpose-of-transpose',))
+    """
+    _import_fixes()
+    return _REWRITES
 
 
-def _with_fix(module: Module, d: Diagnostic) -> Diagnostic:
-    rule = fix_rules().get(d.code)
-    if rule is None or module.source is None:
+def with_fixes(module: Module, diagnostics: Iterable[Diagnostic], rewrite: RewriteMaker | None = None) -> list[Diagnostic]:
+    """The diagnostics of a module, each with its fix if there is one; with `rewrite`, also those that are rewrites of the optimizer."""
+    return [d if d.fix is not None else _with_fix(module, d, rewrite) for d in diagnostics]
+
+
+def _with_fix(module: Module, d: Diagnostic, rewrite: RewriteMaker | None) -> Diagnostic:
+    rule, other = fix_rules().get(d.code), rewrite_fixes().get(d.code)
+    if module.source is None:
         return d
-    edits = module.source.original_edits(rule.make(Faulty(d, module, module.source)))
-    return replace(d, fix=Fix(edits, rule.title, rule.is_safe)) if edits else d
+    faulty = Faulty(d, module, module.source)
+    if rule is not None:
+        edits, title, is_safe = module.source.original_edits(rule.make(faulty)), rule.title, rule.is_safe
+    elif other is not None and rewrite is not None:
+        edits, title, is_safe = module.source.original_edits(rewrite(faulty, other.rewrites)), other.title, True
+    else:
+        return d
+    return replace(d, fix=Fix(edits, title, is_safe)) if edits else d
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
@@ -120,7 +168,9 @@ class FixedText(NamedTuple):
     fixed: Counter[str]
 
 
-def fix_text(text: str, filename: str, check: Check, *, codes: Container[str] | None = None, unsafe: bool = False) -> FixedText:
+def fix_text(
+    text: str, filename: str, check: Check, *, codes: Container[str] | None = None, unsafe: bool = False, rewrite: RewriteMaker | None = None
+) -> FixedText:
     """Applies the fixes for the findings of `check`, module by module; only for those in `codes`, if given.
 
     A fix is kept only if the text still parses as far as it did before, the finding is gone, there are no new errors, and the entry and the
@@ -132,7 +182,7 @@ def fix_text(text: str, filename: str, check: Check, *, codes: Container[str] | 
         if part.is_separator:
             out.append(part.source.text)
             continue
-        after, count = _fix_part(part.source, check, codes, unsafe=unsafe)
+        after, count = _Fixing(check, codes, rewrite, unsafe=unsafe).run(part.source)
         out.append(after)
         fixed += count
     return FixedText("".join(out), fixed)
@@ -151,49 +201,86 @@ class _Findings(NamedTuple):
         return Counter(d.code for d in self.diagnostics)
 
 
-def _fix_part(source: Source, check: Check, codes: Container[str] | None, *, unsafe: bool) -> tuple[str, Counter[str]]:
-    fixed: Counter[str] = Counter()
-    refused: set[tuple[Edit, ...]] = set()
-    failures: Counter[str] = Counter()
-    # Texts that there were already: fixes that undo each other would never end.
-    seen = {source.text}
-    # A fix may bring out what the next one ends.
-    while True:
-        before = _findings(source, check)
-        fixable = [d for d in before.diagnostics if (codes is None or d.code in codes) and d.fix is not None and (d.fix.is_safe or unsafe)]
-        while chosen := _disjoint([d for d in fixable if d.fix is not None and d.fix.edits not in refused and failures[d.code] < _MAX_FAILURES]):
-            group, after = _proved_group(source, before, chosen, check)
-            if after is not None and after not in seen:
-                break
-            refused.update(d.fix.edits for d in group if d.fix is not None)
-            failures += Counter(d.code for d in group)
-        else:
-            return source.text, fixed
-        seen.add(after)
-        fixed += Counter(d.code for d in group)
-        source = Source(after, source.filename, source.first_line)
-        # Offsets have changed, and what was refused may be possible now.
-        refused.clear()
-        failures.clear()
+class _Fixing:
+    """The fixing of the text of one module."""
+
+    def __init__(self, check: Check, codes: Container[str] | None, rewrite: RewriteMaker | None, *, unsafe: bool) -> None:
+        self.check = check
+        self.codes = codes
+        self.rewrite = rewrite
+        self.unsafe = unsafe
+
+    def run(self, source: Source) -> tuple[str, Counter[str]]:
+        """The text with fixes, and the number of findings of each code that were resolved."""
+        fixed: Counter[str] = Counter()
+        refused: set[tuple[Edit, ...]] = set()
+        failures: Counter[str] = Counter()
+        # Texts that there were already: fixes that undo each other would never end.
+        seen = {source.text}
+        # A fix may bring out what the next one ends.
+        while True:
+            before = self._findings(source)
+            fixable = [d for d in before.diagnostics if self._is_fixable(d)]
+            while chosen := _disjoint([d for d in fixable if d.fix is not None and d.fix.edits not in refused and failures[d.code] < _MAX_FAILURES]):
+                group, after = self._proved_group(source, before, chosen)
+                if after is not None and after not in seen:
+                    break
+                refused.update(d.fix.edits for d in group if d.fix is not None)
+                failures += Counter(d.code for d in group)
+            else:
+                return source.text, fixed
+            seen.add(after)
+            fixed += Counter(d.code for d in group)
+            source = Source(after, source.filename, source.first_line)
+            # Offsets have changed, and what was refused may be possible now.
+            refused.clear()
+            failures.clear()
+
+    def _is_fixable(self, d: Diagnostic) -> bool:
+        return (self.codes is None or d.code in self.codes) and d.fix is not None and (d.fix.is_safe or self.unsafe)
+
+    def _findings(self, source: Source) -> _Findings:
+        try:
+            module = parse_source(source, strict=False)
+        except ParseError as error:
+            return _Findings(error.diagnostics, len(error.diagnostics))
+        found = self.check(module)
+        diagnostics, unread = with_fixes(module, found, self.rewrite), sum(d.severity == "error" for d in module.diagnostics)
+        if unread:
+            return _Findings(diagnostics, unread)
+        return _Findings(diagnostics, unread, module.entry.name, {c.name: c.root.name for c in module.computations})
+
+    def _proved_group(self, source: Source, before: _Findings, chosen: list[Diagnostic]) -> tuple[list[Diagnostic], str | None]:
+        """Findings from the beginning of `chosen` whose fixes work together, and the text with them; or the first alone and None, if that fails."""
+        group = chosen
+        while (after := self._proved(source, before, group)) is None and len(group) > 1:
+            group = group[: len(group) // 2]
+        return group, after
+
+    def _proved(self, source: Source, before: _Findings, chosen: Sequence[Diagnostic]) -> str | None:
+        """The text with these fixes, or None if they do not resolve their findings without damage."""
+        text = apply_edits(source.text, [edit for d in chosen if d.fix is not None for edit in d.fix.edits])
+        after = self._findings(Source(text, source.filename, source.first_line))
+        codes, codes_after = before.codes, after.codes
+        if after.unread > before.unread or not _are_resolved(chosen, before, after):
+            return None
+        # Rules could not check what did not parse, so they may find errors once it does.
+        errors = {d.code for d in after.diagnostics if d.severity == "error"}
+        if not before.unread and (any(codes_after[code] > codes[code] for code in errors) or not _gives_the_same(before, after, chosen)):
+            return None
+        return text
 
 
-def _proved_group(source: Source, before: _Findings, chosen: list[Diagnostic], check: Check) -> tuple[list[Diagnostic], str | None]:
-    """Findings from the beginning of `chosen` whose fixes work together, and the text with them; or the first alone and None, if it is to blame."""
-    group = chosen
-    while (after := _proved(source, before, group, check)) is None and len(group) > 1:
-        group = group[: len(group) // 2]
-    return group, after
-
-
-def _findings(source: Source, check: Check) -> _Findings:
-    try:
-        module = parse_source(source, strict=False)
-    except ParseError as error:
-        return _Findings(error.diagnostics, len(error.diagnostics))
-    diagnostics, unread = with_fixes(module, check(module)), sum(d.severity == "error" for d in module.diagnostics)
-    if unread:
-        return _Findings(diagnostics, unread)
-    return _Findings(diagnostics, unread, module.entry.name, {c.name: c.root.name for c in module.computations})
+def _are_resolved(chosen: Sequence[Diagnostic], before: _Findings, after: _Findings) -> bool:
+    """Whether findings are gone: there are fewer of their code, or those of a rewrite are elsewhere, which their users bring out."""
+    codes, codes_after = before.codes, after.codes
+    places = {(d.code, d.computation, d.instruction) for d in after.diagnostics if d.code in rewrite_fixes()}
+    for code, count in Counter(d.code for d in chosen).items():
+        if codes_after[code] <= codes[code] - count or _may_return(code):
+            continue
+        if code not in rewrite_fixes() or any((code, d.computation, d.instruction) in places for d in chosen if d.code == code):
+            return False
+    return True
 
 
 def _disjoint(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
@@ -214,24 +301,11 @@ def _is_disjoint(edit: Edit, accepted: list[Edit]) -> bool:
     return (k == 0 or accepted[k - 1].end < edit.start) and (k == len(accepted) or edit.end < accepted[k].start)
 
 
-def _proved(source: Source, before: _Findings, chosen: Sequence[Diagnostic], check: Check) -> str | None:
-    """The text with these fixes, or None if they do not resolve their findings without damage."""
-    text = apply_edits(source.text, [edit for d in chosen if d.fix is not None for edit in d.fix.edits])
-    after = _findings(Source(text, source.filename, source.first_line), check)
-    codes, codes_after = before.codes, after.codes
-    ended = Counter(d.code for d in chosen)
-    if after.unread > before.unread or any(codes_after[code] > codes[code] - count for code, count in ended.items() if not _may_return(code)):
-        return None
-    # Rules could not check what did not parse, so they may find errors once it does.
-    errors = {d.code for d in after.diagnostics if d.severity == "error"}
-    if not before.unread and (any(codes_after[code] > codes[code] for code in errors) or not _gives_the_same(before, after)):
-        return None
-    return text
-
-
-def _gives_the_same(before: _Findings, after: _Findings) -> bool:
-    """Whether the entry is the same, and each remaining computation still has its root."""
-    return before.entry == after.entry and all(before.roots.get(name, root) == root for name, root in after.roots.items())
+def _gives_the_same(before: _Findings, after: _Findings, chosen: Sequence[Diagnostic]) -> bool:
+    """Whether the entry is the same, and each remaining computation still has its root, unless a rewrite has replaced that."""
+    replaced = {(d.computation, d.instruction) for d in chosen if d.code in rewrite_fixes()}
+    are_roots_kept = all(before.roots.get(name, root) in (root, None) or (name, before.roots[name]) in replaced for name, root in after.roots.items())
+    return before.entry == after.entry and are_roots_kept
 
 
 def _may_return(code: str) -> bool:

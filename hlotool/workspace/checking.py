@@ -16,6 +16,7 @@ from hlotool.text.parse.parser import parse_source
 from hlotool.verifier.engine import check
 from hlotool.verifier.fixing import with_fixes
 from hlotool.workspace.findings import Checked, FileFinding
+from hlotool.workspace.lint_fixes import rewrite_edits
 from hlotool.workspace.modules import module_sources
 from hlotool.workspace.reading import InputForm, read_input
 from hlotool.workspace.rules import Checks
@@ -88,7 +89,7 @@ def _check_source(source: Source, checks: Checks, *, wants_fixes: bool, legacy: 
         return errors, None
     diagnostics = check(module, checks.modes, checks.selection, errors)
     if wants_fixes and diagnostics:
-        diagnostics = with_fixes(module, diagnostics)
+        diagnostics = with_fixes(module, diagnostics, rewrite_edits)
     return diagnostics, module.entry.name
 
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from hlotool.errors import Diagnostic, EvaluationError, HlotoolError, InternalError, ParseError
 from hlotool.interp.options import RunOptions
 from hlotool.ir.model import Module
+from hlotool.opdefs.inference import count
 from hlotool.optimizer.bisection import first_wrong_rewrite
 from hlotool.optimizer.checking import trials
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.optimizer import optimize_with_report
+from hlotool.optimizer.optimizer import optimize
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import PassSpec
 from hlotool.optimizer.pipeline import PassRun
-from hlotool.optimizer.report import Report
+from hlotool.optimizer.report import OptimizedModule, Report
+from hlotool.record import replace
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
 from hlotool.text.source.files import InputError
@@ -25,7 +27,7 @@ from hlotool.verifier.engine import verify
 from hlotool.workspace.modules import modules_or_error
 from hlotool.workspace.reading import InputForm
 
-__all__ = ["CheckFailure", "OptimizeRequest", "Optimized", "OptimizedModule", "check_comments", "optimized_text"]
+__all__ = ["CheckFailure", "ModuleRecord", "OptimizeRequest", "Optimized", "check_comments", "optimized_text"]
 
 # The numbers of operands, which the printer writes, too, and the lines between modules.
 _WRITTEN_AGAIN = ("/*index=", "// -----")
@@ -66,7 +68,7 @@ class OptimizeRequest(NamedTuple):
     print_changed: bool = False
 
 
-class OptimizedModule(NamedTuple):
+class ModuleRecord(NamedTuple):
     """The name of a module, and the record of its optimization; `compared` is the number of random inputs with the same results."""
 
     name: str
@@ -79,13 +81,13 @@ class Optimized(NamedTuple):
 
     before: list[str]
     after: list[str]
-    modules: list[OptimizedModule]
+    modules: list[ModuleRecord]
     error: ParseError | None = None
 
     @property
     def is_changed(self) -> bool:
-        """Whether anything has been rewritten. The texts may be equal all the same."""
-        return any(module.report.count for module in self.modules)
+        """Whether the optimized modules are printed differently."""
+        return self.before != self.after
 
 
 def optimized_text(text: str, name: str, request: OptimizeRequest, show: Callable[[str], None] = lambda part: None) -> Optimized:
@@ -104,12 +106,24 @@ def optimized_text(text: str, name: str, request: OptimizeRequest, show: Callabl
     if error is not None and not (request.form.extract and modules):
         raise error
     before, after, done = [], [], []
-    for module in modules:
-        result, record = _Optimization(module, name, request, show).run()
+    for module, own in zip(modules, _requests(modules, request), strict=True):
+        result, record = _Optimization(module, name, own, show).run()
         before.append(_printed(module, request.print_options))
         after.append(_printed(result, request.print_options))
         done.append(record)
     return Optimized(before, after, done, error)
+
+
+def _requests(modules: Sequence[Module], request: OptimizeRequest) -> Iterator[OptimizeRequest]:
+    """The request for each module of a text: only one of several needs to have the computations and the instruction that the options name."""
+    options = request.options
+    name = (options.explain_why_not or "").strip().removeprefix("%")
+    known = [{computation.name for computation in module.computations} for module in modules]
+    has_name = [any(x.name == name for x in module.all_instructions()) if name else False for module in modules]
+    for names, has_it in zip(known, has_name, strict=True):
+        only = frozenset(word for word in options.only if word in names or not any(word in others for others in known))
+        own = replace(options, only=only, explain_why_not=options.explain_why_not if has_it or not any(has_name) else None)
+        yield request._replace(options=own, passes=() if options.only and not only else request.passes)
 
 
 def _printed(module: Module, options: PrintOptions) -> str:
@@ -136,7 +150,7 @@ class _Optimization:
         self.show = show
         self.known: Counter[str] = Counter()
 
-    def run(self) -> tuple[Module, OptimizedModule]:
+    def run(self) -> tuple[Module, ModuleRecord]:
         request, module = self.request, self.module
         errors = _errors(module) if request.verify or request.verify_each else []
         if errors and request.verify:
@@ -144,7 +158,7 @@ class _Optimization:
         self.known.update(d.code for d in errors)
         observes = request.verify_each or request.print_changed or request.print_after
         try:
-            result, report = optimize_with_report(module, request.passes, request.options, observer=self._after_pass if observes else None)
+            result = optimize(module, request.passes, options=request.options, observer=self._after_pass if observes else None)
         except MemoryError:
             raise
         except Exception as error:
@@ -153,8 +167,8 @@ class _Optimization:
             if not invalid:
                 raise
             raise InvalidModuleError(f"cannot optimize '{self.name}', which is not valid: {invalid[0]}; {type(error).__name__}: {error}") from error
-        compared = self._check(result, report) if request.check else 0
-        return result, OptimizedModule(module.name, report, compared)
+        compared = self._check(result) if request.check else 0
+        return result, ModuleRecord(module.name, result.report, compared)
 
     def _after_pass(self, run: PassRun, context: Context) -> None:
         if not run.rewrites:
@@ -162,8 +176,8 @@ class _Optimization:
         request = self.request
         context.rewriter.finish()
         if request.print_changed or run.name in request.print_after:
-            count = f"{run.rewrites} rewrite{'' if run.rewrites == 1 else 's'}"
-            self.show(f"// after {run.name}, round {run.round}, {count}: {self.name}\n{_printed(context.module, request.print_options)}")
+            heading = f"// after {run.name}, round {run.round}, {count(run.rewrites, 'rewrite')}: {self.name}"
+            self.show(f"{heading}\n{_printed(context.module, request.print_options)}")
         if request.verify_each and (errors := self._new_errors(context.module)):
             raise self._failure(
                 f"pass '{run.name}' makes '{self.name}' invalid in round {run.round}: {errors[0]}",
@@ -174,7 +188,7 @@ class _Optimization:
         """The errors of kinds that the module did not have before."""
         return [d for d in _errors(module) if not self.known[d.code]]
 
-    def _check(self, result: Module, report: Report) -> int:
+    def _check(self, result: OptimizedModule) -> int:
         """Compares the results before and after on random inputs; returns the number of inputs that could be compared."""
         request = self.request
         options = RunOptions(elided_fill="iota", max_iterations=_MOST_ITERATIONS, timeout_seconds=request.timeout, max_memory=request.max_memory)
@@ -189,7 +203,8 @@ class _Optimization:
             raise InputError(f"cannot check '{self.name}': the module fails on all random inputs: {outcome.failure}")
         if outcome.failure is not None:
             failed = request.check - outcome.compared
-            report.remarks.append(f"{failed} of {request.check} random inputs were left out, since the module fails on them: {outcome.failure}")
+            left_out = f"{failed} of {request.check} random inputs were left out, since the module fails on them: {outcome.failure}"
+            result.report.remark(left_out)
         return outcome.compared
 
     def _failure(self, message: str, is_wrong: Callable[[Module], bool]) -> CheckFailure:

@@ -17,6 +17,7 @@ from hlotool.verifier.engine import check
 from hlotool.verifier.fixing import FixedText, fix_text
 from hlotool.verifier.ignoring import add_ignores
 from hlotool.verifier.selection import Layer, Selection
+from hlotool.workspace.lint_fixes import rewrite_edits
 from hlotool.workspace.rules import Checks
 
 __all__ = ["RewriteRequest", "rewritten"]
@@ -57,7 +58,7 @@ def rewritten(text: str, name: str, checks: Checks, request: RewriteRequest) -> 
     if request.add_ignore and not request.fix:
         return add_ignores(text, name, selected)
     # No fix may introduce an error, whatever rules are selected.
-    fixed = fix_text(text, name, errors_too, codes=checks.selection.codes | _PARSE_ERRORS, unsafe=request.unsafe_fixes)
+    fixed = fix_text(text, name, errors_too, codes=checks.selection.codes | _PARSE_ERRORS, unsafe=request.unsafe_fixes, rewrite=rewrite_edits)
     fixed = FixedText(fixed.text, modern.fixed + fixed.fixed)
     if not request.add_ignore:
         return fixed

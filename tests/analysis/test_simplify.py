@@ -237,7 +237,8 @@ HELD = [
     ("f32", "s16", True), ("f32", "s32", False), ("f32", "u16", True), ("f64", "s32", True), ("f16", "s8", True), ("f16", "s16", False),
     ("bf16", "s8", True), ("bf16", "u8", True), ("f8e4m3fn", "s4", False), ("f8e5m2", "u2", True), ("f8e5m2", "u4", False), ("f8e3m4", "u2", True),
     ("f8e3m4", "u4", False), ("f8e4m3", "u4", True), ("s32", "f32", False), ("s64", "f8e5m2", False), ("c64", "f32", False), ("c64", "pred", False),
-    ("f32", "pred", True), ("s8", "pred", True), ("f8e4m3fn", "pred", False), ("f8e8m0fnu", "pred", False), ("pred", "s8", False),
+    ("f32", "pred", True), ("s8", "pred", True), ("f8e4m3fn", "pred", True), ("f8e8m0fnu", "pred", False), ("pred", "s8", False),
+    ("s1", "pred", False), ("s2", "pred", True),
     ("c128", "c64", False), ("c64", "c64", True), ("c64", "s8", False), ("f32", "c64", False), ("f32", "token", False),
 ]  # fmt: skip
 

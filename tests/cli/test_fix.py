@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 from functools import partial
 
 import pytest
 
+from hlotool.codes import CODE_NAMES
 from hlotool.errors import Diagnostic, Edit, Fix
+from hlotool.interp.evaluator import evaluate
+from hlotool.interp.inputs import random_arguments
+from hlotool.interp.values import leaves
+from hlotool.optimizer.checking import same_bits
+from hlotool.optimizer.registry import all_rules
 from hlotool.text.parse.parser import parse
 from hlotool.verifier.engine import verify
-from hlotool.verifier.fixing import fix_text, with_fixes
+from hlotool.verifier.explanations import example_of, explain_rule
+from hlotool.verifier.fixing import fix_rules, fix_text, rewrite_fixes, with_fixes
 from hlotool.verifier.ignoring import add_ignores
+from hlotool.workspace.lint_fixes import rewrite_edits
 
 BROKEN = "ENTRY %e (p: f32[2]) -> f32[3] {\n  %p = f32[2] parameter(0)\n  ROOT %r = f32[2] negate(f32[3]{0} %p) // why\n}\n"
 MENDED = "ENTRY %e (p: f32[2]) -> f32[2] {\n  %p = f32[2] parameter(0)\n  ROOT %r = f32[2] negate(f32[2] %p) // why\n}\n"
@@ -230,6 +240,174 @@ def test_with_fixes():
     assert [(d.code, d.fix is not None) for d in with_fixes(module, verify(module))] == [("T003", False)]
     module = parse(UNNEEDED)
     assert [(d.code, d.fix is not None) for d in with_fixes(module, verify(module))] == [("W050", True)]
+
+
+# ---- fixes by rewrites ------------------------------------------------------------------------------------------------
+
+BODY = "HloModule m\n\n// Two parameters.\nENTRY e {{\n  p = f32[2,3] parameter(0)  // why\n\n  q = s32[4] parameter(1)\n{}}}\n"
+
+
+def rewritten_lines(lines: str, *codes: str) -> str:
+    """The lines of an entry computation after fixing findings of these codes; nothing else may change."""
+    text = BODY.format(lines)
+    result = fix_text(text, "m.hlo", lambda module: verify(module, select=codes), rewrite=rewrite_edits).text
+    first, _, rest = BODY.format("|").partition("|")
+    assert result.startswith(first)
+    assert result.endswith(rest)
+    assert not [d for d in verify(parse(result)) if d.severity == "error"]
+    before, after = parse(text), parse(result)
+    arguments = random_arguments(before, 1)
+    assert all(map(same_bits, leaves(evaluate(before, arguments)), leaves(evaluate(after, arguments))))
+    return result[len(first) : -len(rest)]
+
+
+@pytest.mark.parametrize(
+    ("code", "lines", "after"),
+    [
+        (
+            "W005",
+            '  a = f32[2,3] sine(p)\n  b = f32[2,3] sine(p), metadata={op_name="b"}\n  ROOT r = f32[2,3] divide(b, a)\n',
+            "  a = f32[2,3] sine(p)\n  ROOT r = f32[2,3] divide(a, a)\n",
+        ),
+        (
+            "W007",
+            "  a = f32[2,3]{1,0} reshape(p)\n  ROOT r = (f32[2,3], f32[2,3]) tuple(f32[2,3]{1,0} a, %a)\n",
+            "  ROOT r = (f32[2,3], f32[2,3]) tuple(f32[2,3]{1,0} p, %p)\n",
+        ),
+        (
+            "W008",
+            "  a = s32[4] copy(q)\n  b = s32[4] copy(a)\n  c = s32[4] copy(b)\n  ROOT r = s32[4] negate(c)\n",
+            "  a = s32[4] copy(q)\n  ROOT r = s32[4] negate(a)\n",
+        ),
+        (
+            "W009",
+            '  a = f64[2,3] convert(p)\n  ROOT %r = bf16[2,3] convert(f64[2,3] %a), metadata={op_name="r"}  // kept\n',
+            '  ROOT %r = bf16[2,3] convert(f32[2,3] %p), metadata={op_name="r"}  // kept\n',
+        ),
+        (
+            "W010",
+            "  s = f32[2,3] sine(p)\n  a = f32[3,2] transpose(s), dimensions={1,0}\n  ROOT r = f32[2,3] transpose(a), dimensions={1,0}\n",
+            "  ROOT s = f32[2,3] sine(p)\n",
+        ),
+        (
+            "W011",
+            "  a = f32[6] reshape(p)\n  b = f32[6] abs(a)\n  c = f32[3,2]{1,0} reshape(a)\n  ROOT r = (f32[6], f32[3,2]) tuple(b, c)\n",
+            "  a = f32[6] reshape(p)\n  b = f32[6] abs(a)\n  c = f32[3,2]{1,0} reshape(p)\n  ROOT r = (f32[6], f32[3,2]) tuple(b, c)\n",
+        ),
+        (
+            "W019",
+            "  a = f32[2,3] negate(p) /* both */\n  b = f32[2,3] negate(a)\n  z = s32[4] subtract(q, q)\n  ROOT r = (f32[2,3], s32[4]) tuple(b, z)\n",
+            (
+                "  a = f32[2,3] negate(p) /* both */\n  constant = s32[] constant(0)\n  z = s32[4] broadcast(constant), dimensions={}\n"
+                "  ROOT r = (f32[2,3], s32[4]) tuple(p, z)\n"
+            ),
+        ),
+        (
+            "W020",
+            "  t = (f32[2,3], s32[4]) tuple(p, q)\n  g = f32[2,3] get-tuple-element(t), index=0\n  ROOT r = f32[2,3] sine(g)\n",
+            "  ROOT r = f32[2,3] sine(p)\n",
+        ),
+        (
+            "W021",
+            (
+                '  a = f32[] constant(2)\n  b = f32[] constant(0.5)\n  c = f32[] add(a, b), metadata={op_name="c"}\n  d = f32[] multiply(c, c)\n'
+                "  ROOT r = (f32[], f32[]) tuple(d, a)\n"
+            ),
+            "  a = f32[] constant(2)\n  d = f32[] constant(6.25)\n  ROOT r = (f32[], f32[]) tuple(d, a)\n",
+        ),
+        (
+            "W022",
+            "  ROOT r = f32[2,40]{1,0} constant({" + ", ".join(["{" + ", ".join(["1"] * 40) + "}"] * 2) + "})\n",
+            "  constant = f32[] constant(1)\n  ROOT r = f32[2,40]{1,0} broadcast(constant), dimensions={}\n",
+        ),
+        (
+            "W036",
+            "  %i = s32[] constant(1)\n  ROOT %r = s32[2]{0} dynamic-slice(%q, %i), dynamic_slice_sizes={2}\n",
+            "  ROOT %r = s32[2]{0} slice(%q), slice={[1:3]}\n",
+        ),
+        (
+            "W046",
+            "  y = pred[] constant(true)\n  n = f32[2,3] negate(p)\n  s = f32[2,3] select(y, p, n)\n  ROOT r = f32[2,3] sine(s)\n",
+            "  ROOT r = f32[2,3] sine(p)\n",
+        ),
+        (
+            "W054",
+            "  v = s32[] constant(0)\n  a = s32[6] pad(q, v), padding=1_1\n  ROOT r = s32[3] slice(a), slice={[1:4]}\n",
+            "  ROOT r = s32[3] slice(q), slice={[0:3]}\n",
+        ),
+    ],
+)
+def test_lints_that_name_a_rewrite(code, lines, after):
+    assert rewritten_lines(lines, code) == after
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "  a = f32[2,3] negate(p)\n  b = f32[2,3] negate(a) // kept\n  ROOT r = f32[2,3] sine(b)\n",
+        "  a = f32[2,3] negate(p)\n  b = f32[2,3] negate(a), control-predecessors={p}\n  ROOT r = f32[2,3] sine(b)\n",
+        "  a = f32[2,3] negate(p) b = f32[2,3] negate(a)\n  ROOT r = f32[2,3] sine(b)\n",
+        "  ROOT r = f32[2,3] sine(f32[2,3] negate(f32[2,3] negate(p)))\n",
+    ],
+)
+def test_lines_that_rewrites_leave_alone(lines):
+    assert rewritten_lines(lines, "W019") == lines
+
+
+def test_another_instruction_becomes_the_root(cli):
+    text = "HloModule m{}\n\nENTRY %e (p: f32[4]) -> f32[4] {{\n  {}%p = f32[4]{{0}} parameter(0)\n{}}}\n"
+    lines = '  %a = f32[4]{0} negate(f32[4]{0} %p)\n  ROOT %r = f32[4]{0} negate(f32[4]{0} %a), metadata={op_name="r"}\n'
+    assert cli("verify", "--select", "W019", "--fix", "-q", "-", stdin=text.format("", "", lines)).stdout == text.format("", "ROOT ", "")
+    # There, the root is the last instruction.
+    scheduled = text.format(", is_scheduled=true", "", lines)
+    assert cli("verify", "--select", "W019", "--fix", "-q", "-", stdin=scheduled).stdout == scheduled
+
+
+def test_every_such_lint_has_an_example_that_is_fixed():
+    # The converts in the example of W009 round, and the constant in that of W022 is short enough for the optimizer.
+    for code in rewrite_fixes().keys() - {"W009", "W022"}:
+        text = example_of(code).bad.replace("  // " + code, "")
+        result = fix_text(text, "m.hlo", lambda module, code=code: verify(module, select=[code]), rewrite=rewrite_edits)
+        assert result.fixed[code] == 1, code
+
+
+def test_comments_inside_an_instruction_are_not_lost():
+    lines = "  a = f32[6] reshape(p)\n  ROOT b = f32[3,2] reshape(/* p */ a)\n"
+    assert rewritten_lines(lines, "W011") == lines
+
+
+def test_lines_end_as_they_did():
+    text = BODY.format("  z = s32[4] subtract(q, q)\n  ROOT r = s32[4] negate(z)\n").replace("\n", "\r\n")
+    result = fix_text(text, "m.hlo", lambda module: verify(module, select=["W019"]), rewrite=rewrite_edits).text
+    assert result.count("\r\n") == result.count("\n") == text.count("\n") + 1
+
+
+def test_many_lints_at_once(cli, tmp_path):
+    """What a rewrite leaves behind is fixed in turn."""
+    path = tmp_path / "m.hlo"
+    chain = "".join(f"  n{k + 1} = f32[2,3] negate(n{k})\n" for k in range(40))
+    path.write_text(BODY.format(f"  n0 = f32[2,3] copy(p)\n{chain}  ROOT r = f32[2,3] sine(n40)\n"))
+    result = cli("verify", "--extend-select", "W019", "--fix", path)
+    assert result.exit_code == 0
+    assert path.read_text() == BODY.format("  n0 = f32[2,3] copy(p)\n  ROOT r = f32[2,3] sine(n0)\n")
+    path.write_text(BODY.format("  a = s32[4] negate(q)\n  b = s32[4] negate(a)\n  ROOT r = s32[4] copy(b)\n"))
+    assert "= fix: Use the result that is known (--fix)" in cli("verify", "--select", "W019", path).stdout
+
+
+@pytest.mark.parametrize(("codes", "is_needed"), [("W010", False), ("W001,W005,W010", True)])
+def test_few_findings_need_the_optimizer(tmp_path, codes, is_needed):
+    path = tmp_path / "m.hlo"
+    path.write_text(BODY.format("  a = f32[2,3] sine(p)\n  b = f32[2,3] sine(p)\n  ROOT r = f32[2,3] divide(b, a)\n"))
+    code = f"import sys; from hlotool.cli.main import run; run(['verify', '--select', '{codes}', {str(path)!r}]); print('numpy' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == str(is_needed)
+
+
+def test_rewrites_that_fix_lints_exist():
+    names = {*all_rules(), *(entry.topic for entry in all_rules().values()), "cse", "fold"}
+    assert all(fix.title and names.issuperset(fix.rewrites) for fix in rewrite_fixes().values())
+    assert rewrite_fixes().keys() <= CODE_NAMES.keys() - fix_rules().keys()
+    assert (explain_rule("W010").fix, explain_rule("W010").fix_is_safe) == ("Transpose once", True)
 
 
 # ---- suppressions -----------------------------------------------------------------------------------------------------

@@ -13,11 +13,8 @@ from pathlib import Path
 import pytest
 
 import hlotool
-from hlotool.cli.cmd_opt import OptCommand, command
-from hlotool.cli.command import GROUPS
 from hlotool.optimizer.options import FAST_MATH
-from hlotool.optimizer.pipeline import PASSES, PIPELINES
-from hlotool.optimizer.registry import all_rules
+from hlotool.optimizer.pipeline import PIPELINES
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = """HloModule m
@@ -243,6 +240,15 @@ def test_passes(cli, module):
         (("--fast-math=nsz,nan",), "there is no fast-math flag 'nan'; did you mean 'nnan'?"),
         (("--only", "duble"), "has no computation 'duble'; did you mean 'double'?"),
         (("--explain-why-not", "q"), "has no instruction 'q'"),
+        (("--fast-math=all,bogus",), "there is no fast-math flag 'bogus'"),
+        (("--fast-math=",), "a name is missing"),
+        (("--print-after", ""), "a name is missing"),
+        (("--print-after", "cse,,dce"), "a name is missing"),
+        (("--print-after", "cse", "-O1"), "pass 'cse' is not among those to run: "),
+        (("--fast-math", "nsz,nnan"), "after an equals sign: --fast-math=nsz,nnan"),
+        (("--load", ""), "has no name"),
+        (("--timeout", "nan"), "NaN is not allowed"),
+        (("--list-passes", "--list-rules", "--json"), "use one of --list-passes and --list-rules"),
         (("--load", "missing.py"), "cannot load 'missing.py': No such file or directory"),
         (("--passes", "dce", "-O1"), "--passes and -O both choose the passes"),
         (("--in-place", "-o", "x"), "use one of the two"),
@@ -319,10 +325,33 @@ def test_the_limit_of_constants(cli, size, opcode):
     assert re.findall(r"ROOT %\S+ = f32\[100\]\{0\} ([a-z]+)", result.stdout) == [opcode]
 
 
+def test_rewrites_that_are_not_printed(cli, tmp_path):
+    path = tmp_path / "loop.hlo"
+    path.write_text(LOOP)
+    options = ("--passes", "annotate", "--no-print-backend-config", path)
+    assert json.loads(cli("opt", "--json", *options).stdout)[0]["rewrites"] == 1
+    result = cli("opt", "--diff", *options)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert cli("opt", "--in-place", *options).stderr == "hlotool: 0 files optimized, 1 file unchanged\n"
+    assert path.read_text() == LOOP
+    assert cli("opt", "--diff", *options[:2], path).exit_code == 1
+
+
 def test_only_and_limit(cli, module):
     assert cli("opt", "--only", "%double", module).stdout == optimized(TEXT, [])
     assert cli("opt", "--bisect-limit", "0", module).stdout == optimized(TEXT, [])
     assert 'rewrites": 1,' in cli("opt", "--bisect-limit", "1", "--json", module).stdout
+
+
+def test_names_that_one_of_several_modules_has(cli, tmp_path):
+    both = tmp_path / "both.hlo"
+    both.write_text(f"{TEXT}\n// -----\n\n{SMALL}")
+    assert cli("opt", "--only", "double", both).stdout == f"{optimized(TEXT, [])}// -----\n\n{optimized(SMALL, [])}"
+    result = cli("opt", "--explain-why-not", "r", both)
+    assert (result.exit_code, result.stdout) == (0, f"{optimized(TEXT)}// -----\n\n{optimized(SMALL)}")
+    assert "'r' in 'e'" in result.stderr
+    for option in ("--only", "--explain-why-not"):
+        assert "has no " in cli("opt", option, "nobody", both).stderr
 
 
 # ---- reports ----------------------------------------------------------------------------------------------------------
@@ -385,6 +414,8 @@ def test_json(cli, module, small, tmp_path):
     assert first["rules"][0].keys() == {"name", "tries", "rewrites", "seconds"}
     assert first["explanations"][0].keys() == {"rule", "computation", "instruction", "line", "before", "after"}
     assert first["reasons"][0]["name"] == "two-inversions"
+    assert json.loads(cli("opt", "--json", small).stdout)[0].keys() == first.keys()
+    assert all(row["seconds"] > 0 for row in json.loads(cli("opt", "--json", small).stdout)[0]["rules"])
     assert out.read_text() == f"{optimized(TEXT)}// -----\n\n{optimized(SMALL)}"
     assert json.loads(cli("opt", "--json", "-", stdin=DONE).stdout)[0]["rewrites"] == 0
 
@@ -488,6 +519,16 @@ def test_rules_from_a_file(process, rules, tmp_path):
     assert several.stdout.count("abs(%p)") == 2
 
 
+def test_what_rules_print_is_not_part_of_the_module(process, rules, module):
+    text = rules.read_text().replace('sine(a) -> cosine(a)"""\n', 'sine(a) -> cosine(a)"""\n    print("trying")\n')
+    rules.write_text(text + 'print("loading")\n')
+    path = module.with_name("sine.hlo")
+    path.write_text("ENTRY e {\n  p = f32[4] parameter(0)\n  ROOT s = f32[4] sine(p)\n}\n")
+    result = process("opt", "--load", rules, "--passes", "my_rules", path)
+    assert hlotool.parse(result.stdout).entry.root.opcode == "cosine"
+    assert result.stderr == "loading\ntrying\n"
+
+
 @pytest.mark.parametrize("start", ["spawn", "forkserver"])
 def test_rules_in_other_processes(rules, tmp_path, start):
     """Where processes are not forked, each loads the file itself."""
@@ -507,64 +548,3 @@ def test_rules_in_other_processes(rules, tmp_path, start):
 def test_help_says_that_load_runs_code(cli):
     text = " ".join(cli("opt", "--help").stdout.split())
     assert "--load FILE.py runs a Python file, which may do anything that you may." in text
-
-
-# ---- lists and explanations -------------------------------------------------------------------------------------------
-
-
-def test_lists(cli):
-    text = cli("opt", "--list-passes").stdout
-    assert all(f"\n  {name} " in text for name in PASSES)
-    assert "  -O2  dce,inline" in text
-    assert "(default)" in text
-    passes = json.loads(cli("opt", "--list-passes", "--json").stdout)
-    assert passes["pipelines"]["-O1"] == list(PIPELINES[1])
-    rows = json.loads(cli("opt", "--list-rules", "--json").stdout)
-    assert {row["name"] for row in rows} == set(all_rules())
-    assert {row["is_exact"] for row in rows} <= {True, False}
-    lines = cli("opt", "--list-rules").stdout
-    for name, entry in all_rules().items():
-        assert re.search(rf"^{name} +{entry.topic} +{','.join(sorted(entry.flags)) or 'exact'} +{re.escape(entry.summary)}$", lines, re.MULTILINE), (
-            name
-        )
-
-
-def test_rewrites_are_explained(cli):
-    text = cli("explain", "two-inversions").stdout
-    assert text.startswith("two-inversions\nrewrite rule of hlotool opt; topic identities\n\n  negate(negate(a)) -> a\n")
-    assert "Exact: results are equal bit for bit" in text
-    assert json.loads(cli("explain", "--json", "two-inversions").stdout)["topic"] == "identities"
-    assert cli("explain", "--format", "markdown", "two-inversions").stdout.startswith("## two-inversions\n\n`negate(negate(a)) -> a`\n")
-    assert cli("explain", "dce").stdout.startswith("dce\npass of hlotool opt\n")
-    assert "Rules: copy-of-equal-layout," in cli("explain", "identities").stdout
-    assert json.loads(cli("explain", "--json", "dce").stdout)["levels"] == ["-O1", "-O2"]
-    assert cli("explain", "--format", "markdown", "cse").stdout.startswith("## cse\n")
-    assert cli("explain", "two-inversion").stderr == "hlotool: there is no rule and no opcode 'two-inversion'; did you mean 'two-inversions'?\n"
-    result = cli("explain", *all_rules())
-    assert result.exit_code == 0
-    assert max(map(len, result.stdout.splitlines())) <= 100
-
-
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [
-        ("hlotool opt --passes fold,al", "fold,algsimp"),
-        ("hlotool opt --passes ident", "identities"),
-        ("hlotool opt --print-after c", "cse"),
-        ("hlotool opt --fast-math nnan,ns", "nnan,nsz"),
-        ("hlotool opt samples/while_loop.hlo --only improve", "improve"),
-        ("hlotool opt samples/while_loop.hlo --explain-why-not quo", "quotient"),
-        ("hlotool explain two-inv", "two-inversions"),
-        ("hlotool explain dc", "dce"),
-    ],
-)
-def test_completion(process, words, offered):
-    count = len(words.split(" ")) - 1
-    result = process(env={"_HLOTOOL_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}, cwd=ROOT)
-    assert offered in [line.partition(",")[2] for line in result.stdout.splitlines()]
-
-
-def test_groups_of_the_help_name_options() -> None:
-    shared = {name for group in ("Limits", "Files") for name in GROUPS[group]}
-    grouped = {name for names in OptCommand.groups.values() for name in names}
-    assert grouped - shared <= {param.name for param in command.params}

@@ -28,6 +28,7 @@ CALL = (
 )
 SUGAR = "ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) d = f32[4] abs-done(s) ROOT n = f32[4] negate(d) }"
 Edit = Callable[[Rewriter, Computation], object]
+SCALAR = hlotool.parse("ENTRY e { ROOT c = f32[] constant(1) }").entry.root.literal
 
 
 def names(computation: Computation) -> list[str]:
@@ -213,6 +214,23 @@ def test_attributes_stay_shared_and_immutable() -> None:
 
 
 @pytest.mark.parametrize(
+    ("instruction", "change", "code"),
+    [
+        ("r", {"shape": array_shape("f32", (3,))}, "T021"),
+        ("b", {"attributes": {"dimensions": None}}, "S014"),
+    ],
+)
+def test_what_the_parser_refuses_is_found_after_an_edit(instruction: str, change: dict[str, object], code: str) -> None:
+    module = hlotool.parse(
+        "ENTRY e { p = f32[4] parameter(0) r = f32[2,2] reshape(p) b = f32[4,2] broadcast(p), dimensions={0} "
+        "ROOT t = (f32[2,2], f32[4,2]) tuple(r, b) }"
+    )
+    with Rewriter(module) as rewriter:
+        rewriter.update(module.entry[instruction], **change)
+    assert code in {d.code for d in hlotool.verify(module)}
+
+
+@pytest.mark.parametrize(
     ("edit", "message"),
     [
         (lambda r, e: r.update(e["t"], op="negate"), "'negate' has no attribute 'dimensions'"),
@@ -221,7 +239,14 @@ def test_attributes_stay_shared_and_immutable() -> None:
         (lambda r, e: r.update(e["t"], attributes={"shardin": ()}), "'transpose' has no attribute 'shardin'; did you mean 'sharding'?"),
         (lambda r, e: r.update(e["t"], attributes={"qqqq": ()}), "'transpose' has no attribute 'qqqq'"),
         (lambda r, e: r.insert("qqqq", into=e), "unknown opcode 'qqqq'"),
-        (lambda r, e: r.insert("negate", [e["p"], e["p"]], into=e), "'negate' takes 1 operand, got 2"),
+        (lambda r, e: r.insert("negate", [e["p"], e["p"]], into=e), "'negate' takes 1 operand, found 2"),
+        (lambda r, e: r.update(e["n"], operands=[e["p"], e["p"]]), "'negate' takes 1 operand, found 2"),
+        (lambda r, e: r.update(e["n"], op="add"), "'add' takes 2 operands, found 1"),
+        (lambda r, e: r.update(e["n"], op="iota", attributes={"iota_dimension": 0}), "'iota' takes no operands, found 1"),
+        (lambda r, e: r.insert("convolution", [e["p"]], into=e, attributes={"dim_labels": None}), "'convolution' takes at least 2 operands, found 1"),
+        (lambda r, e: r.update(e["k"], shape=array_shape("f32", (3,))), "a literal of shape f32[2] is not one of shape f32[3]"),
+        (lambda r, e: r.update(e["k"], immediate=SCALAR), "a literal of shape f32[] is not one of shape f32[2]"),
+        (lambda r, e: r.insert("constant", into=e, shape=array_shape("f32"), immediate=e["k"].literal), "a literal of shape f32[2] is not"),
         (lambda r, e: r.insert("rng", [e["p"], e["p"]], into=e, attributes={"distribution": "rng_uniform"}), "'rng': the result shape of"),
         (lambda r, e: r.insert("dot", [e["p"], e["p"]], into=e, attributes={"lhs_contracting_dims": (5,)}), "'dot': "),
         (lambda r, e: r.erase(e["unused"]), "'unused' is a parameter; use erase_parameter"),
@@ -233,7 +258,8 @@ def test_attributes_stay_shared_and_immutable() -> None:
 def test_wrong_edits_are_refused(edit: Edit, message: str) -> None:
     module = hlotool.parse(
         "f { x = f32[2] parameter(0) ROOT n2 = f32[2] negate(x) } g { ROOT y = f32[2] parameter(0) } "
-        "ENTRY e { p = f32[2,2] parameter(0) unused = f32[] parameter(1) t = f32[2,2] transpose(p), dimensions={1,0} ROOT n = f32[2,2] negate(t) }"
+        "ENTRY e { p = f32[2,2] parameter(0) unused = f32[] parameter(1) t = f32[2,2] transpose(p), dimensions={1,0} "
+        "k = f32[2] constant({1,2}) ROOT n = f32[2,2] negate(t) }"
     )
     rewriter = Rewriter(module)
     with pytest.raises(EditError) as error:

@@ -365,7 +365,7 @@ def test_messages_about_new_instructions_point_to_their_origin() -> None:
         (lambda r, e: r.erase_parameter(e["a"]), "'a' is not a parameter"),
         (lambda r, e: r.erase_computation(e), "computation 'e' cannot be erased: it is the entry"),
         (lambda r, e: r.insert("negat", [e["p"]], before=e["c"]), "unknown opcode 'negat'; did you mean 'negate'?"),
-        (lambda r, e: r.insert("add", [e["p"]], before=e["c"]), "'add' takes 2 operands, got 1"),
+        (lambda r, e: r.insert("add", [e["p"]], before=e["c"]), "'add' takes 2 operands, found 1"),
         (lambda r, e: r.insert("negate", [e["p"]]), "give exactly one of before=, after= and into="),
         (lambda r, e: r.insert("transpose", [e["p"]], into=e), "'transpose' needs the attribute 'dimensions'"),
         (lambda r, e: r.insert("copy", [e["p"]], into=e, attributes={"dimension": 1}), "'copy' has no attribute 'dimension'"),

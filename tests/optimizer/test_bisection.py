@@ -7,7 +7,6 @@ from texts import SEVERAL_ROUNDS
 
 import hlotool
 from hlotool.optimizer.bisection import first_wrong_rewrite
-from hlotool.optimizer.optimizer import optimize_with_report
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import parse_passes
 from hlotool.optimizer.pipeline import PASSES
@@ -49,8 +48,8 @@ LISTS = [*PASSES, "identities", ",".join(PASSES)]
 
 
 def limited(module, passes, limit):
-    result, report = optimize_with_report(module, passes, OptimizeOptions(bisect_limit=limit, explain=True))
-    return hlotool.to_text(result), report
+    result = hlotool.optimize(module, passes, options=OptimizeOptions(bisect_limit=limit, explain=True))
+    return hlotool.to_text(result), result.report
 
 
 @pytest.mark.parametrize("passes", LISTS)

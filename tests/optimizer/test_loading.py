@@ -9,11 +9,12 @@ import pytest
 import hlotool
 from hlotool.errors import HlotoolError
 from hlotool.optimizer import loading
-from hlotool.optimizer.optimizer import optimize_with_report
 from hlotool.optimizer.pipeline import PASSES, pass_names, pass_of, pass_summary
 from hlotool.optimizer.registry import RuleError, all_rules, forget_rules
 
 HEAD = '"""Rules of a test."""\nfrom hlotool.optimizer.pipeline import named_pass\nfrom hlotool.optimizer.registry import rule\n'
+THREE = "(context.instructions(context.module.entry) * 2)[:3]"
+PASS = HEAD + '@named_pass("test-pass")\ndef test_pass(context):\n    """Changes something."""\n    p, n, r = ' + THREE + "\n    {body}\n"
 RULE = HEAD + '@rule("abs")\ndef test_abs_of_negate(x, site):\n    """abs(negate(a)) -> abs(a)"""\n    {body}\n'
 GOOD = "return site.with_operands(x, x.operands[0].operands) if x.operands[0].opcode == 'negate' else None"
 TEXT = "ENTRY e { p = f32[] parameter(0) n = f32[] negate(p) ROOT r = f32[] abs(n) }"
@@ -62,6 +63,9 @@ def test_a_pass(load):
         ("x = 1\nraise KeyError('k')\n", ", line 2: KeyError: 'k'"),
         ("def f(:\n", ", line 1: SyntaxError"),
         ("import sys\nsys.exit(0)\n", ", line 2: SystemExit"),
+        (PASS.replace('"test-pass"', '"test pass"'), "needs a name that can stand in a list of passes"),
+        (PASS.replace('("test-pass")', ""), "needs a name that can stand in a list of passes"),
+        (PASS.replace('"test-pass"', '"algsimp"'), "there is a pass 'algsimp' already"),
         ("x = 1\n", "registers no rules and no passes"),
         ("x = '\x00'\n", "cannot load"),
         (RULE.format(body="return None") + "1 / 0\n", "line 8: ZeroDivisionError"),
@@ -75,10 +79,37 @@ def test_files_that_fail(load, text, message):
     assert message in str(caught.value)
     # Nothing of the file is left.
     assert (set(all_rules()), pass_names()) == (before, names)
-    assert "hlotool_loaded.failing" not in sys.modules
+    assert not [name for name in sys.modules if name.endswith(".failing")]
+
+
+@pytest.mark.parametrize("name", ["dce.py", "arithmetic.py", "test_pass.py"])
+def test_names_of_files_that_passes_have(load, name):
+    """A list of passes could not name the rules of the file."""
+    topic = name.removesuffix(".py")
+    text = RULE.format(body=GOOD)
+    if topic not in pass_names():
+        text = text.replace("@rule", f'@named_pass("{topic}")\ndef same_name(context):\n    return False\n\n\n@rule')
+    with pytest.raises(RuleError, match=f"its rules would have the topic '{topic}', and there is a pass of that name; rename the file"):
+        load(text, name)
+    assert "test-abs-of-negate" not in all_rules()
+    assert load(PASS.format(body="return False"), name) == ("test-pass",)
+
+
+def test_files_of_the_same_name(load, tmp_path):
+    (tmp_path / "other").mkdir()
+    load(RULE.format(body=GOOD), "same.py")
+    with pytest.raises(RuleError, match="ZeroDivisionError"):
+        load("1 / 0\n", "other/same.py")
+    # The first one is still there, with its docstring.
+    assert pass_summary("same") == "Rules of a test."
+    load(RULE.format(body=GOOD).replace("test_abs", "test_second_abs").replace("Rules of", "More rules of"), "other/same.py")
+    assert [entry.topic for entry in all_rules().values() if not entry.is_built_in] == ["same", "same"]
+    assert pass_summary("same") == "Rules of a test."
 
 
 def test_files_that_cannot_be_read(load, tmp_path):
+    with pytest.raises(RuleError, match="has no name"):
+        loading.load_rules("")
     for name, message in (("missing.py", "No such file"), (".", "Is a directory"), ("a\0b.py", "null")):
         with pytest.raises(RuleError, match=message):
             loading.load_rules(str(tmp_path / name))
@@ -89,21 +120,81 @@ def test_files_that_cannot_be_read(load, tmp_path):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("return 1 / 0", "failed: ZeroDivisionError: division by zero; at 'r' (abs)"),
+        ("return 1 / 0", "failed in my rules.py, line 7: ZeroDivisionError: division by zero; at 'r' (abs)"),
+        ("import sys; sys.exit(0)", "failed in my rules.py, line 7: SystemExit: 0; at 'r' (abs)"),
+        ("raise GeneratorExit", "failed in my rules.py, line 7: GeneratorExit"),
+        ("test_abs_of_negate(x, site)", "failed in my rules.py, line 7: RecursionError"),
         ("return 7", "returned 7, which is no instruction"),
         ("site.add('negate', x.operands)", "has inserted instructions and returned None"),
-        ("return site.add('nogate', x.operands)", "failed: EditError"),
+        ("return site.add('nogate', x.operands)", "failed in my rules.py, line 7: EditError"),
+        ("import hlotool; return hlotool.parse('ENTRY e { ROOT f = f32[] parameter(0) }').entry.root", "returned 'f', which is not in the same"),
+        ("site.rewriter.replace_all_uses(x, x.operands[0]); site.rewriter.erase(x); return x", "has removed the instruction"),
+        ("return site.users(x)[0]", "returned 'c', which depends on the instruction that it would replace"),
+        ("return site.add('negate', [site.add('floor', site.users(x))])", "returned 'negate', which depends on the instruction"),
     ],
 )
 def test_rules_that_fail(load, body, message):
     load(RULE.format(body=body))
+    module = hlotool.parse(TEXT.replace("ROOT r = f32[] abs(n)", "r = f32[] abs(n) ROOT c = f32[] ceil(r)"))
     with pytest.raises(RuleError) as caught:
-        hlotool.optimize(hlotool.parse(TEXT), "my_rules")
+        hlotool.optimize(module, "my_rules")
     assert message in str(caught.value)
     assert caught.value.exit_code == 2
+    with pytest.raises(RuleError) as caught:
+        hlotool.optimize(module, "dce", options=hlotool.OptimizeOptions(explain_why_not="r"))
+    assert message in str(caught.value)
+
+
+def test_what_a_deep_result_depends_on(load):
+    """Where the operands of a result are not near those of the instruction, they are searched."""
+    chain = "".join(f"n{k + 1} = f32[] negate(n{k}) " for k in range(10))
+    text = f"ENTRY e {{ n0 = f32[] parameter(0) q = f32[] sine(n0) {chain}ROOT r = f32[] abs(n10) }}"
+    load(RULE.format(body="return site.add('tanh', [next(y for y in site.rewriter.instructions(site.rewriter.owner(x)) if y.name == 'q')])"))
+    assert [x.name for x in hlotool.optimize(hlotool.parse(text), "my_rules").entry.instructions] == ["n0", "q", "tanh"]
+
+
+@pytest.mark.parametrize("header", ["", "HloModule m, is_scheduled=true "])
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        ("site.add('iota', [], x.shape, iota_dimension=7)", "iota"),
+        ("site.with_operands(x, [site.add('broadcast', x.operands, x.shape, dimensions=(5,))])", "broadcast"),
+    ],
+)
+def test_results_that_are_not_valid(load, header, result, reason):
+    """They do not fire, in any module."""
+    load(RULE.format(body=f"return {result}"))
+    module = hlotool.parse(header + TEXT.replace("f32[]", "f32[4]{0}"))
+    result = hlotool.optimize(module, "my_rules", options=hlotool.OptimizeOptions(explain_why_not="r"))
+    assert hlotool.to_text(result) == hlotool.to_text(module)
+    (answer,) = [why.reason for why in result.report.reasons if why.name == "test-abs-of-negate"]
+    assert f"the new '{reason}' would not be valid: " in answer
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("raise ValueError('x')", "pass 'test-pass' failed in my rules.py, line 8: ValueError: x"),
+        ("import sys; sys.exit(0)", "pass 'test-pass' failed in my rules.py, line 8: SystemExit: 0"),
+        ("context.rewriter.erase(r)", "pass 'test-pass' failed in my rules.py, line 8: EditError: 'r' cannot be erased"),
+        ("context.rewriter.update(n, operands=[r])", "pass 'test-pass' failed: EditError: "),
+    ],
+)
+def test_passes_that_fail(load, body, message):
+    load(PASS.format(body=body))
+    with pytest.raises(RuleError) as caught:
+        hlotool.optimize(hlotool.parse(TEXT), "test-pass")
+    assert message in str(caught.value)
+
+
+def test_a_pass_that_does_not_count_its_rewrites(load):
+    load(PASS.format(body="context.rewriter.replace_all_uses(n, p) if r is not p else None"))
+    result = hlotool.optimize(hlotool.parse(TEXT), "test-pass,dce")
+    assert [x.name for x in result.entry.instructions] == ["p", "r"]
+    assert result.report.remarks == ["pass 'test-pass' has changed the module without `context.allows`, so that its rewrites are not counted"]
 
 
 def test_a_rule_that_does_not_stop(load):
     load(RULE.format(body="return site.with_operands(x, x.operands)"))
-    _, report = optimize_with_report(hlotool.parse(TEXT), "my_rules")
+    report = hlotool.optimize(hlotool.parse(TEXT), "my_rules").report
     assert report.remarks == ["rule 'test-abs-of-negate' does not stop firing in computation 'e'; its rules have been stopped"]

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import copy
+import json
+import pickle
+import subprocess
+import sys
+
 import pytest
 from texts import SEVERAL_ROUNDS
 
 import hlotool
+from hlotool.optimizer import pass_table
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.optimizer import OptimizeError, optimize_with_report
+from hlotool.optimizer.optimizer import OptimizeError
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import PassError, parse_passes
+from hlotool.optimizer.pass_table import pass_summaries
 from hlotool.optimizer.passes.fold import fold_constants
 from hlotool.optimizer.pipeline import PASSES, PIPELINES, pass_names, pass_of, pass_summary
 from hlotool.optimizer.registry import RuleError, all_rules, rule
@@ -65,7 +73,7 @@ def test_passes_in_texts_and_lists(module):
 
 def test_the_number_of_rounds(module):
     runs = []
-    optimize_with_report(module, "cse{max=1},fold{max=0},identities,dce", observer=lambda run, context: runs.append((run.name, run.round)))
+    hlotool.optimize(module, "cse{max=1},fold{max=0},identities,dce", observer=lambda run, context: runs.append((run.name, run.round)))
     assert runs[:3] == [("cse", 1), ("identities", 1), ("dce", 1)]
     # The other passes changed nothing since they ran, and the others have no rounds left.
     assert runs[3:] == [("identities", 2)]
@@ -77,7 +85,8 @@ def test_an_observer_sees_what_each_pass_did(module):
     def observer(run, context):
         sizes.append((run.rewrites, sum(len(c.instructions) for c in context.module.computations)))
 
-    result, report = optimize_with_report(module, observer=observer)
+    result = hlotool.optimize(module, observer=observer)
+    report = result.report
     assert sum(rewrites for rewrites, _ in sizes) == report.count
     assert sizes[-1][1] == report.instructions_after == sum(1 for _ in result.all_instructions())
     assert report.instructions_before == sum(1 for _ in module.all_instructions()) > report.instructions_after
@@ -99,12 +108,71 @@ def test_only_some_computations(module):
         hlotool.optimize(module, options=OptimizeOptions(only=frozenset({"duble"})))
 
 
+@pytest.mark.parametrize("name", pass_names())
+def test_each_pass_alone(module, name):
+    result = hlotool.optimize(module, f"{name}{{max=1}}")
+    before = hlotool.to_text(module)
+    with Context(module) as context:
+        changed = pass_of(name)(context)
+    assert changed == (context.report.count > 0) == (hlotool.to_text(module) != before)
+    assert hlotool.to_text(module) == hlotool.to_text(result)
+    assert context.report.count == result.report.count
+
+
+def test_the_report_stays_with_the_module(module):
+    result = hlotool.optimize(module, "fold,dce", options=OptimizeOptions(explain=True, explain_why_not="r"))
+    report = result.report
+    assert isinstance(result, hlotool.ir.model.Module)
+    for same in (copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+        assert hlotool.to_text(same) == hlotool.to_text(result)
+        assert json.dumps(same.report.as_json()) == json.dumps(report.as_json())
+    again = hlotool.optimize(result, "dce")
+    assert (again.report.count, result.report) == (0, report)
+    record = json.loads(json.dumps(report.as_json()))
+    assert record["rewrites"] == len(record["explanations"]) == sum(row["rewrites"] for row in record["passes"]) > 0
+    assert {reason["instruction"] for reason in record["reasons"]} == {"r"}
+    assert hlotool.optimize(module, []).report.as_json()["explanations"] == []
+
+
 def test_a_pass_alone(module):
     with Context(module) as context:
         assert fold_constants(context)
         assert not fold_constants(context)
     assert context.report.of("fold").hits == 1
     assert [x.opcode for x in module.entry.instructions if x.opcode in ("constant", "add")] == ["constant"]
+
+
+def test_names_are_known_without_importing_passes():
+    assert list(pass_summaries()) == pass_names()
+    assert pass_summaries() == {name: pass_summary(name) for name in pass_names()}
+    code = "import sys, hlotool.cli.cmd_opt as c; from hlotool.cli.completions import complete_passes as p; assert p(None, None, 'al')[0].value == "
+    code += "'algsimp'; sys.exit(bool({'lark', 'numpy', 'hlotool.opdefs.table'} & sys.modules.keys()))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("tuple-simplifier", "identities"),
+        ("while-loop-simplifier", "loops"),
+        ("constant_folding", "fold"),
+        ("hlo-dce", "dce"),
+        ("HloCSE", "cse"),
+        ("zero_sized_hlo_elimination", "zero-sized"),
+        ("zero_sized", "zero-sized"),
+        ("dynamic-slice", "dynamic_slice"),
+        ("canonicalize", "algsimp"),
+        ("algsmp", "algsimp"),
+    ],
+)
+def test_names_of_other_compilers(word, meant):
+    with pytest.raises(PassError, match=f"no pass is called '{word}'; did you mean '{meant}'"):
+        pass_of(word)
+
+
+def test_names_of_other_compilers_mean_passes():
+    assert set(pass_table._MEANT.values()) <= set(pass_names())
+    assert not set(pass_table._MEANT) & set(pass_names())
 
 
 def test_every_pass_has_a_summary():

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 import hlotool
-from hlotool.optimizer.optimizer import optimize_with_report
 from hlotool.optimizer.options import OptimizeOptions
-from hlotool.optimizer.registry import forget_rules, rule
+from hlotool.optimizer.registry import all_rules, forget_rules, rule
 from hlotool.optimizer.why_not import UnknownInstructionError
 
 
@@ -42,17 +41,19 @@ ENTRY e {{
 def reasons(lines, name, passes=None, header="", **options):
     module = hlotool.parse(BODY.format(header=header, lines=lines))
     text = hlotool.to_text(module)
-    result, report = optimize_with_report(module, passes, OptimizeOptions(explain_why_not=name, **options))
-    without, _ = optimize_with_report(module, passes, OptimizeOptions(**options))
+    result = hlotool.optimize(module, passes, options=OptimizeOptions(explain_why_not=name, **options))
+    without = hlotool.optimize(module, passes, options=OptimizeOptions(**options))
     # The answer changes neither the result nor the input.
     assert hlotool.to_text(result) == hlotool.to_text(without)
     assert hlotool.to_text(module) == text
-    return {reason.name: (reason.is_match, reason.reason) for reason in report.reasons}
+    return {reason.name: (reason.is_match, reason.reason) for reason in result.report.reasons}
 
 
 def test_rules_that_do_not_match():
     answers = reasons("  ROOT a = f32[4] add(p, q)", "a")
-    assert answers["neutral-operand"][0] is False
+    assert answers["neutral-operand"] == (False, all_rules()["neutral-operand"].summary)
+    entry = all_rules()["elementwise-of-transposes"]
+    assert answers[entry.name] == (False, f"{entry.summary}. {' '.join(entry.details.split())}")
     assert answers["dce"] == (None, "it is the root of its computation")
     assert answers["cse"][1].startswith("no other instruction")
     assert answers["fold"] == (None, "'p', 'q' are not constant")
@@ -87,7 +88,7 @@ def test_control_dependencies():
 def test_computations_that_are_left_out():
     module = hlotool.parse("f { a = f32[] parameter(0) b = f32[] negate(a) ROOT c = f32[] negate(b) } ENTRY e { p = f32[] parameter(0) "
                            "ROOT r = f32[] call(p), to_apply=f }")  # fmt: skip
-    _, report = optimize_with_report(module, "algsimp", OptimizeOptions(explain_why_not="%c", only=frozenset({"e"})))
+    report = hlotool.optimize(module, "algsimp", options=OptimizeOptions(explain_why_not="%c", only=frozenset({"e"}))).report
     assert {r.name: r.reason for r in report.reasons}["two-inversions"] == "computation 'f' is not one of those to optimize"
 
 
@@ -133,3 +134,16 @@ def test_rules_for_operands_of_other_opcodes(two_rules):
 def test_unknown_instructions():
     with pytest.raises(UnknownInstructionError, match="no instruction 'summ'; did you mean 'sum'"):
         reasons("  ROOT sum = f32[4] add(p, q)", "summ")
+
+
+def test_rules_are_not_tried_on_invalid_instructions() -> None:
+    """They may rely on the number of elements of a tuple, for example."""
+    module = hlotool.parse(
+        """
+        f { a = f32[4] parameter(0) ROOT t = (f32[4]) tuple(a) }
+        ENTRY e { p = f32[4] parameter(0) c = (f32[4]) call(p), to_apply=f ROOT x = f32[4] get-tuple-element(c), index=5 }
+        """
+    )
+    report = hlotool.optimize(module, "algsimp", options=OptimizeOptions(explain_why_not="x")).report
+    reasons = {reason.name: reason.reason for reason in report.reasons}
+    assert reasons["element-that-a-call-passes-on"].startswith("it is not valid")

@@ -272,6 +272,67 @@ def send_recv(n: int) -> str:
     return entry(rows(one_pair, n))
 
 
+# ---- modules that passes of the optimizer simplify --------------------------------------------------------------------
+
+
+def loops_of_their_own(n: int) -> str:
+    """A chain of loops, each with computations of its own."""
+    bodies = rows(LOOP.replace("cond {", "cond@k {").replace("body {", "body@k {").replace("constant(2)", "constant(@n)"), n)
+    return entry(
+        STATE.replace("constant(0)", "parameter(2)") + "\n" + rows("  w@n = (s32[], f32[4]) while(w@k), condition=cond@k, body=body@k", n), bodies
+    )
+
+
+def state_of_constants(n: int) -> str:
+    """A loop over a tuple of n constants, each of which the body reads."""
+    shape = "(s32[], " + ", ".join(["s32[]"] * n) + ")"
+    reads = rows("  x@n = s32[] get-tuple-element(s), index=@n\n  y@n = s32[] add(y@k, x@n)", n)
+    body = f"body {{\n  s = {shape} parameter(0)\n  y0 = s32[] get-tuple-element(s), index=0\n{reads}\n"
+    body += f"  ROOT r = {shape} tuple(y{n}, {', '.join(f'x{k}' for k in range(1, n + 1))})\n}}\n"
+    condition = f"cond {{\n  s = {shape} parameter(0)\n  k = s32[] get-tuple-element(s), index=0\n  l = s32[] constant(2)\n"
+    condition += "  ROOT r = pred[] compare(k, l), direction=LT\n}\n"
+    start = rows("  n@k = s32[] constant(@k)", n) + f"\n  i = s32[] parameter(2)\n  t = {shape} tuple(i, {rows('n@k', n, ', ')})\n"
+    return entry(f"{start}  w = {shape} while(t), condition=cond, body=body\n  ROOT g = s32[] get-tuple-element(w), index=0", body + condition)
+
+
+def conditionals_of_their_own(n: int) -> str:
+    """A chain of conditionals, each with branches of its own."""
+    branches = rows("t@k { a = f32[] parameter(0) ROOT b = f32[] sine(a) }\nu@k { a = f32[] parameter(0) ROOT b = f32[] cosine(a) }", n)
+    chain = rows("  x@n = f32[] conditional(c, x@k, x@k), true_computation=t@k, false_computation=u@k", n)
+    return entry(f"  c = pred[] parameter(2)\n  x0 = f32[] negate(p)\n{chain}", branches + "\n")
+
+
+def unused_parameters(n: int) -> str:
+    """Computations that each call the one before with two arguments, of which it needs one."""
+    bodies = rows("g@n { a = f32[] parameter(0) b = f32[] parameter(1) c = f32[] negate(b) ROOT d = f32[] call(a, c), to_apply=g@k }", n)
+    return entry(
+        f"  ROOT q = f32[] call(p, p), to_apply=g{n}", f"g0 {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT d = f32[] sine(a) }}\n{bodies}\n"
+    )
+
+
+def equal_arguments(n: int) -> str:
+    """Two calls with n equal arguments each."""
+    body = f"f {{\n{rows('  a@k = f32[] parameter(@k)', n)}\n  s0 = f32[] negate(a0)\n{rows('  s@n = f32[] subtract(s@k, a@k)', n)}\n  ROOT t = f32[] sine(s{n})\n}}\n"
+    calls = f"  q = f32[] sine(p)\n  r = f32[] call({rows('p', n, ', ')}), to_apply=f\n  s = f32[] call({rows('q', n, ', ')}), to_apply=f"
+    return entry(f"{calls}\n  ROOT t = f32[] add(r, s)", body)
+
+
+def tuple_of_copies(n: int) -> str:
+    """A tuple all of whose operands are replaced one after the other."""
+    return entry(
+        rows("  k@k = f32[] constant(@k)\n  x@k = f32[] add(p, k@k)\n  y@k = f32[] copy(x@k)", n) + f"\n  ROOT t = tuple({rows('y@k', n, ', ')})"
+    )
+
+
+def elements_of_a_known_tuple(n: int) -> str:
+    known = rows("  k@k = f32[] constant(@k)", n) + f"\n  t = tuple({rows('k@k', n, ', ')})\n"
+    return entry(
+        known + rows("  g@k = f32[] get-tuple-element(t), index=@k\n  h@k = f32[] negate(g@k)", n) + f"\n  ROOT r = tuple({rows('h@k', n, ', ')})"
+    )
+
+
+MIX = "mix { a = f32[] parameter(0) z = f32[] parameter(1) b = f32[] sine(a) c = f32[] cosine(b) d = f32[] tanh(c) ROOT e = f32[] exponential(d) }\n"
+
 FAMILIES: dict[str, Family] = {
     # ---- instructions and their order
     "chain": Family(lines("x@n = f32[] negate(x@k)", first="  x0 = f32[] negate(p)"), 500),
@@ -372,6 +433,17 @@ FAMILIES: dict[str, Family] = {
     "fusion parameters": Family(fusion_parameters, 200),
     "inline computations": Family(nested("call(p), to_apply={ p = f32[] parameter(0) q = ", "f32[] negate(p)", " }"), 25),
     "modules": Family(modules, 200),
+    # ---- what passes simplify
+    "loops of their own": Family(loops_of_their_own, 100),
+    "loop state of constants": Family(state_of_constants, 500),
+    "conditionals of their own": Family(conditionals_of_their_own, 300),
+    "unused parameters": Family(unused_parameters, 500),
+    "equal arguments": Family(equal_arguments, 500),
+    "calls with an unused argument": Family(lines("x@n = f32[] call(x@k, p), to_apply=mix", MIX, first="  x0 = f32[] negate(p)"), 500),
+    "computations without a caller": Family(computations("g@k { a = f32[] parameter(0) b = f32[] sine(a) ROOT c = f32[] cosine(b) }"), 500),
+    "computations with one caller": Family(computations("g@k { a = f32[] parameter(0) b = f32[] sine(a) ROOT c = f32[] cosine(b) }", call="x@k = f32[] call(p), to_apply=g@k"), 500),
+    "tuple of copies": Family(tuple_of_copies, 500),
+    "elements of a known tuple": Family(elements_of_a_known_tuple, 500),
     # ---- dimensions
     "broadcast of n dimensions": Family(ones("x = f32[@1] parameter(2)\n  ROOT q = f32[@1] broadcast(x), dimensions={@n}"), 500),
     "broadcast to n dimensions": Family(ones("ROOT q = f32[@1] broadcast(p), dimensions={}"), 500),

@@ -94,6 +94,11 @@ def run(text: str) -> Operation:
     return evaluate
 
 
+def opt(text: str) -> Operation:
+    modules = hlotool.parse_all(text)
+    return lambda: sum(len(hlotool.to_text(hlotool.optimize(module))) for module in modules)
+
+
 OPERATIONS: dict[str, Callable[[str], Operation]] = {
     "parse": parse,
     "print": print_lossless,
@@ -101,6 +106,7 @@ OPERATIONS: dict[str, Callable[[str], Operation]] = {
     "fmt": fmt,
     "verify": verify,
     "run": run,
+    "opt": opt,
 }
 
 

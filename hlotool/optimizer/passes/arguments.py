@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hlotool.ir.model import Computation, Instruction
-from hlotool.opdefs.traits import ANY_SIGNATURE
 from hlotool.optimizer.context import Context
+from hlotool.optimizer.inlining import has_changeable_signature
 from hlotool.optimizer.tuple_edits import (
     is_only_taken_apart,
     is_removable_root,
@@ -32,6 +32,7 @@ def simplify_arguments(context: Context) -> bool:
         if computation is context.module.entry or not callers or not all(map(_is_changeable, callers)):
             continue
         parameters = [x for x in context.instructions(computation) if x.op.name == "parameter" and context.rewriter.is_used(x)]
+        parameters = [x for x in parameters if context.is_movable(x)]
         _use_equal_arguments(context, computation, parameters, callers)
         _use_constants(context, computation, parameters, callers)
         _remove_unneeded_results(context, computation, callers)
@@ -39,19 +40,20 @@ def simplify_arguments(context: Context) -> bool:
 
 
 def _is_changeable(caller: Instruction) -> bool:
-    """Whether operands and results of a caller may change: its opcode does not prescribe them, and nothing names them by number."""
-    return ANY_SIGNATURE in caller.op.traits and not caller.op.is_asynchronous and not caller.backend_config and caller.op.name != "custom-call"
+    """Whether operands and results of a caller may change, and no configuration names them by number."""
+    return has_changeable_signature(caller) and not caller.backend_config
 
 
 def _use_equal_arguments(context: Context, computation: Computation, parameters: list[Instruction], callers: tuple[Instruction, ...]) -> None:
     rewriter = context.rewriter
     known: dict[tuple[Instruction, ...], Instruction] = {}
+    top = context.instructions(computation)[0]
     for x in parameters:
         first = known.setdefault(tuple([caller.operands[x.immediate] for caller in callers]), x)
         # The first parameter stands at the top, whatever its place was, so that it is defined before all its new users.
         if first is x or first.shape != x.shape or rewriter.is_root(x) or not context.allows("equal-arguments", x, (first,)):
             continue
-        rewriter.move(first, before=context.instructions(computation)[0])
+        rewriter.move(first, before=top)
         rewriter.replace_all_uses(x, first)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hlotool.analysis.effects import has_own_effect
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import CHEAP, COMMUNICATES, ELEMENTWISE, MOVES, NONDETERMINISTIC, STRUCTURAL
 from hlotool.optimizer.context import Context
@@ -48,8 +49,8 @@ def _conditionals(context: Context, computation: Computation) -> Iterator[Instru
 
 def _owns_branches(context: Context, x: Instruction) -> bool:
     """Whether only this conditional calls its branches, each of them once."""
-    branches, computations = x.called, context.computations()
-    return len(set(branches)) == len(branches) and all(context.rewriter.callers(f) == (x,) and f in computations for f in branches)
+    branches = x.called
+    return len(set(branches)) == len(branches) and all(context.is_owned(branch, x) for branch in branches)
 
 
 def _remove_unneeded_results(context: Context, x: Instruction) -> None:
@@ -95,7 +96,7 @@ def _to_select(context: Context, x: Instruction) -> None:
     branches = [_Branch(context, branch, operand) for branch, operand in zip(x.called, x.operands[1:], strict=True)]
     if not all(branch.is_short() and (branch.root.op.name == "tuple" or not x.shape.is_tuple) for branch in branches):
         return
-    is_taken_apart = is_only_taken_apart(context.rewriter, x)
+    is_taken_apart = is_only_taken_apart(context.rewriter, x) and all(map(context.is_movable, context.rewriter.users(x)))
     indices = sorted(taken_elements(context.rewriter, x)) if is_taken_apart else range(len(_results(branches[0].root)))
     plan = _Selects(x, branches, indices)
     if not plan.is_possible or plan.added + (x.shape.is_tuple and not is_taken_apart) >= plan.removed(context):
@@ -134,7 +135,7 @@ class _Branch:
 
 def _is_short(x: Instruction) -> bool:
     """Whether an instruction computes its value without calling anything, in about the time that it takes to copy it."""
-    if x.called or x.control_predecessors or not x.op.traits.isdisjoint({NONDETERMINISTIC, COMMUNICATES}):
+    if x.called or x.control_predecessors or has_own_effect(x) or not x.op.traits.isdisjoint({NONDETERMINISTIC, COMMUNICATES}):
         return False
     # Without operands: constants and iotas.
     return not x.operands or not x.op.traits.isdisjoint({ELEMENTWISE, CHEAP, MOVES, STRUCTURAL})

@@ -12,7 +12,7 @@ from hlotool.opdefs.traits import COMMUTATIVE, NONDETERMINISTIC
 from hlotool.optimizer.context import Context
 from hlotool.shapes.literal import Literal
 
-__all__ = ["merge_computations", "merge_instructions"]
+__all__ = ["equal_instructions", "merge_computations", "merge_instructions"]
 
 # Longer texts are only equal if they have the same spelling; decoding them would take longer than the rest.
 _LONGEST_LITERAL = 20_000
@@ -41,6 +41,17 @@ def _merge(context: Context, computation: Computation, keys: _Keys) -> None:
             return
         rewriter.replace_all_uses(x, first)
         rewriter.erase(x)
+
+
+def equal_instructions(context: Context) -> dict[Instruction, Instruction]:
+    """For each instruction that computes the same as one before it, the first of these; without those that are equal only once operands are one."""
+    keys, equal = _Keys(context), dict[Instruction, Instruction]()
+    for computation in context.computations():
+        first: dict[Any, Instruction] = {}
+        for x in context.instructions(computation):
+            if x.op.name != "parameter" and not context.has_effect(x) and (other := first.setdefault(keys.of(x), x)) is not x:
+                equal[x] = other
+    return equal
 
 
 class _Keys:

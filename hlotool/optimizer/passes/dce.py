@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hlotool.ir.model import Computation
-from hlotool.opdefs.traits import ANY_SIGNATURE
 from hlotool.optimizer.context import Context
+from hlotool.optimizer.inlining import has_changeable_signature
 
 __all__ = ["remove_dead_code"]
 
@@ -37,8 +37,8 @@ def _remove_instructions(context: Context) -> bool:
 def _remove_computations(context: Context) -> bool:
     rewriter, module, changed = context.rewriter, context.module, False
     # Callers come after the computations that they call.
-    for computation in reversed(module.computations[:]):
-        if computation is module.entry or rewriter.callers(computation) or computation in module.hidden:
+    for computation in reversed(rewriter.computations()):
+        if computation is module.entry or rewriter.caller_count(computation) or computation in module.hidden:
             continue
         if not context.allows_removal("dce", computation):
             return changed
@@ -54,10 +54,13 @@ def _remove_parameters(context: Context) -> bool:
 
 def _remove_parameters_of(context: Context, computation: Computation) -> bool:
     rewriter = context.rewriter
-    callers = rewriter.callers(computation)
-    if not callers or any(ANY_SIGNATURE not in x.op.traits or x.op.is_asynchronous or not context.is_valid_before(x) for x in callers):
-        return False
     parameters = [x for x in context.instructions(computation) if x.op.name == "parameter" and not rewriter.is_used(x)]
+    callers = rewriter.callers(computation) if parameters else ()
+    if not callers or not all(has_changeable_signature(x) and context.is_valid_before(x) for x in callers):
+        return False
     unused = [x for x in parameters if context.allows("dce", x)]
+    lost = dict.fromkeys(x.operands[parameter.immediate] for parameter in unused for x in callers)
     rewriter.erase_parameters(unused)
+    # What computes them is dead, so that parameters of the callers, which come next, may be.
+    context.erase_if_dead(lost)
     return bool(unused)

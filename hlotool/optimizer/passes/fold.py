@@ -10,9 +10,9 @@ from hlotool.errors import EvaluationError
 from hlotool.interp.evaluator import compute
 from hlotool.interp.options import RunOptions
 from hlotool.ir.model import Instruction
-from hlotool.opdefs.traits import COMMUNICATES, DEVICE_ID, NONDETERMINISTIC
-from hlotool.optimizer.constants import is_short_as_text, literal_of
+from hlotool.optimizer.constants import is_short_as_text, is_writable, literal_of
 from hlotool.optimizer.context import Context
+from hlotool.optimizer.work import FixedValues, WorkLimit
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape
 
@@ -20,6 +20,8 @@ __all__ = ["fold_constants"]
 
 # Loops are run at each repetition of the pipeline, until they are folded.
 _OPTIONS = RunOptions(max_iterations=1000)
+# Of elements, for each instruction to fold: some tenths of a second.
+_MOST_WORK = 1 << 26
 # A result may be larger than the constants it depends on up to this number of elements, a broadcast of them up to the second one.
 _MOST_NEW_ELEMENTS, _MOST_BROADCAST_ELEMENTS = 256, 64
 # Broadcasts and iotas of more elements are not computed only to fold their users.
@@ -31,7 +33,7 @@ def fold_constants(context: Context) -> bool:
 
     Results that are much larger than the constants are left alone.
     """
-    before = context.report.count
+    before, fixed = context.report.count, FixedValues()
     for computation in context.computations():
         # The interpreter reads the computations that instructions call.
         context.rewriter.flush()
@@ -49,7 +51,7 @@ def fold_constants(context: Context) -> bool:
                 continue
             if context.report.is_exhausted:
                 return context.report.count > before
-            if _is_foldable(context, x, known):
+            if _is_foldable(context, x, known) and fixed.has_fixed_value(x):
                 known |= {new: _elements(new.shape) for new in _fold(context, x)}
             elif _is_compact(x) and _elements(x.shape) <= _MOST_OPERAND_ELEMENTS:
                 known[x] = sum(known[operand] for operand in x.operands)
@@ -57,11 +59,11 @@ def fold_constants(context: Context) -> bool:
 
 
 def _is_foldable(context: Context, x: Instruction, known: Mapping[Instruction, int]) -> bool:
-    """Whether an instruction whose operands are known becomes a constant."""
-    if x.op.kernel is None or x.op.traits & {NONDETERMINISTIC, DEVICE_ID, COMMUNICATES} or context.has_effect(x) or not context.is_movable(x):
+    """Whether an instruction whose operands are known may become a constant."""
+    if x.op.kernel is None or context.has_effect(x) or not context.is_movable(x):
         return False
     parts = x.shape.elements if x.shape.is_tuple else (x.shape,)
-    if x.op.name in ("custom-call", "tuple") or not all(map(_can_be_literal, parts)):
+    if x.op.name == "tuple" or not all(map(_can_be_literal, parts)):
         return False
     size = sum(prod(leaf.dimensions) * max(ELEMENT_TYPES[leaf.element_type].bits, 8) // 8 for leaf in x.shape.leaves())
     given = sum(known[operand] for operand in x.operands)
@@ -88,7 +90,9 @@ def _fold(context: Context, x: Instruction) -> list[Instruction]:
     try:
         value = _value(x)
     except EvaluationError:
-        # Such as a loop without an end. It stays, and fails when the module runs.
+        # Such as a loop without an end, which stays and fails when the module runs.
+        return []
+    if not is_writable(value):
         return []
     parts: list[Instruction] = []
     if x.shape.is_tuple:
@@ -111,7 +115,11 @@ def _fold(context: Context, x: Instruction) -> list[Instruction]:
 
 def _value(x: Instruction) -> Any:
     """The value of an instruction whose operands are known."""
+    # The other elements of a tuple are not needed, of which there may be many.
+    while x.op.name == "get-tuple-element" and x.operands[0].op.name == "tuple":
+        x = x.operands[0].operands[x.attributes["index"]]
     values: dict[Instruction, Any] = {}
+    limit = WorkLimit(_MOST_WORK)
     stack = [x]
     while stack:
         y = stack[-1]
@@ -119,5 +127,5 @@ def _value(x: Instruction) -> Any:
         if missing:
             stack += missing
         else:
-            values[stack.pop()] = compute(y, [values[operand] for operand in y.operands], options=_OPTIONS)
+            values[stack.pop()] = compute(y, [values[operand] for operand in y.operands], options=_OPTIONS, observers=[limit])
     return values[x]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.traits import NONDETERMINISTIC
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.inlining import can_replace_caller, copy_body, replace_caller
 
@@ -14,10 +15,12 @@ def inline_calls(context: Context) -> bool:
     before = context.report.count
     if context.module.is_scheduled:
         return False
+    # Whether all calls of a computation are inlined, decided at the first of them.
+    decisions: dict[Computation, bool] = {}
     # Callees come first, so a body has been inlined into when it is inlined itself.
     for computation in context.computations():
         for x in context.instructions(computation):
-            if x.op.name == "call" and x in context.rewriter and _is_inlinable(context, x) and _allows(context, x):
+            if x.op.name == "call" and x in context.rewriter and _is_inlinable(context, x, decisions) and _allows(context, x):
                 _inline(context, x, x.called[0])
     return context.report.count > before
 
@@ -26,19 +29,25 @@ def _allows(context: Context, x: Instruction) -> bool:
     return context.allows("inline", x, (f"the instructions of {x.called[0].name}",))
 
 
-def _is_inlinable(context: Context, x: Instruction) -> bool:
+def _is_inlinable(context: Context, x: Instruction, decisions: dict[Computation, bool]) -> bool:
     body = x.called[0]
     if not context.is_movable(x) or x.backend_config or x.attributes.keys() - {"to_apply", "metadata", "sharding", "origin"}:
         return False
-    if not can_replace_caller(x, body):
+    if body is context.module.entry or not can_replace_caller(x, body):
         return False
-    callers = context.rewriter.callers(body)
-    if len(callers) == 1:
+    if context.rewriter.is_only_caller(x, body):
         return True
-    # A copy of a fusion would need a computation of its own.
-    if any(caller.op.name != "call" for caller in callers) or any(y.op.name == "fusion" for y in context.instructions(body)):
+    decision = decisions.get(body)
+    if decision is None:
+        decision = decisions[body] = _may_be_copied(context, body) and _growth(context, body, context.rewriter.callers(body)) <= 0
+    return decision
+
+
+def _may_be_copied(context: Context, body: Computation) -> bool:
+    if any(caller.op.name != "call" for caller in context.rewriter.callers(body)):
         return False
-    return _growth(context, body, callers) <= 0
+    # A copy of a fusion would need a computation of its own, and one of a random number generator has a state of its own.
+    return not any(y.op.name == "fusion" or NONDETERMINISTIC in y.op.traits for y in context.instructions(body))
 
 
 def _growth(context: Context, body: Computation, callers: tuple[Instruction, ...]) -> int:

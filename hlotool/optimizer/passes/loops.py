@@ -68,6 +68,8 @@ def _loops(context: Context) -> Iterator[_Loop]:
         for x in context.instructions(computation):
             if x.op.name != "while" or x not in context.rewriter or context.report.is_exhausted:
                 continue
+            if not all(context.is_owned(called, x) for called in x.called):
+                continue
             loop = _Loop(context, x)
             if loop.has_usual_form():
                 yield loop
@@ -92,8 +94,6 @@ class _Loop:
         rewriter, x = self.rewriter, self.x
         if self.start.op.name != "tuple" or self.body is self.condition or "tuple_ind" in (x.backend_config or ""):
             return False
-        if any(rewriter.callers(called) != (x,) or called not in self.context.computations() for called in (self.body, self.condition)):
-            return False
         return is_removable_root(rewriter, self.root) and all(is_only_taken_apart(rewriter, p) for p in (self.parameter, self.tested))
 
     def is_affected(self, changes: Changes) -> bool:
@@ -107,11 +107,14 @@ class _Loop:
 
     def use_constants(self) -> None:
         """Copies constants that the loop does not change into the condition, and into the body if that makes the state smaller."""
+        parameters = (self.tested, self.parameter) if self.is_narrowable() else (self.tested,)
+        readers: dict[int, list[Instruction]] = {}
+        for user in (user for p in parameters for user in self.rewriter.users(p)):
+            readers.setdefault(user.attributes["index"], []).append(user)
         for k, element in enumerate(self.start.operands):
-            if not self._is_copied(k, element):
+            if k not in readers or not self._is_copied(k, element):
                 continue
-            parameters = (self.tested, self.parameter) if self.is_narrowable() else (self.tested,)
-            uses = [user for p in parameters for user in self.rewriter.users(p) if user.attributes["index"] == k and self._is_read(user)]
+            uses = [user for user in readers[k] if self._is_read(user)]
             if uses and self.context.allows("loop-constant", self.x):
                 for user in uses:
                     self._replace(user, element)
@@ -119,6 +122,8 @@ class _Loop:
     def _is_copied(self, index: int, element: Instruction) -> bool:
         literal = element.literal
         if literal is None or literal.shape != element.shape or not _is_returned(self.root.operands[index], index, self.parameter):
+            return False
+        if element.control_predecessors:
             return False
         return self.rewriter.use_count(element) == 1 or literal.element_count <= _LARGEST_COPY
 

@@ -13,6 +13,8 @@ from hlotool.optimizer.inlining import can_replace_caller, copy_body, replace_ca
 __all__ = ["annotate_trip_counts", "unroll_loops"]
 
 _KEY = "known_trip_count"
+# Instructions that come out of a loop, at most: an outer loop is unrolled after those in it, which multiplies them.
+_MOST_COPIES = 4096
 
 
 def annotate_trip_counts(context: Context) -> bool:
@@ -22,30 +24,36 @@ def annotate_trip_counts(context: Context) -> bool:
         for x in context.instructions(computation):
             if x.op.name != "while":
                 continue
-            count, config = exact_trip_count(x), _decoded(x.backend_config)
-            if count is None or config is None or _KEY in config or not context.allows("annotate", x):
-                continue
-            text = json.dumps({_KEY: {"n": str(count)}, **config}, separators=(",", ":"))
-            context.rewriter.update(x, backend_config=text)
+            count = exact_trip_count(x)
+            text = None if count is None else _with_count(x.backend_config or "{}", count)
+            if text is not None and context.allows("annotate", x):
+                context.rewriter.update(x, backend_config=text)
     return context.report.count > before
 
 
-def _decoded(text: str | None) -> dict[str, object] | None:
-    """The configuration as an object; None if it is something else, which cannot be added to."""
-    if text is None:
-        return {}
+def _with_count(config: str, count: int) -> str | None:
+    """A configuration with the number of iterations, as its first field; None if it has one, or is not an object, which cannot be added to.
+
+    >>> _with_count('{"a":1.50}', 3), _with_count("{}", 3)
+    ('{"known_trip_count":{"n":"3"},"a":1.50}', '{"known_trip_count":{"n":"3"}}')
+    """
     try:
-        config = json.loads(text)
-    except ValueError:
+        decoded = json.loads(config)
+    except (ValueError, RecursionError):
         return None
-    return config if isinstance(config, dict) else None
+    if not isinstance(decoded, dict) or _KEY in decoded:
+        return None
+    # The other fields are kept as they are written.
+    fields = config.strip()[1:].lstrip()
+    separator = "," if decoded else ""
+    return f'{{"{_KEY}":{{"n":"{count}"}}{separator}{fields}'
 
 
 def unroll_loops(context: Context) -> bool:
     """while(a), body=f -> f(f(f(a))), inlined, if constants show that there are 3 iterations
 
-    Loops of more iterations than the option `max_unrolled_iterations` stay, and so do those whose body communicates with other devices: a
-    channel must have one use only.
+    Loops of more iterations than the option `max_unrolled_iterations` stay, and so do those whose body has effects, which the loop orders, or
+    communicates with other devices: a channel must have one use only.
     """
     before = context.report.count
     for computation in context.computations():
@@ -61,7 +69,10 @@ def _is_unrollable(context: Context, x: Instruction) -> bool:
         return False
     if any(context.has_effect(y) for y in context.instructions(condition)):
         return False
-    return not any(y.op.is_asynchronous or COMMUNICATES in y.op.traits for y in context.instructions(body))
+    instructions = context.instructions(body)
+    if len(instructions) * count > _MOST_COPIES:
+        return False
+    return not any(context.has_effect(y) or COMMUNICATES in y.op.traits for y in instructions)
 
 
 def _unroll(context: Context, x: Instruction) -> None:

@@ -27,6 +27,9 @@ def remove_unneeded_operands(context: Context) -> bool:
             count = len(x.shape.elements)
             needed = kind.needed(context, x.called[0], count, taken_elements(context.rewriter, x))
             kept = [k for k in range(count) if k in needed]
+            # A single result takes the place of its get-tuple-elements.
+            if len(kept) == 1 and not all(map(context.is_movable, context.rewriter.users(x))):
+                continue
             if 0 < len(kept) < count and context.allows("unneeded-operands", x):
                 _keep_operands(context, x, kept)
     return context.report.count > before
@@ -34,10 +37,9 @@ def remove_unneeded_operands(context: Context) -> bool:
 
 def _has_usual_form(context: Context, x: Instruction) -> bool:
     rewriter = context.rewriter
-    if not is_only_taken_apart(rewriter, x) or not context.is_movable(x) or "sharding" in x.attributes:
+    if not is_only_taken_apart(rewriter, x) or not context.is_movable(x) or context.has_effect(x) or "sharding" in x.attributes:
         return False
-    called = x.called[0]
-    return rewriter.callers(called) == (x,) and called in context.computations()
+    return context.is_owned(x.called[0], x)
 
 
 def _needed_by_comparator(context: Context, comparator: Computation, count: int, taken: set[int]) -> set[int]:

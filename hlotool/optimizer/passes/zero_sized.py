@@ -23,6 +23,8 @@ def replace_empty_arrays(context: Context) -> bool:
             if context.report.is_exhausted:
                 return context.report.count > before
             new = rewriter.insert("constant", before=x, shape=x.shape, immediate=literal_from_bytes(x.shape, b""), origin=x)
+            if "sharding" in x.attributes:
+                rewriter.update(new, attributes={"sharding": x.attributes["sharding"]})
             context.allows("zero-sized", x, (new,))
             rewriter.replace_all_uses(x, new)
             operands = dict.fromkeys(x.operands)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from math import frexp, isfinite
 
-from hlotool.analysis.simplify import constant_value, converted, holds_all, is_same_number
+from hlotool.analysis.simplify import constant_value, has_sign, holds_all, is_same_number, is_splat
 from hlotool.ir.model import Instruction
-from hlotool.optimizer.patterns import both_orders, element_type, is_constant, is_float, is_integral, is_splat, with_constants_together
+from hlotool.optimizer.patterns import both_orders, element_type, is_constant, is_float, is_integral, orders, with_constants_together
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 
 __all__: list[str] = []
+
+
+def _has_sign(x: Instruction) -> bool:
+    return has_sign(element_type(x))
+
 
 # ---- signs -----------------------------------------------------------------------------------------------------------
 
@@ -18,6 +23,8 @@ __all__: list[str] = []
 @rule("add", of=("negate",))
 def add_of_negation(x: Instruction, site: Site) -> Instruction | None:
     """add(a, negate(b)) -> subtract(a, b)"""
+    if not _has_sign(x):
+        return None
     for a, inner in both_orders(x):
         if inner.op.name == "negate" and site.has_one_user(inner):
             return site.add("subtract", [a, inner.operands[0]], x.shape)
@@ -28,7 +35,7 @@ def add_of_negation(x: Instruction, site: Site) -> Instruction | None:
 def subtract_of_negation(x: Instruction, site: Site) -> Instruction | None:
     """subtract(a, negate(b)) -> add(a, b)"""
     first, second = x.operands
-    if second.op.name != "negate":
+    if second.op.name != "negate" or not _has_sign(x):
         return None
     return site.add("add", [first, second.operands[0]], x.shape)
 
@@ -38,7 +45,7 @@ def subtract_from_zero(x: Instruction, site: Site) -> Instruction | None:
     """subtract(0, a) -> negate(a) for integers; subtract(-0.0, a) -> negate(a) for floats, since 0 - 0 is not -0.0"""
     first, second = x.operands
     zero = -0.0 if is_float(x) else 0
-    if x.shape.element_type.startswith("c") or not is_splat(first, zero):
+    if not is_splat(first, zero):
         return None
     return site.add("negate", [second], x.shape)
 
@@ -47,14 +54,14 @@ def subtract_from_zero(x: Instruction, site: Site) -> Instruction | None:
 def subtract_from_zero_of_any_sign(x: Instruction, site: Site) -> Instruction | None:
     """subtract(0, a) -> negate(a) for floats"""
     first, second = x.operands
-    return site.add("negate", [second], x.shape) if is_float(x) and is_splat(first, 0.0) else None
+    return site.add("negate", [second], x.shape) if is_splat(first, 0.0) else None
 
 
 @rule("negate", of=("subtract",))
 def negate_of_subtract(x: Instruction, site: Site) -> Instruction | None:
     """negate(subtract(a, b)) -> subtract(b, a) for integers"""
     inner = x.operands[0]
-    if inner.op.name != "subtract" or not is_integral(x) or not site.has_one_user(inner):
+    if not is_integral(x) or not site.has_one_user(inner):
         return None
     return site.with_operands(inner, inner.operands[::-1], x.shape)
 
@@ -63,7 +70,7 @@ def negate_of_subtract(x: Instruction, site: Site) -> Instruction | None:
 def negate_of_difference_of_floats(x: Instruction, site: Site) -> Instruction | None:
     """negate(subtract(a, b)) -> subtract(b, a) for floats; of equal numbers, the difference is 0 instead of -0.0"""
     inner = x.operands[0]
-    if inner.op.name != "subtract" or not is_float(x) or not site.has_one_user(inner):
+    if not is_float(x) or not _has_sign(x) or not site.has_one_user(inner):
         return None
     return site.with_operands(inner, inner.operands[::-1], x.shape)
 
@@ -71,14 +78,7 @@ def negate_of_difference_of_floats(x: Instruction, site: Site) -> Instruction | 
 @rule("multiply", "divide")
 def by_minus_one(x: Instruction, site: Site) -> Instruction | None:
     """multiply(a, -1) -> negate(a); divide(a, -1) -> negate(a)"""
-    row = element_type(x)
-    if row is None or row.kind not in ("float", "signed") or (row.float_format is not None and not row.float_format.signed):
-        return None
-    pairs = both_orders(x) if x.op.name == "multiply" else iter((x.operands,))
-    for a, factor in pairs:
-        if is_splat(factor, -1):
-            return site.add("negate", [a], x.shape)
-    return None
+    return next((site.add("negate", [a], x.shape) for a, factor in orders(x) if is_splat(factor, -1)), None)
 
 
 @rule("multiply", "divide", of=("negate",))
@@ -87,7 +87,7 @@ def of_two_negations(x: Instruction, site: Site) -> Instruction | None:
     first, second = x.operands
     if first.op.name != "negate" or second.op.name != "negate" or (x.op.name == "divide" and not is_float(x)):
         return None
-    if x.shape.element_type.startswith("c"):
+    if not _has_sign(x):
         return None
     return site.with_operands(x, [first.operands[0], second.operands[0]])
 
@@ -96,7 +96,7 @@ def of_two_negations(x: Instruction, site: Site) -> Instruction | None:
 def product_of_absolute_values(x: Instruction, site: Site) -> Instruction | None:
     """multiply(abs(a), abs(a)) -> multiply(a, a)"""
     first, second = x.operands
-    if first is not second or first.op.name != "abs" or first.operands[0].shape.element_type != x.shape.element_type:
+    if first is not second or first.operands[0].shape.element_type != x.shape.element_type:
         return None
     inner = first.operands[0]
     return site.with_operands(x, [inner, inner])
@@ -106,17 +106,14 @@ def product_of_absolute_values(x: Instruction, site: Site) -> Instruction | None
 def abs_of_negation(x: Instruction, site: Site) -> Instruction | None:
     """abs(negate(a)) -> abs(a)"""
     inner = x.operands[0]
-    if inner.op.name != "negate" or x.shape.element_type != inner.shape.element_type:
-        return None
-    return site.with_operands(x, inner.operands)
+    return site.with_operands(x, inner.operands) if _has_sign(inner) else None
 
 
 @rule("abs", of=("multiply",))
 def abs_of_square(x: Instruction, site: Site) -> Instruction | None:
     """abs(multiply(a, a)) -> multiply(a, a) for floats: squares are not negative"""
     inner = x.operands[0]
-    is_square = inner.op.name == "multiply" and inner.operands[0] is inner.operands[1]
-    return inner if is_square and is_float(x) else None
+    return inner if inner.operands[0] is inner.operands[1] and is_float(x) else None
 
 
 # ---- sums and products -----------------------------------------------------------------------------------------------
@@ -125,7 +122,7 @@ def abs_of_square(x: Instruction, site: Site) -> Instruction | None:
 @rule("add", "subtract", of=("add", "subtract"))
 def sum_minus_its_term(x: Instruction, site: Site) -> Instruction | None:
     """subtract(add(a, b), b) -> a; add(subtract(a, b), b) -> a; for integers"""
-    return _without_term(x) if is_integral(x) and x.shape.element_type != "pred" else None
+    return _without_term(x) if is_integral(x) else None
 
 
 @rule("add", "subtract", of=("add", "subtract"), needs=("reassoc", "nnan", "ninf", "nsz"))
@@ -150,30 +147,25 @@ def _without_term(x: Instruction) -> Instruction | None:
 def difference_of_itself(x: Instruction, site: Site) -> Instruction | None:
     """subtract(a, a) -> 0 for floats"""
     first, second = x.operands
-    return site.number(x.shape, 0.0) if first is second and is_float(x) else None
+    return site.number(x.shape, 0.0) if first is second else None
 
 
 @rule("multiply", needs=("nnan", "nsz"))
 def product_with_zero(x: Instruction, site: Site) -> Instruction | None:
     """multiply(a, 0) -> 0 for floats"""
-    if not is_float(x):
-        return None
     return next((zero for _, zero in both_orders(x) if is_splat(zero, 0.0)), None)
 
 
 @rule("add", "subtract", needs=("nsz",))
 def sum_with_zero(x: Instruction, site: Site) -> Instruction | None:
     """add(a, 0) -> a; subtract(a, -0.0) -> a; for floats"""
-    if not is_float(x):
-        return None
-    pairs = both_orders(x) if x.op.name == "add" else iter((x.operands,))
-    return next((a for a, zero in pairs if constant_value(zero) == 0), None)
+    return next((a for a, zero in orders(x) if constant_value(zero) == 0), None)
 
 
 @rule("add", "subtract", of=("multiply",))
 def common_factor(x: Instruction, site: Site) -> Instruction | None:
-    """add(multiply(a, c), multiply(b, c)) -> multiply(add(a, b), c) for integers"""
-    return _factored(x, site) if is_integral(x) and x.shape.element_type != "pred" else None
+    """add(multiply(a, c), multiply(b, c)) -> multiply(add(a, b), c) for integers and pred"""
+    return _factored(x, site) if is_integral(x) else None
 
 
 @rule("add", "subtract", of=("multiply",), needs=("reassoc",))
@@ -184,7 +176,7 @@ def common_factor_of_floats(x: Instruction, site: Site) -> Instruction | None:
 
 def _factored(x: Instruction, site: Site) -> Instruction | None:
     first, second = x.operands
-    if first.op.name != "multiply" or second.op.name != "multiply" or first is second or not site.have_one_user(x.operands):
+    if first.op.name != "multiply" or second.op.name != "multiply" or not site.have_one_user(x.operands):
         return None
     for a, c in both_orders(first):
         for b, other in both_orders(second):
@@ -197,7 +189,7 @@ def _factored(x: Instruction, site: Site) -> Instruction | None:
 def subtract_constants_together(x: Instruction, site: Site) -> Instruction | None:
     """subtract(add(a, c1), c2) -> add(a, subtract(c1, c2)); subtract(subtract(a, c1), c2) -> subtract(a, add(c1, c2)); for integers"""
     inner, last = x.operands
-    if inner.op.name not in ("add", "subtract") or not is_integral(x) or x.shape.element_type == "pred" or not is_constant(last):
+    if not is_integral(x) or not is_constant(last):
         return None
     a, first = inner.operands
     if is_constant(a) and inner.op.name == "add":
@@ -211,7 +203,7 @@ def subtract_constants_together(x: Instruction, site: Site) -> Instruction | Non
 @rule("add", of=("subtract",))
 def add_after_subtract(x: Instruction, site: Site) -> Instruction | None:
     """add(subtract(a, c1), c2) -> add(a, subtract(c2, c1)) for integers"""
-    if not is_integral(x) or x.shape.element_type == "pred":
+    if not is_integral(x):
         return None
     for inner, last in both_orders(x):
         if inner.op.name != "subtract" or not is_constant(last) or not site.has_one_user(inner):
@@ -227,14 +219,13 @@ def divide_by_power_of_two(x: Instruction, site: Site) -> Instruction | None:
     """divide(a, 2^k) -> multiply(a, 2^-k) for floats, if 2^-k is a normal number"""
     a, divisor = x.operands
     row = element_type(x)
-    if row is None or row.float_format is None or not site.has_one_user(divisor):
+    if row.float_format is None or not site.has_one_user(divisor):
         return None
     value = constant_value(divisor)
     if value is None or not isfinite(value) or abs(frexp(value)[0]) != 0.5:
         return None
     # Numbers near the limits of the type have reciprocals that are not normal, which some processors flush to zero.
-    exponent = frexp(value)[1] - 1
-    if abs(exponent) >= row.float_format.bias - 1 or converted(1 / value, row) is None:
+    if abs(frexp(value)[1] - 1) >= row.float_format.bias - 1:
         return None
     return site.add("multiply", [a, site.number(divisor.shape, 1 / value)], x.shape)
 
@@ -244,8 +235,7 @@ def divide_by_constant(x: Instruction, site: Site) -> Instruction | None:
     """divide(a, c) -> multiply(a, 1/c) for floats"""
     a, divisor = x.operands
     value = constant_value(divisor)
-    row = element_type(x)
-    if value is None or not isfinite(value) or value == 0 or row is None or row.name not in ("f32", "f64") or not site.has_one_user(divisor):
+    if value is None or not isfinite(value) or value == 0 or x.shape.element_type not in ("f32", "f64") or not site.has_one_user(divisor):
         return None
     if is_constant(a):
         # Which is folded.
@@ -289,15 +279,9 @@ def constants_of_floats_together(x: Instruction, site: Site) -> Instruction | No
 
 
 @rule("power")
-def power_of_zero_and_one(x: Instruction, site: Site) -> Instruction | None:
-    """power(a, 1) -> a; power(a, 0) -> 1"""
-    base, exponent = x.operands
-    value = constant_value(exponent)
-    if value is None or x.shape.element_type.startswith("c"):
-        return None
-    if value == 1:
-        return base
-    return site.number(x.shape, 1) if value == 0 else None
+def power_of_zero(x: Instruction, site: Site) -> Instruction | None:
+    """power(a, 0) -> 1"""
+    return site.number(x.shape, 1) if constant_value(x.operands[1]) == 0 else None
 
 
 @rule("power", needs=("afn",))
@@ -325,14 +309,14 @@ def product_of_exponentials(x: Instruction, site: Site) -> Instruction | None:
 def log_of_exponential(x: Instruction, site: Site) -> Instruction | None:
     """log(exponential(a)) -> a"""
     inner = x.operands[0]
-    return inner.operands[0] if inner.op.name == "exponential" and is_float(x) else None
+    return inner.operands[0] if is_float(x) else None
 
 
 @rule("exponential", of=("log",), needs=("afn", "nnan", "ninf", "nsz"))
 def exponential_of_log(x: Instruction, site: Site) -> Instruction | None:
     """exponential(log(a)) -> a"""
     inner = x.operands[0]
-    return inner.operands[0] if inner.op.name == "log" and is_float(x) else None
+    return inner.operands[0] if is_float(x) else None
 
 
 # ---- types -----------------------------------------------------------------------------------------------------------
@@ -340,13 +324,16 @@ def exponential_of_log(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("convert", of=("convert",))
 def convert_of_convert(x: Instruction, site: Site) -> Instruction | None:
-    """convert(convert(a)) -> convert(a), if the first conversion keeps every number"""
+    """convert(convert(a)) -> convert(a), if the first conversion keeps every number
+
+    Floats saturate where integers wrap, so the result of an integer that was a float must have every number of `a`, too.
+    """
     inner = x.operands[0]
-    if inner.op.name != "convert":
-        return None
     source = inner.operands[0]
-    narrow, wide = element_type(source), element_type(inner)
-    if narrow is None or wide is None or not holds_all(wide, narrow):
+    narrow, wide, result = element_type(source), element_type(inner), element_type(x)
+    if not holds_all(wide, narrow):
+        return None
+    if result.is_integral and wide.kind == "float" and narrow.kind != "float" and not holds_all(result, narrow):
         return None
     return source if source.shape == x.shape else site.with_operands(x, [source])
 
@@ -355,7 +342,7 @@ def convert_of_convert(x: Instruction, site: Site) -> Instruction | None:
 def convert_there_and_back(x: Instruction, site: Site) -> Instruction | None:
     """convert(convert(a)) -> a, if the types of a and of the result are the same floats and the one between is narrower"""
     inner = x.operands[0]
-    if inner.op.name != "convert" or not is_float(x) or not is_float(inner):
+    if not is_float(x) or not is_float(inner):
         return None
     source = inner.operands[0]
     return source if source.shape == x.shape else None
@@ -364,8 +351,7 @@ def convert_there_and_back(x: Instruction, site: Site) -> Instruction | None:
 @rule("real", "imag", of=("complex",))
 def part_of_complex(x: Instruction, site: Site) -> Instruction | None:
     """real(complex(a, b)) -> a; imag(complex(a, b)) -> b"""
-    inner = x.operands[0]
-    return inner.operands[x.op.name == "imag"] if inner.op.name == "complex" else None
+    return x.operands[0].operands[x.op.name == "imag"]
 
 
 @rule("complex", of=("real",))

@@ -23,7 +23,7 @@ __all__: list[str] = []
 def broadcast_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
     """broadcast(broadcast(a)) -> broadcast(a)"""
     y = x.operands[0]
-    if y.op.name != "broadcast" or not is_plain(y.shape) or not is_plain(x.shape):
+    if not is_plain(y.shape) or not is_plain(x.shape):
         return None
     dimensions = dimensions_of(x)
     return site.add("broadcast", y.operands, x.shape, dimensions=tuple(dimensions[k] for k in dimensions_of(y)))
@@ -36,7 +36,7 @@ def broadcast_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     Dimensions of size 1 that `a` has must also be in the result.
     """
     y = x.operands[0]
-    if y.op.name != "reshape" or not is_plain(y.shape) or not is_plain(x.shape) or is_empty(x.shape):
+    if not is_plain(y.shape) or not is_plain(x.shape) or is_empty(x.shape):
         return None
     source = y.operands[0]
     places = matched_dimensions(source.shape.dimensions, y.shape.dimensions)
@@ -51,7 +51,7 @@ def broadcast_of_reshape(x: Instruction, site: Site) -> Instruction | None:
 def broadcast_of_transpose(x: Instruction, site: Site) -> Instruction | None:
     """broadcast(transpose(a)) -> broadcast(a)"""
     y = x.operands[0]
-    if y.op.name != "transpose" or not is_plain(y.shape) or not is_plain(x.shape):
+    if not is_plain(y.shape) or not is_plain(x.shape):
         return None
     places = inverse(dimensions_of(y))
     return site.add("broadcast", y.operands, x.shape, dimensions=tuple(dimensions_of(x)[k] for k in places))
@@ -72,6 +72,6 @@ def broadcast_without_repetition(x: Instruction, site: Site) -> Instruction | No
 def broadcast_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """broadcast(iota) -> iota"""
     y = x.operands[0]
-    if y.op.name != "iota" or not is_plain(x.shape):
+    if not is_plain(x.shape):
         return None
     return site.add("iota", (), x.shape, iota_dimension=dimensions_of(x)[y.attributes["iota_dimension"]])

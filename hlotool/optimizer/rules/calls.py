@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hlotool.analysis.effects import has_effect
 from hlotool.ir.model import Computation, Instruction
-from hlotool.opdefs.traits import ELEMENTWISE, NONDETERMINISTIC
+from hlotool.opdefs.traits import ELEMENTWISE
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 
@@ -24,14 +24,12 @@ def call_that_returns_an_operand(x: Instruction, site: Site) -> Instruction | No
     return x.operands[number]
 
 
-@rule("get-tuple-element")
+@rule("get-tuple-element", of=("call", "fusion"))
 def element_that_a_call_passes_on(x: Instruction, site: Site) -> Instruction | None:
     """get-tuple-element(call(a, b), 1) -> a, if the computation returns its first parameter as element 1; also for constants"""
     call, index = x.operands[0], x.attributes["index"]
-    if call.op.name not in ("call", "fusion"):
-        return None
     root = call.called[0].root
-    if root.op.name != "tuple" or not 0 <= index < len(root.operands):
+    if root.op.name != "tuple":
         return None
     element = root.operands[index]
     if element.op.name == "parameter":
@@ -51,10 +49,10 @@ def map_of_elementwise_operations(x: Instruction, site: Site) -> Instruction | N
     instructions = site.rewriter.instructions(body)
     operations = [y for y in instructions if y.op.name != "parameter"]
     constants = sum(y.literal is not None for y in operations)
-    is_copied = len(site.rewriter.callers(body)) > 1
+    is_copied = site.rewriter.caller_count(body) > 1
     if len(operations) > _MOST_MAPPED or constants > 1 or (is_copied and len(operations) + constants > 1) or not _fits_body(x, body):
         return None
-    if not all(y.literal is not None or (ELEMENTWISE in y.op.traits and NONDETERMINISTIC not in y.op.traits) for y in operations):
+    if not all(y.literal is not None or ELEMENTWISE in y.op.traits for y in operations):
         return None
     if any(y.control_predecessors or not y.shape.is_array for y in operations):
         return None
@@ -74,7 +72,5 @@ def map_of_elementwise_operations(x: Instruction, site: Site) -> Instruction | N
 
 def _fits_body(x: Instruction, body: Computation) -> bool:
     """Whether operands and result have the element types of the parameters and the root; XLA also allows floats of other sizes."""
-    if body.root.shape.element_type != x.shape.element_type or any(x.shape.dynamic):
-        return False
-    pairs = zip(x.operands, body.parameters, strict=True)
-    return all(a.shape == x.shape.with_element_type(p.shape.element_type) == a.shape for a, p in pairs)
+    pairs = ((x, body.root), *zip(x.operands, body.parameters, strict=True))
+    return all(a.shape == x.shape.with_element_type(y.shape.element_type) for a, y in pairs)

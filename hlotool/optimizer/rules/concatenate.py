@@ -9,7 +9,7 @@ from math import prod
 from hlotool.analysis.simplify import constant_value, is_same_number
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.traits import ELEMENTWISE
-from hlotool.optimizer.dimensions import dimensions_of, is_empty, is_plain
+from hlotool.optimizer.dimensions import are_plain, dimensions_of, is_empty, is_plain
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.shape import Shape, array_shape
@@ -20,20 +20,15 @@ __all__: list[str] = []
 _MOST_OPERANDS = 10_000
 
 
-def _is_plain(x: Instruction) -> bool:
-    """Whether the result and all operands are static arrays of one element type."""
-    return is_plain(x.shape) and all(is_plain(y.shape) and y.shape.element_type == x.shape.element_type for y in x.operands)
-
-
 def _joined(x: Instruction, operands: Sequence[Instruction], site: Site) -> Instruction:
     """The concatenate of other operands, or the only one."""
-    return operands[0] if len(operands) == 1 and operands[0].shape.dimensions == x.shape.dimensions else site.with_operands(x, operands)
+    return operands[0] if len(operands) == 1 else site.with_operands(x, operands)
 
 
 @rule("concatenate")
 def concatenate_of_empty(x: Instruction, site: Site) -> Instruction | None:
     """concatenate(a, b) -> concatenate(a), if `b` has no elements"""
-    if is_empty(x.shape) or not _is_plain(x):
+    if is_empty(x.shape) or not are_plain(x):
         return None
     kept = [operand for operand in x.operands if not is_empty(operand.shape)]
     return _joined(x, kept, site) if len(kept) < len(x.operands) else None
@@ -43,7 +38,7 @@ def concatenate_of_empty(x: Instruction, site: Site) -> Instruction | None:
 def concatenate_of_concatenate(x: Instruction, site: Site) -> Instruction | None:
     """concatenate(concatenate(a, b), c) -> concatenate(a, b, c)"""
     nested = {y for y in x.operands if y.op is x.op and dimensions_of(y) == dimensions_of(x) and site.has_one_user(y)}
-    if not nested or not _is_plain(x) or not all(map(_is_plain, nested)):
+    if not nested or not are_plain(x) or not all(map(are_plain, nested)):
         return None
     operands: list[Instruction] = []
     for y in x.operands:
@@ -72,12 +67,12 @@ def concatenate_of_slices(x: Instruction, site: Site) -> Instruction | None:
 
 
 def _continues(one: tuple[SliceRange, ...], two: tuple[SliceRange, ...], dimension: int) -> bool:
-    """Whether the second of two slices begins where the first one ends, and neither is empty."""
+    """Whether the second of two slices begins where the first one ends."""
     if one[:dimension] != two[:dimension] or one[dimension + 1 :] != two[dimension + 1 :]:
         return False
     a, b = one[dimension], two[dimension]
     count = -(-(a.limit - a.start) // a.stride)
-    return a.stride == b.stride and b.start == a.start + count * a.stride and a.limit > a.start and b.limit > b.start
+    return a.stride == b.stride and b.start == a.start + count * a.stride
 
 
 @rule("concatenate", of=("broadcast",))
@@ -107,7 +102,7 @@ def _with_runs(
         else:
             runs.append([two])
     merged = [len(run) > 1 and (len(runs) == 1 or site.have_one_user(set(run))) for run in runs]
-    if not any(merged) or not _is_plain(x) or not all(is_plain(operand.shape) for y in x.operands for operand in y.operands[:1]):
+    if not any(merged) or not are_plain(x) or not all(is_plain(operand.shape) for y in x.operands for operand in y.operands[:1]):
         return None
     dimension, operands = dimensions_of(x)[0], []
     for run, is_merged in zip(runs, merged, strict=True):
@@ -124,7 +119,7 @@ def _with_runs(
 def concatenate_of_equal_numbers(x: Instruction, site: Site) -> Instruction | None:
     """concatenate(broadcast(c), broadcast(c)) -> broadcast(c), for constants"""
     first = constant_value(x.operands[0])
-    if first is None or not _is_plain(x) or is_empty(x.shape):
+    if first is None or not are_plain(x):
         return None
     for operand in x.operands[1:]:
         value = constant_value(operand)
@@ -136,12 +131,10 @@ def concatenate_of_equal_numbers(x: Instruction, site: Site) -> Instruction | No
 @rule("concatenate", of=("broadcast",))
 def concatenate_as_pad(x: Instruction, site: Site) -> Instruction | None:
     """concatenate(broadcast(v), a, broadcast(v)) -> pad(a, v), also with one of the broadcasts only"""
-    if not 2 <= len(x.operands) <= 3:
-        return None
     splats = [y if y.op.name == "broadcast" and not y.operands[0].shape.dimensions and site.has_one_user(y) else None for y in x.operands]
-    middle = 1 if len(splats) == 3 or splats[0] is not None else 0
+    middle = 0 if splats[0] is None else 1
     around = [y for k, y in enumerate(splats) if k != middle]
-    if splats[middle] is not None or not _is_plain(x):
+    if middle == len(splats) or splats[middle] is not None or not are_plain(x):
         return None
     values = {y.operands[0] for y in around if y is not None}
     if None in around or len(values) != 1:
@@ -159,10 +152,10 @@ def concatenate_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
 
     There must be a dimension of the operands before their reshapes with the same number of elements before and after it.
     """
-    if len(x.operands) < 2 or any(y.op.name != "reshape" for y in x.operands):
+    if any(y.op.name != "reshape" for y in x.operands):
         return None
     sources = [y.operands[0] for y in x.operands]
-    if not _is_plain(x) or is_empty(x.shape) or not all(is_plain(a.shape) for a in sources):
+    if not are_plain(x) or is_empty(x.shape) or not all(is_plain(a.shape) for a in sources):
         return None
     if not site.have_one_user(set(x.operands)):
         return None
@@ -191,13 +184,13 @@ def _common_dimension(x: Instruction, sources: Sequence[tuple[int, ...]]) -> int
 def concatenate_of_elementwise(x: Instruction, site: Site) -> Instruction | None:
     """concatenate(negate(a), negate(b)) -> negate(concatenate(a, b)), for all elementwise operations with one operand"""
     first = x.operands[0]
-    if len(x.operands) < 2 or ELEMENTWISE not in first.op.traits or len(first.operands) != 1:
+    if ELEMENTWISE not in first.op.traits or len(first.operands) != 1:
         return None
     if any(y.op is not first.op or y.attributes != first.attributes for y in x.operands) or not site.have_one_user(set(x.operands)):
         return None
     sources = [y.operands[0] for y in x.operands]
     element_type = sources[0].shape.element_type
-    if not _is_plain(x) or not all(is_plain(a.shape) and a.shape.element_type == element_type for a in sources):
+    if not are_plain(x) or not all(is_plain(a.shape) and a.shape.element_type == element_type for a in sources):
         return None
     if any(a.shape.dimensions != y.shape.dimensions for a, y in zip(sources, x.operands, strict=True)):
         return None

@@ -37,13 +37,11 @@ def equal_branches(x: Instruction, site: Site) -> Instruction | None:
     return site.add("call", [x.operands[1]], x.shape, to_apply=x.called[0])
 
 
-@rule("get-tuple-element")
+@rule("get-tuple-element", of=("conditional",))
 def element_that_branches_agree_on(x: Instruction, site: Site) -> Instruction | None:
     """get-tuple-element(conditional(p, tuple(a, b), b), 1) -> b, if all branches return b as element 1; also for scalar constants"""
     conditional = x.operands[0]
     index: int = x.attributes["index"]
-    if conditional.op.name != "conditional":
-        return None
     pairs = zip(conditional.called, conditional.operands[1:], strict=True)
     first, *others = [_returned(branch, operand, index) for branch, operand in pairs]
     if not isinstance(first, Literal):
@@ -57,7 +55,7 @@ def element_that_branches_agree_on(x: Instruction, site: Site) -> Instruction | 
 def _returned(branch: Computation, operand: Instruction, index: int) -> Instruction | Literal | None:
     """What an element of a branch's result is: an instruction outside of the branch, given its operand, or a scalar constant."""
     root = branch.root
-    if root.op.name != "tuple" or not 0 <= index < len(root.operands):
+    if root.op.name != "tuple":
         return None
     element = root.operands[index]
     if element.op.name == "parameter":

@@ -105,15 +105,14 @@ def slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | None:
     The slice must begin where the dynamic slice does.
     """
     y = x.operands[0]
-    starts = _starts(y, 1) if y.op.name == "dynamic-slice" else None
+    starts = _starts(y, 1)
     if starts is None or not is_plain(x.shape) or is_empty(x.shape) or not site.has_one_user(y):
         return None
-    bounds, zero = y.operands[0].shape.dimensions, None
+    bounds = y.operands[0].shape.dimensions
     for k, (part, bound, middle) in enumerate(zip(x.attributes["slice"], bounds, y.shape.dimensions, strict=True)):
         if x.shape.dimensions[k] == middle:
             continue
-        zero = starts[k]
-        if middle != bound or part.start or part.stride != 1 or constant_value(zero) != 0:
+        if middle != bound or part.start or part.stride != 1 or constant_value(starts[k]) != 0:
             return None
     return site.with_operands(y, y.operands, shape=x.shape, dynamic_slice_sizes=x.shape.dimensions)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hlotool.analysis.simplify import same_value
 from hlotool.ir.model import Instruction
+from hlotool.opdefs.algebra import NO_ALGEBRA
 from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import IDEMPOTENT, INVOLUTION
 from hlotool.optimizer.registry import rule
@@ -47,5 +48,5 @@ _register("applied-twice", "abs(abs(a)) -> abs(a)", *[op.name for op in OPS.valu
 _register(
     "neutral-operand",
     "add(a, 0) -> a; multiply(a, 1) -> a; and(a, a) -> a; minimum(a, inf) -> a; multiply(a, 0) -> 0 for integers",
-    *[op.name for op in OPS.values() if op.arity == 2 and op.name not in _SUMMARIES],
+    *[op.name for op in OPS.values() if op.arity == 2 and (IDEMPOTENT in op.traits or op.algebra != NO_ALGEBRA)],
 )

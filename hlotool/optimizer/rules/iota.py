@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from hlotool.analysis.simplify import constant_value, converted
 from hlotool.ir.model import Instruction
-from hlotool.optimizer.dimensions import is_empty, is_plain
+from hlotool.optimizer.dimensions import element_count, is_empty, is_plain
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.dtype import ELEMENT_TYPES
@@ -22,17 +20,17 @@ def iota_of_one(x: Instruction, site: Site) -> Instruction | None:
     """iota -> broadcast(0), if the dimension that counts has size 1"""
     if x.shape.dimensions[x.attributes["iota_dimension"]] != 1 or not is_plain(x.shape):
         return None
-    return site.number(x.shape, 0) if converted(0, ELEMENT_TYPES[x.shape.element_type]) is not None else None
+    return site.number(x.shape, 0)
 
 
 @rule("convert", of=("iota",))
 def convert_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """convert(iota) -> iota, if both types can represent all numbers"""
     y = x.operands[0]
-    if y.op.name != "iota" or not is_plain(x.shape) or not is_plain(y.shape) or is_empty(x.shape):
+    if not is_plain(x.shape) or not is_plain(y.shape) or is_empty(x.shape):
         return None
     last = y.shape.dimensions[y.attributes["iota_dimension"]] - 1
-    if last > min(_greatest(x.shape.element_type), _greatest(y.shape.element_type)):
+    if last > min(_last_of_all_integers(x.shape.element_type), _last_of_all_integers(y.shape.element_type)):
         return None
     return site.add("iota", (), x.shape, iota_dimension=y.attributes["iota_dimension"])
 
@@ -47,20 +45,20 @@ def remainder_of_iota(x: Instruction, site: Site) -> Instruction | None:
     return y if divisor is not None and count <= divisor else None
 
 
-def _greatest(element_type: str) -> int:
+def _last_of_all_integers(element_type: str) -> int:
     """The number up to which a type has all integers from 0 on; -1 if there is none."""
     row = ELEMENT_TYPES[element_type]
     if converted(0, row) is None:
         return -1
     if row.float_format is not None:
-        return 1 << min(row.float_format.mantissa_bits, row.float_format.bias - 1)
+        return 1 << min(row.float_format.mantissa_bits + 1, row.float_format.bias - 1)
     return int(row.maximum) if row.is_integral else -1
 
 
 @rule("constant")
 def constant_of_equal_numbers(x: Instruction, site: Site) -> Instruction | None:
     """constant({v, v, ...}) -> broadcast(v), for more than 64 elements"""
-    if not is_plain(x.shape) or prod(x.shape.dimensions) <= _LARGE:
+    if not is_plain(x.shape) or element_count(x.shape) <= _LARGE:
         return None
     value = constant_value(x)
     return None if value is None else site.number(x.shape, value)

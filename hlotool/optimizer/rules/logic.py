@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from hlotool.analysis.simplify import constant_value, value_of_itself
+from hlotool.analysis.simplify import constant_value, holds_all, is_splat, value_of_itself
 from hlotool.ir.model import Instruction
+from hlotool.opdefs.algebra import ones
 from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, IDEMPOTENT
-from hlotool.optimizer.patterns import both_orders, element_type, is_constant, is_float, is_integral, is_splat, with_constants_together
+from hlotool.optimizer.patterns import both_orders, element_type, is_complex, is_constant, is_float, is_integral, with_constants_together
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 
@@ -63,9 +64,9 @@ def select_by_negation(x: Instruction, site: Site) -> Instruction | None:
 def select_twice(x: Instruction, site: Site) -> Instruction | None:
     """select(p, select(p, a, b), c) -> select(p, a, c); select(p, a, select(p, b, c)) -> select(p, a, c)"""
     choice, on_true, on_false = x.operands
-    if on_true.op.name == "select" and on_true.operands[0] is choice:
+    if on_true.op is x.op and on_true.operands[0] is choice:
         return site.with_operands(x, [choice, on_true.operands[1], on_false])
-    if on_false.op.name == "select" and on_false.operands[0] is choice:
+    if on_false.op is x.op and on_false.operands[0] is choice:
         return site.with_operands(x, [choice, on_true, on_false.operands[2]])
     return None
 
@@ -90,7 +91,7 @@ def compare_with_pred(x: Instruction, site: Site) -> Instruction | None:
 def compare_with_itself(x: Instruction, site: Site) -> Instruction | None:
     """compare(a, a), direction=LT -> false, and NE and GT; with EQ, LE and GE, true unless a may be NaN"""
     first, second = x.operands
-    if first is not second or first.shape.element_type.startswith("c"):
+    if first is not second:
         return None
     direction = x.attributes["direction"]
     if direction in ("LT", "GT"):
@@ -104,7 +105,7 @@ def compare_with_itself(x: Instruction, site: Site) -> Instruction | None:
 def compare_with_limit(x: Instruction, site: Site) -> Instruction | None:
     """compare(a, 0), direction=GE -> true for unsigned a; the same for the greatest and the least number of all integer types"""
     row, limit = element_type(x.operands[0]), constant_value(x.operands[1])
-    if limit is None or row is None or not row.is_integral:
+    if limit is None or not row.is_integral:
         return None
     direction = x.attributes["direction"]
     if (limit == row.minimum and direction == "GE") or (limit == row.maximum and direction == "LE"):
@@ -119,10 +120,10 @@ def compare_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """compare(iota, c) -> true or false, if all indices are on the same side of c"""
     first, limit = x.operands[0], constant_value(x.operands[1])
     row = element_type(first)
-    if first.op.name != "iota" or limit is None or row is None or not row.is_integral or any(first.shape.dynamic):
+    if first.op.name != "iota" or limit is None or not row.is_integral:
         return None
     last = first.shape.dimensions[first.attributes["iota_dimension"]] - 1
-    if not 0 <= last <= row.maximum:
+    if last > row.maximum:
         return None
     verdicts = {
         "LT": (last < limit, limit <= 0), "LE": (last <= limit, limit < 0), "GT": (limit < 0, last <= limit), "GE": (limit <= 0, last < limit),
@@ -148,7 +149,7 @@ def not_of_compare(x: Instruction, site: Site) -> Instruction | None:
     For floats only with EQ, NE or a total order: all other comparisons with NaN are false.
     """
     inner = x.operands[0]
-    if inner.op.name != "compare" or not site.has_one_user(inner):
+    if not site.has_one_user(inner):
         return None
     direction = inner.attributes["direction"]
     if direction not in ("EQ", "NE") and not is_integral(inner.operands[0]) and not _is_total_order(inner):
@@ -158,15 +159,13 @@ def not_of_compare(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("compare", of=("convert",))
 def compare_of_converted(x: Instruction, site: Site) -> Instruction | None:
-    """compare(convert(a), convert(b)) -> compare(a, b), if a and b are integers of one type that the conversion only widens"""
+    """compare(convert(a), convert(b)) -> compare(a, b), if a and b are integers of one type, all of which the conversion keeps"""
     first, second = x.operands
-    if first.op.name != "convert" or second.op.name != "convert" or _is_total_order(x):
+    if first.op.name != "convert" or second.op.name != "convert" or not site.have_one_user({first, second}):
         return None
     a, b = first.operands[0], second.operands[0]
-    row, wide = element_type(a), element_type(first)
-    if a.shape.element_type != b.shape.element_type or row is None or wide is None or not row.is_integral or not wide.is_integral:
-        return None
-    if row.minimum < wide.minimum or row.maximum > wide.maximum or not site.have_one_user({first, second}):
+    row = element_type(a)
+    if a.shape.element_type != b.shape.element_type or not row.is_integral or not holds_all(element_type(first), row):
         return None
     return site.add("compare", [a, b], x.shape, direction=x.attributes["direction"])
 
@@ -178,43 +177,33 @@ def compare_of_converted(x: Instruction, site: Site) -> Instruction | None:
 def of_itself(x: Instruction, site: Site) -> Instruction | None:
     """subtract(a, a) -> 0 for integers; xor(a, a) -> 0"""
     first, second = x.operands
-    row = element_type(x)
-    if first is not second or row is None:
-        return None
-    value = value_of_itself(x.op, row)
-    return site.number(x.shape, value) if value is not None else None
+    value = value_of_itself(x.op, element_type(x)) if first is second else None
+    return None if value is None else site.number(x.shape, value)
 
 
 @rule("and", "or", "xor", of=("not",))
 def with_complement(x: Instruction, site: Site) -> Instruction | None:
     """and(a, not(a)) -> 0; or(a, not(a)) -> all ones; xor(a, not(a)) -> all ones"""
-    row = element_type(x)
-    if row is None:
-        return None
+    number = 0 if x.op.name == "and" else ones(element_type(x))
     for first, second in both_orders(x):
-        if second.op.name == "not" and second.operands[0] is first:
-            ones = 1 if row.kind == "pred" else (-1 if row.kind == "signed" else row.maximum)
-            return site.number(x.shape, 0 if x.op.name == "and" else ones)
+        if second.op.name == "not" and second.operands[0] is first and number is not None:
+            return site.number(x.shape, number)
     return None
 
 
 @rule("xor")
 def xor_with_ones(x: Instruction, site: Site) -> Instruction | None:
     """xor(a, true) -> not(a); for integers, xor(a, -1) -> not(a)"""
-    row = element_type(x)
-    if row is None:
+    number = ones(element_type(x))
+    if number is None:
         return None
-    ones = 1 if row.kind == "pred" else (-1 if row.kind == "signed" else row.maximum)
-    for first, second in both_orders(x):
-        if is_splat(second, ones):
-            return site.add("not", [first], x.shape)
-    return None
+    return next((site.add("not", [first], x.shape) for first, second in both_orders(x) if is_splat(second, number)), None)
 
 
 @rule("and", "or", "maximum", "minimum", of=tuple(_DUAL))
 def applied_again(x: Instruction, site: Site) -> Instruction | None:
     """maximum(maximum(a, b), b) -> maximum(a, b); the same for minimum, and, or"""
-    if IDEMPOTENT not in x.op.traits or x.shape.element_type.startswith("c"):
+    if is_complex(x):
         return None
     for inner, other in both_orders(x):
         if inner.op is x.op and other in inner.operands:
@@ -247,7 +236,7 @@ def constants_together(x: Instruction, site: Site) -> Instruction | None:
 def clamp_from_limits(x: Instruction, site: Site) -> Instruction | None:
     """minimum(maximum(a, low), high) -> clamp(low, a, high), if low <= high are constants"""
     inner_name = _DUAL[x.op.name]
-    if x.shape.element_type == "pred" or x.shape.element_type.startswith("c"):
+    if x.shape.element_type == "pred":
         return None
     for inner, outer_limit in both_orders(x):
         limit = constant_value(outer_limit)

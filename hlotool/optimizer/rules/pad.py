@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from hlotool.analysis.simplify import constant_value, is_same_number
 from hlotool.ir.model import Instruction
-from hlotool.optimizer.dimensions import is_empty, is_plain
+from hlotool.optimizer.dimensions import are_plain, is_empty
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.values import PaddingDimension, SliceRange
 
 __all__: list[str] = []
-
-
-def _is_plain(x: Instruction) -> bool:
-    return is_plain(x.shape) and all(is_plain(y.shape) and y.shape.element_type == x.shape.element_type for y in x.operands)
 
 
 def _is_same(a: Instruction, b: Instruction) -> bool:
@@ -27,7 +23,7 @@ def _is_same(a: Instruction, b: Instruction) -> bool:
 @rule("pad")
 def pad_as_slice(x: Instruction, site: Site) -> Instruction | None:
     """pad(a, v), padding=-1_-2 -> slice(a), if the padding only removes elements"""
-    if any(part.low > 0 or part.high > 0 or part.interior for part in x.attributes["padding"]) or not _is_plain(x):
+    if any(part.low > 0 or part.high > 0 or part.interior for part in x.attributes["padding"]) or not are_plain(x):
         return None
     sizes = x.operands[0].shape.dimensions
     ranges = [SliceRange(-part.low, size + part.high) for part, size in zip(x.attributes["padding"], sizes, strict=True)]
@@ -38,7 +34,7 @@ def pad_as_slice(x: Instruction, site: Site) -> Instruction | None:
 def pad_of_equal_number(x: Instruction, site: Site) -> Instruction | None:
     """pad(broadcast(v), v) -> broadcast(v), also if there is nothing to pad"""
     source, value = x.operands
-    if not _is_plain(x):
+    if not are_plain(x):
         return None
     is_same = source.op.name == "broadcast" and not source.operands[0].shape.dimensions and _is_same(source.operands[0], value)
     if not is_same and not is_empty(source.shape) and not _is_same(source, value):
@@ -53,7 +49,7 @@ def pad_of_pad(x: Instruction, site: Site) -> Instruction | None:
     What the first one removes must not be added again by the second, and there must be no padding between elements.
     """
     y, value = x.operands
-    if y.op.name != "pad" or not _is_same(y.operands[1], value) or not _is_plain(x) or not _is_plain(y):
+    if y.op.name != "pad" or not _is_same(y.operands[1], value) or not are_plain(x) or not are_plain(y):
         return None
     padding = []
     for inner, outer in zip(y.attributes["padding"], x.attributes["padding"], strict=True):

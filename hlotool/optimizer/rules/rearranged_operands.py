@@ -30,15 +30,26 @@ Before = Callable[[], Instruction]
 
 
 def _rearranged(x: Instruction, opcode: str) -> Instruction | None:
-    """The first operand with an opcode, if all operands are scalars or have the dimensions of the result."""
+    """The first operand with an opcode, if it and all others that are not scalars have the dimensions of the result."""
     dimensions = x.shape.dimensions
     first = None
     for y in x.operands:
-        if first is None and y.op.name == opcode:
+        if first is None and y.op.name == opcode and y.shape.dimensions == dimensions:
             first = y
         if y.shape.dimensions != dimensions and y.shape.dimensions:
             return None
     return first if first is not None and is_plain(x.shape) and dimensions and not is_empty(x.shape) else None
+
+
+def _before(x: Instruction, one: Callable[[Instruction], Before | None]) -> list[Before] | None:
+    """What inserts each operand as it is before the rearrangement, where scalars stay as they are; None if `one` does not know it."""
+    result: list[Before] = []
+    for y in x.operands:
+        insert = one(y) if y.shape.dimensions else _as_it_is(y)
+        if insert is None or not is_plain(y.shape):
+            return None
+        result.append(insert)
+    return result
 
 
 def _apply(x: Instruction, site: Site, before: Sequence[Before], sizes: tuple[int, ...]) -> Instruction:
@@ -50,9 +61,9 @@ def _apply(x: Instruction, site: Site, before: Sequence[Before], sizes: tuple[in
     return site.with_operands(x, [operands[y] for y in x.operands], array_shape(x.shape.element_type, sizes))
 
 
-def _disappears(x: Instruction, site: Site, opcode: str) -> int:
-    """How many operands with an opcode disappear with x."""
-    return sum(y.op.name == opcode and site.has_one_user(y) for y in set(x.operands))
+def _disappears(x: Instruction, site: Site, opcode: str, sizes: tuple[int, ...]) -> bool:
+    """Whether a rearrangement of an array with these sizes disappears with x."""
+    return any(y.op.name == opcode and y.operands[0].shape.dimensions == sizes and site.has_one_user(y) for y in x.operands)
 
 
 def _as_it_is(y: Instruction) -> Before:
@@ -60,9 +71,7 @@ def _as_it_is(y: Instruction) -> Before:
 
 
 def _smaller_number(y: Instruction, sizes: tuple[int, ...], site: Site) -> Before | None:
-    """For an array of equal elements: one with other dimensions. Scalars stay."""
-    if not y.shape.dimensions:
-        return lambda: y
+    """For an array of equal elements: one with other dimensions."""
     shape = array_shape(y.shape.element_type, sizes)
     if y.op.name == "broadcast" and not y.operands[0].shape.dimensions:
         scalar = y.operands[0]
@@ -81,13 +90,13 @@ def elementwise_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
     Other operands may be constants, or broadcasts that are still broadcasts in the other shape.
     """
     first = _rearranged(x, "reshape")
-    if first is None or not (_disappears(x, site, "reshape") or _all_move(first, site)):
+    if first is None:
         return None
     source = first.operands[0].shape
-    before = [_before_reshape(y, source, site) for y in x.operands]
-    if not is_plain(source) or any(insert is None for insert in before):
+    if not is_plain(source) or not (_disappears(x, site, "reshape", source.dimensions) or _all_move(first, site)):
         return None
-    return site.reshape(_apply(x, site, [insert for insert in before if insert is not None], source.dimensions), x.shape.dimensions)
+    before = _before(x, lambda y: _before_reshape(y, source, site))
+    return None if before is None else site.reshape(_apply(x, site, before, source.dimensions), x.shape.dimensions)
 
 
 def _all_move(y: Instruction, site: Site) -> bool:
@@ -127,7 +136,7 @@ def _before_reshape(y: Instruction, source: Shape, site: Site) -> Before | None:
     if number is not None:
         return number
     shape = array_shape(y.shape.element_type, source.dimensions)
-    if y.op.name == "broadcast" and is_plain(y.shape):
+    if y.op.name == "broadcast":
         dimensions = broadcast_after_reshape(y, source.dimensions)
         return None if dimensions is None else lambda: site.add("broadcast", y.operands, shape, dimensions=dimensions)
     literal = y.literal
@@ -156,20 +165,20 @@ def elementwise_of_transposes(x: Instruction, site: Site) -> Instruction | None:
     Other operands may be scalars and broadcasts.
     """
     first = _rearranged(x, "transpose")
-    if first is None or not _disappears(x, site, "transpose"):
+    if first is None:
         return None
     permutation, sizes = dimensions_of(first), first.operands[0].shape.dimensions
-    before = [_before_transpose(y, permutation, sizes, site) for y in x.operands]
-    if any(insert is None for insert in before):
+    if not _disappears(x, site, "transpose", sizes):
         return None
-    return site.add("transpose", [_apply(x, site, [insert for insert in before if insert is not None], sizes)], x.shape, dimensions=permutation)
+    before = _before(x, lambda y: _before_transpose(y, permutation, sizes, site))
+    return None if before is None else site.add("transpose", [_apply(x, site, before, sizes)], x.shape, dimensions=permutation)
 
 
 def _before_transpose(y: Instruction, permutation: tuple[int, ...], sizes: tuple[int, ...], site: Site) -> Before | None:
     if y.op.name == "transpose":
-        return _as_it_is(y.operands[0]) if dimensions_of(y) == permutation and is_plain(y.shape) and is_plain(y.operands[0].shape) else None
+        return _as_it_is(y.operands[0]) if dimensions_of(y) == permutation and is_plain(y.operands[0].shape) else None
     number = _smaller_number(y, sizes, site)
-    if number is not None or y.op.name != "broadcast" or not is_plain(y.shape):
+    if number is not None or y.op.name != "broadcast":
         return number
     dimensions = tuple(permutation[k] for k in dimensions_of(y))
     return lambda: site.add("broadcast", y.operands, array_shape(y.shape.element_type, sizes), dimensions=dimensions)
@@ -182,18 +191,18 @@ def elementwise_of_reversals(x: Instruction, site: Site) -> Instruction | None:
     Other operands may be scalars and constants of equal elements.
     """
     first = _rearranged(x, "reverse")
-    if first is None or not _disappears(x, site, "reverse"):
+    sizes = x.shape.dimensions
+    if first is None or not _disappears(x, site, "reverse", sizes):
         return None
-    reversed_dimensions, sizes = dimensions_of(first), x.shape.dimensions
-    before: list[Before] = []
-    for y in x.operands:
-        if y.op.name == "reverse" and dimensions_of(y) == reversed_dimensions and is_plain(y.shape):
-            before.append(_as_it_is(y.operands[0]))
-        elif not y.shape.dimensions or constant_value(y) is not None:
-            before.append(_as_it_is(y))
-        else:
-            return None
-    return site.add("reverse", [_apply(x, site, before, sizes)], x.shape, dimensions=reversed_dimensions)
+    reversed_dimensions = dimensions_of(first)
+    before = _before(x, lambda y: _before_reverse(y, reversed_dimensions))
+    return None if before is None else site.add("reverse", [_apply(x, site, before, sizes)], x.shape, dimensions=reversed_dimensions)
+
+
+def _before_reverse(y: Instruction, dimensions: tuple[int, ...]) -> Before | None:
+    if y.op.name == "reverse" and dimensions_of(y) == dimensions:
+        return _as_it_is(y.operands[0])
+    return None if constant_value(y) is None else _as_it_is(y)
 
 
 # ---- broadcasts ------------------------------------------------------------------------------------------------------
@@ -212,13 +221,8 @@ def elementwise_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
     mapped, sizes = dimensions_of(first), first.operands[0].shape.dimensions
     if sizes and not site.has_one_user(first):
         return None
-    before: list[Before] = []
-    for y in x.operands:
-        insert = _before_broadcast(y, mapped, sizes, site)
-        if insert is None or not is_plain(y.shape):
-            return None
-        before.append(insert)
-    return site.add("broadcast", [_apply(x, site, before, sizes)], x.shape, dimensions=mapped)
+    before = _before(x, lambda y: _before_broadcast(y, mapped, sizes, site))
+    return None if before is None else site.add("broadcast", [_apply(x, site, before, sizes)], x.shape, dimensions=mapped)
 
 
 def _before_broadcast(y: Instruction, mapped: tuple[int, ...], sizes: tuple[int, ...], site: Site) -> Before | None:

@@ -5,12 +5,12 @@ The order in which floats are summed is not changed without a flag, and the inte
 
 from __future__ import annotations
 
-from hlotool.analysis.simplify import constant_value, identity_of, is_same_number
+from hlotool.analysis.simplify import identity_of, is_splat
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, IDEMPOTENT
 from hlotool.optimizer.dimensions import dimensions_of
-from hlotool.optimizer.patterns import element_type, is_integral
+from hlotool.optimizer.patterns import element_type, is_complex, is_integral
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 
@@ -31,13 +31,12 @@ def _combiner(x: Instruction) -> OpDef | None:
 
 def _starts_neutral(x: Instruction, combiner: OpDef) -> bool:
     """Whether the initial value changes no element: 0 for sums of integers, -0.0 for those of floats."""
-    row, start = element_type(x), constant_value(x.operands[1])
-    neutral = None if row is None else identity_of(combiner, row)
-    return start is not None and neutral is not None and is_same_number(start, neutral)
+    neutral = identity_of(combiner, element_type(x))
+    return neutral is not None and is_splat(x.operands[1], neutral)
 
 
 def _is_exact_in_any_order(x: Instruction, combiner: OpDef) -> bool:
-    return is_integral(x) or (IDEMPOTENT in combiner.traits and not x.shape.element_type.startswith("c"))
+    return is_integral(x) or (IDEMPOTENT in combiner.traits and not is_complex(x))
 
 
 @rule("reduce")
@@ -143,11 +142,9 @@ def reduce_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("dot")
 def dot_of_nothing(x: Instruction, site: Site) -> Instruction | None:
-    """dot(a, b) -> 0, if the contracting dimensions or the operands have no elements"""
+    """dot(a, b) -> 0, if the contracting dimensions have no elements"""
     lhs = x.operands[0]
-    if x.shape.dynamic or lhs.shape.dynamic or x.shape.element_type.startswith("c") or len(x.operands) != 2:
-        return None
-    if all(lhs.shape.dimensions[k] for k in x.attributes["lhs_contracting_dims"]):
+    if lhs.shape.dynamic or all(lhs.shape.dimensions[k] for k in x.attributes["lhs_contracting_dims"]):
         return None
     return site.number(x.shape, 0)
 
@@ -156,7 +153,7 @@ def dot_of_nothing(x: Instruction, site: Site) -> Instruction | None:
 def transpose_of_dot(x: Instruction, site: Site) -> Instruction | None:
     """transpose(dot(a, b)) -> dot(b, a), if the transpose exchanges the free dimensions of a and b"""
     inner = x.operands[0]
-    if inner.op.name != "dot" or not site.has_one_user(inner) or inner.attributes.keys() & {"operand_precision", "algorithm", "sparsity"}:
+    if not site.has_one_user(inner) or inner.attributes.keys() & {"operand_precision", "algorithm", "sparsity"}:
         return None
     written = inner.attributes
     batch = len(written.get("lhs_batch_dims", ()))

@@ -30,10 +30,8 @@ def reshape_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     A reshape back to the shape of `a` is `a`.
     """
     y = x.operands[0]
-    if y.op.name != "reshape" or not is_plain(y.shape):
-        return None
     source = y.operands[0]
-    if not is_plain(source.shape):
+    if not is_plain(x.shape) or not is_plain(y.shape) or not is_plain(source.shape):
         return None
     return source if source.shape == x.shape else site.add("reshape", [source], x.shape)
 
@@ -45,7 +43,7 @@ def reshape_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
     A dimension that comes from `a` must not be merged with a new one.
     """
     y = x.operands[0]
-    if y.op.name != "broadcast" or not is_plain(y.shape) or not is_plain(x.shape) or is_empty(x.shape):
+    if not is_plain(y.shape) or not is_plain(x.shape) or is_empty(x.shape):
         return None
     dimensions = broadcast_after_reshape(y, x.shape.dimensions)
     if dimensions is not None:
@@ -72,7 +70,7 @@ def _broadcast_of_reshape(x: Instruction, y: Instruction, site: Site) -> Instruc
 def reshape_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """reshape(iota) -> iota, if the dimension that counts is not split or merged"""
     y = x.operands[0]
-    if y.op.name != "iota" or not is_plain(x.shape) or not is_plain(y.shape) or is_empty(x.shape):
+    if not is_plain(x.shape) or not is_plain(y.shape) or is_empty(x.shape):
         return None
     counted = y.attributes["iota_dimension"]
     for before, after in matched_groups(y.shape.dimensions, x.shape.dimensions):
@@ -85,7 +83,7 @@ def reshape_of_iota(x: Instruction, site: Site) -> Instruction | None:
 def reshape_of_slice_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     """reshape(slice(reshape(a))) -> reshape(slice(a)), if the inner reshape only adds or drops dimensions of size 1"""
     y = x.operands[0]
-    if y.op.name != "slice" or y.operands[0].op.name != "reshape" or not site.has_one_user(y) or is_empty(x.shape):
+    if y.operands[0].op.name != "reshape" or not site.has_one_user(y) or is_empty(x.shape):
         return None
     source = y.operands[0].operands[0]
     if not (is_plain(x.shape) and is_plain(y.shape) and is_plain(source.shape) and is_plain(y.operands[0].shape)):
@@ -107,7 +105,7 @@ def copy_of_copy(x: Instruction, site: Site) -> Instruction | None:
     The layout and the memory of the first copy do not matter, unless it is used elsewhere.
     """
     y = x.operands[0]
-    if y.op.name != "copy" or not is_plain(y.shape) or not is_plain(x.shape) or not is_plain(y.operands[0].shape):
+    if not is_plain(y.shape) or not is_plain(x.shape) or not is_plain(y.operands[0].shape):
         return None
     return site.with_operands(x, y.operands) if site.has_one_user(y) else None
 
@@ -116,8 +114,6 @@ def copy_of_copy(x: Instruction, site: Site) -> Instruction | None:
 def bitcast_of_bitcast(x: Instruction, site: Site) -> Instruction | None:
     """bitcast(bitcast(a)) -> bitcast(a), for arrays of one element type"""
     y = x.operands[0]
-    if y.op.name != "bitcast":
-        return None
     shapes = x.shape, y.shape, y.operands[0].shape
     if not all(map(is_plain, shapes)) or len({shape.element_type for shape in shapes}) > 1:
         return None
@@ -128,7 +124,7 @@ def bitcast_of_bitcast(x: Instruction, site: Site) -> Instruction | None:
 def bitcast_of_transpose(x: Instruction, site: Site) -> Instruction | None:
     """bitcast(transpose(a)) -> bitcast(a), if the transpose leaves the order in memory as it is"""
     y = x.operands[0]
-    if y.op.name != "transpose" or not is_plain(y.shape) or not is_plain(x.shape):
+    if not is_plain(y.shape) or not is_plain(x.shape):
         return None
     source, permutation = y.operands[0].shape, y.attributes["dimensions"]
     if not is_plain(source) or source.element_type != x.shape.element_type or source.layout is None or y.shape.layout is None:
@@ -160,10 +156,10 @@ def _is_row_major(shape: Shape) -> bool:
 def bitcast_convert_of_bitcast_convert(x: Instruction, site: Site) -> Instruction | None:
     """bitcast-convert(bitcast-convert(a)) -> bitcast-convert(a), or `a` if it has the type of the result
 
-    All types must have the same number of bits.
+    All types must have the same number of bits. The one between must not be pred, which keeps only whether the bits are zero.
     """
     y = x.operands[0]
-    if y.op.name != "bitcast-convert":
+    if y.shape.element_type == "pred":
         return None
     shapes = x.shape, y.shape, y.operands[0].shape
     if not all(map(is_plain, shapes)) or len({ELEMENT_TYPES[shape.element_type].bits for shape in shapes}) > 1:
@@ -175,8 +171,6 @@ def bitcast_convert_of_bitcast_convert(x: Instruction, site: Site) -> Instructio
 def size_of_dimension(x: Instruction, site: Site) -> Instruction | None:
     """get-dimension-size(a) -> constant, if the dimension is static; get-dimension-size(set-dimension-size(a, n)) -> n"""
     y, dimension = x.operands[0], dimensions_of(x)[0]
-    if not y.shape.is_array:
-        return None
     if not y.shape.dynamic or not y.shape.dynamic[dimension]:
         return site.number(x.shape, y.shape.dimensions[dimension])
     is_set = y.op.name == "set-dimension-size" and dimensions_of(y)[0] == dimension

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from hlotool.ir.model import Instruction
-from hlotool.optimizer.dimensions import dimensions_of, inverse, is_empty, is_plain
+from hlotool.optimizer.dimensions import are_plain, dimensions_of, inverse, is_empty, is_plain
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.shape import array_shape
@@ -14,9 +12,8 @@ from hlotool.shapes.values import PaddingDimension, SliceRange
 __all__: list[str] = []
 
 
-def _applies(x: Instruction, opcode: str) -> bool:
-    y = x.operands[0]
-    return y.op.name == opcode and is_plain(x.shape) and is_plain(y.shape) and not is_empty(x.shape)
+def _applies(x: Instruction) -> bool:
+    return is_plain(x.shape) and is_plain(x.operands[0].shape) and not is_empty(x.shape)
 
 
 def _last(part: SliceRange) -> int:
@@ -32,7 +29,7 @@ def _is_whole(part: SliceRange, size: int) -> bool:
 def slice_of_slice(x: Instruction, site: Site) -> Instruction | None:
     """slice(slice(a)) -> slice(a)"""
     y = x.operands[0]
-    if not _applies(x, "slice"):
+    if not _applies(x):
         return None
     ranges = []
     for inner, outer in zip(y.attributes["slice"], x.attributes["slice"], strict=True):
@@ -48,7 +45,7 @@ def slice_of_slice(x: Instruction, site: Site) -> Instruction | None:
 def slice_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
     """slice(broadcast(a)) -> broadcast(a), or broadcast(slice(a)) if dimensions of `a` are cut"""
     y = x.operands[0]
-    if not _applies(x, "broadcast"):
+    if not _applies(x):
         return None
     source, mapped, ranges = y.operands[0], dimensions_of(y), x.attributes["slice"]
     if any(not _is_whole(ranges[k], y.shape.dimensions[k]) for k in mapped):
@@ -63,7 +60,7 @@ def slice_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
 def slice_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """slice(iota) -> iota, if the dimension that counts is cut at its end at most"""
     y = x.operands[0]
-    if not _applies(x, "iota"):
+    if not _applies(x):
         return None
     counted = y.attributes["iota_dimension"]
     part = x.attributes["slice"][counted]
@@ -76,7 +73,7 @@ def slice_of_iota(x: Instruction, site: Site) -> Instruction | None:
 def slice_of_reverse(x: Instruction, site: Site) -> Instruction | None:
     """slice(reverse(a)) -> reverse(slice(a))"""
     y = x.operands[0]
-    if not _applies(x, "reverse") or not site.has_one_user(y):
+    if not _applies(x) or not site.has_one_user(y):
         return None
     ranges = list(x.attributes["slice"])
     for k in dimensions_of(y):
@@ -90,7 +87,7 @@ def slice_of_reverse(x: Instruction, site: Site) -> Instruction | None:
 def slice_of_transpose(x: Instruction, site: Site) -> Instruction | None:
     """slice(transpose(a)) -> transpose(slice(a))"""
     y = x.operands[0]
-    if not _applies(x, "transpose") or not site.has_one_user(y):
+    if not _applies(x) or not site.has_one_user(y):
         return None
     permutation = dimensions_of(y)
     places = inverse(permutation)
@@ -103,7 +100,7 @@ def slice_of_transpose(x: Instruction, site: Site) -> Instruction | None:
 def slice_of_pad(x: Instruction, site: Site) -> Instruction | None:
     """slice(pad(a, v)) -> slice(a) or broadcast(v), if only one of them is in the range, else pad(a, v) with less padding"""
     y = x.operands[0]
-    if not _applies(x, "pad") or y.operands[0].shape.element_type != y.operands[1].shape.element_type:
+    if not _applies(x) or y.operands[0].shape.element_type != y.operands[1].shape.element_type:
         return None
     source, value = y.operands
     inside, rows = True, list(zip(x.attributes["slice"], y.attributes["padding"], source.shape.dimensions, strict=True))
@@ -134,7 +131,7 @@ def _less_padding(x: Instruction, y: Instruction, site: Site) -> Instruction | N
 def slice_of_concatenate(x: Instruction, site: Site) -> Instruction | None:
     """slice(concatenate(a, b)) -> slice(a), if the range is in `a`, or the concatenate of all operands that are in the range as a whole"""
     y = x.operands[0]
-    if not _applies(x, "concatenate") or _mixes_types(y):
+    if not _applies(x) or not are_plain(y):
         return None
     dimension = dimensions_of(y)[0]
     part, start = x.attributes["slice"][dimension], 0
@@ -154,11 +151,3 @@ def slice_of_concatenate(x: Instruction, site: Site) -> Instruction | None:
             kept.append(operand)
         start = end
     return site.add("concatenate", kept, x.shape, dimensions=(dimension,)) if part.stride == 1 and others_whole and kept else None
-
-
-def _mixes_types(x: Instruction) -> bool:
-    return _differ(operand.shape.element_type for operand in (x, *x.operands))
-
-
-def _differ(names: Iterable[str]) -> bool:
-    return len(set(names)) > 1

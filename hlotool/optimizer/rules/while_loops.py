@@ -35,15 +35,13 @@ def loop_of_one_iteration(x: Instruction, site: Site) -> Instruction | None:
     return site.add("call", x.operands, x.shape, to_apply=x.attributes["body"])
 
 
-@rule("get-tuple-element")
+@rule("get-tuple-element", of=("while",))
 def element_that_a_loop_keeps(x: Instruction, site: Site) -> Instruction | None:
     """get-tuple-element(while(tuple(a, b)), 1) -> b, if the body returns element 1 unchanged"""
     loop = x.operands[0]
     index: int = x.attributes["index"]
-    if loop.op.name != "while":
-        return None
     root = loop.attributes["body"].root
-    if root.op.name != "tuple" or not 0 <= index < len(root.operands):
+    if root.op.name != "tuple":
         return None
     element = root.operands[index]
     if element.op.name != "get-tuple-element" or element.attributes["index"] != index or element.operands[0].op.name != "parameter":

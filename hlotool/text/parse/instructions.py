@@ -15,7 +15,7 @@ from hlotool.ir.model import AttributeSet, Computation, Instruction, set_field
 from hlotool.ir.names import free_name, is_legal_name
 from hlotool.ir.notes import Annotations
 from hlotool.literals.parse import parse_literal
-from hlotool.opdefs.base import OpDef, unknown_op
+from hlotool.opdefs.base import OpDef, require_operand_count, unknown_op
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.shape import Shape, compatible
 from hlotool.text.parse.async_ops import annotate_root, annotate_wrapped, continuation_attributes, desugared_op, set_annotations, wrapped_start
@@ -119,9 +119,7 @@ def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction
     Raises Violation for what XLA's parser refuses.
     """
     operand_shapes = tuple([x.shape for x in operands])
-    if op.variadic and len(operands) < len(op.operands):
-        least = f"{len(op.operands)} operand" + "s" * (len(op.operands) != 1)
-        raise Violation("S013", "operands", f"'{op.name}' takes at least {least}, found {len(operands)}")
+    require_operand_count(op, len(operands))
     if op.check_parsed is not None:
         shape = op.check_parsed(shape, operand_shapes, attributes) or shape
     if shape is not None and not op.shape_ignored:
@@ -209,11 +207,9 @@ def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionPart
         if isinstance(operand, Reference) and operand.name == name and name not in builder.scope.names:
             raise Violation("S028", operand.position, f"'{name}' depends on itself: {name} -> {name}")
     operands = [_resolve_operand(builder, operand) for operand in parts.operands]
-    if op.arity == 0 and operands:
-        raise Violation("S035", parts.position, f"'{op.name}' takes no operands, found {len(operands)}")
-    if op.arity >= 0 and len(operands) != op.arity:
-        expected = f"{op.arity} operand" + "s" * (op.arity != 1)
-        raise Violation("S013", parts.position, f"'{op.name}' takes {expected}, found {len(operands)}")
+    if not op.variadic:
+        # XLA counts the others when it knows their attributes.
+        require_operand_count(op, len(operands))
     metadata, backend_config, rest = split_annotations(parts.attributes)
     hidden = None
     if wrapped is not None and op.name == "async-start":

@@ -17,7 +17,7 @@ from hlotool.text.source.trivia import comment_spans, skip_trivia
 from hlotool.verifier.fixing import Faulty, fixer
 from hlotool.verifier.suppressions import suppressed
 
-__all__: list[str] = []
+__all__ = ["removed_lines"]
 
 
 @fixer("W001")
@@ -40,7 +40,7 @@ def dead_instruction(faulty: Faulty) -> Iterator[Edit]:
             continue
         if is_suppressed(y.start):
             continue
-        edits = list(_removed(faulty.source.text, y.start, y.end))
+        edits = list(removed_lines(faulty.source.text, y.start, y.end))
         if edits:
             removed.add(y)
             yield from edits
@@ -59,13 +59,13 @@ def dead_computation(faulty: Faulty) -> Iterator[Edit]:
             continue
         if not removed.issuperset(caller for caller, _ in calls.get(computation, ())):
             continue
-        edits = list(_removed(faulty.source.text, computation.start, computation.end))
+        edits = list(removed_lines(faulty.source.text, computation.start, computation.end))
         if edits:
             removed.add(computation)
             yield from edits
 
 
-def _removed(text: str, start: int, end: int) -> Iterator[Edit]:
+def removed_lines(text: str, start: int, end: int) -> Iterator[Edit]:
     """Removes whole lines, unless they contain something else or a comment."""
     start = skip_trivia(text, start)
     first = text.rfind("\n", 0, start) + 1

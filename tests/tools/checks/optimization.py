@@ -10,8 +10,7 @@ from case_files import Case
 from checks.common import Mismatch, parsed, same
 from hlotool.ir.model import Module
 from hlotool.optimizer.checking import difference
-from hlotool.optimizer.optimizer import optimize_with_report
-from hlotool.optimizer.options import OptimizeOptions
+from hlotool.optimizer.optimizer import OptimizedModule, optimize
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
 from hlotool.verifier.engine import verify
@@ -27,6 +26,8 @@ _INPUTS = 6
 def optimized(path: Path, case: Case) -> None:
     module, flags = parsed(case.text), _flags(case)
     result = _result(path, case, module)
+    if result.report.is_stopped:
+        raise Mismatch("; ".join(result.report.remarks))
     same((case.output if case.output is not None else case.text).strip(), to_text(result, _PLAIN).strip(), "after the passes")
     known = {d.code for d in verify(module)}
     if errors := [d for d in verify(result) if d.severity == "error" and d.code not in known]:
@@ -48,7 +49,7 @@ def _flags(case: Case) -> frozenset[str]:
     return frozenset(flag.strip() for flag in written[1].split(",")) if written else frozenset()
 
 
-def _result(path: Path, case: Case, module: Module) -> Module:
+def _result(path: Path, case: Case, module: Module) -> OptimizedModule:
     written = _PASSES.search(case.text)
     passes = tuple(name.strip() for name in written[1].split(",")) if written else (path.stem,)
-    return optimize_with_report(module, passes, OptimizeOptions(fast_math=_flags(case)))[0]
+    return optimize(module, passes, fast_math=_flags(case))

@@ -1,0 +1,212 @@
+"""Fixes of lints by rewrites: the rule or pass that does what a lint names, applied to one instruction of a text.
+
+The rewrite is tried on a copy of the module. What it does there becomes edits of the text, so that comments and all other lines stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from copy import copy
+from functools import cached_property, lru_cache
+
+from hlotool.analysis.sizes import elements_of
+from hlotool.errors import Edit, EvaluationError, HlotoolError
+from hlotool.interp.evaluator import compute
+from hlotool.interp.literal import literal_value
+from hlotool.interp.options import RunOptions
+from hlotool.ir.model import Instruction, Module
+from hlotool.opdefs.traits import FOLDABLE
+from hlotool.optimizer.constants import is_writable, literal_of
+from hlotool.optimizer.context import Context
+from hlotool.optimizer.passes.cse import equal_instructions
+from hlotool.optimizer.registry import Rule, all_rules
+from hlotool.optimizer.report import OwnNames
+from hlotool.optimizer.simplify import adapt, refusal
+from hlotool.optimizer.site import Site
+from hlotool.shapes.literal import Literal
+from hlotool.text.locate.instruction import locate
+from hlotool.text.print.instruction import InstructionWriter
+from hlotool.text.print.options import PrintOptions
+from hlotool.text.source.places import Place
+from hlotool.text.source.trivia import comment_spans, skip_trivia
+from hlotool.verifier.fixes.lints import removed_lines
+from hlotool.verifier.fixing import Faulty
+from hlotool.verifier.suppressions import suppressed
+
+__all__ = ["rewrite_edits"]
+
+# A fix that needs more instructions, or such a long line, makes a text less readable.
+_MOST_NEW_INSTRUCTIONS = 3
+_LONGEST_LINE = 500
+_MOST_ELEMENTS = 100
+_NAME = re.compile(r"(?P<before>(?s:.*[\s)}\]])?%?)(?P<name>[^\s%(){}\[\],]+)")
+
+
+def rewrite_edits(faulty: Faulty, names: Sequence[str]) -> list[Edit]:
+    """The edits that apply the first of some rewrites that matches at the instruction of a finding; none if it cannot be done in the text.
+
+    `names` are rules, topics of rules, or the passes `cse` and `fold`. An instruction is replaced in its line; where its value is that of another
+    one, that takes its place, and its line is removed, unless it has a comment. What is not used any more goes, too.
+    """
+    x = faulty.instruction
+    if x is None or any(d.severity == "error" for d in faulty.module.diagnostics):
+        return []
+    trial = _trial(faulty.module)
+    return trial.edits(trial.copies[x], names)
+
+
+def _folded(x: Instruction) -> Literal | None:
+    """The array that an instruction with constant operands gives, None if it is not short."""
+    literals = [operand.literal for operand in x.operands if operand.literal is not None and not operand.literal.elided]
+    if FOLDABLE not in x.op.traits or not x.shape.is_array or elements_of(x.shape) > _MOST_ELEMENTS or len(literals) < len(x.operands):
+        return None
+    try:
+        value = compute(x, [literal_value(literal, RunOptions()) for literal in literals])
+    except EvaluationError:
+        return None
+    return literal_of(value, x.shape) if is_writable(value) else None
+
+
+@lru_cache(maxsize=1)
+def _trial(module: Module) -> _Trial:
+    return _Trial(module)
+
+
+class _Trial:
+    """A copy of a module, on which rewrites are tried. `copies` are its instructions by those of the module."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = copy(module)
+        self.text = "" if module.source is None else module.source.text
+        self.context = Context(self.module)
+        self.rewriter = self.context.rewriter
+        self.copies = dict(zip(module.all_instructions(), self.module.all_instructions(), strict=True))
+        self.is_suppressed = suppressed(module, "W001")
+
+    def edits(self, x: Instruction, names: Sequence[str]) -> list[Edit]:
+        """The edits of the first rewrite that matches."""
+        if not self.context.is_movable(x) or not self._has_line(x):
+            return []
+        for new, inserted in self._results(x, names):
+            adapt(self.rewriter, x, new, inserted)
+            edits = self._new_lines(x, new, inserted) if new in inserted else self._other_uses(x, new)
+            unused = self._unused_lines(x, new) if edits else []
+            for y in reversed(inserted):
+                self.rewriter.erase(y)
+            return edits + unused
+        return []
+
+    def _results(self, x: Instruction, names: Sequence[str]) -> Iterator[tuple[Instruction, list[Instruction]]]:
+        """What may replace an instruction, and the new instructions, which are in the module until the next result is asked for."""
+        if "cse" in names and (other := self._equal.get(x)) is not None:
+            yield other, []
+        if "fold" in names and (literal := _folded(x)) is not None:
+            new = Site(self.rewriter, x).constant(literal)
+            yield new, [new]
+        for entry in all_rules().values():
+            if x.op.name in entry.opcodes and not entry.flags and not {entry.name, entry.topic}.isdisjoint(names):
+                yield from self._result_of(entry, x)
+
+    def _result_of(self, entry: Rule, x: Instruction) -> Iterator[tuple[Instruction, list[Instruction]]]:
+        if entry.operands and entry.operands.isdisjoint(operand.op for operand in x.operands):
+            return
+        site = Site(self.rewriter, x)
+        try:
+            new = entry.rewrite(x, site)
+        except (ArithmeticError, AttributeError, HlotoolError, LookupError, TypeError, ValueError):
+            # Rules may rely on what the verifier checks, and the module may have errors elsewhere.
+            new = None
+        if new is not None and refusal(self.context, entry, x, new, site.inserted) is None:
+            yield new, site.inserted
+            return
+        for y in reversed(site.inserted):
+            self.rewriter.erase(y)
+
+    @cached_property
+    def _equal(self) -> dict[Instruction, Instruction]:
+        return equal_instructions(self.context)
+
+    # ---- edits --------------------------------------------------------------------------------------------------------
+
+    def _span(self, x: Instruction, word: str, number: int | None = None) -> tuple[int, int]:
+        return locate(self.text, x.start, x.end, Place(word, number=number))
+
+    def _has_line(self, x: Instruction) -> bool:
+        """Whether the text declares an instruction, rather than writing it as an operand or leaving it out."""
+        if x.start < 0:
+            return False
+        start, end = self._span(x, "name")
+        return self.text[start:end].removeprefix("%") == x.name
+
+    def _other_uses(self, x: Instruction, other: Instruction) -> list[Edit]:
+        """Edits after which another instruction takes the place of `x`, also as the root, and its line is gone; none if that cannot be done."""
+        edits = list(removed_lines(self.text, x.start, x.end))
+        # In a scheduled module, the root is the last instruction.
+        if not edits or not self._has_line(other) or (self.rewriter.is_root(x) and self.context.keeps_layouts):
+            return []
+        if self.rewriter.is_root(x):
+            start = skip_trivia(self.text, other.start)
+            edits.append(Edit(start, start, "ROOT "))
+        for user in self.rewriter.users(x):
+            for number, operand in enumerate(user.operands):
+                if operand is not x:
+                    continue
+                start, end = self._span(user, "operand", number) if user.start >= 0 else (0, 0)
+                match = _NAME.fullmatch(self.text, start, end)
+                if match is None or match["name"] != x.name:
+                    return []
+                edits.append(Edit(*match.span("name"), other.name))
+        return edits
+
+    def _new_lines(self, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> list[Edit]:
+        """Edits that write new instructions: the last one in the line of `x`, under its name; none if that cannot be done."""
+        start, end = self._span(x, "opcode")[0], self._span(x, "instruction")[1]
+        operands = [operand for y in inserted for operand in y.operands if operand not in inserted]
+        if len(inserted) > _MOST_NEW_INSTRUCTIONS or not all(map(self._has_line, operands)) or self._has_comment(start, end):
+            return []
+        writer = self._writer(x)
+        lines = [writer.write(y, is_root=False, level=0) for y in inserted if y is not new]
+        # The name and the shape stay as they are written.
+        writer = self._writer(x, print_result_shape=False)
+        last = writer.write(new, is_root=False, level=0).partition(" = ")[2]
+        first = skip_trivia(self.text, x.start)
+        line = self.text.rfind("\n", 0, first) + 1
+        indentation = self.text[line:first]
+        if (lines and indentation.strip()) or max(map(len, (*lines, last))) > _LONGEST_LINE:
+            return []
+        line_end = "\r\n" if self.text[line - 2 : line] == "\r\n" else "\n"
+        return [Edit(line, line, "".join(f"{indentation}{text}{line_end}" for text in lines))] * bool(lines) + [Edit(start, end, last)]
+
+    def _unused_lines(self, x: Instruction, new: Instruction) -> list[Edit]:
+        """Edits that remove what nothing uses once `new` replaces `x`. Lines with comments stay."""
+        gone, edits, stack = {x}, [], list(dict.fromkeys(x.operands))
+        while stack:
+            y = stack.pop()
+            if y is new or y in gone or y.op.name == "parameter" or self.rewriter.is_root(y) or not gone.issuperset(self.rewriter.users(y)):
+                continue
+            if self.context.has_effect(y) or not self.context.is_movable(y) or not self._has_line(y) or self.is_suppressed(y.start):
+                continue
+            removal = list(removed_lines(self.text, y.start, y.end))
+            if removal:
+                gone.add(y)
+                edits += removal
+                stack += dict.fromkeys(y.operands)
+        return edits
+
+    def _has_comment(self, start: int, end: int) -> bool:
+        part = self.text[start:end]
+        return any(not part.startswith("/*index=", at) for at, _ in comment_spans(part))
+
+    def _writer(self, x: Instruction, *, print_result_shape: bool = True) -> InstructionWriter:
+        """Writes instructions as the text writes `x`: with percent signs, layouts and shapes of operands, or without."""
+        text, name, shape = self.text, self._span(x, "name"), self._span(x, "shape")
+        operand = self._span(x, "operand", 0) if x.operands else (0, 0)
+        options = PrintOptions(
+            print_percent=text.startswith("%", name[0]),
+            include_layout_in_shapes="{" in text[slice(*shape)],
+            print_operand_shape=" " in text[slice(*operand)],
+            print_operand_index_annotation_interval=5 if "/*index=" in text else 0,
+            print_result_shape=print_result_shape,
+        )
+        return InstructionWriter(self.module, options, OwnNames(), OwnNames(), None, lambda computation, level: computation.name)

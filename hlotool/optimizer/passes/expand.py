@@ -1,0 +1,155 @@
+"""Expanders: opcodes that a small backend may lack, as several simpler ones. They run by name only, since modules get larger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from hlotool.ir.model import Instruction
+from hlotool.opdefs.table import OPS
+from hlotool.optimizer.context import Context
+from hlotool.optimizer.dimensions import element_count, is_plain
+from hlotool.optimizer.registry import Rule
+from hlotool.optimizer.simplify import simplify
+from hlotool.optimizer.site import Site
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.layout import default_layout
+from hlotool.shapes.shape import array_shape
+from hlotool.shapes.values import PaddingDimension, SliceRange
+
+__all__ = [
+    "expand",
+    "expand_barriers",
+    "expand_bitcasts",
+    "expand_clamps",
+    "expand_iotas",
+    "expand_logistics",
+    "expand_paddings",
+    "expand_total_order",
+]
+
+
+def expand(
+    context: Context, name: str, expansions: Mapping[str, Callable[[Instruction, Site], Instruction | None]], needs: frozenset[str] = frozenset()
+) -> bool:
+    """Applies an expansion for each opcode, if the flags of `--fast-math` that it needs are set."""
+    if missing := sorted(needs - context.options.fast_math):
+        context.report.remark(f"pass '{name}' changes rounding: it needs --fast-math={','.join(missing)}")
+        return False
+    table = {OPS[opcode]: (Rule(name, "expand", (opcode,), needs, expansion),) for opcode, expansion in expansions.items()}
+    return simplify(context, name, table)
+
+
+def expand_clamps(context: Context) -> bool:
+    """clamp(l, a, h) -> minimum(h, maximum(l, a)), where scalar limits are broadcast"""
+    return expand(context, "expand-clamp", {"clamp": _clamp})
+
+
+def _clamp(x: Instruction, site: Site) -> Instruction | None:
+    if any(x.shape.dynamic) or not all(y.shape.is_array and y.shape.element_type == x.shape.element_type for y in x.operands):
+        return None
+    low, a, high = (_broadcast(site, y, x) for y in x.operands)
+    larger = site.add("maximum", [low, a], x.shape)
+    return site.add("minimum", [high, larger], x.shape)
+
+
+def _broadcast(site: Site, scalar: Instruction, x: Instruction) -> Instruction:
+    return scalar if scalar.shape.dimensions == x.shape.dimensions else site.add("broadcast", [scalar], x.shape, dimensions=())
+
+
+def expand_iotas(context: Context) -> bool:
+    """iota() of several dimensions -> broadcast(iota() of one dimension)"""
+    return expand(context, "expand-iota", {"iota": _iota})
+
+
+def _iota(x: Instruction, site: Site) -> Instruction | None:
+    if len(x.shape.dimensions) < 2 or any(x.shape.dynamic):
+        return None
+    dimension = x.attributes["iota_dimension"]
+    line = site.add("iota", [], array_shape(x.shape.element_type, (x.shape.dimensions[dimension],)), iota_dimension=0)
+    return site.add("broadcast", [line], x.shape, dimensions=(dimension,))
+
+
+def expand_paddings(context: Context) -> bool:
+    """pad(a, v), padding=-1_2 -> slice(pad(a, v), padding=0_2), without negative paddings"""
+    return expand(context, "expand-pad", {"pad": _pad})
+
+
+def _pad(x: Instruction, site: Site) -> Instruction | None:
+    parts, shape = x.attributes["padding"], x.operands[0].shape
+    if not is_plain(x.shape) or not is_plain(shape) or not any(part.low < 0 or part.high < 0 for part in parts):
+        return None
+    added = tuple(PaddingDimension(max(part.low, 0), max(part.high, 0), part.interior) for part in parts)
+    sizes = [size + part.low + part.high + part.interior * max(size - 1, 0) for part, size in zip(added, shape.dimensions, strict=True)]
+    padded = x.operands[0]
+    if any(part.low or part.high or part.interior for part in added):
+        padded = site.add("pad", x.operands, array_shape(x.shape.element_type, tuple(sizes)), padding=added)
+    ranges = [SliceRange(max(-part.low, 0), size - max(-part.high, 0)) for part, size in zip(parts, sizes, strict=True)]
+    return site.add("slice", [padded], x.shape, slice=tuple(ranges))
+
+
+def expand_bitcasts(context: Context) -> bool:
+    """bitcast(a) -> reshape(a), if both layouts are row-major and the element types are equal"""
+    return expand(context, "expand-bitcast", {"bitcast": _bitcast})
+
+
+def _bitcast(x: Instruction, site: Site) -> Instruction | None:
+    before, after = x.operands[0].shape, x.shape
+    for shape in (before, after):
+        if not shape.is_array or not is_plain(shape) or shape.layout != default_layout(len(shape.dimensions)):
+            return None
+    if before.element_type != after.element_type or element_count(before) != element_count(after):
+        return None
+    return site.add("reshape", x.operands, x.shape)
+
+
+def expand_barriers(context: Context) -> bool:
+    """opt-barrier(a) -> a, for backends that do not move instructions across it anyway"""
+    return expand(context, "expand-barrier", {"opt-barrier": _barrier})
+
+
+def _barrier(x: Instruction, site: Site) -> Instruction | None:
+    return x.operands[0]
+
+
+# Types whose total order is that of their bits, with the sign bit above the others.
+_ORDERED = {"f16": "s16", "bf16": "s16", "f32": "s32", "f64": "s64"}
+
+
+def expand_total_order(context: Context) -> bool:
+    """compare(a, b), type=TOTALORDER -> compare(bits of a, bits of b), where the bits of negative numbers are inverted"""
+    return expand(context, "expand-compare", {"compare": _compare})
+
+
+def _compare(x: Instruction, site: Site) -> Instruction | None:
+    integer = _ORDERED.get(x.operands[0].shape.element_type)
+    if x.attributes.get("type") != "TOTALORDER" or integer is None or any(x.shape.dynamic):
+        return None
+    first, second = (_order_key(y, integer, site) for y in x.operands)
+    return site.add("compare", [first, second], x.shape, direction=x.attributes["direction"])
+
+
+def _order_key(a: Instruction, integer: str, site: Site) -> Instruction:
+    """Integers in the total order of floats: the bits, with all but the sign inverted if it is set."""
+    shape = a.shape.with_element_type(integer)
+    bits = site.add("bitcast-convert", [a], shape)
+    width = ELEMENT_TYPES[integer].bits
+    sign = site.add("shift-right-arithmetic", [bits, site.number(shape, width - 1)], shape)
+    mask = site.add("and", [sign, site.number(shape, (1 << (width - 1)) - 1)], shape)
+    return site.add("xor", [bits, mask], shape)
+
+
+def expand_logistics(context: Context) -> bool:
+    """logistic(a) -> divide(1, add(1, exponential(negate(a)))), with --fast-math=afn
+
+    As in XLA, whose results have the rounding of these operations.
+    """
+    return expand(context, "expand-logistic", {"logistic": _logistic}, frozenset({"afn"}))
+
+
+def _logistic(x: Instruction, site: Site) -> Instruction | None:
+    shape = x.shape
+    if any(shape.dynamic) or ELEMENT_TYPES[shape.element_type].kind != "float" or x.operands[0].shape.element_type != shape.element_type:
+        return None
+    one = site.number(shape, 1)
+    power = site.add("exponential", [site.add("negate", x.operands, shape)], shape)
+    return site.add("divide", [one, site.add("add", [one, power], shape)], shape)

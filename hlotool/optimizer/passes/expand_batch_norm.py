@@ -1,0 +1,140 @@
+"""Batch normalization as elementwise operations and reductions."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import prod
+
+from hlotool.ir.edit import Rewriter
+from hlotool.ir.model import Computation, Instruction
+from hlotool.optimizer.context import Context
+from hlotool.optimizer.dimensions import element_count, is_plain
+from hlotool.optimizer.passes.expand import expand
+from hlotool.optimizer.site import Site
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.shape import Shape, array_shape
+
+__all__ = ["expand_batch_norms"]
+
+_LARGEST_F16 = 65504
+
+
+def expand_batch_norms(context: Context) -> bool:
+    """batch-norm-inference(a, scale, offset, mean, variance) -> add(multiply(subtract(a, mean), multiply(scale, rsqrt(variance + epsilon))), offset)
+
+    Training and gradients likewise, with sums for mean and variance; with --fast-math=afn, since rounding may change.
+    """
+    # By element type.
+    reducers: dict[str, Computation] = {}
+    expansions = {f"batch-norm-{kind}": partial(rewrite, reducers) for kind, rewrite in _EXPANSIONS.items()}
+    changed = expand(context, "expand-batch-norm", expansions, frozenset({"afn"}))
+    for reducer in reducers.values():
+        if not context.rewriter.caller_count(reducer):
+            context.rewriter.erase_computation(reducer)
+    return changed
+
+
+class _Features:
+    """The operations on an array, and on vectors with a number for each feature."""
+
+    def __init__(self, reducers: dict[str, Computation], x: Instruction, site: Site) -> None:
+        self.reducers = reducers
+        self.site = site
+        self.operand = x.operands[0]
+        self.index: int = x.attributes["feature_index"]
+        self.epsilon: float = x.attributes["epsilon"]
+        shape = self.operand.shape
+        self.vector = array_shape(shape.element_type, (shape.dimensions[self.index],))
+        self.others = tuple(k for k in range(len(shape.dimensions)) if k != self.index)
+        # How many elements each feature has.
+        self.count = prod(shape.dimensions[k] for k in self.others)
+
+    def apply(self, opcode: str, *operands: Instruction) -> Instruction:
+        return self.site.add(opcode, operands, operands[0].shape)
+
+    def wide(self, vector: Instruction) -> Instruction:
+        """The number of its feature for each element."""
+        return self.site.add("broadcast", [vector], self.operand.shape, dimensions=(self.index,))
+
+    def inverse_deviation(self, variance: Instruction) -> Instruction:
+        """1 / sqrt(variance + epsilon)."""
+        return self.apply("rsqrt", self.apply("add", variance, self.number(self.epsilon)))
+
+    def number(self, number: float) -> Instruction:
+        return self.site.number(self.vector, number)
+
+    def normalized(self, center: Instruction, factor: Instruction, offset: Instruction) -> Instruction:
+        centered = self.apply("subtract", self.operand, self.wide(center))
+        return self.apply("add", self.apply("multiply", centered, self.wide(factor)), self.wide(offset))
+
+    def sum(self, x: Instruction) -> Instruction:
+        """The sum of the elements of each feature."""
+        scalar = array_shape(self.vector.element_type)
+        reducer = self.reducers.get(scalar.element_type)
+        if reducer is None:
+            reducer = self.reducers[scalar.element_type] = _addition(self.site.rewriter, scalar)
+        zero = self.site.number(scalar, 0)
+        return self.site.add("reduce", [x, zero], self.vector, dimensions=self.others, to_apply=reducer)
+
+    def mean(self, x: Instruction) -> Instruction:
+        return self.apply("divide", self.sum(x), self.number(self.count))
+
+
+def _addition(rewriter: Rewriter, scalar: Shape) -> Computation:
+    computation = rewriter.add_computation("sum")
+    parameters = [rewriter.insert("parameter", into=computation, name=name, shape=scalar, immediate=k) for k, name in enumerate(("lhs", "rhs"))]
+    rewriter.set_root(rewriter.insert("add", parameters, into=computation, name="total"))
+    # The shapes of instructions that call it are inferred from its parameters.
+    rewriter.flush()
+    return computation
+
+
+def _is_expandable(x: Instruction) -> bool:
+    """Whether all operands are static and have the same type of floats, in which elements can be counted."""
+    shape = x.operands[0].shape
+    if ELEMENT_TYPES[shape.element_type].bits < 16 or not element_count(shape):
+        return False
+    if shape.element_type == "f16" and element_count(shape) > _LARGEST_F16:
+        return False
+    return all(is_plain(y.shape) and y.shape.element_type == shape.element_type and len(y.shape.dimensions) == 1 for y in x.operands[1:4])
+
+
+def _inference(reducers: dict[str, Computation], x: Instruction, site: Site) -> Instruction | None:
+    _, scale, offset, mean, variance = x.operands
+    if not _is_expandable(x) or len(variance.shape.dimensions) != 1 or variance.shape.element_type != x.shape.element_type:
+        return None
+    features = _Features(reducers, x, site)
+    return features.normalized(mean, features.apply("multiply", scale, features.inverse_deviation(variance)), offset)
+
+
+def _training(reducers: dict[str, Computation], x: Instruction, site: Site) -> Instruction | None:
+    a, scale, offset = x.operands
+    if not _is_expandable(x):
+        return None
+    features = _Features(reducers, x, site)
+    mean = features.mean(a)
+    squares = features.mean(features.apply("multiply", a, a))
+    variance = features.apply("subtract", squares, features.apply("multiply", mean, mean))
+    normal = features.normalized(mean, features.apply("multiply", scale, features.inverse_deviation(variance)), offset)
+    return site.add("tuple", [normal, mean, variance], x.shape)
+
+
+def _gradient(reducers: dict[str, Computation], x: Instruction, site: Site) -> Instruction | None:
+    a, scale, mean, variance, slope = x.operands
+    if not _is_expandable(x) or slope.shape != a.shape:
+        return None
+    features = _Features(reducers, x, site)
+    factor = features.inverse_deviation(variance)
+    centered = features.apply("subtract", a, features.wide(mean))
+    of_offset = features.sum(slope)
+    products = features.sum(features.apply("multiply", slope, centered))
+    of_scale = features.apply("multiply", products, factor)
+    # What the mean and the variance contribute, which depend on all elements.
+    share = features.apply("divide", features.apply("multiply", of_scale, factor), features.number(features.count))
+    rest = features.apply("subtract", slope, features.wide(features.apply("divide", of_offset, features.number(features.count))))
+    rest = features.apply("subtract", rest, features.apply("multiply", centered, features.wide(share)))
+    of_operand = features.apply("multiply", rest, features.wide(features.apply("multiply", scale, factor)))
+    return site.add("tuple", [of_operand, of_scale, of_offset], x.shape)
+
+
+_EXPANSIONS = {"inference": _inference, "training": _training, "grad": _gradient}

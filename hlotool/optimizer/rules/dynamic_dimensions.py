@@ -1,0 +1,105 @@
+"""Arrays of dynamic size: sizes that are known, set twice, or set to what they are; padding that is cut off again."""
+
+from __future__ import annotations
+
+from hlotool.ir.model import Instruction
+from hlotool.opdefs.traits import ELEMENTWISE
+from hlotool.optimizer.dimensions import dimensions_of
+from hlotool.optimizer.registry import rule
+from hlotool.optimizer.site import Site
+
+__all__: list[str] = []
+
+# How many instructions rules look through.
+_MOST_STEPS = 16
+
+
+@rule("set-dimension-size", of=("set-dimension-size",))
+def size_set_twice(x: Instruction, site: Site) -> Instruction | None:
+    """set-dimension-size(set-dimension-size(a, m), n) -> set-dimension-size(a, n), for the same dimension
+
+    A size that is greater than the one before is an error, or brings back elements of a.
+    """
+    y = x.operands[0]
+    if y.op is not x.op or dimensions_of(y) != dimensions_of(x) or y.shape != x.shape:
+        return None
+    return site.with_operands(x, [y.operands[0], x.operands[1]])
+
+
+@rule("set-dimension-size", of=("get-dimension-size",))
+def size_set_to_itself(x: Instruction, site: Site) -> Instruction | None:
+    """set-dimension-size(a, get-dimension-size(a)) -> a, if the dimension is dynamic, also if a only depends on the array with that size"""
+    a, size = x.operands
+    if size.op.name != "get-dimension-size" or a.shape != x.shape or not _is_dynamic(a, dimensions_of(x)[0]):
+        return None
+    source, dimension = size.operands[0], dimensions_of(size)[0]
+    return a if (source, dimension) in _same_sizes(a, dimensions_of(x)[0]) else None
+
+
+@rule("get-dimension-size")
+def size_that_was_set(x: Instruction, site: Site) -> Instruction | None:
+    """get-dimension-size(negate(set-dimension-size(a, n))) -> n, also through other operations of one operand"""
+    for y, dimension in _same_sizes(x.operands[0], dimensions_of(x)[0])[1:]:
+        if y.op.name == "set-dimension-size" and dimensions_of(y)[0] == dimension:
+            return y.operands[1]
+    return None
+
+
+@rule("custom-call", of=("get-tuple-element",))
+def padding_cut_off(x: Instruction, site: Site) -> Instruction | None:
+    """custom-call(PadToStatic's results), "SliceToDynamic" -> the operand of PadToStatic"""
+    if x.attributes["custom_call_target"] != "SliceToDynamic" or not x.operands or not _is_element(x.operands[0], 0):
+        return None
+    padded, sizes = x.operands[0].operands[0], x.operands[1:]
+    if not _is_padding(padded) or padded.operands[0].shape != x.shape or len(sizes) != len(x.shape.dimensions):
+        return None
+    # Sizes of static dimensions are not read.
+    returned = all(_is_element(y, k) and y.operands[0] is padded for k, y in enumerate(sizes, 1) if _is_dynamic(x, k - 1))
+    return padded.operands[0] if returned else None
+
+
+@rule("get-tuple-element", of=("custom-call",))
+def size_of_padded(x: Instruction, site: Site) -> Instruction | None:
+    """get-tuple-element(custom-call(a), "PadToStatic", k) -> the size of dimension k - 1, if it is static or has been set"""
+    padded, number = x.operands[0], x.attributes["index"]
+    if number == 0 or not _is_padding(padded) or x.shape.text_without_layout != "s32[]":
+        return None
+    a, dimension = padded.operands[0], number - 1
+    if dimension >= len(a.shape.dimensions):
+        return None
+    if not _is_dynamic(a, dimension):
+        return site.number(x.shape, a.shape.dimensions[dimension])
+    for y, k in _same_sizes(a, dimension):
+        if y.op.name == "set-dimension-size" and dimensions_of(y)[0] == k:
+            return y.operands[1]
+    return None
+
+
+def _is_element(x: Instruction, index: int) -> bool:
+    return x.op.name == "get-tuple-element" and x.attributes["index"] == index
+
+
+def _is_padding(x: Instruction) -> bool:
+    return (
+        x.op.name == "custom-call" and x.attributes["custom_call_target"] == "PadToStatic" and len(x.operands) == 1 and x.operands[0].shape.is_array
+    )
+
+
+def _is_dynamic(x: Instruction, dimension: int) -> bool:
+    return bool(x.shape.dynamic) and x.shape.dynamic[dimension]
+
+
+def _same_sizes(x: Instruction, dimension: int) -> list[tuple[Instruction, int]]:
+    """An array and those that it is computed from, each with the number of its dynamic dimension that has the same size."""
+    result: list[tuple[Instruction, int]] = []
+    while x.shape.is_array and _is_dynamic(x, dimension) and len(result) < _MOST_STEPS:
+        result.append((x, dimension))
+        if x.op.name == "transpose":
+            dimension = dimensions_of(x)[dimension]
+        elif x.op.name == "set-dimension-size":
+            if dimensions_of(x)[0] == dimension:
+                break
+        elif len(x.operands) != 1 or not (ELEMENTWISE in x.op.traits or x.op.name == "copy"):
+            break
+        x = x.operands[0]
+    return result

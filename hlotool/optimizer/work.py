@@ -1,0 +1,103 @@
+"""What may be computed ahead of time: values that are the same on every device and in every run, with a limited amount of work."""
+
+from __future__ import annotations
+
+from math import isqrt, prod
+
+from hlotool.errors import Violation
+from hlotool.interp.observers import Observer, Whereabouts
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.traits import ACCUMULATED, COMMUNICATES, DEVICE_ID, EXPENSIVE, FORWARDS, MOVES, NONDETERMINISTIC, OVERWRITES, STRUCTURAL
+from hlotool.shapes.shape import Shape
+
+__all__ = ["FixedValues", "WorkLimit", "work_of"]
+
+# In elements: about what the interpreter computes in the time that it takes for a single instruction.
+_OVERHEAD = 1024
+
+
+class WorkLimit(Observer):
+    """Ends a run after a number of elements have been computed. Unlike a limit of time, it is the same on every machine.
+
+    Multiplications count for dots and convolutions; an instruction counts as much as 1024 elements, however small it is.
+    """
+
+    def __init__(self, elements: int) -> None:
+        self.left = elements
+
+    def begun(self, where: Whereabouts, instruction: Instruction) -> None:
+        self.left -= work_of(instruction)
+        if self.left < 0:
+            raise Violation("R005", "opcode", "computing the value takes too long")
+
+
+def work_of(x: Instruction) -> int:
+    """About how many elements have to be computed for an instruction, without those of the computations that it calls.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> text = "ENTRY e { p = f32[20,30] parameter(0) q = f32[30,40] parameter(1) "
+    >>> text += "ROOT d = f32[20,40] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"
+    >>> work_of(parse(text).entry.root)
+    25024
+    """
+    sizes = [prod(shape.dimensions) for shape in _arrays(x)]
+    largest = max(sizes, default=0)
+    window = x.attributes.get("window")
+    steps = prod(dimension.size for dimension in window) if window else 1
+    if ACCUMULATED in x.op.traits and len(sizes) >= 3:
+        # For matrices of m x k, k x n and m x n, this is m x k x n.
+        return _OVERHEAD + isqrt(sizes[0] * sizes[1] * sizes[2] * steps)
+    if EXPENSIVE in x.op.traits and not x.op.calls and x.op.traits.isdisjoint({MOVES, OVERWRITES}):
+        # Such as a triangular-solve: each element depends on a whole row or column.
+        steps *= max((size for shape in _arrays(x) for size in shape.dimensions[-1:]), default=1)
+    return _OVERHEAD + largest * steps
+
+
+def _arrays(x: Instruction) -> list[Shape]:
+    """The shapes of the arrays that an instruction computes and reads; values that it passes on in tuples are not copied."""
+    arrays = [y.shape for y in x.operands if y.shape.is_array]
+    if x.shape.is_array:
+        return [x.shape, *arrays]
+    if x.op.traits.isdisjoint({STRUCTURAL, FORWARDS}):
+        arrays += [leaf for leaf in x.shape.leaves() if leaf.is_array]
+    return arrays
+
+
+class FixedValues:
+    """Which computations return the same value on every device and in every run, and not what the backend or another device chooses."""
+
+    def __init__(self) -> None:
+        self._known: dict[Computation, bool] = {}
+
+    def has_fixed_value(self, x: Instruction) -> bool:
+        """Whether the value of an instruction follows from those of its operands.
+
+        >>> from hlotool.text.parse.parser import parse
+        >>> text = "f { p = u32[] parameter(0) i = partition-id() ROOT a = add(p, i) } "
+        >>> text += "ENTRY e { p = u32[] parameter(0) n = negate(p) ROOT c = call(n), to_apply=f }"
+        >>> [FixedValues().has_fixed_value(x) for x in parse(text).entry.instructions]
+        [True, True, False]
+        """
+        return _is_fixed(x) and all(map(self._returns_fixed_value, x.called))
+
+    def _returns_fixed_value(self, computation: Computation) -> bool:
+        stack = [computation]
+        while stack:
+            current = stack[-1]
+            if current in self._known:
+                stack.pop()
+                continue
+            called = list(dict.fromkeys(f for x in current.instructions for f in x.called))
+            missing = [f for f in called if f not in self._known]
+            if missing:
+                stack += missing
+            else:
+                self._known[stack.pop()] = all(map(_is_fixed, current.instructions)) and all(self._known[f] for f in called)
+        return self._known[computation]
+
+
+def _is_fixed(x: Instruction) -> bool:
+    # The default algorithm of random numbers is another one for each backend, and custom calls are the backend's own.
+    if x.op.name == "custom-call" or x.attributes.get("algorithm") == "rng_default":
+        return False
+    return x.op.traits.isdisjoint({NONDETERMINISTIC, DEVICE_ID, COMMUNICATES})

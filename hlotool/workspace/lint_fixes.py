@@ -1,0 +1,18 @@
+"""The rewrites of the optimizer as fixes of lints, for `verifier.fixing`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+
+from hlotool.errors import Edit
+from hlotool.verifier.fixing import Faulty
+
+__all__ = ["rewrite_edits"]
+
+
+def rewrite_edits(faulty: Faulty, names: Sequence[str]) -> Iterable[Edit]:
+    """The edits that apply one of these rewrites of the optimizer at the instruction of a finding."""
+    # Imported on use, since few findings need the optimizer, and NumPy with it.
+    edits: Iterable[Edit] = import_module("hlotool.optimizer.lint_fixes").rewrite_edits(faulty, names)
+    return edits

@@ -1,0 +1,69 @@
+"""Modules whose folding or unrolling would take too long, or would not end."""
+
+from __future__ import annotations
+
+import pytest
+
+import hlotool
+from hlotool.ir.model import Module
+
+
+def doubling_calls(levels: int) -> Module:
+    """A chain of computations, each of which calls the one before twice."""
+    text = "f.0 { p = f32[] parameter(0) a = f32[] sine(p) b = f32[] cosine(a) c = f32[] tanh(b) d = f32[] abs(c) ROOT r = f32[] sine(d) }\n"
+    for k in range(1, levels):
+        calls = f"a = f32[] call(p), to_apply=f.{k - 1} b = f32[] call(a), to_apply=f.{k - 1}"
+        text += f"f.{k} {{ p = f32[] parameter(0) {calls} c = f32[] sine(b) d = f32[] cosine(c) e = f32[] tanh(d) ROOT r = f32[] log(e) }}\n"
+    return hlotool.parse(text + f"ENTRY e {{ c = f32[] constant(0.5) ROOT r = f32[] call(c), to_apply=f.{levels - 1} }}")
+
+
+def nested_loops(levels: int, iterations: int, start: str = "parameter(0)") -> Module:
+    """Loops in loops, each of which counts to a number and passes on another element of its state."""
+    text = ""
+    for k in range(levels):
+        change = "one = s32[] constant(1) y = s32[] add(x, one)"
+        if k:
+            change = f"zero = s32[] constant(0) u = (s32[], s32[]) tuple(zero, x) w = (s32[], s32[]) while(u), condition=c.{k - 1}, body=b.{k - 1} "
+            change += "y = s32[] get-tuple-element(w), index=1"
+        state = "s = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0 x = s32[] get-tuple-element(s), index=1"
+        text += f"b.{k} {{ {state} {change} d = s32[] constant(1) j = s32[] add(i, d) ROOT t = (s32[], s32[]) tuple(j, y) }}\n"
+        text += f"c.{k} {{ {state} n = s32[] constant({iterations}) ROOT l = pred[] compare(i, n), direction=LT }}\n"
+    entry = f"p = s32[] {start} zero = s32[] constant(0) u = (s32[], s32[]) tuple(zero, p) "
+    entry += f"ROOT w = (s32[], s32[]) while(u), condition=c.{levels - 1}, body=b.{levels - 1}"
+    return hlotool.parse(f"{text}ENTRY e {{ {entry} }}")
+
+
+def dot(size: int) -> Module:
+    """A dot of two vectors of ones, for which nothing but the vectors has to be kept."""
+    text = f"one = s32[] constant(1) v = s32[1,{size}] broadcast(one), dimensions={{}} w = s32[{size},1] broadcast(one), dimensions={{}} "
+    return hlotool.parse(f"ENTRY e {{ {text} ROOT d = s32[1,1] dot(v, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}} }}")
+
+
+@pytest.mark.parametrize("module", [doubling_calls(40), nested_loops(4, 900, "constant(0)")], ids=["calls", "loops"])
+def test_folding_is_limited_in_work(module: Module) -> None:
+    assert [x.opcode for x in hlotool.optimize(module, "fold").entry.instructions] == [x.opcode for x in module.entry.instructions]
+
+
+@pytest.mark.parametrize("module", [doubling_calls(3), nested_loops(2, 5, "constant(0)"), dot(10_000)], ids=["calls", "loops", "dot"])
+def test_short_computations_are_folded(module: Module) -> None:
+    assert {x.opcode for x in hlotool.optimize(module, "fold,algsimp,dce").entry.instructions} <= {"constant", "tuple"}
+
+
+def test_arrays_inside_of_computations_are_limited() -> None:
+    """The result is one number, but the array on the way to it would not fit in memory."""
+    text = "f { p = s32[] parameter(0) b = s32[1000000,1000000] broadcast(p), dimensions={} ROOT s = s32[1,1] slice(b), slice={[0:1], [0:1]} }"
+    module = hlotool.parse(f"{text} ENTRY e {{ c = s32[] constant(1) ROOT r = s32[1,1] call(c), to_apply=f }}")
+    assert hlotool.optimize(module, "fold").entry.root.opcode == "call"
+
+
+def test_unrolled_loops_do_not_multiply_without_end() -> None:
+    report = hlotool.optimize(nested_loops(10, 8), "unroll").report
+    assert report.instructions_before < report.instructions_after < 10_000
+    assert [computation.name for computation in hlotool.optimize(nested_loops(2, 3), "unroll,dce").computations] == ["e"]
+
+
+def test_loops_without_an_end_stay() -> None:
+    text = "c { i = s32[] parameter(0) ROOT t = pred[] constant(true) } b { i = s32[] parameter(0) d = s32[] constant(1) ROOT j = s32[] add(i, d) }"
+    module = hlotool.parse(f"{text} ENTRY e {{ z = s32[] constant(0) ROOT w = s32[] while(z), condition=c, body=b }}")
+    assert hlotool.optimize(module).entry.root.opcode == "while"
+    assert hlotool.optimize(module, "unroll,annotate,fold").entry.root.opcode == "while"

@@ -1,0 +1,1 @@
+"""Proofs of the rewrite rules: on all numbers of small types, by an SMT solver, and on generated shapes."""

@@ -1,0 +1,142 @@
+"""Rules about elements on all numbers of small types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from itertools import groupby, product
+from math import prod
+from random import Random
+
+import numpy as np
+
+import hlotool
+from hlotool.errors import EvaluationError
+from hlotool.interp.bits import from_patterns
+from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.optimizer.checking import same_bits
+from hlotool.optimizer.registry import Rule
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from proofs.expressions import Batch, Expression, apply_rule, expressions_of, typed
+
+__all__ = ["SMALL", "Proof", "prove"]
+
+SMALL = tuple(name for name, row in ELEMENT_TYPES.items() if name == "pred" or (0 < row.bits <= 8 and row.kind in ("signed", "unsigned", "float")))
+HALVES = ("s16", "u16", "f16", "bf16")
+_OTHERS = ("s32", "s64", "u32", "u64", "f32", "f64")
+_FEW = (0, 1, 2, 3, 0x3C, 0x40, 0x7A, 0x7B, 0x7C, 0x7D, 0x7E, 0x7F, 0x80, 0x81, 0x82, 0xBC, 0xC0, 0xFA, 0xFB, 0xFC, 0xFD, 0xFF)
+# One type of each kind: where a rule applies to none of these, the others are not tried.
+_KINDS = frozenset(("pred", "s4", "u4", "f8e4m3fn", "f8e5m2", "f8e8m0fnu"))
+
+
+class Proof:
+    """What a rule was seen to do.
+
+    `types` are the element types of parameters for which all results are equal, `sampled` those for which this was only seen for special numbers,
+    since there are too many combinations of all, `instances` the combinations of operands or the programs,
+    `refutations` say where results differ, and `unanswered` what the proof could not answer.
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.types: set[str] = set()
+        self.sampled: set[str] = set()
+        self.refuted: set[str] = set()
+        self.instances = 0
+        self.refutations: list[str] = []
+        self.unanswered: list[str] = []
+
+
+def prove(rule: Rule, constants: int, assignments: int, combinations: int) -> Proof:
+    """Compares both sides of a rule wherever it applies to expressions of small types.
+
+    Of each expression, there are at most so many choices of constants and of element types, and of each of these, so many combinations of
+    operands; if there were more, some operands are special numbers only.
+    """
+    proof = Proof(rule)
+    for expression in expressions_of(rule):
+        choices = _assignments(expression, assignments)
+        first = [types for types in choices if _KINDS.issuperset(types)]
+        fired = _fired(rule, expression, first, constants)
+        if not fired and first:
+            continue
+        fired += _fired(rule, expression, [types for types in choices if not _KINDS.issuperset(types)], constants)
+        for _, group in groupby(sorted(fired, key=_parameters), key=_parameters):
+            _compare(proof, list(group), combinations)
+    proof.types -= proof.refuted
+    proof.sampled -= proof.refuted | proof.types
+    return proof
+
+
+def _fired(rule: Rule, expression: Expression, choices: Sequence[tuple[str, ...]], constants: int) -> list[Expression]:
+    variants = [x for types in choices for x in typed(expression, types, constants)]
+    return Batch(variants, 2).fired(rule) if variants else []
+
+
+def _parameters(x: Expression) -> tuple[str, ...]:
+    # Without parameters, the constants say which type it is about.
+    return x.parameters or tuple(line.element_type for line in x.lines[:1])
+
+
+def _assignments(expression: Expression, most: int) -> list[tuple[str, ...]]:
+    """Element types for those of an expression: small ones for parameters, also 16 bits if there are no other operands."""
+    given = set(expression.parameters)
+    ranges = []
+    for name in expression.types:
+        if name not in given and len(expression.types) > 1:
+            ranges.append((*SMALL, *HALVES, *_OTHERS))
+        else:
+            ranges.append((*SMALL, *HALVES) if len(expression.parameters) == 1 and not expression.constants else SMALL)
+    assignments = list(product(*ranges))
+    return assignments if len(assignments) <= most else Random(0).sample(assignments, most)
+
+
+def _compare(proof: Proof, expressions: Sequence[Expression], most: int) -> None:
+    values, is_complete = _combinations(expressions[0].parameters, most)
+    size = len(values[0]) if values else 2
+    batch = Batch(expressions, size)
+    before = copy(batch.module)
+    if not apply_rule(batch.module, proof.rule):
+        raise AssertionError(f"{proof.rule.name} does not apply to arrays of {size} elements")
+    try:
+        with np.errstate(all="ignore"):
+            results = zip(hlotool.evaluate(before, values), hlotool.evaluate(batch.module, values), strict=True)
+    except EvaluationError:
+        # One of them is not defined for its type.
+        if len(expressions) > 1:
+            for x in expressions:
+                _compare(proof, [x], most)
+        return
+    for x, (a, b) in zip(expressions, results, strict=True):
+        if same_bits(np.asarray(a), np.asarray(b)):
+            (proof.types if is_complete else proof.sampled).update(_parameters(x))
+            proof.instances += size
+        else:
+            proof.refuted.update(_parameters(x))
+            proof.refutations.append(_refutation(proof.rule, x, values, np.asarray(a), np.asarray(b)))
+
+
+def _refutation(rule: Rule, x: Expression, values: Sequence[Array], a: Array, b: Array) -> str:
+    at = next(k for k in range(len(a)) if not same_bits(a[k : k + 1], b[k : k + 1]))
+    operands = ", ".join(f"{float(v[at]):g}" for v in values)
+    return f"{rule.name}: for the operands ({operands}), {a[at]} before and {b[at]} after, in\n{x}"
+
+
+def _combinations(types: Sequence[str], most: int) -> tuple[list[Array], bool]:
+    """An array for each parameter, such that all combinations of numbers occur, and whether they do; in the order of Batch.parameters."""
+    choices = [_numbers(name) for name in sorted(types)]
+    is_complete = prod(map(len, choices)) <= most
+    while prod(map(len, choices)) > most and any(len(c) > len(_FEW) for c in choices):
+        k = max(range(len(choices)), key=lambda k: len(choices[k]))
+        choices[k] = choices[k][list(_FEW)] if len(choices[k]) > max(_FEW) else choices[k][:: len(choices[k]) // 16]
+    grid = np.meshgrid(*[np.arange(len(c)) for c in choices], indexing="ij")
+    return [c[g.reshape(-1)] for c, g in zip(choices, grid, strict=True)], is_complete
+
+
+def _numbers(element_type: str) -> Array:
+    """All numbers of a type of at most 16 bits."""
+    number = NUMBERS[element_type]
+    if number.kind == "pred":
+        return np.array([False, True])
+    bits = np.arange(1 << number.bits, dtype=np.uint16 if number.bits > 8 else np.uint8)
+    return np.asarray(from_patterns(bits, number))

@@ -1,0 +1,283 @@
+"""Elementwise expressions that a rule may rewrite: taken from the cases of the optimizer, with other types and other constants.
+
+An expression is an instruction of a case with what it is computed from, if that is elementwise all the way to parameters and single numbers. As all
+cases are read, near misses are among them: what another rule leaves alone because of the type may be what this one rewrites.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import product
+from pathlib import Path
+from random import Random
+
+import numpy as np
+from case_files import read_cases
+
+import hlotool
+from hlotool.analysis.simplify import constant_value
+from hlotool.errors import ParseError
+from hlotool.interp.bits import from_patterns
+from hlotool.interp.dtypes import NUMBERS
+from hlotool.ir.model import Instruction, Module
+from hlotool.opdefs.algebra import Number
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.table import OPS
+from hlotool.opdefs.traits import ELEMENTWISE
+from hlotool.optimizer.context import Context
+from hlotool.optimizer.registry import Rule
+from hlotool.optimizer.report import instruction_text
+from hlotool.optimizer.simplify import simplify
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from proofs.lines import Expression, Line
+from proofs.simplest import simplest
+
+__all__ = ["Batch", "Expression", "apply_rule", "cases_of_rules", "expressions_of", "is_elementwise", "typed"]
+
+CASES = Path(__file__).parents[2] / "optimizer"
+# More would be many steps away from what the rule looks at.
+_MOST_LINES = 12
+_NUMBERED = re.compile(r"  i(\d+)[xc]")
+_ATTRIBUTES = re.compile(r"^\S+ = \S+ [\w-]+\([^)]*\)(?P<attributes>.*)$")
+
+
+# ---- from cases ----------------------------------------------------------------------------------------------------------
+
+
+def is_elementwise(rule: Rule) -> bool:
+    """Whether a rule is about elements: its opcodes are elementwise, and so are those of the operands that it looks for."""
+    opcodes = [OPS[opcode] for opcode in rule.opcodes]
+    return any(ELEMENTWISE in op.traits for op in opcodes) and all(ELEMENTWISE in op.traits for op in rule.operands)
+
+
+@cache
+def cases_of_rules() -> tuple[tuple[str, Module], ...]:
+    """The modules of all cases of the optimizer, with the names of their files."""
+    return tuple((path.stem, hlotool.parse(case.text)) for path in sorted(CASES.glob("*.hlo")) for case in read_cases(path))
+
+
+@cache
+def _expressions() -> tuple[Expression, ...]:
+    """The different expressions in all cases."""
+    roots = (x for _, module in cases_of_rules() for computation in module.computations for x in computation.instructions)
+    return tuple(dict.fromkeys(expression for x in roots if ELEMENTWISE in x.op.traits and (expression := _expression(x)) is not None))
+
+
+def expressions_of(rule: Rule) -> list[Expression]:
+    """The expressions whose root a rule may replace: those of cases, and the simplest, with all opcodes that the rule names."""
+    operands = {op.name for op in rule.operands}
+    result: dict[Expression, None] = {}
+    for expression in (*_expressions(), *map(_without_unused, simplest(rule))):
+        root = expression.lines[-1]
+        if root.opcode in rule.opcodes and (not operands or operands.intersection(expression.lines[k].opcode for k in root.operands)):
+            result.update(dict.fromkeys(_with_directions(expression)))
+    return list(result)
+
+
+def _without_unused(expression: Expression) -> Expression:
+    """The expression without leaves that nothing uses."""
+    used = {len(expression.lines) - 1}
+    for k in reversed(range(len(expression.lines))):
+        used.update(expression.lines[k].operands if k in used else ())
+    places = {k: number for number, k in enumerate(sorted(used))}
+    kept = (expression.lines[k] for k in sorted(used))
+    return Expression(tuple(replace(line, operands=tuple(places[j] for j in line.operands)) for line in kept))
+
+
+def _with_directions(expression: Expression) -> Iterator[Expression]:
+    """The expression with all directions of a comparison, in the usual and in the total order."""
+    places = [k for k, line in enumerate(expression.lines) if line.opcode == "compare"]
+    if len(places) != 1:
+        yield expression
+        return
+    (place,) = places
+    for direction, order in product(("EQ", "NE", "LT", "LE", "GT", "GE"), ("", ", type=TOTALORDER")):
+        line = replace(expression.lines[place], attributes=f", direction={direction}{order}")
+        yield Expression((*expression.lines[:place], line, *expression.lines[place + 1 :]))
+
+
+def _expression(root: Instruction) -> Expression | None:
+    lines: list[Line] = []
+    places: dict[Instruction, int] = {}
+    stack = [root]
+    while stack:
+        x = stack[-1]
+        if x in places:
+            stack.pop()
+            continue
+        if x.op.name in ("copy", "reshape"):
+            # They do nothing to elements.
+            source = x.operands[0]
+            if source in places:
+                places[x] = places[source]
+            else:
+                stack.append(source)
+            continue
+        number = constant_value(x)
+        missing = [] if number is not None else [y for y in x.operands if y not in places]
+        if missing:
+            stack += reversed(missing)
+            continue
+        stack.pop()
+        line = _line(x, number, places)
+        if line is None or len(lines) == _MOST_LINES:
+            return None
+        places[x] = len(lines)
+        lines.append(line)
+    # A copy at the root has nothing to say.
+    return _with_types(Expression(tuple(lines))) if places[root] == len(lines) - 1 else None
+
+
+def _line(x: Instruction, number: Number | None, places: dict[Instruction, int]) -> Line | None:
+    if not x.shape.is_array or x.shape.dynamic:
+        return None
+    if number is not None:
+        return Line(x.shape.element_type, "constant", number=number)
+    if x.op.name == "parameter":
+        return Line(x.shape.element_type, "parameter")
+    match = _ATTRIBUTES.match(instruction_text(_OWNER, x))
+    if ELEMENTWISE not in x.op.traits or match is None or "stochastic" in x.op.name:
+        return None
+    return Line(x.shape.element_type, x.op.name, tuple(places[y] for y in x.operands), match["attributes"])
+
+
+_OWNER = hlotool.parse("ENTRY e { ROOT p = f32[] parameter(0) }")
+
+
+def _with_types(expression: Expression) -> Expression:
+    """The expression with the types t0, t1 and so on in place of its own, so that cases that differ in types only are one."""
+    names = {name: name if name == "pred" and expression.types != ("pred",) else f"t{k}" for k, name in enumerate(expression.types)}
+    names.setdefault("pred", "pred")
+    numbers = iter(range(100))
+    # Constants are chosen for each type, so their own values only tell them apart.
+    return Expression(
+        tuple(
+            replace(line, element_type=names[line.element_type], number=None if line.number is None else next(numbers)) for line in expression.lines
+        )
+    )
+
+
+# ---- other types and constants ----------------------------------------------------------------------------------------------
+
+
+def typed(expression: Expression, types: Sequence[str], most: int, seed: int = 0) -> Iterator[Expression]:
+    """The expression with these types, and with at most so many choices of constants if there are several."""
+    names = dict(zip(expression.types, types, strict=True))
+    lines = [replace(line, element_type=names.get(line.element_type, line.element_type)) for line in expression.lines]
+    places = expression.constants
+    choices = [_special_numbers(lines[k].element_type) for k in places]
+    if not all(choices):
+        return
+    combinations = list(product(*choices))
+    if len(combinations) > most and len(choices) > 1:
+        combinations = _sample(choices, most, Random(seed))
+    for numbers in combinations:
+        for k, number in zip(places, numbers, strict=True):
+            lines[k] = replace(lines[k], number=number)
+        yield Expression(tuple(lines))
+
+
+def _sample(choices: Sequence[Sequence[Number]], most: int, random: Random) -> list[tuple[Number, ...]]:
+    """Each number at least once, if there is room; some combinations consist of equal numbers and of neighbors."""
+    result: dict[tuple[Number, ...], None] = {}
+    orders = [random.sample(list(c), len(c)) for c in choices]
+    for k in range(max(map(len, choices))):
+        result[tuple(order[k % len(order)] for order in orders)] = None
+    for k in range(min(map(len, choices))):
+        result[tuple(c[k] for c in choices)] = None
+    while len(result) < most:
+        result[tuple(random.choice(c) for c in choices)] = None
+    return list(result)[:most]
+
+
+@cache
+def _special_numbers(element_type: str) -> tuple[Number, ...]:
+    """Numbers of a type on which rules may depend: all of four bits; of others, zeros, limits, small numbers and powers of two."""
+    row = ELEMENT_TYPES[element_type]
+    if row.kind == "pred":
+        return (0, 1)
+    if row.is_integral:
+        near = {0, 1, -1, 2, 3, -5, 7, 8, row.maximum, row.minimum, row.maximum - 1, row.minimum + 1, 1 << (row.bits // 2)}
+        numbers = range(row.minimum, row.maximum + 1) if row.bits <= 4 else sorted(near)
+        return tuple(number for number in numbers if row.minimum <= number <= row.maximum)
+    form = row.float_format
+    if form is None:
+        return ()
+    least, greatest = 1 - form.bias, (1 << form.exponent_bits) - 1 - form.bias
+    exponents = {least, least + 1, least - form.mantissa_bits, greatest, greatest - 1, greatest - 2, -least, -least - 1, 0, 1, -1, 3}
+    numbers = [0.0, -0.0, 3.0, -1.0, -3.0, float("inf"), float("-inf"), float("nan"), *(2.0**e for e in sorted(exponents) if -1074 <= e <= 1023)]
+    if row.bits <= 4:
+        numbers = [float(x) for x in from_patterns(np.arange(1 << row.bits, dtype=np.uint8), NUMBERS[element_type])]
+    held = NUMBERS[element_type].held
+    with np.errstate(all="ignore"):
+        kept = [x for x in numbers if np.isnan(x) or float(np.array(x, np.float64).astype(held)) == x]
+    return tuple({repr(x): x for x in kept if not np.isnan(x) or np.isnan(np.array(x).astype(held).astype(np.float64))}.values())
+
+
+# ---- modules ----------------------------------------------------------------------------------------------------------------
+
+
+def apply_rule(module: Module, rule: Rule) -> int:
+    """Applies one rule to a module, which it changes; returns how often."""
+    table: dict[OpDef, list[Rule]] = {OPS[opcode]: [rule] for opcode in rule.opcodes}
+    with Context(module) as context:
+        simplify(context, rule.topic, table)
+    return context.report.count
+
+
+class Batch:
+    """A module that computes several expressions on the same parameters: those of each type are shared."""
+
+    def __init__(self, expressions: Sequence[Expression], size: int) -> None:
+        self.size = size
+        self.expressions = list(expressions)
+        self.valid = [True] * len(self.expressions)
+        self.module = self._parsed()
+
+    @property
+    def parameters(self) -> list[str]:
+        """The element types of the parameters."""
+        counts: dict[str, int] = {}
+        for x in self.expressions:
+            for name in set(x.parameters):
+                counts[name] = max(counts.get(name, 0), x.parameters.count(name))
+        return [name for name, count in sorted(counts.items()) for _ in range(count)]
+
+    def text(self) -> str:
+        """The module; the results of expressions that are not valid are left out."""
+        lines, roots, shapes = [], [], []
+        numbers: dict[str, int] = {}
+        for k, name in enumerate(self.parameters):
+            number = numbers[name] = numbers.get(name, -1) + 1
+            lines.append(f"  {name}_p{number} = {name}[{self.size}] parameter({k})")
+        for k, x in enumerate(self.expressions):
+            if self.valid[k]:
+                lines += x.text(f"i{k}", self.size)
+                roots.append(f"i{k}x{len(x.lines) - 1}")
+                shapes.append(f"{x.lines[-1].element_type}[{self.size}]")
+        lines.append(f"  ROOT r = ({', '.join(shapes)}) tuple({', '.join(roots)})")
+        return "HloModule m\n\nENTRY e {\n" + "\n".join(lines) + "\n}\n"
+
+    def _parsed(self) -> Module:
+        """The module, without the expressions whose constants their types do not have. Rules leave other errors alone."""
+        while True:
+            try:
+                return hlotool.parse(self.text())
+            except ParseError as error:
+                text = self.text().split("\n")
+                places = [match for d in error.diagnostics if (match := _NUMBERED.match(text[d.line - 1]))]
+                if not places:
+                    raise
+                for match in places:
+                    self.valid[int(match[1])] = False
+
+    def fired(self, rule: Rule) -> list[Expression]:
+        """The expressions in which a rule replaces the root."""
+        before = self.module.entry.root.operands
+        apply_rule(self.module, rule)
+        after = self.module.entry.root.operands
+        expressions = (x for x, is_valid in zip(self.expressions, self.valid, strict=True) if is_valid)
+        return [x for x, old, new in zip(expressions, before, after, strict=True) if new is not old]

@@ -487,10 +487,12 @@ def renamed(module: Module, random: Random) -> Module:
     with Rewriter(copy) as rewriter:
         numbers = list(range(sum(1 for _ in copy.all_instructions())))
         random.shuffle(numbers)
+        # Names that no earlier call has given.
+        suffix = f"renamed{random.randrange(1 << 40)}"
         for number, x in zip(numbers, list(copy.all_instructions()), strict=True):
-            rewriter.rename(x, f"v{number}.renamed")
+            rewriter.rename(x, f"v{number}.{suffix}")
         for number, computation in enumerate(copy.computations):
-            rewriter.rename(computation, f"body{number}.renamed")
+            rewriter.rename(computation, f"body{number}.{suffix}")
     return copy
 
 

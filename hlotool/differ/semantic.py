@@ -188,8 +188,8 @@ class _Search:
         first, second = [*leaves(a)], [*leaves(b)]
         return len(first) != len(second) or any(self.comparison(x, y) is not None for x, y in zip(first, second, strict=True))
 
-    def comparison(self, a: Any, b: Any) -> Comparison | None:
-        """How two arrays differ; None if they do not."""
+    def comparison(self, a: Any, b: Any, *, exact: bool = False) -> Comparison | None:
+        """How two arrays differ; None if they do not, or, unless `exact`, by no more than the tolerance."""
         if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)) or (a.dtype == b.dtype and a.shape == b.shape and _same_bytes(a, b)):
             return None
         names = [_ELEMENT_TYPES.get(x.dtype) for x in (a, b)]
@@ -197,7 +197,7 @@ class _Search:
             return None
         tolerances = [tolerance_of(name, self.relative, self.absolute) for name in names if name is not None]
         # Of two element types, the coarser one.
-        tolerance = Tolerance(max(t.relative for t in tolerances), max(t.absolute for t in tolerances))
+        tolerance = Tolerance(0.0, 0.0) if exact else Tolerance(max(t.relative for t in tolerances), max(t.absolute for t in tolerances))
         comparison = compare("", array_shape(names[0], a.shape), a, b, tolerance)
         return None if comparison.agrees else comparison
 
@@ -342,6 +342,7 @@ class _Comparer(_Paired):
         self.recorder = recorder
         self.compared = 0
         self.first: _Found | None = None
+        self.slight: list[_Found] = []
         self.where: Whereabouts | None = None
 
     def begun(self, where: Whereabouts, instruction: Instruction) -> None:
@@ -372,9 +373,17 @@ class _Comparer(_Paired):
             return
         for leaf, (a, b) in enumerate(zip(expected, actual, strict=True)):
             comparison = self.search.comparison(a, b)
+            if comparison is None and self._is_slight(of, a, b):
+                self.slight.append(_Found(order, of, where.iterations, where.device, leaf, self.search.comparison(a, b, exact=True), ("", ""), False))
             if comparison is not None:
                 self._found(order, blamed, where, comparison, (_type(a), _type(b)), leaf, is_argument=blamed is not of)
                 return
+
+    def _is_slight(self, x: Instruction, a: Any, b: Any) -> bool:
+        """Whether values of a pair in which something has changed differ by so little that rounding could explain it."""
+        if not {*self._kinds(self.left_node(x))} - _WITHOUT_VALUE or not isinstance(a, np.ndarray):
+            return False
+        return self.search.comparison(a, b, exact=True) is not None
 
     def _found(
         self,
@@ -398,6 +407,7 @@ class _Comparer(_Paired):
         found = self.first
         if found is None:
             return None
+        found = self._cause(found)
         graph, partner = self.search.graph, self.search.partner
         left = self._inner(self.left_node(found.blamed), of_argument=found.is_argument)
         right = partner[left]
@@ -407,6 +417,21 @@ class _Comparer(_Paired):
             _place(graph, left), _place(graph, right), x.op.name if x.op is y.op else f"{x.op.name}, {y.op.name}",
             found.iterations, found.device, found.leaf, index, *values, *counts, self._kinds(left), tuple(self._sources(x, y)),
         )  # fmt: skip
+
+    def _cause(self, found: _Found) -> _Found:
+        """A slight difference of a changed pair, on which a pair depends that has not changed; or else the difference itself."""
+        if not self.slight or {*self._kinds(self.left_node(found.blamed))} - _WITHOUT_VALUE:
+            return found
+        slight = {self.left_node(other.blamed): other for other in self.slight if other.order < found.order}
+        pending, seen = [self.left_node(found.blamed)], set[int]()
+        while pending:
+            node = pending.pop(0)
+            if node in slight:
+                return slight[node]
+            if node not in seen:
+                seen.add(node)
+                pending += self.search.graph.operands[node]
+        return found
 
     def _numbers(self, found: _Found, x: Instruction, y: Instruction) -> tuple[tuple[int, ...], tuple[str, str], tuple[int, int]]:
         """The index, the two values and the counts of elements that differ, and of all."""

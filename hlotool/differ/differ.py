@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from hlotool.collection import no_garbage_collection
 from hlotool.differ.delta import Delta, check_categories
 from hlotool.differ.graph import Graph
 from hlotool.differ.matcher import match
+from hlotool.differ.pairs import Pairs
 from hlotool.ir.model import Module
 
 __all__ = ["diff"]
@@ -27,4 +29,18 @@ def diff(left: Module, right: Module, *, ignore: Iterable[str] = ()) -> Delta:
     ignored = check_categories(ignore)
     with no_garbage_collection():
         graph = Graph(left, right)
-        return Delta(left, right, graph, match(graph), ignored)
+        return Delta(left, right, graph, _pairs(graph), ignored)
+
+
+def _pairs(graph: Graph) -> Pairs:
+    """The pairs of a graph, which do not depend on which of the modules is the left one."""
+    split = graph.split
+    if _order(graph, range(split)) <= _order(graph, range(split, len(graph.nodes))):
+        return match(graph)
+    return match(graph.reversed()).reversed(graph)
+
+
+def _order(graph: Graph, nodes: range) -> tuple[Any, ...]:
+    """A value to decide which module is matched with the other one: by size, then by the first instruction that differs."""
+    instructions = [graph.nodes[node] for node in nodes]
+    return len(nodes), [(x.name, x.op.name, x.shape.text, x.metadata_text or "") for x in instructions]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
+from typing import TypeVar
+
 from hlotool.differ.parts import Parts, calls_of
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.opdefs.traits import COMMUTATIVE
@@ -10,6 +13,13 @@ __all__ = ["INLINED", "Graph"]
 
 INLINED = frozenset({"call", "fusion"})
 """Opcodes that only do what the computation does that they call."""
+
+
+Item = TypeVar("Item")
+
+
+def _rotated(items: list[Item], count: int) -> list[Item]:
+    return items[count:] + items[:count]
 
 
 class Graph:
@@ -44,9 +54,7 @@ class Graph:
             self._numbers_of(left, 0)[left.entry],
             self._numbers_of(right, self.computation_split)[right.entry],
         )
-        self._forwarded: dict[int, int] = {}
-        self._parameters: dict[int, list[int]] = {}
-        self._by_key: dict[int, dict[int, list[int]]] = {}
+        self.forget()
 
     @staticmethod
     def _numbers_of(module: Module, first: int) -> dict[Computation, int]:
@@ -84,6 +92,38 @@ class Graph:
                     for numbers in self.calls[node].values():
                         for callee in numbers:
                             self.callers[callee].append(node)
+
+    def reversed(self) -> Graph:
+        """The same graph with the modules exchanged. Node `n` is node `(n - split) % len(nodes)` of it."""
+        other = copy(self)
+        split, size = self.split, len(self.nodes)
+        other.split, other.computation_split = size - split, len(self.computations) - self.computation_split
+        moved = [*range(other.split, size), *range(other.split)]
+        renumbered = [*range(other.computation_split, len(self.computations)), *range(other.computation_split)]
+        for name in ("nodes", "commutes", "is_parameter", "keys", "structures"):
+            setattr(other, name, _rotated(getattr(self, name), split))
+        other.home = _rotated([renumbered[c] for c in self.home], split)
+        other.operands = _rotated([tuple([moved[x] for x in nodes]) for nodes in self.operands], split)
+        other.control = _rotated([tuple([moved[x] for x in nodes]) for nodes in self.control], split)
+        other.users = _rotated([[(position, moved[x]) for position, x in uses] for uses in self.users], split)
+        other.calls = {
+            moved[node]: {name: tuple([renumbered[c] for c in callees]) for name, callees in called.items()} for node, called in self.calls.items()
+        }
+        at = self.computation_split
+        other.computations = _rotated(self.computations, at)
+        shift = [other.split] * at + [-split] * (len(self.computations) - at)
+        other.members = _rotated([range(m.start + s, m.stop + s) for m, s in zip(self.members, shift, strict=True)], at)
+        other.roots = _rotated([moved[root] for root in self.roots], at)
+        other.callers = _rotated([[moved[caller] for caller in callers] for callers in self.callers], at)
+        other.entries = renumbered[self.entries[1]], renumbered[self.entries[0]]
+        other.forget()
+        return other
+
+    def forget(self) -> None:
+        """Empties the tables of what has been asked before."""
+        self._forwarded: dict[int, int] = {}
+        self._parameters: dict[int, list[int]] = {}
+        self._by_key: dict[int, dict[int, list[int]]] = {}
 
     def parameters(self, computation: int) -> list[int]:
         """The parameters of a computation by number."""

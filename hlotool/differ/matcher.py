@@ -104,7 +104,7 @@ class _Matcher:
         if size <= _SMALL:
             return max(self.free_count, self.conflict_count) > 0
         is_repetitive = size > _REPETITIONS * len(set(self.graph.structures))
-        return is_repetitive and max(self.free_count, self.conflict_count) > size // 50
+        return is_repetitive and max(self.free_count, self.conflict_count) > 0
 
     def grow_from(self, by_operands: list[int], keys: Sequence[int]) -> None:
         """What is equal in one direction only, since something has changed in the other.

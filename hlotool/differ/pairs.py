@@ -35,6 +35,16 @@ class Pairs:
         self.computations[left], self.computations[right] = right, left
         return True
 
+    def reversed(self, graph: Graph) -> Pairs:
+        """The same pairs for the graph in which the modules are exchanged."""
+        split, size = self.graph.split, len(self.partner)
+        at, count = self.graph.computation_split, len(self.graph.computations)
+        other = Pairs(graph)
+        rotated = self.partner[split:] + self.partner[:split]
+        other.partner = [-1 if node < 0 else (node - split) % size for node in rotated]
+        other.computations = {(a - at) % count: (b - at) % count for a, b in self.computations.items()}
+        return other
+
     def settle_computations(self) -> None:
         """Pairs computations by the number of paired instructions in them, then by the instructions that call them."""
         graph = self.graph

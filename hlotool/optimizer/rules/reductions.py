@@ -83,6 +83,9 @@ def _merged(x: Instruction, site: Site, *, any_order: bool) -> Instruction | Non
     first, second = _combiner(inner), _combiner(x)
     if first is None or first is not second or not _starts_neutral(inner, first) or not (any_order or _is_exact_in_any_order(x, first)):
         return None
+    # Single elements are not combined with the initial value, but the terms of the inner one would be.
+    if all(inner.shape.dimensions[k] == 1 for k in dimensions_of(x)) and not _starts_neutral(x, first):
+        return None
     gone = set(dimensions_of(inner))
     kept = [k for k in range(inner.operands[0].shape.rank) if k not in gone]
     dimensions = tuple(sorted([*gone, *(kept[k] for k in dimensions_of(x))]))

@@ -13,7 +13,7 @@ from typing import Any
 from case_files import read_cases
 
 import hlotool
-from hlotool.optimizer.optimizer import optimize_with_report
+from hlotool.optimizer.optimizer import optimize
 from hlotool.optimizer.registry import Rule, all_rules
 from proofs import exhaustive, generated
 from proofs.exhaustive import Proof
@@ -76,7 +76,7 @@ def cases_by_rule() -> Mapping[str, int]:
     for path in sorted(CASES.glob("*.hlo")):
         for case in read_cases(path):
             words = {match["what"]: match["words"].split(", ") for match in _PASSES.finditer(case.text)}
-            _, report = optimize_with_report(hlotool.parse(case.text), words.get("passes", [path.stem]), fast_math=words.get("fast-math", ()))
+            report = optimize(hlotool.parse(case.text), words.get("passes", [path.stem]), fast_math=words.get("fast-math", ())).report
             for name, statistics in report.statistics.items():
                 if name in counts and statistics.hits:
                     counts[name] += 1

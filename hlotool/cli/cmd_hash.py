@@ -45,9 +45,7 @@ Exit codes:
 @input_size_option
 @stdin_filename_option
 @input_form_options
-def command(
-    files: tuple[str, ...], computations: bool, output_format: str, color: str, stdin_filename: str, form: InputForm
-) -> None:
+def command(files: tuple[str, ...], computations: bool, output_format: str, color: str, stdin_filename: str, form: InputForm) -> None:
     # Imported on use, since --help does not need the parser.
     from hlotool.differ.canonical import hashes  # noqa: PLC0415
     from hlotool.workspace.modules import modules_or_error  # noqa: PLC0415

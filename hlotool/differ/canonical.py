@@ -3,8 +3,8 @@
 The scheme, version `hlo1`: instructions without metadata and without attributes that say nothing; configurations of backends as JSON with sorted
 keys; constants by their bits. Where the module is not scheduled, the parameters of a computation come first, by number, then what the root is
 computed from, operands first and in their order, then the rest, by what it is computed from. Callees come before callers, in the order of the
-calls. Computations are called `computation0`, `computation1`, ..., instructions of the latter `v0.1`, `v1.1`, ..., the module `m`. A hash is the beginning of the SHA-256 of the
-resulting text. Any change of the form changes the version.
+calls. Computations are called `computation0`, `computation1`, ..., instructions of the latter `v0.1`, `v1.1`, ..., the module `m`. A hash is
+the beginning of the SHA-256 of the resulting text. Any change of the form changes the version.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ class _Canonical:
     """A copy of a module in its canonical form, and the digests of its computations."""
 
     def __init__(self, original: Module) -> None:
-        module = self.module = clone_module(original)
+        module: Module = clone_module(original)
+        self.module = module
         self.originals = dict(zip(module.computations, original.computations, strict=True))
         module.hidden = set()
         module.source = None
@@ -151,9 +152,7 @@ class _Canonical:
             if len(x.control_predecessors) > 1:
                 first = sorted(x.control_predecessors, key=lambda y: numbers.get(y, -1))
                 set_field(x, "attributes", x.attributes.changed({"control-predecessors": tuple(first)}))
-        rows = [
-            (texts[x], [numbers[y] for y in x.operands], [numbers.get(y, -1) for y in x.control_predecessors]) for x in computation.instructions
-        ]
+        rows = [(texts[x], [numbers[y] for y in x.operands], [numbers.get(y, -1) for y in x.control_predecessors]) for x in computation.instructions]
         self.digests[computation] = _digest([self.module.is_scheduled, numbers.get(computation.root, -1), rows])
 
     def _described(self, x: Instruction) -> str:

@@ -451,7 +451,7 @@ class _Comparer(_Paired):
         if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray) or a.shape != b.shape or a.dtype != b.dtype:
             return (), (x.immediate.text[:60], y.immediate.text[:60]), (0, 0)
         size = a.dtype.itemsize
-        different = (np.ascontiguousarray(a).reshape(-1, 1).view(np.uint8) != np.ascontiguousarray(b).reshape(-1, 1).view(np.uint8))
+        different = np.ascontiguousarray(a).reshape(-1, 1).view(np.uint8) != np.ascontiguousarray(b).reshape(-1, 1).view(np.uint8)
         places = np.flatnonzero(different.reshape(-1, size).any(axis=1))
         at = int(places[0]) if places.size else 0
         index = tuple(int(i) for i in np.unravel_index(at, a.shape)) if a.ndim else ()

@@ -242,8 +242,8 @@ def _constants(editor: Editor) -> None:
         raise EditError("the constant has no number")
     match = editor.random.choice(found)
     is_float = x.shape.element_type[0] in "fb" and x.shape.element_type != "pred"
-    words = {"true": ("false",), "false": ("true",), "0": ("-0", "1") if is_float else ("1",)}
-    choices = words.get(match[0], ("nan(0x400001)", "-nan", "3", "-0") if is_float else ("3", "2", "1"))
+    words = {"true": ("false",), "false": ("true",), "0": ("-0.0", "1") if is_float else ("1",)}
+    choices = words.get(match[0], ("nan(0x400001)", "-nan", "3", "-0.0") if is_float else ("3", "2", "1"))
     if "nan" in match[0] and is_float:
         choices = ("nan(0x400003)", "1")
     new = Literal(literal.shape, literal.text[: match.start()] + editor.random.choice(choices) + literal.text[match.end() :])
@@ -349,7 +349,10 @@ def _delete(editor: Editor) -> None:
 
 @_edit
 def _clone(editor: Editor) -> None:
-    x = editor.some(lambda x: len(x.called) == 1 and len(editor.rewriter.callers(x.called[0])) > 1)
+    def has_shared(x: Instruction) -> bool:
+        return len(x.called) == 1 and x.called[0] in x.attributes.values() and len(editor.rewriter.callers(x.called[0])) > 1
+
+    x = editor.some(has_shared)
     name, body = next((name, value) for name, value in x.attributes.items() if isinstance(value, Computation))
     copy = editor.rewriter.clone_computation(body)
     editor.rewriter.update(x, attributes={name: copy})

@@ -51,7 +51,8 @@ def canonical_text(module: Module) -> str:
     """The text of the canonical form. It parses to a module that differs from this one in names and metadata only.
 
     >>> import hlotool
-    >>> print(canonical_text(hlotool.parse("ENTRY e { one = f32[] constant(1e0) p = f32[] parameter(0) ROOT s = f32[] add(p, one) }")))
+    >>> module = hlotool.parse("ENTRY e { one = f32[] constant(1e0) p = f32[] parameter(0) ROOT s = f32[] add(p, one) }")
+    >>> print(canonical_text(module), end="")
     HloModule m, entry_computation_layout={(f32[])->f32[]}
     <BLANKLINE>
     ENTRY computation0 {
@@ -59,9 +60,12 @@ def canonical_text(module: Module) -> str:
       v1.0 = f32[] constant(1)
       ROOT v2.0 = f32[] add(v0.0, v1.0)
     }
-    <BLANKLINE>
     """
-    return to_text(canonical(module), _OPTIONS)
+    return _text(canonical(module))
+
+
+def _text(module: Module) -> str:
+    return to_text(module, _OPTIONS).rstrip("\n") + "\n"
 
 
 def canonical(module: Module) -> Module:
@@ -81,7 +85,7 @@ def hashes(module: Module) -> Hashes:
     form = _Canonical(module)
     names = {copy: original.name for copy, original in form.originals.items() if original not in module.hidden}
     digests = {names[copy]: _hash(form.digests[copy]) for copy in form.originals if copy in names}
-    return Hashes(_hash(sha256(to_text(form.module, _OPTIONS).encode("utf-8", "surrogatepass")).hexdigest()), digests)
+    return Hashes(_hash(sha256(_text(form.module).encode("utf-8", "surrogatepass")).hexdigest()), digests)
 
 
 def _hash(digest: str) -> str:

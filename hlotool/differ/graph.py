@@ -95,27 +95,28 @@ class Graph:
 
     def reversed(self) -> Graph:
         """The same graph with the modules exchanged. Node `n` is node `(n - split) % len(nodes)` of it."""
-        other = copy(self)
         split, size = self.split, len(self.nodes)
-        other.split, other.computation_split = size - split, len(self.computations) - self.computation_split
-        moved = [*range(other.split, size), *range(other.split)]
-        renumbered = [*range(other.computation_split, len(self.computations)), *range(other.computation_split)]
-        for name in ("nodes", "commutes", "is_parameter", "keys", "structures"):
-            setattr(other, name, _rotated(getattr(self, name), split))
-        other.home = _rotated([renumbered[c] for c in self.home], split)
-        other.operands = _rotated([tuple([moved[x] for x in nodes]) for nodes in self.operands], split)
-        other.control = _rotated([tuple([moved[x] for x in nodes]) for nodes in self.control], split)
-        other.users = _rotated([[(position, moved[x]) for position, x in uses] for uses in self.users], split)
-        other.calls = {
-            moved[node]: {name: tuple([renumbered[c] for c in callees]) for name, callees in called.items()} for node, called in self.calls.items()
-        }
-        at = self.computation_split
-        other.computations = _rotated(self.computations, at)
-        shift = [other.split] * at + [-split] * (len(self.computations) - at)
-        other.members = _rotated([range(m.start + s, m.stop + s) for m, s in zip(self.members, shift, strict=True)], at)
-        other.roots = _rotated([moved[root] for root in self.roots], at)
-        other.callers = _rotated([[moved[caller] for caller in callers] for callers in self.callers], at)
-        other.entries = renumbered[self.entries[1]], renumbered[self.entries[0]]
+        at, count = self.computation_split, len(self.computations)
+        moved = [*range(size - split, size), *range(size - split)]
+        renumbered = [*range(count - at, count), *range(count - at)]
+        shift = [size - split] * at + [-split] * (count - at)
+        calls = {moved[x]: {name: tuple([renumbered[c] for c in callees]) for name, callees in called.items()} for x, called in self.calls.items()}
+        other = copy(self)
+        other.__dict__.update(
+            {name: _rotated(getattr(self, name), split) for name in ("nodes", "commutes", "is_parameter", "keys", "structures")},
+            split=size - split,
+            computation_split=count - at,
+            home=_rotated([renumbered[c] for c in self.home], split),
+            operands=_rotated([tuple([moved[x] for x in nodes]) for nodes in self.operands], split),
+            control=_rotated([tuple([moved[x] for x in nodes]) for nodes in self.control], split),
+            users=_rotated([[(position, moved[x]) for position, x in uses] for uses in self.users], split),
+            calls=calls,
+            computations=_rotated(self.computations, at),
+            members=_rotated([range(m.start + s, m.stop + s) for m, s in zip(self.members, shift, strict=True)], at),
+            roots=_rotated([moved[root] for root in self.roots], at),
+            callers=_rotated([[moved[caller] for caller in callers] for callers in self.callers], at),
+            entries=(renumbered[self.entries[1]], renumbered[self.entries[0]]),
+        )
         other.forget()
         return other
 

@@ -21,7 +21,7 @@ from hlotool.shapes.literal import Literal
 from hlotool.shapes.metadata import FileLocation, decode_stack_tables
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.strings import unquote
-from hlotool.shapes.values import Raw
+from hlotool.shapes.values import Raw, ResultAccuracy
 
 __all__ = ["ANNOTATIONS", "Parts", "attribute_differences", "calls_of", "is_called_value", "shape_kinds"]
 
@@ -199,7 +199,7 @@ def _own_attributes(x: Instruction) -> dict[str, Any]:
 
 
 def _is_default(x: Instruction, name: str, value: Any) -> bool:
-    if value is None or value == ():
+    if value is None or value == () or value == ResultAccuracy():
         return True
     spec = x.op.attributes.get(name)
     if spec is not None and spec.default is not REQUIRED:

@@ -269,7 +269,8 @@ def _scatter(domain: Domain, use: _Use) -> None:
     attributes = x.attributes
     hidden = (*attributes.get("inserted_window_dims", ()), *attributes.get("input_batching_dims", ()))
     window = [k for k in range(operand.rank) if k not in hidden]
-    lengths = dict(zip(window, (update.dimensions[k] for k in attributes.get("update_window_dims", ())), strict=True))
+    # Without verification, the numbers of dimensions may differ.
+    lengths = dict(zip(window, (update.dimensions[k] for k in attributes.get("update_window_dims", ())), strict=False))
     limits = [operand.dimensions[k] - lengths.get(k, 1) for k in attributes["scatter_dims_to_operand_dims"]]
     _indices(domain, use, limits)
 

@@ -116,6 +116,10 @@ def by_xla(module: Module, after: str, xla: Xla, outcomes: Counter[str]) -> str 
     try:
         actual = xla.run(after, arguments)
     except XlaError as error:
+        if not any(line.strip() in after for line in str(error).splitlines() if " = " in line):
+            # The error is in a line of XLA's own print, in which it may put computations after their callers.
+            outcomes["not read by XLA as it prints it"] += 1
+            return None
         return f"XLA does not run it any more: {error}"
     outcomes["run by XLA"] += 1
     for k, (a, b) in enumerate(zip(expected, actual, strict=True)):

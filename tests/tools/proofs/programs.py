@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from proofs.dynamic import padded
 from proofs.shapes import Program, Sizes, Undrawable, dims, maker, shape
 
 __all__: list[str] = []
@@ -127,21 +128,6 @@ def sort(p: Program, element_type: str, sizes: Sizes, depth: int) -> str:
     return p.add(f"sort({', '.join(operands)}), dimensions={{{k}}}, to_apply={name}", result, () if two else sizes)
 
 
-@maker("get-dimension-size")
-def get_dimension_size(p: Program, element_type: str, sizes: Sizes, depth: int) -> str:
-    sizes = p.sizes(p.random.choice((1, 2)))
-    name, k = p.operand(element_type, sizes, depth), p.random.randrange(len(sizes))
-    if p.chance(0.5):
-        size = p.scalar("s32", p.random.randint(0, sizes[k])) if p.chance(0.5) else p.leaf("s32", ())
-        numbers = ",".join(("<=" if j == k else "") + str(n) for j, n in enumerate(sizes))
-        dynamic = f"{element_type}[{numbers}]"
-        name = p.add(f"set-dimension-size({name}, {size}), dimensions={{{k}}}", f"({dynamic})", ())
-        p.lines[-1] = p.lines[-1].replace(f"({dynamic}) set", f"{dynamic} set")
-        p.values[f"({dynamic})", ()].remove(name)
-        k = k if p.chance(0.7) else p.random.randrange(len(sizes))
-    return p.add(f"get-dimension-size({name}), dimensions={{{k}}}", "s32", ())
-
-
 # ---- tuples and computations ------------------------------------------------------------------------------------------------
 
 
@@ -176,6 +162,10 @@ def tuple_(p: Program, element_type: str, sizes: Sizes, depth: int) -> str:
 
 @maker("get-tuple-element")
 def get_tuple_element(p: Program, element_type: str, sizes: Sizes, depth: int) -> str:
+    if "custom-call" in p.wanted:
+        sizes = p.sizes(p.random.choice((1, 2, 3)))
+        results, _ = padded(p, element_type, sizes, p.random.randrange(len(sizes)))
+        return p.add(f"get-tuple-element({results}), index={p.random.randint(1, len(sizes))}", "s32", (), layout=False)
     shapes = _two(p, element_type, sizes)
     source = p.random.choice((_group, _call_of_pair, _conditional_of_pair, _loop_of_pair))
     return p.add(f"get-tuple-element({source(p, shapes, depth)}), index=0", element_type, sizes, layout=False)

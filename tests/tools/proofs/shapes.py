@@ -133,8 +133,8 @@ class Program:
 
 
 def shape(element_type: str, sizes: Sizes) -> str:
-    """A shape as it is written; tuples are already."""
-    return element_type if element_type.startswith("(") else f"{element_type}[{','.join(map(str, sizes))}]"
+    """A shape as it is written; tuples and shapes with dynamic sizes are already."""
+    return element_type if "[" in element_type or element_type.startswith("(") else f"{element_type}[{','.join(map(str, sizes))}]"
 
 
 def dims(numbers: Sequence[int]) -> str:

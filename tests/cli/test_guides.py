@@ -19,7 +19,9 @@ import pytest
 from hlotool.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("comparing.md", "editors.md", "ci.md", "formatter-style.md", "optimizing.md", "running.md", "verifying.md", "writing-a-rewrite.md")
+NAMES = (
+    "comparing.md", "editors.md", "ci.md", "formatter-style.md", "hashing.md", "optimizing.md", "running.md", "verifying.md", "writing-a-rewrite.md",
+)  # fmt: skip
 TEXTS = {name: (ROOT / "docs" / name).read_text(encoding="utf-8") for name in NAMES}
 BLOCK = re.compile(r"^```(\w+)\n((?s:.*?))^```$", re.MULTILINE)
 MESSY = 'HloModule demo\nENTRY e{\n  p = f32[ 2 ]{0} parameter( 0 )  // in\n\n   ROOT r = f32[2] negate( p ),metadata={op_name="x"}\n}\n'
@@ -126,7 +128,7 @@ def command_lines(name: str) -> list[str]:
     code = [text for language in ("console", "sh", "yaml", "make") for text in blocks(name, language)]
     code += [text for block in blocks(name, "json") for text in strings(json.loads(block))]
     code += re.findall(r"`(hlotool [^`\n]+)`", BLOCK.sub("", TEXTS[name]))
-    line = r"\bhlotool ((?:diff|fmt|verify|print|run|opt)\b(?:[^\n|;&<>\"']|\"[^\"\n]*\"|'[^'\n]*')*)"
+    line = r"\bhlotool ((?:diff|fmt|verify|print|run|opt|canon|hash)\b(?:[^\n|;&<>\"']|\"[^\"\n]*\"|'[^'\n]*')*)"
     return [words.strip() for part in code for words in re.findall(line, part)]
 
 

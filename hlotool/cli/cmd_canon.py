@@ -1,0 +1,61 @@
+"""`hlotool canon`: prints the canonical form of modules, which `differ.canonical` makes."""
+
+from __future__ import annotations
+
+import click
+
+from hlotool.cli.command import HloCommand
+from hlotool.cli.inputs import Outcome, files_or_stdin
+from hlotool.cli.options import color_option, files_argument, input_form_options, input_size_option, stdin_filename_option
+from hlotool.cli.output import SEPARATOR, write_out
+from hlotool.cli.render import render_to_stderr
+from hlotool.errors import Source
+from hlotool.workspace.reading import InputForm, one_by_one, read_input
+
+__all__ = ["command"]
+
+_HELP = """Print modules in a form that does not depend on names.
+
+Metadata is left out, and so are attributes that have their default; instructions and computations are in an order that follows from what is
+computed (instructions of a scheduled module stay in their order), and are numbered. Modules that differ in nothing else have the same form.
+
+FILE may be compressed (.gz, .xz, .zst); `-`, or nothing in a pipe, is standard input. The modules of a file, and of several files, are
+separated by `// -----`.
+
+\b
+Examples:
+  hlotool canon module.hlo
+  diff <(hlotool canon before.hlo) <(hlotool canon after.hlo)
+
+\b
+Exit codes:
+  0 success; 2 a file cannot be read or parsed; 3 a bug in hlotool
+"""
+
+
+@click.command("canon", cls=HloCommand, help=_HELP, short_help="Print modules in a form that does not depend on names.")
+@files_argument
+@color_option
+@input_size_option
+@stdin_filename_option
+@input_form_options
+def command(files: tuple[str, ...], color: str, stdin_filename: str, form: InputForm) -> None:
+    # Imported on use, since --help does not need the parser.
+    from hlotool.differ.canonical import canonical_text  # noqa: PLC0415
+    from hlotool.workspace.modules import modules_or_error  # noqa: PLC0415
+
+    outcome = Outcome()
+    separator = ""
+    for file in one_by_one(files_or_stdin(files)):
+        with outcome.file(file):
+            name, text = read_input(file, stdin_filename)
+            modules, error = modules_or_error(text, name, form)
+            if error is not None:
+                outcome.at_least(error.exit_code)
+                render_to_stderr(error.diagnostics, Source(text, name).line_text, color)
+                if not (form.extract and modules):
+                    continue
+            texts = [canonical_text(module) for module in modules]
+            write_out(separator + SEPARATOR.join(texts))
+            separator = SEPARATOR
+    outcome.finish()

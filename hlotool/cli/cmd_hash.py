@@ -1,0 +1,73 @@
+"""`hlotool hash`: hashes of modules that do not depend on names; `differ.canonical` computes them."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from hlotool.cli.command import HloCommand
+from hlotool.cli.inputs import Outcome, files_or_stdin
+from hlotool.cli.options import color_option, files_argument, input_form_options, input_size_option, stdin_filename_option
+from hlotool.cli.output import visible, write_out
+from hlotool.cli.render import render_to_stderr
+from hlotool.errors import Source
+from hlotool.workspace.reading import InputForm, one_by_one, read_input
+
+__all__ = ["command"]
+
+_HELP = """Hash HLO modules by what they compute with.
+
+Modules have the same hash if they differ in nothing but names, metadata, the order of instructions where it has no meaning, and spelling:
+it is the hash of what `hlotool canon` prints. A hash begins with the version of its scheme (`hlo1:`) and stays the same in all versions of
+hlotool that have this scheme.
+
+FILE may be compressed (.gz, .xz, .zst); `-`, or nothing in a pipe, is standard input. There is one line for each module: the hash, the file
+and the name of the module.
+
+\b
+Examples:
+  hlotool hash dumps/*.hlo | sort | uniq -w 37 --all-repeated=separate
+  hlotool hash --computations module.hlo
+  hlotool hash --output-format json module.hlo
+
+\b
+Exit codes:
+  0 success; 2 a file cannot be read or parsed; 3 a bug in hlotool
+"""
+
+
+@click.command("hash", cls=HloCommand, help=_HELP, short_help="Hash modules by what they compute with, not by names.")
+@files_argument
+@click.option("--computations", is_flag=True, help="Also a line for each computation: the hash, the file, the module and the computation.")
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", help="text, or a JSON object a line; default: text.")
+@color_option
+@input_size_option
+@stdin_filename_option
+@input_form_options
+def command(files: tuple[str, ...], computations: bool, output_format: str, color: str, stdin_filename: str, form: InputForm) -> None:
+    # Imported on use, since --help does not need the parser.
+    from hlotool.differ.canonical import hashes  # noqa: PLC0415
+    from hlotool.workspace.modules import modules_or_error  # noqa: PLC0415
+
+    outcome = Outcome()
+    for file in one_by_one(files_or_stdin(files)):
+        with outcome.file(file):
+            name, text = read_input(file, stdin_filename)
+            modules, error = modules_or_error(text, name, form)
+            if error is not None:
+                outcome.at_least(error.exit_code)
+                render_to_stderr(error.diagnostics, Source(text, name).line_text, color)
+                if not (form.extract and modules):
+                    continue
+            for module in modules:
+                result = hashes(module)
+                if output_format == "json":
+                    row = {"file": name, "module": module.name, "hash": result.module}
+                    write_out(json.dumps({**row, "computations": result.computations} if computations else row) + "\n")
+                    continue
+                shown = f"{visible(name)}  {visible(module.name)}"
+                write_out(f"{result.module}  {shown}\n")
+                if computations:
+                    write_out("".join(f"{digest}  {shown}  {visible(body)}\n" for body, digest in result.computations.items()))
+    outcome.finish()

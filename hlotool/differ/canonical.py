@@ -1,0 +1,276 @@
+"""A form of a module that does not depend on names, metadata and meaningless order, and hashes of that form.
+
+The scheme, version `hlo1`: instructions without metadata and without attributes that say nothing; configurations of backends as JSON with sorted
+keys; constants by their bits. Where the module is not scheduled, the parameters of a computation come first, by number, then what the root is
+computed from, operands first and in their order, then the rest, by what it is computed from. Callees come before callers, in the order of the
+calls. Computations are called `computation0`, `computation1`, ..., instructions of the latter `v0.1`, `v1.1`, ..., the module `m`. A hash is
+the beginning of the SHA-256 of the resulting text. Any change of the form changes the version.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from typing import Any
+
+from hlotool.differ.parts import attribute_differences, configuration
+from hlotool.ir.clone import clone_instruction, clone_module, set_field
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.literals.data import decode
+from hlotool.opdefs.base import REQUIRED
+from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
+from hlotool.record import Record
+from hlotool.shapes.literal import Literal, literal_from_bytes, tuple_literal
+from hlotool.text.print.instruction import InstructionWriter
+from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.printer import to_text
+
+__all__ = ["VERSION", "Hashes", "canonical", "canonical_text", "hashes"]
+
+VERSION = "hlo1"
+"""The version of the scheme, with which hashes begin. Hashes of different versions say nothing about each other."""
+
+_OPTIONS = PrintOptions(print_percent=False, print_program_shape=False, print_operand_index_annotation_interval=0)
+_ANNOTATIONS = frozenset({"sharding", "frontend_attributes", "control-predecessors"})
+_DIGITS = 32
+
+
+class Hashes(Record):
+    """The hash of a module, and of its computations by name.
+
+    That of a computation covers those that it calls, but not how often they occur: modules with the same hash of the entry may differ in
+    copies of computations.
+    """
+
+    module: str
+    computations: dict[str, str]
+
+
+def canonical_text(module: Module) -> str:
+    """The text of the canonical form. It parses to a module that differs from this one in names and metadata only.
+
+    >>> import hlotool
+    >>> module = hlotool.parse("ENTRY e { one = f32[] constant(1e0) p = f32[] parameter(0) ROOT s = f32[] add(p, one) }")
+    >>> print(canonical_text(module), end="")
+    HloModule m, entry_computation_layout={(f32[])->f32[]}
+    <BLANKLINE>
+    ENTRY computation0 {
+      v0.0 = f32[] parameter(0)
+      v1.0 = f32[] constant(1)
+      ROOT v2.0 = f32[] add(v0.0, v1.0)
+    }
+    """
+    return _text(canonical(module))
+
+
+def _text(module: Module) -> str:
+    return to_text(module, _OPTIONS).rstrip("\n") + "\n"
+
+
+def canonical(module: Module) -> Module:
+    """The canonical form of a module, which stays as it is."""
+    return _Canonical(module).module
+
+
+def hashes(module: Module) -> Hashes:
+    """The hashes of a module and of its computations; equal if nothing but names, metadata and meaningless order differs.
+
+    >>> import hlotool
+    >>> first = hashes(hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }"))
+    >>> second = hashes(hlotool.parse("ENTRY main { x = f32[] parameter(0) ROOT y = f32[] negate(x), metadata={op_name=\\"neg\\"} }"))
+    >>> first.module == second.module, first.computations["e"] == second.computations["main"]
+    (True, True)
+    """
+    form = _Canonical(module)
+    names = {copy: original.name for copy, original in form.originals.items() if original not in module.hidden}
+    digests = {names[copy]: _hash(form.digests[copy]) for copy in form.originals if copy in names}
+    return Hashes(_hash(sha256(_text(form.module).encode("utf-8", "surrogatepass")).hexdigest()), digests)
+
+
+def _hash(digest: str) -> str:
+    return f"{VERSION}:{digest[:_DIGITS]}"
+
+
+def _digest(parts: Iterable[Any]) -> str:
+    # As JSON, so that parts cannot run into one another.
+    return sha256(json.dumps([*parts]).encode()).hexdigest()
+
+
+class _Canonical:
+    """A copy of a module in its canonical form, and the digests of its computations."""
+
+    def __init__(self, original: Module) -> None:
+        module: Module = clone_module(original)
+        self.module = module
+        self.originals = dict(zip(module.computations, original.computations, strict=True))
+        module.hidden = set()
+        module.source = None
+        module.stack_tables_text = None
+        module.attributes = {name: value for name, value in module.attributes.items() if not _is_header_default(name, value)}
+        self._attributes: dict[Any, Any] = {}
+        for x in module.all_instructions():
+            self._normalize(x)
+        self.digests: dict[Computation, str] = {}
+        self._writer = InstructionWriter(module, _OPTIONS, _Nameless(), _Nameless(), None, lambda _computation, _level: "")
+        for computation in _callees_first(module.computations):
+            self._arrange(computation)
+        self._rename()
+
+    # ---- instructions -------------------------------------------------------------------------------------------------
+
+    def _normalize(self, x: Instruction) -> None:
+        attributes = self._own_attributes(x)
+        if attributes is not x.attributes:
+            set_field(x, "attributes", attributes)
+        set_field(x, "metadata_text", None)
+        set_field(x, "start", -1)
+        set_field(x, "end", -1)
+        if x.backend_config is not None:
+            value = configuration(x.backend_config)
+            if isinstance(value, dict | list):
+                set_field(x, "backend_config", json.dumps(value, sort_keys=True, separators=(",", ":")))
+        if isinstance(x.immediate, Literal):
+            set_field(x, "immediate", _with_bits(x.immediate))
+
+    def _own_attributes(self, x: Instruction) -> Any:
+        """The attributes without those that could be left out."""
+        key = (x.op, id(x.attributes), x.shape, tuple([operand.shape for operand in x.operands]) if x.op.operand_defaults else ())
+        known = self._attributes.get(key)
+        if known is None:
+            dropped = [name for name in x.attributes if _says_nothing(x, name)]
+            known = x.attributes.changed(dict.fromkeys(dropped)) if dropped else x.attributes
+            # The set itself is kept, too, so that no other one gets its identity.
+            known = self._attributes[key] = (known, x.attributes)
+        return known[0]
+
+    # ---- the order of a computation -----------------------------------------------------------------------------------
+
+    def _arrange(self, computation: Computation) -> None:
+        """Puts the instructions in canonical order, and digests them."""
+        texts = {x: self._described(x) for x in computation.instructions}
+        if not self.module.is_scheduled:
+            computation.instructions[:] = _ordered(computation, texts)
+        numbers = {x: number for number, x in enumerate(computation.instructions)}
+        for x in computation.instructions:
+            if len(x.control_predecessors) > 1:
+                first = sorted(x.control_predecessors, key=lambda y: numbers.get(y, -1))
+                set_field(x, "attributes", x.attributes.changed({"control-predecessors": tuple(first)}))
+        rows = [(texts[x], [numbers[y] for y in x.operands], [numbers.get(y, -1) for y in x.control_predecessors]) for x in computation.instructions]
+        self.digests[computation] = _digest([self.module.is_scheduled, numbers.get(computation.root, -1), rows])
+
+    def _described(self, x: Instruction) -> str:
+        """All of an instruction but its operands and names, with the digests of what it calls."""
+        if isinstance(x.immediate, Literal):
+            immediate: Any = [leaf.data.hex() if leaf.data is not None else leaf.text for leaf in x.immediate.leaves()]
+        else:
+            immediate = x.immediate
+        attributes = "".join(self._writer.attributes_of(x))
+        return _digest([x.op.name, x.shape.text, attributes, immediate, [self.digests.get(callee, "") for callee in x.called]])
+
+    # ---- names --------------------------------------------------------------------------------------------------------
+
+    def _rename(self) -> None:
+        module = self.module
+        called = {callee for x in module.all_instructions() for callee in x.called}
+        uncalled = sorted((c for c in module.computations if c not in called and c is not module.entry), key=lambda c: self.digests[c])
+        module.computations = list(_callees_first([*uncalled, module.entry, *module.computations]))
+        module.name = "m"
+        for number, computation in enumerate(module.computations):
+            computation.name = f"computation{number}"
+            computation.start = -1
+            for k, x in enumerate(computation.instructions):
+                set_field(x, "name", f"v{k}.{number}")
+
+
+class _Nameless(dict[Any, str]):
+    def __missing__(self, node: Any) -> str:
+        return ""
+
+
+def _is_header_default(name: str, value: Any) -> bool:
+    spec = MODULE_ATTRIBUTES.get(name)
+    return spec is not None and bool(value == spec.default)
+
+
+def _says_nothing(x: Instruction, name: str) -> bool:
+    """Whether an instruction means the same without an attribute."""
+    if name in _ANNOTATIONS:
+        return not x.attributes[name]
+    spec = x.op.attributes.get(name)
+    if spec is not None and spec.default is REQUIRED:
+        return False
+    if any(callee in x.called for callee in _computations(x.attributes[name])):
+        return False
+    without = clone_instruction(x)
+    set_field(without, "attributes", x.attributes.changed({name: None}))
+    return not attribute_differences(x, without)
+
+
+def _computations(value: Any) -> list[Computation]:
+    values = value if isinstance(value, tuple) else (value,)
+    return [part for part in values if isinstance(part, Computation)]
+
+
+def _with_bits(literal: Literal) -> Literal:
+    """The literal with the bits of its numbers instead of a text."""
+    if literal.shape.is_tuple:
+        return tuple_literal([_with_bits(leaf) for leaf in literal.elements])
+    return literal if literal.elided or not literal.shape.is_array else literal_from_bytes(literal.shape, decode(literal))
+
+
+def _callees_first(computations: Iterable[Computation]) -> Iterator[Computation]:
+    """All computations, each after those that it calls, which come in the order of the calls."""
+    seen: set[Computation] = set()
+    done: set[Computation] = set()
+    for start in computations:
+        stack = [start]
+        while stack:
+            computation = stack[-1]
+            if computation in seen:
+                stack.pop()
+                if computation not in done:
+                    done.add(computation)
+                    yield computation
+                continue
+            seen.add(computation)
+            callees = dict.fromkeys(callee for x in computation.instructions for callee in x.called)
+            stack += [callee for callee in reversed(callees) if callee not in seen]
+
+
+def _ordered(computation: Computation, texts: dict[Instruction, str]) -> list[Instruction]:
+    """Parameters by number, then what the root needs, then the rest in an order that follows from what each is computed from."""
+    parameters = sorted((x for x in computation.instructions if x.op.name == "parameter"), key=lambda x: x.immediate)
+    order = dict.fromkeys(parameters)
+    digests: dict[Instruction, str] = {}
+    for x in computation.instructions:
+        operands = [digests[y] for y in x.operands]
+        digests[x] = _digest([texts[x], operands, sorted(digests.get(y, "") for y in x.control_predecessors)])
+    _visit(computation.root, order, digests)
+    users: dict[Instruction, list[Instruction]] = {}
+    for x in computation.instructions:
+        for y in x.operands:
+            users.setdefault(y, []).append(x)
+    # What nothing uses comes last; equal ones are alike but for what they share with others.
+    ends = [x for x in computation.instructions if x not in users]
+    for x in sorted(ends, key=lambda x: digests[x]):
+        _visit(x, order, digests)
+    for x in computation.instructions:
+        _visit(x, order, digests)
+    return list(order)
+
+
+def _visit(start: Instruction, order: dict[Instruction, None], digests: dict[Instruction, str]) -> None:
+    """Adds an instruction to an order, after all that must come before it."""
+    stack = [start]
+    while stack:
+        x = stack[-1]
+        if x in order:
+            stack.pop()
+            continue
+        needed = [*x.operands, *sorted(x.control_predecessors, key=lambda y: digests.get(y, ""))]
+        missing = [y for y in needed if y not in order and y in digests]
+        if missing:
+            stack += reversed(missing)
+        else:
+            order[stack.pop()] = None

@@ -1,0 +1,504 @@
+"""Runs two modules on the same inputs, and finds the first pair of instructions whose values differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlotool.differ.delta import Delta
+from hlotool.differ.differ import diff
+from hlotool.differ.graph import Graph
+from hlotool.errors import EvaluationError
+from hlotool.interp.comparison import Comparison, Tolerance, compare, tolerance_of
+from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.evaluator import evaluate_replicas
+from hlotool.interp.inputs import random_arguments
+from hlotool.interp.literal import literal_value
+from hlotool.interp.observers import Observer, Whereabouts
+from hlotool.interp.options import RunOptions
+from hlotool.interp.tracing import origin_of
+from hlotool.interp.values import Value, leaves, with_leaves
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.record import Record
+from hlotool.shapes.shape import Shape, array_shape
+
+__all__ = ["Mismatch", "SemanticDifference", "semantic_difference"]
+
+_OPTIONS = RunOptions(elided_fill="iota", max_iterations=100_000)
+# Values beyond this are not kept, and so not compared.
+_MOST_BYTES = 1 << 30
+# What these kinds of changes change is not a value.
+_WITHOUT_VALUE = frozenset({"metadata", "backend_config", "sharding", "frontend_attributes", "layout", "control", "schedule", "moved"})
+
+Place = tuple[str, str]
+"""The names of a computation and of an instruction in it."""
+
+
+class Mismatch(Record):
+    """A pair of instructions whose values differ although those that they are computed from do not.
+
+    `iterations` are those (0-based) of the enclosing loops, the outermost first. `left_value` and `right_value` are the numbers at `index`
+    of leaf `leaf` of the value, where they differ most; `elements` counts those that differ. `changes` are the kinds of what has changed
+    in the pair itself, and `sources` the places in the program that the two instructions come from.
+    """
+
+    left: Place
+    right: Place
+    opcode: str
+    iterations: tuple[int, ...]
+    device: int | None
+    leaf: int
+    index: tuple[int, ...]
+    left_value: str
+    right_value: str
+    elements: int
+    size: int
+    changes: tuple[str, ...]
+    sources: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """A few lines that say what differs, and where."""
+        (_, x), (computation, y) = self.left, self.right
+        name = f"'{x}'" if x == y else f"'{x}' and '{y}'"
+        lines = [f"the first values that differ are those of {name} ({self.opcode}) in '{computation}'"]
+        place = f" at [{','.join(map(str, self.index))}]" if self.index else ""
+        leaf = f" of element {self.leaf}" if self.leaf else ""
+        number = f"; {self.elements} of {self.size} elements differ" if self.size > 1 else ""
+        lines.append(f"  {self.left_value} on the left, {self.right_value} on the right{leaf}{place}{number}")
+        if self.iterations:
+            lines.append(f"  in iteration {', '.join(map(str, self.iterations))} (0-based) of the enclosing loop{'s' * (len(self.iterations) > 1)}")
+        if self.device is not None:
+            lines.append(f"  on device {self.device}")
+        lines.append(f"  changed there: {', '.join(self.changes)}" if self.changes else "  nothing has changed in the instruction itself")
+        return "\n".join([*lines, *(f"  {source}" for source in self.sources)])
+
+
+class SemanticDifference(Record):
+    """What runs of two modules on the same inputs have shown; false if the results agree.
+
+    `runs` is the number of inputs on which both modules were run, and `compared` that of the pairs of values that were compared.
+    `run` is the number of the input on which the results differ, None if they agree, and `first` the first pair of instructions whose
+    values differ, which there may be even if the results agree. `failure` says why a module could not be run.
+    """
+
+    runs: int
+    compared: int
+    run: int | None
+    first: Mismatch | None
+    failure: str | None
+
+    def __bool__(self) -> bool:
+        return self.run is not None
+
+    @property
+    def text(self) -> str:
+        """The result as a person would say it, with the first pair that differs."""
+        inputs = f"{self.runs} input{'s' * (self.runs != 1)}"
+        lines = []
+        if self.run is not None:
+            lines.append(f"the results differ on input {self.run}")
+        elif self.runs:
+            lines.append(f"the results agree on {inputs}")
+        if self.failure is not None:
+            lines.append(self.failure)
+        if self.first is not None:
+            lines.append(self.first.text)
+        elif self.run is not None:
+            lines.append("no pair of instructions has other values: what only one of the modules computes makes the difference")
+        return "\n".join(lines)
+
+
+def semantic_difference(
+    left: Module,
+    right: Module,
+    delta: Delta | None = None,
+    *,
+    runs: int = 1,
+    seed: int = 0,
+    relative: float | None = None,
+    absolute: float | None = None,
+    options: RunOptions | None = None,
+) -> SemanticDifference:
+    """Runs two modules on `runs` random inputs, up to the first on which the results differ, and compares all values of paired instructions.
+
+    Paired parameters of the entry get the same values. `delta` is `diff(left, right)`. Numbers may differ by `relative` and `absolute`, by
+    default as much as rounding explains. Constants are compared bit for bit.
+
+    >>> import hlotool
+    >>> text = "ENTRY e { p = f32[3] parameter(0) s = f32[3] %s(p) ROOT n = f32[3] negate(s) }"
+    >>> difference = semantic_difference(hlotool.parse(text % "abs"), hlotool.parse(text % "exponential"))
+    >>> difference.first.left, difference.first.changes
+    (('e', 's'), ('opcode',))
+    """
+    delta = delta if delta is not None else diff(left, right)
+    search = _Search(delta, relative, absolute)
+    first: Mismatch | None = None
+    failure, compared, count = None, 0, 0
+    for k in range(runs):
+        outcome = search.run(seed + k, options or _OPTIONS)
+        compared += outcome.compared
+        first = outcome.mismatch or first
+        failure = outcome.failure or failure
+        count += outcome.failure is None
+        if outcome.differs:
+            return SemanticDifference(count, compared, k, first, outcome.failure)
+    return SemanticDifference(count, compared, None, first, failure)
+
+
+class _Outcome(Record):
+    differs: bool
+    compared: int
+    mismatch: Mismatch | None
+    failure: str | None
+
+
+class _Search:
+    """Compares runs of two modules."""
+
+    def __init__(self, delta: Delta, relative: float | None, absolute: float | None) -> None:
+        self.delta = delta
+        self.graph = delta.graph
+        self.partner = delta.pairs.partner
+        self.numbers = {x: node for node, x in enumerate(delta.graph.nodes)}
+        self.bodies = {c: number for number, c in enumerate(delta.graph.computations)}
+        self.relative = relative
+        self.absolute = absolute
+
+    def run(self, seed: int, options: RunOptions) -> _Outcome:
+        left, right = self.delta.left, self.delta.right
+        recorder = _Recorder(self)
+        arguments = _arguments(left, right, self, seed)
+        try:
+            expected = _evaluate(left, arguments[0], options, recorder)
+        except EvaluationError as error:
+            return _Outcome(False, 0, None, f"the left module cannot be run: {error}")
+        comparer = _Comparer(self, recorder)
+        try:
+            actual = _evaluate(right, arguments[1], options, comparer)
+        except EvaluationError as error:
+            comparer.blame_failure()
+            return _Outcome(True, comparer.compared, comparer.mismatch(), f"the right module cannot be run: {error}")
+        differs = any(self.differs(a, b) for a, b in zip(expected, actual, strict=False)) or len(expected) != len(actual)
+        return _Outcome(differs, comparer.compared, comparer.mismatch(), None)
+
+    def differs(self, a: Value, b: Value) -> bool:
+        first, second = [*leaves(a)], [*leaves(b)]
+        return len(first) != len(second) or any(self.comparison(x, y) is not None for x, y in zip(first, second, strict=True))
+
+    def comparison(self, a: Any, b: Any, *, exact: bool = False) -> Comparison | None:
+        """How two arrays differ; None if they do not, or, unless `exact`, by no more than the tolerance."""
+        if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)) or (a.dtype == b.dtype and a.shape == b.shape and _same_bytes(a, b)):
+            return None
+        names = [_ELEMENT_TYPES.get(x.dtype) for x in (a, b)]
+        if names[0] is None or names[1] is None:
+            return None
+        tolerances = [tolerance_of(name, self.relative, self.absolute) for name in names if name is not None]
+        # Of two element types, the coarser one.
+        tolerance = Tolerance(0.0, 0.0) if exact else Tolerance(max(t.relative for t in tolerances), max(t.absolute for t in tolerances))
+        comparison = compare("", array_shape(names[0], a.shape), a, b, tolerance)
+        return None if comparison.agrees else comparison
+
+
+_ELEMENT_TYPES: dict[Any, str] = {number.held: name for name, number in reversed(NUMBERS.items())}
+
+
+def _same_bytes(a: Array, b: Array) -> bool:
+    return bool(np.array_equal(np.ascontiguousarray(a).reshape(-1).view(np.uint8), np.ascontiguousarray(b).reshape(-1).view(np.uint8)))
+
+
+# ---- inputs -----------------------------------------------------------------------------------------------------------
+
+
+def _arguments(left: Module, right: Module, search: _Search, seed: int) -> tuple[list[Sequence[Value]], list[Sequence[Value]]]:
+    """Random arguments of both modules for each device; paired parameters have the same."""
+    devices = max(_devices(left), _devices(right))
+    here: list[Sequence[Value]] = []
+    there: list[Sequence[Value]] = []
+    for device in range(devices):
+        first, second = random_arguments(left, seed + 7919 * device), list(random_arguments(right, seed + 7919 * device))
+        sources = {search.numbers[p]: value for p, value in zip(left.entry.parameters, first, strict=True)}
+        for k, p in enumerate(right.entry.parameters):
+            source = search.partner[search.numbers[p]]
+            if source in sources:
+                second[k] = _as(p.shape, search.graph.nodes[source].shape, sources[source], second[k])
+        here.append(first)
+        there.append(second)
+    return here, there
+
+
+def _as(shape: Shape, of: Shape, value: Value, other: Value) -> Value:
+    """A value with the element types of another shape; `other` where the dimensions differ."""
+    wanted, given = [*leaves(other)], [*leaves(value)]
+    if len(wanted) != len(given) or any(getattr(a, "shape", None) != getattr(b, "shape", None) for a, b in zip(wanted, given, strict=True)):
+        return other
+    if of == shape:
+        return value
+    with np.errstate(all="ignore"):
+        return with_leaves(shape, [b.astype(a.dtype) if isinstance(a, np.ndarray) else b for a, b in zip(wanted, given, strict=True)])
+
+
+def _devices(module: Module) -> int:
+    return max(1, module.replica_count or 1) * max(1, module.num_partitions or 1)
+
+
+def _evaluate(module: Module, arguments: list[Sequence[Value]], options: RunOptions, observer: Observer) -> list[Value]:
+    partitions = max(1, module.num_partitions or 1)
+    partitions = partitions if len(arguments) % partitions == 0 else 1
+    return evaluate_replicas(module, arguments, num_partitions=partitions, options=options, observers=[observer])
+
+
+# ---- values -----------------------------------------------------------------------------------------------------------
+
+
+class _Paired(Observer):
+    """Tells the values of paired instructions in an order of their own.
+
+    The key of a value says which of the calls of its computation computed it: those of enclosing instructions without a partner, as of
+    computations that were inlined, do not count.
+    """
+
+    def __init__(self, search: _Search) -> None:
+        self.search = search
+        self.times: dict[Any, int] = {}
+        self.visited: set[int] = set()
+
+    def left_node(self, x: Instruction) -> int:
+        """The number of an instruction, or of its partner, in the left module; -1 if it has none."""
+        node = self.search.numbers.get(x, -1)
+        if node < 0:
+            return -1
+        other = self.search.partner[node]
+        return -1 if other < 0 else min(node, other)
+
+    def key(self, kind: str, where: Whereabouts, node: int, depth: int) -> Any:
+        path = []
+        for frame in where.frames[:depth]:
+            caller = self.left_node(frame.instruction)
+            if caller >= 0:
+                body = self.search.bodies.get(frame.current, -1) if frame.current is not None else -1
+                at = min(body, self.search.delta.pairs.computations.get(body, body))
+                path.append((caller, at, frame.calls.get(frame.current, 0) if frame.current is not None else 0))
+        key = (kind, where.device, node, *path)
+        self.times[key] = self.times.get(key, 0) + 1
+        return (*key, self.times[key])
+
+    def entered(self, where: Whereabouts, computation: Computation, arguments: Sequence[Value]) -> None:
+        body = self.search.bodies.get(computation, -1)
+        if body >= 0:
+            self.visited.add(body)
+        caller = self.left_node(where.frames[-1].instruction) if where.frames else -1
+        for parameter, argument in zip(computation.parameters, arguments, strict=True):
+            node = self.left_node(parameter)
+            # What the entry gets has been compared by its caller; and an argument that is another one is a fault of the caller.
+            if node >= 0 and caller >= 0:
+                self.tell(self.key("argument", where, node, len(where.frames)), where.frames[-1].instruction, where, argument, parameter)
+        for x in computation.instructions:
+            if x.op.name == "constant" and self.left_node(x) in self.search.delta.changed:
+                self.tell(self.key("constant", where, self.left_node(x), len(where.frames)), x, where, None, x)
+
+    def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
+        node = self.left_node(instruction)
+        if node >= 0:
+            self.tell(self.key("value", where, node, len(where.frames) - 1), instruction, where, value, instruction)
+
+    def tell(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, of: Instruction) -> None:
+        """Called for the value of an instruction `of`, whose difference is a fault of `blamed`."""
+
+
+class _Recorder(_Paired):
+    """Keeps copies of the values of the left module, in the order in which they are computed."""
+
+    def __init__(self, search: _Search) -> None:
+        super().__init__(search)
+        self.values: dict[Any, tuple[int, list[Any]]] = {}
+        self.room = _MOST_BYTES
+
+    def tell(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, of: Instruction) -> None:
+        parts = [*leaves(value)] if value is not None else [None]
+        self.room -= sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+        if self.room >= 0:
+            self.values[key] = len(self.values), [part.copy() if isinstance(part, np.ndarray) else part for part in parts]
+
+
+class _Found(Record):
+    order: int
+    blamed: Instruction
+    iterations: tuple[int, ...]
+    device: int | None
+    leaf: int
+    comparison: Comparison | None
+    shapes: tuple[str, str]
+    is_argument: bool
+
+
+class _Comparer(_Paired):
+    """Compares the values of the right module with those of the left one."""
+
+    def __init__(self, search: _Search, recorder: _Recorder) -> None:
+        super().__init__(search)
+        self.recorder = recorder
+        self.compared = 0
+        self.first: _Found | None = None
+        self.slight: list[_Found] = []
+        self.where: Whereabouts | None = None
+
+    def begun(self, where: Whereabouts, instruction: Instruction) -> None:
+        self.where = where
+
+    def blame_failure(self) -> None:
+        """The instruction that was being computed when the run failed is the first that differs, if all before it agree."""
+        if self.first is not None or self.where is None or not self.where.frames:
+            return
+        x = self.where.frames[-1].instruction
+        if self.left_node(x) >= 0:
+            self._found(len(self.recorder.values), x, self.where, None, ("computed", "fails"))
+
+    def tell(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, of: Instruction) -> None:
+        order, expected = self.recorder.values.pop(key, (-1, []))
+        if order < 0:
+            return
+        self.compared += 1
+        if self.first is not None and self.first.order <= order:
+            return
+        if value is None:
+            if any(change["kind"] == "constants" for change in self.search.delta.changed[self.left_node(of)]):
+                self._found(order, of, where, None, ("", ""))
+            return
+        actual = [*leaves(value)]
+        if len(actual) != len(expected):
+            self._found(order, blamed, where, None, (f"a tuple of {len(expected)} arrays", f"one of {len(actual)}"))
+            return
+        for leaf, (a, b) in enumerate(zip(expected, actual, strict=True)):
+            comparison = self.search.comparison(a, b)
+            if comparison is None and self._is_slight(of, a, b):
+                self.slight.append(_Found(order, of, where.iterations, where.device, leaf, self.search.comparison(a, b, exact=True), ("", ""), False))
+            if comparison is not None:
+                self._found(order, blamed, where, comparison, (_type(a), _type(b)), leaf, is_argument=blamed is not of)
+                return
+
+    def _is_slight(self, x: Instruction, a: Any, b: Any) -> bool:
+        """Whether values of a pair in which something has changed differ by so little that rounding could explain it."""
+        if not {*self._kinds(self.left_node(x))} - _WITHOUT_VALUE or not isinstance(a, np.ndarray):
+            return False
+        return self.search.comparison(a, b, exact=True) is not None
+
+    def _found(
+        self,
+        order: int,
+        blamed: Instruction,
+        where: Whereabouts,
+        comparison: Comparison | None,
+        shapes: tuple[str, str],
+        leaf: int = 0,
+        *,
+        is_argument: bool = False,
+    ) -> None:
+        frames = where.frames[:-1] if where.frames and where.frames[-1].instruction is blamed else where.frames
+        iterations = tuple([k for frame in frames if (k := frame.iteration) is not None])
+        self.first = _Found(order, blamed, iterations, where.device, leaf, comparison, shapes, is_argument)
+
+    # ---- the first one ------------------------------------------------------------------------------------------------
+
+    def mismatch(self) -> Mismatch | None:
+        """The first pair, in the order of the left module, whose values differ."""
+        found = self.first
+        if found is None:
+            return None
+        found = self._cause(found)
+        graph, partner = self.search.graph, self.search.partner
+        left = self._inner(self.left_node(found.blamed), of_argument=found.is_argument)
+        right = partner[left]
+        x, y = graph.nodes[left], graph.nodes[right]
+        index, values, counts = self._numbers(found, x, y)
+        return Mismatch(
+            _place(graph, left), _place(graph, right), x.op.name if x.op is y.op else f"{x.op.name}, {y.op.name}",
+            found.iterations, found.device, found.leaf, index, *values, *counts, self._kinds(left), tuple(self._sources(x, y)),
+        )  # fmt: skip
+
+    def _cause(self, found: _Found) -> _Found:
+        """A slight difference of a changed pair, on which a pair depends that has not changed; or else the difference itself."""
+        if not self.slight or {*self._kinds(self.left_node(found.blamed))} - _WITHOUT_VALUE:
+            return found
+        slight = {self.left_node(other.blamed): other for other in self.slight if other.order < found.order}
+        pending, seen = [self.left_node(found.blamed)], set[int]()
+        while pending:
+            node = pending.pop(0)
+            if node in slight:
+                return slight[node]
+            if node not in seen:
+                seen.add(node)
+                pending += self.search.graph.operands[node]
+        return found
+
+    def _numbers(self, found: _Found, x: Instruction, y: Instruction) -> tuple[tuple[int, ...], tuple[str, str], tuple[int, int]]:
+        """The index, the two values and the counts of elements that differ, and of all."""
+        comparison = found.comparison
+        if comparison is not None and comparison.worst:
+            worst = comparison.worst[0]
+            return worst.index, (_number(worst.ours), _number(worst.theirs)), (comparison.mismatches, comparison.elements)
+        if x.immediate is not None and y.immediate is not None and comparison is None and not found.shapes[0]:
+            return self._constants(x, y)
+        return (), found.shapes, (0, 0)
+
+    def _constants(self, x: Instruction, y: Instruction) -> tuple[tuple[int, ...], tuple[str, str], tuple[int, int]]:
+        try:
+            a, b = (next(iter(leaves(literal_value(z.immediate, _OPTIONS)))) for z in (x, y))
+        except (EvaluationError, ValueError, StopIteration):
+            a = b = None
+        if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray) or a.shape != b.shape or a.dtype != b.dtype:
+            return (), (x.immediate.text[:60], y.immediate.text[:60]), (0, 0)
+        size = a.dtype.itemsize
+        different = np.ascontiguousarray(a).reshape(-1, 1).view(np.uint8) != np.ascontiguousarray(b).reshape(-1, 1).view(np.uint8)
+        places = np.flatnonzero(different.reshape(-1, size).any(axis=1))
+        at = int(places[0]) if places.size else 0
+        index = tuple(int(i) for i in np.unravel_index(at, a.shape)) if a.ndim else ()
+        return index, (str(a.reshape(-1)[at]), str(b.reshape(-1)[at])), (int(places.size), int(a.size))
+
+    def _kinds(self, left: int) -> tuple[str, ...]:
+        return tuple(sorted({change["kind"] for change in self.search.delta.changed.get(left, ())}))
+
+    def _inner(self, left: int, *, of_argument: bool) -> int:
+        """The instruction itself, or what has changed in what it calls.
+
+        That is so where a fast path does not run what is called, and where the arguments of further calls depend on earlier ones, as in
+        a sort.
+        """
+        graph, delta = self.search.graph, self.search.delta
+        if {*self._kinds(left)} - _WITHOUT_VALUE:
+            return left
+        pending = [body for bodies in graph.calls.get(left, {}).values() for body in bodies]
+        seen: set[int] = set()
+        while pending:
+            body = pending.pop(0)
+            if body in seen or (not of_argument and body in self.recorder.visited and delta.pairs.computations.get(body) in self.visited):
+                continue
+            seen.add(body)
+            for node in graph.members[body]:
+                if self.search.partner[node] >= 0 and {*self._kinds(node)} - _WITHOUT_VALUE:
+                    return node
+                pending += [inner for bodies in graph.calls.get(node, {}).values() for inner in bodies]
+        return left
+
+    def _sources(self, x: Instruction, y: Instruction) -> Iterator[str]:
+        delta = self.search.delta
+        first, second = [*origin_of(x, delta.left)], [*origin_of(y, delta.right)]
+        yield from first
+        if second != first:
+            yield from (f"on the right, {line}" for line in second)
+
+
+def _place(graph: Graph, node: int) -> Place:
+    return graph.computations[graph.home[node]].name, graph.nodes[node].name
+
+
+def _type(value: Any) -> str:
+    if not isinstance(value, np.ndarray):
+        return "no array"
+    return f"{_ELEMENT_TYPES.get(value.dtype, value.dtype)}[{','.join(map(str, value.shape))}]"
+
+
+def _number(value: Any) -> str:
+    return f"{value:.9g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,36 @@
+"""Random edits of programs are told with their kinds, and nothing else is; `tests/tools/fuzz_differ.py` tries more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+from edit_modules import EDITS, edit_module, renamed, reordered
+from fuzz_differ import PROGRAMS, faults, hash_seed_faults
+
+import hlotool
+
+PATHS = sorted(PROGRAMS.glob("*.hlo"))
+
+
+@pytest.mark.parametrize("kind", sorted(EDITS))
+def test_single_edits(kind: str) -> None:
+    random = Random(kind)
+    outcomes: Counter[str] = Counter()
+    while outcomes.total() < 4:
+        path: Path = random.choice(PATHS)
+        module = hlotool.parse(path.read_text())
+        edited = edit_module(module, 1, random, [kind])
+        if edited is None:
+            continue
+        edited = reordered(edited, random)
+        edited.module = renamed(edited.module, random)
+        assert not [*faults(edited, hlotool.diff(module, edited.module), outcomes)], path.name
+    # Most edits have one explanation only.
+    assert outcomes["as edited"] >= (0 if kind in ("clone", "inline", "outline") else 2)
+
+
+def test_hash_seeds() -> None:
+    assert not [*hash_seed_faults(2, 1)]

@@ -10,7 +10,7 @@ from typing import Any
 
 from hlotool.differ.graph import Graph
 
-__all__ = ["classes_by_neighborhood", "classes_by_operands", "classes_by_users"]
+__all__ = ["classes_by_neighborhood", "classes_by_operands", "classes_by_users", "structure_classes"]
 
 
 def classes_by_operands(graph: Graph, keys: Sequence[int]) -> list[int]:
@@ -28,6 +28,13 @@ def classes_by_operands(graph: Graph, keys: Sequence[int]) -> list[int]:
             key = (key, tuple([(name, *[classes[roots[callee]] for callee in callees]) for name, callees in sorted(calls[node].items())]))
         classes[node] = numbers.setdefault(key, len(numbers))
     return classes
+
+
+def structure_classes(graph: Graph) -> list[int]:
+    """The classes by operands of structures, which are computed once for a graph."""
+    if graph.structure_classes is None:
+        graph.structure_classes = classes_by_operands(graph, graph.structures)
+    return graph.structure_classes
 
 
 def classes_by_users(graph: Graph, keys: Sequence[int]) -> list[int]:

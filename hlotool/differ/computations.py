@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from hlotool.differ.classes import structure_classes
 from hlotool.differ.costs import Costs
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
@@ -19,8 +20,9 @@ _MOST_NODES = 20_000
 def canonical_order(graph: Graph, computation: int) -> list[int]:
     """The nodes of a computation in an order that does not depend on the text: operands first, beginning at the root; then unused ones."""
     order: dict[int, None] = {}
-    members = graph.members[computation]
-    for start in (graph.roots[computation], *members):
+    classes = structure_classes(graph)
+    unused = sorted((node for node in graph.members[computation] if not graph.users[node]), key=lambda node: (classes[node], node))
+    for start in (graph.roots[computation], *unused):
         stack = [start]
         while stack:
             node = stack[-1]
@@ -35,15 +37,15 @@ def canonical_order(graph: Graph, computation: int) -> list[int]:
     return list(order)
 
 
-def outline(graph: Graph, computation: int) -> tuple[tuple[int, ...], ...]:
-    """A value that is equal for computations that differ in names, annotations and order only. Called computations are not compared."""
-    numbers = {node: number for number, node in enumerate(canonical_order(graph, computation))}
-    return tuple([(graph.structures[node], *[numbers[operand] for operand in graph.operands[node]]) for node in numbers])
+def outline(graph: Graph, computation: int) -> tuple[int, ...]:
+    """A value that is equal for computations that differ in names, annotations and order only."""
+    classes = structure_classes(graph)
+    return (classes[graph.roots[computation]], *sorted([classes[node] for node in graph.members[computation]]))
 
 
 def pair_leftovers(graph: Graph, pairs: Pairs) -> None:
     """Pairs equal computations without partners, which nothing calls, or nothing that is paired: those of the same name, and then in order."""
-    groups: dict[tuple[tuple[int, ...], ...], tuple[list[int], list[int]]] = {}
+    groups: dict[tuple[int, ...], tuple[list[int], list[int]]] = {}
     for computation, members in enumerate(graph.members):
         if computation not in pairs.computations and all(pairs.partner[node] < 0 for node in members):
             groups.setdefault(outline(graph, computation), ([], []))[computation >= graph.computation_split].append(computation)

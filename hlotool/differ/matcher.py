@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from hlotool.differ.alignment import align
-from hlotool.differ.classes import classes_by_neighborhood, classes_by_operands, classes_by_users
+from hlotool.differ.classes import classes_by_neighborhood, classes_by_operands, classes_by_users, structure_classes
 from hlotool.differ.computations import improve_computations, pair_leftovers
 from hlotool.differ.costs import Costs
 from hlotool.differ.graph import Graph
@@ -76,7 +76,7 @@ class _Matcher:
         # Without annotations, keys and structures are the same.
         levels = [graph.keys, graph.structures] if len(set(graph.keys)) > len(set(graph.structures)) else [graph.structures]
         for keys in levels:
-            by_operands = classes_by_operands(graph, keys)
+            by_operands = structure_classes(graph) if keys is graph.structures else classes_by_operands(graph, keys)
             by_both = classes_by_users(graph, by_operands)
             self.join_unique(by_both)
             self.spread_again(by_both)

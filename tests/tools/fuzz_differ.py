@@ -3,7 +3,8 @@
 Modules are those of tests/programs, generated ones, those in files, which may also be lists of texts, and those of the folder HLOTOOL_CORPUS.
 Each is edited once, 10 times and 200 times, renamed, and, unless it is scheduled, reordered. Every edit must be told with its kind, and nothing
 else may be, unless there is an explanation that costs no more than the edits. A module does not differ from itself, nor from its renamed copy but
-for names, and the difference the other way round has the same categories. `--hash-seeds` compares what processes with several hash seeds tell,
+for names, and the difference the other way round has the same categories. `--faults` runs modules with one wrong part, which
+must be named; `--hash-seeds` compares what processes with several hash seeds tell,
 `--linear` measures the time on growing modules.
 """
 
@@ -29,6 +30,7 @@ import hlotool
 from hlotool.differ.costs import Costs
 from hlotool.differ.delta import Delta
 from hlotool.differ.pairs import Pairs
+from hlotool.differ.semantic import semantic_difference
 from hlotool.errors import HlotoolError
 from hlotool.ir.model import Module
 
@@ -161,6 +163,35 @@ def check(name: str, text: str, random: Random, outcomes: Counter[str]) -> Itera
             yield f"{name}, {what}: {fault}"
 
 
+# ---- meaning ----------------------------------------------------------------------------------------------------------
+
+
+def unnamed_faults(count: int, seed: int) -> Iterator[str]:
+    """Wrong constants, attributes and operands that runs of the modules do not name, of `count` that change a value."""
+    random = Random(seed)
+    named = Counter[str]()
+    for name, text in modules([], random):
+        if named.total() == count:
+            break
+        # An even number of each kind.
+        kind = ("constants", "attributes", "operands")[named.total() % 3]
+        try:
+            module = hlotool.parse(text)
+        except HlotoolError:
+            continue
+        edited = None if name.startswith("random_module") else edit_module(module, 1, random, [kind])
+        if edited is None or any(d.severity == "error" for d in hlotool.verify(edited.module)):
+            continue
+        result = semantic_difference(module, renamed(edited.module, random), runs=4)
+        if not result and result.first is None:
+            continue
+        fault = list(module.all_instructions())[edited.edits[0].left]
+        named[kind] += 1
+        if result.first is None or result.first.left[1] != fault.name:
+            yield f"{name}: the wrong {kind} of {fault.name} are not named: {result.text}"
+    print(f"runs of modules with wrong parts: {dict(named)}")
+
+
 # ---- determinism and time ---------------------------------------------------------------------------------------------
 
 
@@ -214,6 +245,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100, help="modules, each edited several times")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--hash-seeds", action="store_true", help="compare processes with other hash seeds, too")
+    parser.add_argument("--faults", type=int, default=0, help="so many modules with a wrong part, which runs must name")
     parser.add_argument("--linear", action="store_true", help="measure the time on growing modules, too")
     parser.add_argument("--digest", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -228,7 +260,11 @@ def main() -> int:
     for fault in found:
         number_of_faults += 1
         print(fault, flush=True)
-    for fault in (*(hash_seed_faults(20, options.seed) if options.hash_seeds else ()), *(linear_faults() if options.linear else ())):
+    for fault in (
+        *unnamed_faults(options.faults, options.seed),
+        *(hash_seed_faults(20, options.seed) if options.hash_seeds else ()),
+        *(linear_faults() if options.linear else ()),
+    ):
         number_of_faults += 1
         print(fault, flush=True)
     print(f"{dict(outcomes)}, {number_of_faults} faults")

@@ -190,7 +190,6 @@ class EditState:
 
     def _set_order(self, computation: Computation, instructions: Iterable[Instruction]) -> None:
         """Replaces the instructions of a computation, whose uses and names are not updated."""
-        self._mark_changed(computation)
         self._orders[computation] = LinkedOrder(instructions)
 
     @property

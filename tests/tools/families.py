@@ -440,8 +440,8 @@ FAMILIES: dict[str, Family] = {
     "unused parameters": Family(unused_parameters, 500),
     "equal arguments": Family(equal_arguments, 500),
     "calls with an unused argument": Family(lines("x@n = f32[] call(x@k, p), to_apply=mix", MIX, first="  x0 = f32[] negate(p)"), 500),
-    "computations without a caller": Family(computations("g@k { a = f32[] parameter(0) b = f32[] sine(a) ROOT c = f32[] cosine(b) }"), 500),
-    "computations with one caller": Family(computations("g@k { a = f32[] parameter(0) b = f32[] sine(a) ROOT c = f32[] cosine(b) }", call="x@k = f32[] call(p), to_apply=g@k"), 500),
+    "computations without a caller": Family(computations("g@k { a = f32[] parameter(0) b = f32[] sine(a) ROOT c = f32[] cosine(b) }"), 120),
+    "computations with one caller": Family(computations("g@k { a = f32[] parameter(0) b = f32[] sine(a) ROOT c = f32[] cosine(b) }", call="x@k = f32[] call(p), to_apply=g@k"), 120),
     "tuple of copies": Family(tuple_of_copies, 500),
     "elements of a known tuple": Family(elements_of_a_known_tuple, 500),
     # ---- dimensions

@@ -1,7 +1,8 @@
 """Random edits of modules whose difference is known: what kind of change each edit is, and which instruction corresponds to which.
 
 >>> from random import Random
->>> module = hlotool.parse("ENTRY e { p = f32[2] parameter(0) n = f32[2] negate(p) ROOT a = f32[2] abs(n) }")
+>>> text = "ENTRY e { p = f32[2] parameter(0) n = f32[2] negate(p) ROOT a = f32[2] abs(n) }"
+>>> module = hlotool.parse(hlotool.to_text(hlotool.parse(text)))
 >>> edited = edit_module(module, 1, Random(0), ["metadata"])
 >>> edited.edits
 [Edit(kind='metadata', left=1, right=1, key=None)]

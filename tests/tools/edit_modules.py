@@ -5,7 +5,7 @@
 >>> module = hlotool.parse(hlotool.to_text(hlotool.parse(text)))
 >>> edited = edit_module(module, 1, Random(0), ["metadata"])
 >>> edited.edits
-[Edit(kind='metadata', left=1, right=1, key=None)]
+[Edit(kind='metadata', left=0, right=0, key=None)]
 """
 
 from __future__ import annotations

@@ -5,12 +5,10 @@ from __future__ import annotations
 import click
 
 from hlotool.cli.command import HloCommand
-from hlotool.cli.inputs import Outcome, files_or_stdin
+from hlotool.cli.inputs import Outcome, files_or_stdin, read_modules
 from hlotool.cli.options import color_option, files_argument, input_form_options, input_size_option, stdin_filename_option
 from hlotool.cli.output import SEPARATOR, write_out
-from hlotool.cli.render import render_to_stderr
-from hlotool.errors import Source
-from hlotool.workspace.reading import InputForm, one_by_one, read_input
+from hlotool.workspace.reading import InputForm, one_by_one
 
 __all__ = ["command"]
 
@@ -42,19 +40,14 @@ Exit codes:
 def command(files: tuple[str, ...], color: str, stdin_filename: str, form: InputForm) -> None:
     # Imported on use, since --help does not need the parser.
     from hlotool.differ.canonical import canonical_text  # noqa: PLC0415
-    from hlotool.workspace.modules import modules_or_error  # noqa: PLC0415
 
     outcome = Outcome()
     separator = ""
     for file in one_by_one(files_or_stdin(files)):
         with outcome.file(file):
-            name, text = read_input(file, stdin_filename)
-            modules, error = modules_or_error(text, name, form)
-            if error is not None:
-                outcome.at_least(error.exit_code)
-                render_to_stderr(error.diagnostics, Source(text, name).line_text, color)
-                if not (form.extract and modules):
-                    continue
+            modules = read_modules(file, outcome, form, color, stdin_filename).modules
+            if not modules:
+                continue
             texts = [canonical_text(module) for module in modules]
             write_out(separator + SEPARATOR.join(texts))
             separator = SEPARATOR

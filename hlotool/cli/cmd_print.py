@@ -9,13 +9,11 @@ import click
 
 import hlotool
 from hlotool.cli.command import HloCommand
-from hlotool.cli.inputs import Outcome, files_or_stdin
+from hlotool.cli.inputs import Outcome, files_or_stdin, read_modules
 from hlotool.cli.options import color_option, files_argument, input_form_options, input_size_option, stdin_filename_option
 from hlotool.cli.output import SEPARATOR, write_out
 from hlotool.cli.print_options import print_options
-from hlotool.cli.render import render_to_stderr
-from hlotool.errors import Source
-from hlotool.workspace.reading import InputForm, one_by_one, read_input
+from hlotool.workspace.reading import InputForm, one_by_one
 from hlotool.workspace.writing import check_outputs, replace_file
 
 __all__ = ["command"]
@@ -60,9 +58,6 @@ With -o, nothing is written if any file fails.
 def command(
     files: tuple[str, ...], output: str | None, color: str, stdin_filename: str, form: InputForm, print_options: hlotool.PrintOptions
 ) -> None:
-    # Imported on use, since --help does not need the parser.
-    from hlotool.workspace.modules import modules_or_error  # noqa: PLC0415
-
     inputs = files_or_stdin(files)
     check_outputs([output], inputs)
     outcome = Outcome()
@@ -71,13 +66,9 @@ def command(
     separator = ""
     for file in one_by_one(inputs):
         with outcome.file(file):
-            name, text = read_input(file, stdin_filename)
-            modules, error = modules_or_error(text, name, form)
-            if error is not None:
-                outcome.at_least(error.exit_code)
-                render_to_stderr(error.diagnostics, Source(text, name).line_text, color)
-                if not (form.extract and modules):
-                    continue
+            modules = read_modules(file, outcome, form, color, stdin_filename).modules
+            if not modules:
+                continue
             texts = [hlotool.to_text(module, print_options) for module in modules]
             # If a module of a file cannot be printed, none of them is.
             whole = separator + SEPARATOR.join(t if t.endswith("\n") else t + "\n" for t in texts)

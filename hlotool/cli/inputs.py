@@ -5,17 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 from click.exceptions import Exit
 
 from hlotool.cli.output import OutputError, complain, flush_out, report_bug, system_message
-from hlotool.errors import HlotoolError
+from hlotool.cli.render import render_to_stderr
+from hlotool.errors import HlotoolError, Source
 from hlotool.workspace.files import FileChoice
-from hlotool.workspace.reading import STDIN
+from hlotool.workspace.reading import STDIN, InputForm, read_input
 
-__all__ = ["Outcome", "chosen_files", "files_or_stdin"]
+if TYPE_CHECKING:
+    from hlotool.ir.model import Module
+
+__all__ = ["Outcome", "chosen_files", "files_or_stdin", "read_modules"]
 
 
 class Outcome:
@@ -72,6 +76,29 @@ def files_or_stdin(files: Sequence[str], *others: str | None) -> Sequence[str]:
     if sys.stdin is None or sys.stdin.isatty():
         raise click.UsageError("no FILE given, and nothing piped to standard input")
     return (STDIN,)
+
+
+class ModulesOfFile(NamedTuple):
+    """The name of a file in messages, and its modules."""
+
+    name: str
+    modules: list[Module]
+
+
+def read_modules(file: str, outcome: Outcome, form: InputForm, color: str, stdin_filename: str) -> ModulesOfFile:
+    """The modules of a file; none, with its errors on standard error, if it does not parse.
+
+    With `form.extract`, those that parse are returned even if others do not.
+    """
+    # Imported on use, since --help does not need the parser.
+    from hlotool.workspace.modules import modules_or_error  # noqa: PLC0415
+
+    name, text = read_input(file, stdin_filename)
+    modules, error = modules_or_error(text, name, form)
+    if error is not None:
+        outcome.at_least(error.exit_code)
+        render_to_stderr(error.diagnostics, Source(text, name).line_text, color)
+    return ModulesOfFile(name, modules if error is None or form.extract else [])
 
 
 class Chosen(NamedTuple):

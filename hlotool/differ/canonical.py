@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Any
 
-from hlotool.differ.parts import attribute_differences, configuration
+from hlotool.differ.parts import COMPARED_APART, attribute_differences, configuration
 from hlotool.ir.clone import clone_instruction, clone_module, set_field
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.literals.data import decode
@@ -32,7 +32,6 @@ VERSION = "hlo1"
 """The version of the scheme, with which hashes begin. Hashes of different versions say nothing about each other."""
 
 _OPTIONS = PrintOptions(print_percent=False, print_program_shape=False, print_operand_index_annotation_interval=0)
-_ANNOTATIONS = frozenset({"sharding", "frontend_attributes", "control-predecessors"})
 _DIGITS = 32
 
 
@@ -195,7 +194,7 @@ def _is_header_default(name: str, value: Any) -> bool:
 
 def _says_nothing(x: Instruction, name: str) -> bool:
     """Whether an instruction means the same without an attribute."""
-    if name in _ANNOTATIONS:
+    if name in COMPARED_APART:
         return not x.attributes[name]
     spec = x.op.attributes.get(name)
     if spec is not None and spec.default is REQUIRED:

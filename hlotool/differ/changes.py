@@ -9,7 +9,7 @@ from typing import Any
 from hlotool.differ.costs import Costs
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
-from hlotool.differ.parts import attribute_differences, shape_kinds
+from hlotool.differ.parts import ANNOTATIONS, attribute_differences, shape_kinds
 from hlotool.ir.model import Instruction, Module
 from hlotool.shapes.shape import ProgramShape
 from hlotool.text.locate.instruction import locate
@@ -65,8 +65,8 @@ class Changes:
                 yield {"kind": "attributes", "key": name, "old": self.writers[0].attribute(x, name), "new": self.writers[1].attribute(y, name)}
             if a[3] != b[3] and kinds in ((), ("layout",)):
                 yield {"kind": "constants"}
-        for number, kind in enumerate(("metadata", "backend_config", "sharding", "frontend_attributes"), 4):
-            if a[number] != b[number]:
+        for kind, old, new in zip(ANNOTATIONS, a[4:], b[4:], strict=True):
+            if old != new:
                 yield {"kind": kind, "old": self.writers[0].annotation(x, kind), "new": self.writers[1].annotation(y, kind)}
 
     @staticmethod
@@ -178,7 +178,7 @@ class _Texts:
 
     def __init__(self, module: Module) -> None:
         self._module = module
-        self._writer = InstructionWriter(module, PrintOptions(lossless=True), _Names(), _Names(), None, lambda computation, level: computation.name)
+        self._writer = InstructionWriter.with_own_names(module, PrintOptions(lossless=True))
 
     def attribute(self, x: Instruction, name: str) -> str | None:
         """The text of an attribute's value; None if the instruction does not have it."""
@@ -206,10 +206,3 @@ class _Texts:
         if kind == "backend_config":
             return x.backend_config
         return self.attribute(x, kind)
-
-
-class _Names(dict[Any, str]):
-    """The own name of each instruction and computation."""
-
-    def __missing__(self, node: Any) -> str:
-        return str(node.name)

@@ -27,11 +27,6 @@ class Costs:
         self.graph = graph
         self.pairs = pairs
 
-    def of_node(self, node: int) -> float:
-        """The cost of a node of the left module with its partner, or without one."""
-        other = self.pairs.partner[node]
-        return SINGLE if other < 0 else self.of_pair(node, other)
-
     def total(self) -> float:
         """The cost of the whole explanation."""
         graph, partner = self.graph, self.pairs.partner

@@ -19,7 +19,7 @@ __all__ = ["diff"]
 def diff(left: Module, right: Module, *, ignore: Iterable[str] = ()) -> Delta:
     """What has changed from one module to another. Neither of them is changed.
 
-    `ignore` are categories of differences (`hlotool.differ.delta.CATEGORIES`) that do not count. Raises ValueError for an unknown one.
+    `ignore` are categories of differences (`hlotool.differ.categories.CATEGORIES`) that do not count. Raises ValueError for an unknown one.
 
     >>> import hlotool
     >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")

@@ -23,12 +23,13 @@ from hlotool.shapes.shape import Shape
 from hlotool.shapes.strings import unquote
 from hlotool.shapes.values import Raw, ResultAccuracy
 
-__all__ = ["ANNOTATIONS", "Parts", "attribute_differences", "calls_of", "is_called_value", "shape_kinds"]
+__all__ = ["ANNOTATIONS", "COMPARED_APART", "Parts", "attribute_differences", "calls_of", "is_called_value", "shape_kinds"]
 
 ANNOTATIONS = ("metadata", "backend_config", "sharding", "frontend_attributes")
 """Kinds of changes that do not change what is computed."""
 
-_OTHER_PARTS = frozenset({"sharding", "frontend_attributes", "control-predecessors"})
+COMPARED_APART = frozenset({"sharding", "frontend_attributes", "control-predecessors"})
+"""Attributes that are not among the `attributes` of an instruction, but parts of their own."""
 _FRAME = re.compile(r" ?stack_frame_id=(\d+)")
 # Longer texts are only equal if they are spelled alike; decoding them would take longer than the rest.
 _LONGEST_LITERAL = 1 << 16
@@ -45,7 +46,6 @@ class Parts:
     def __init__(self) -> None:
         self.rows: list[tuple[Any, ...]] = []
         self.structures: list[int] = []
-        self.shapes: list[int] = []
         self._numbers: dict[Hashable, int] = {}
         self._rows: dict[Hashable, int] = {}
         self._raw: dict[Hashable, int] = {}
@@ -91,7 +91,6 @@ class Parts:
             key = self._rows[row] = len(self.rows)
             self.rows.append(row)
             self.structures.append(self._number(("structure", structure)))
-            self.shapes.append(self._number(("shape", row[:2])))
         return key
 
     def _attributes(self, x: Instruction) -> int:
@@ -185,7 +184,7 @@ def _own_attributes(x: Instruction) -> dict[str, Any]:
     if x.op.name == "parameter":
         values["parameter_number"] = x.immediate
     for name, value in x.attributes.items():
-        if name in _OTHER_PARTS or name in x.op.derived or is_called_value(value):
+        if name in COMPARED_APART or name in x.op.derived or is_called_value(value):
             continue
         if not _is_default(x, name, value):
             values[name] = value
@@ -229,7 +228,7 @@ def attribute_differences(x: Instruction, y: Instruction) -> list[str]:
         return names
     first, second = _own_attributes(x), _own_attributes(y)
     for name in sorted(x.attributes.keys() | y.attributes.keys()):
-        if name in _OTHER_PARTS or is_called_value(x.attributes.get(name)) or is_called_value(y.attributes.get(name)):
+        if name in COMPARED_APART or is_called_value(x.attributes.get(name)) or is_called_value(y.attributes.get(name)):
             continue
         if name in x.op.derived and name in y.op.derived:
             if _value(x, name) != _value(y, name) and x.op.derived[name](x.shape) != y.op.derived[name](y.shape):

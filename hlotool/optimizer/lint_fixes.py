@@ -21,7 +21,6 @@ from hlotool.optimizer.constants import is_writable, literal_of
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.passes.cse import equal_instructions
 from hlotool.optimizer.registry import Rule, all_rules
-from hlotool.optimizer.report import OwnNames
 from hlotool.optimizer.simplify import adapt, refusal
 from hlotool.optimizer.site import Site
 from hlotool.shapes.literal import Literal
@@ -209,4 +208,4 @@ class _Trial:
             print_operand_index_annotation_interval=5 if "/*index=" in text else 0,
             print_result_shape=print_result_shape,
         )
-        return InstructionWriter(self.module, options, OwnNames(), OwnNames(), None, lambda computation, level: computation.name)
+        return InstructionWriter.with_own_names(self.module, options)

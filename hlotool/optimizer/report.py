@@ -10,10 +10,10 @@ from hlotool.errors import Source
 from hlotool.ir.clone import clone_module
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.record import Record
-from hlotool.text.print.instruction import InstructionWriter
+from hlotool.text.print.instruction import InstructionWriter, OwnNames
 from hlotool.text.print.options import PrintOptions
 
-__all__ = ["OptimizedModule", "OwnNames", "Report", "Rewritten", "RuleStatistics", "WhyNot", "instruction_text", "line_of"]
+__all__ = ["OptimizedModule", "Report", "Rewritten", "RuleStatistics", "WhyNot", "instruction_text", "line_of"]
 
 
 class RuleStatistics:
@@ -200,13 +200,6 @@ def _from_state(make: Callable[..., OptimizedModule], state: tuple[Any, ...], re
 _SHORT = PrintOptions(print_metadata=False, print_percent=False, print_large_constants=False, include_layout_in_shapes=False)
 
 
-class OwnNames(dict[Any, str]):
-    """The own name of each instruction and computation."""
-
-    def __missing__(self, node: Instruction | Computation) -> str:
-        return node.name
-
-
 def line_of(module: Module, x: Instruction) -> int:
     """The line of an instruction in the source; for a new one, that of the instruction that it is derived from; 0 if there is none."""
     return _line(module, module.notes.origin_of.get(x, x).start)
@@ -219,5 +212,4 @@ def _line(module: Module, start: int) -> int:
 
 def instruction_text(module: Module, x: Instruction, names: OwnNames | None = None) -> str:
     """An instruction as one line, without metadata and layouts."""
-    writer = InstructionWriter(module, _SHORT, names or OwnNames(), OwnNames(), None, lambda computation, level: computation.name)
-    return writer.write(x, is_root=False, level=0)
+    return InstructionWriter.with_own_names(module, _SHORT, names).write(x, is_root=False, level=0)

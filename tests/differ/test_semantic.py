@@ -43,8 +43,8 @@ ENTRY main {
 """
 
 
-def compared(left: str, right: str, **arguments: float) -> SemanticDifference:
-    return semantic_difference(hlotool.parse(left), renamed(hlotool.parse(right), Random(1)), **arguments)  # type: ignore[arg-type]
+def compared(left: str, right: str, *, runs: int = 1, relative: float | None = None, absolute: float | None = None) -> SemanticDifference:
+    return semantic_difference(hlotool.parse(left), renamed(hlotool.parse(right), Random(1)), runs=runs, relative=relative, absolute=absolute)
 
 
 def test_equal_modules_agree() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 from hlotool.differ.delta import Delta
 from hlotool.ir.model import Module
@@ -49,14 +48,7 @@ def _writer(module: Module, with_layouts: bool, with_frontend: bool) -> Instruct
         print_frontend_attributes=with_frontend,
         include_layout_in_shapes=with_layouts,
     )
-    return InstructionWriter(module, options, _Names(), _Names(), None, lambda computation, level: computation.name)
-
-
-class _Names(dict[Any, str]):
-    """The own name of each instruction and computation."""
-
-    def __missing__(self, node: Any) -> str:
-        return str(node.name)
+    return InstructionWriter.with_own_names(module, options)
 
 
 def cut(text: str, room: int) -> str:

@@ -107,7 +107,11 @@ def mapping_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[
     [('a', '"x"', '"z"')]
     """
     keys = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
-    return [(key, *(_json(side[key]) if key in side else _ABSENT for side in (old, new))) for key in keys]  # type: ignore[misc]
+    return [(key, _entry(old, key), _entry(new, key)) for key in keys]
+
+
+def _entry(attributes: Mapping[str, Any], key: str) -> str:
+    return _json(attributes[key]) if key in attributes else _ABSENT
 
 
 # ---- shapes ----------------------------------------------------------------------------------------------------------

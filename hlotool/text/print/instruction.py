@@ -23,7 +23,7 @@ from hlotool.shapes.values import Raw
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.stack_frames import FRAME_ID, RenumberedFrames, innermost_location
 
-__all__ = ["DROPPED_KINDS", "InstructionWriter", "as_written", "is_wrapper", "typed_literal_text"]
+__all__ = ["DROPPED_KINDS", "InstructionWriter", "OwnNames", "as_written", "is_wrapper", "typed_literal_text"]
 
 # XLA parses these and drops them, after which its own print may not parse.
 DROPPED_KINDS = frozenset({"CollectiveMode", "IgnoredDims"})
@@ -33,6 +33,13 @@ _QUEUES = '"wait_on_operation_queues"'
 _EMPTY_QUEUES = re.compile(_QUEUES + r"[ \t\n\f\r]*:[ \t\n\f\r]*\[[ \t\n\f\r]*\][ \t\n\f\r]*,")
 _MAX_COMPACT_OPERANDS = 4
 _MAX_ESSENTIAL_ELEMENTS = 500_000
+
+
+class OwnNames(dict[Any, str]):
+    """The own name of each instruction and computation."""
+
+    def __missing__(self, node: Instruction | Computation) -> str:
+        return node.name
 
 
 class InstructionWriter:
@@ -69,6 +76,11 @@ class InstructionWriter:
         self.canonical: dict[Instruction, str] = {}
         # The get-tuple-elements of the current computation that are printed as a suffix of an operand, `t#1`.
         self.compacted: dict[Instruction, tuple[Instruction, str]] = {}
+
+    @classmethod
+    def with_own_names(cls, module: Module, options: PrintOptions, names: dict[Instruction, str] | None = None) -> InstructionWriter:
+        """A writer that leaves names as they are, except for those in `names`, and does not print called computations."""
+        return cls(module, options, names or OwnNames(), OwnNames(), None, lambda computation, level: computation.name)
 
     # ---- names and shapes ---------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from hlotool.shapes.shape import ProgramShape, Shape, with_default_order
 from hlotool.shapes.values import Raw, Recovery
 from hlotool.text.parse.line_parts import prints_unread
 from hlotool.text.parse.parser import parse_source
-from hlotool.text.print.instruction import InstructionWriter, as_written, is_wrapper, typed_literal_text
+from hlotool.text.print.instruction import InstructionWriter, OwnNames, as_written, is_wrapper, typed_literal_text
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.stack_frames import RenumberedFrames
 from hlotool.text.source.marks import MARK_INTERVAL, marked_operands
@@ -77,7 +77,7 @@ class ModulePrinter:
         names: dict[Instruction, str]
         if options.lossless:
             computation_names = {c: c.name for c in module.computations}
-            names = _LosslessNames()
+            names = OwnNames()
         else:
             names, computation_names = unique_names(module)
         self.frames = RenumberedFrames(module) if not options.lossless and options.print_metadata else None
@@ -318,13 +318,6 @@ def _compacted(order: list[Instruction], root: Instruction) -> dict[Instruction,
             source, suffix = compacted.get(x.operands[0], (x.operands[0], ""))
             compacted[x] = source, f"{suffix}#{x.attributes['index']}"
     return compacted
-
-
-class _LosslessNames(dict[Instruction, str]):
-    """The names in the lossless print: those of the instructions."""
-
-    def __missing__(self, x: Instruction) -> str:
-        return x.name
 
 
 def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:

@@ -31,6 +31,7 @@ ONCE_WORSE = {
         "elements of a known tuple", "equal arguments", "loop state of constants", "loops of their own", "tokens of one instruction",
         "unused parameters", "users of one value, and all of them used",
     ),
+    "diff": ("file names", "stack frames"),
 }  # fmt: skip
 CASES = [(operation, name) for operation, names in ONCE_WORSE.items() for name in names]
 on_unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no timers that end a measurement")

@@ -77,6 +77,8 @@ def _myers(first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]
     furthest: dict[int, int] = {1: 0}
     trace: list[dict[int, int]] = []
     n, m = len(first), len(second)
+    if abs(n - m) > _MOST_DIFFERENCES:
+        return []
     for distance in range(min(n + m, _MOST_DIFFERENCES) + 1):
         trace.append(dict(furthest))
         for diagonal in range(-distance, distance + 1, 2):

@@ -15,6 +15,8 @@ __all__ = ["canonical_order", "improve_computations", "outline", "pair_leftovers
 _MOST_ROUNDS = 3
 # Exchanging computations with more instructions is not tried: their cost would have to be computed again.
 _MOST_NODES = 20_000
+# How often each node is visited, on average, to find the cost of exchanges.
+_MOST_VISITS = 10
 
 
 def canonical_order(graph: Graph, computation: int) -> list[int]:
@@ -63,8 +65,9 @@ def pair_leftovers(graph: Graph, pairs: Pairs) -> None:
 def improve_computations(graph: Graph, pairs: Pairs) -> None:
     """Gives computations the partners that the instructions which call them ask for, where that makes the explanation cheaper."""
     for _ in range(_MOST_ROUNDS):
+        exchanges = _Exchanges(graph, pairs)
         # Each of them is tried, also after one that is kept.
-        kept = [_Exchange(graph, pairs, a, b).is_kept() for a, b in _wanted(graph, pairs)]
+        kept = [exchanges.keeps(a, b) for a, b in _wanted(graph, pairs)]
         if not any(kept):
             return
 
@@ -81,42 +84,68 @@ def _wanted(graph: Graph, pairs: Pairs) -> list[tuple[int, int]]:
     return sorted((pair for pair in votes if pairs.computations.get(pair[0]) != pair[1]), key=lambda pair: (-votes[pair], pair))
 
 
-class _Exchange:
-    """The exchange of partners by which two computations become partners."""
+class _Exchanges:
+    """Exchanges of the partners of computations."""
 
-    def __init__(self, graph: Graph, pairs: Pairs, left: int, right: int) -> None:
+    def __init__(self, graph: Graph, pairs: Pairs) -> None:
         self.graph = graph
         self.pairs = pairs
-        self.wanted = left, right
+        self.costs = Costs(graph, pairs)
+        # Where many loops share a computation, each exchange of it looks at all of them.
+        self.work = _MOST_VISITS * len(graph.nodes)
+        # Computations without a partner, by module and outline.
+        self.spare: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
+        for computation in range(len(graph.computations)):
+            if computation not in pairs.computations:
+                self.spare.setdefault(self._kind(computation), []).append(computation)
 
-    def is_kept(self) -> bool:
-        """Makes the exchange, unless it makes the explanation dearer; returns whether it has been made."""
+    def _kind(self, computation: int) -> tuple[bool, tuple[int, ...]]:
+        return computation < self.graph.computation_split, outline(self.graph, computation)
+
+    def keeps(self, left: int, right: int) -> bool:
+        """Makes two computations partners, unless that makes the explanation dearer; returns whether they are."""
         graph, pairs = self.graph, self.pairs
-        left, right = self.wanted
-        others = pairs.computations.get(right, -1), pairs.computations.get(left, -1)
-        if others[0] == left:
-            return False
-        affected = [c for c in (left, right, *others) if c >= 0]
-        if min(others) < 0 <= max(others):
-            affected.append(self._replacement(max(others)))
-            affected = [c for c in affected if c >= 0]
-        if sum(len(graph.members[c]) for c in affected) > _MOST_NODES:
+        new = self._plan(left, right)
+        others = [pairs.computations.get(c, -1) for pair in new for c in pair]
+        affected = dict.fromkeys(c for c in (*(c for pair in new for c in pair), *others) if c >= 0)
+        if not new or sum(len(graph.members[c]) for c in affected) > _MOST_NODES:
             return False
         nodes = self._nodes(affected)
-        costs = Costs(graph, pairs)
-        before = costs.of_nodes(nodes)
-        partners, computations = {node: pairs.partner[node] for node in nodes}, dict(pairs.computations)
-        self._make(left, right, *others)
-        changed = [node for node in nodes if pairs.partner[node] != partners[node]]
-        if costs.of_nodes(nodes) < before - 1e-9:
+        self.work -= len(nodes)
+        if self.work < 0:
+            return False
+        before = self.costs.of_nodes(nodes)
+        partners = [pairs.partner[node] for node in nodes]
+        computations = {c: pairs.computations.pop(c) for c in affected if c in pairs.computations}
+        self._make(new)
+        if self.costs.of_nodes(nodes) < before - 1e-9:
             return True
-        for node in changed:
-            pairs.partner[node] = partners[node]
-        pairs.computations = computations
+        for node, partner in zip(nodes, partners, strict=True):
+            pairs.partner[node] = partner
+        for c in affected:
+            pairs.computations.pop(c, None)
+        pairs.computations.update(computations)
         return False
 
+    def _plan(self, left: int, right: int) -> list[tuple[int, int]]:
+        """The new partners: the two, and those that both have now; or, if only one has a partner, that one and an equal spare computation."""
+        left_other, right_other = self.pairs.computations.get(right, -1), self.pairs.computations.get(left, -1)
+        if left_other == left:
+            return []
+        if right_other < 0 <= left_other:
+            right_other = self._replacement(left_other, right)
+        elif left_other < 0 <= right_other:
+            left_other = self._replacement(right_other, left)
+        return [(left, right), (left_other, right_other)] if min(left_other, right_other) >= 0 else [(left, right)]
+
+    def _replacement(self, computation: int, taken: int) -> int:
+        """A spare computation of the other module that is equal to one that loses its partner; -1 if there is none but the one that is taken."""
+        is_left, shape = self._kind(computation)
+        spare = (c for c in self.spare.get((not is_left, shape), ()) if c != taken and c not in self.pairs.computations)
+        return next(spare, -1)
+
     def _nodes(self, computations: Iterable[int]) -> list[int]:
-        """The nodes whose cost the exchange may change: members, their partners, their users, and callers."""
+        """The nodes whose cost the exchange may change: members and callers, and the partners of both."""
         graph, partner = self.graph, self.pairs.partner
         nodes: dict[int, None] = {}
         for computation in computations:
@@ -126,37 +155,14 @@ class _Exchange:
                     nodes[partner[node]] = None
         return list(nodes)
 
-    def _make(self, left: int, right: int, left_other: int, right_other: int) -> None:
+    def _make(self, new: list[tuple[int, int]]) -> None:
         pairs = self.pairs
-        for computation in (left, right):
-            other = pairs.computations.pop(computation, None)
-            if other is not None:
-                pairs.computations.pop(other, None)
-        new = [(left, right)]
-        pairs.join_computations(left, right)
-        if left_other >= 0 and right_other < 0:
-            right_other = self._replacement(left_other)
-        elif right_other >= 0 and left_other < 0:
-            left_other = self._replacement(right_other)
-        if left_other >= 0 and right_other >= 0:
-            new.append((left_other, right_other))
-            pairs.join_computations(left_other, right_other)
-        joined = [pair for a, b in new for pair in self._counterparts(a, b)]
-        for x, y in joined:
+        for a, b in new:
+            pairs.join_computations(a, b)
+        for x, y in [pair for a, b in new for pair in self._counterparts(a, b)]:
             pairs.part(x)
             pairs.part(y)
             pairs.join(x, y)
-
-    def _replacement(self, computation: int) -> int:
-        """A computation of the other module without a partner that is equal to one that has just lost its own; -1 if there is none."""
-        graph = self.graph
-        split = graph.computation_split
-        others = range(split, len(graph.members)) if computation < split else range(split)
-        size, opcode = len(graph.members[computation]), graph.structures[graph.roots[computation]]
-        alike = (
-            c for c in others if c not in self.pairs.computations and len(graph.members[c]) == size and graph.structures[graph.roots[c]] == opcode
-        )
-        return next((c for c in alike if outline(graph, c) == outline(graph, computation)), -1)
 
     def _counterparts(self, left: int, right: int) -> list[tuple[int, int]]:
         """Nodes that stand in the same place: all of them if the opcodes are the same, else the parameters."""

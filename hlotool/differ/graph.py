@@ -145,19 +145,20 @@ class Graph:
 
     def source(self, node: int) -> int:
         """Where a value comes from: through parameters and results of what is called from one place only, tuples and their elements."""
-        known = self._forwarded.get(node)
-        if known is not None:
-            return known
-        seen, at = {node}, node
-        while True:
+        known = self._forwarded
+        passed, at = [node], node
+        seen = {node}
+        while at not in known:
             following = self._origin(at)
             if following is None or following in seen:
+                known[at] = at
                 break
             seen.add(following)
+            passed.append(following)
             at = following
-        for passed in seen:
-            self._forwarded[passed] = at
-        return at
+        for x in passed:
+            known[x] = known[at]
+        return known[node]
 
     def _origin(self, node: int) -> int | None:
         x = self.nodes[node]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from hlotool.errors import HlotoolError
@@ -30,10 +30,10 @@ ANNOTATIONS = ("metadata", "backend_config", "sharding", "frontend_attributes")
 
 COMPARED_APART = frozenset({"sharding", "frontend_attributes", "control-predecessors"})
 """Attributes that are not among the `attributes` of an instruction, but parts of their own."""
+
 _FRAME = re.compile(r" ?stack_frame_id=(\d+)")
 # Longer texts are only equal if they are spelled alike; decoding them would take longer than the rest.
 _LONGEST_LITERAL = 1 << 16
-_MOST_FRAMES = 500
 
 
 class Parts:
@@ -55,7 +55,7 @@ class Parts:
 
     def add(self, module: Module) -> list[int]:
         """The keys of all instructions of a module, in textual order."""
-        frames = _Frames(module)
+        frames = _Frames(module, self._number)
         raw = self._raw
         keys = []
         for x in module.all_instructions():
@@ -147,8 +147,13 @@ def shape_kinds(first: Shape, second: Shape) -> tuple[str, ...]:
         return ()
     kinds: set[str] = set()
     stack = [(first, second)]
+    # Tuples may share their elements.
+    seen: set[tuple[int, int]] = set()
     while stack:
         a, b = stack.pop()
+        if (id(a), id(b)) in seen:
+            continue
+        seen.add((id(a), id(b)))
         if a.is_tuple != b.is_tuple or len(a.elements) != len(b.elements):
             return ("shape",)
         if a.is_tuple:
@@ -294,40 +299,41 @@ def _array_value(leaf: Literal) -> Hashable:
 
 
 class _Frames:
-    """The stack frames of one module, resolved to places in files."""
+    """The stack frames of one module: frames of both modules with the same places in files, all the way to the outermost, are equal."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, number_of: Callable[[Hashable], int]) -> None:
         text = module.stack_tables_text
         self.tables = None if text is None else decode_stack_tables(text)
-        self._known: dict[int, Hashable] = {}
+        self._number_of = number_of
+        self._known: dict[int, int] = {}
         self._texts: dict[str, Hashable] = {}
 
     def resolved(self, metadata: str) -> Hashable:
-        """A metadata text in which the frame has no number."""
+        """A metadata text in which the number of the frame says which places it stands for; without places, there is no number."""
         value = self._texts.get(metadata)
         if value is None:
             match = _FRAME.search(metadata)
-            number = int(match[1]) if match else 0
-            frames, rest = self._frames(number), _FRAME.sub("", metadata, 1)
+            frames, rest = self._frames(int(match[1]) if match else 0), _FRAME.sub("", metadata, 1)
             value = self._texts[metadata] = (rest, frames) if frames else rest
         return value
 
-    def _frames(self, number: int) -> Hashable:
-        if number not in self._known:
-            self._known[number] = self._chain(number)
-        return self._known[number]
-
-    def _chain(self, number: int) -> Hashable:
-        tables = self.tables
+    def _frames(self, number: int) -> int:
+        """A number for a frame and its callers; 0 for none."""
+        tables, known = self.tables, self._known
         if tables is None:
-            return ()
-        chain: list[Hashable] = []
-        while 0 < number <= len(tables.stack_frames) and len(chain) < _MOST_FRAMES:
-            frame = tables.stack_frames[number - 1]
-            if 0 < frame.file_location_id <= len(tables.file_locations):
-                chain.append(self._place(tables.file_locations[frame.file_location_id - 1]))
-            number = frame.parent_frame_id - 1
-        return tuple(chain)
+            return 0
+        # From the inside to a frame that is known, and back; frames of a damaged table may form a cycle.
+        path: dict[int, None] = {}
+        while 0 < number <= len(tables.stack_frames) and number not in known and number not in path:
+            path[number] = None
+            number = tables.stack_frames[number - 1].parent_frame_id - 1
+        result = known.get(number, 0)
+        for inner in reversed(path):
+            location_id = tables.stack_frames[inner - 1].file_location_id
+            if 0 < location_id <= len(tables.file_locations):
+                result = self._number_of(("frame", self._place(tables.file_locations[location_id - 1]), result))
+            known[inner] = result
+        return result
 
     def _place(self, location: FileLocation) -> Hashable:
         tables = self.tables

@@ -19,6 +19,7 @@ from random import Random
 from types import FrameType
 from typing import NamedTuple
 
+from edit_modules import edit_module, renamed
 from families import FAMILIES, Family
 
 import hlotool
@@ -99,6 +100,14 @@ def opt(text: str) -> Operation:
     return lambda: sum(len(hlotool.to_text(hlotool.optimize(module))) for module in modules)
 
 
+def diff(text: str) -> Operation:
+    """Of a module and of one with ten edits and other names."""
+    module = hlotool.parse(text)
+    edited = edit_module(module, 10, Random(0))
+    other = renamed(module if edited is None else edited.module, Random(1))
+    return lambda: hlotool.diff(module, other).to_dict()
+
+
 OPERATIONS: dict[str, Callable[[str], Operation]] = {
     "parse": parse,
     "print": print_lossless,
@@ -107,6 +116,7 @@ OPERATIONS: dict[str, Callable[[str], Operation]] = {
     "verify": verify,
     "run": run,
     "opt": opt,
+    "diff": diff,
 }
 
 

@@ -8,8 +8,6 @@ from hlotool.differ.graph import Graph
 
 __all__ = ["Pairs"]
 
-_ENTRY_SHARE = 4
-
 
 class Pairs:
     """`partner` is symmetric, and -1 for a node without one. `computations` maps each paired computation to the other."""
@@ -46,7 +44,7 @@ class Pairs:
         return other
 
     def settle_computations(self) -> None:
-        """Pairs computations by the number of paired instructions in them, then by the instructions that call them."""
+        """Pairs the entries, then computations by the number of paired instructions in them, then by the instructions that call them."""
         graph = self.graph
         overlaps: Counter[tuple[int, int]] = Counter()
         for node in range(graph.split):
@@ -54,12 +52,9 @@ class Pairs:
             if other >= 0:
                 overlaps[graph.home[node], graph.home[other]] += 1
         self.computations.clear()
-        left, right = graph.entries
-        best = max((count for pair, count in overlaps.items() if left == pair[0] or right == pair[1]), default=0)
-        # The entry stays the entry even if much of it has been outlined, but not if nearly all of it has.
-        if _ENTRY_SHARE * overlaps[left, right] >= best:
-            self.join_computations(left, right)
-        for left, right in sorted(overlaps, key=lambda pair: (-overlaps[pair], pair != graph.entries, pair)):
+        # The entry stays the entry, even if nearly all of it has been fused or outlined.
+        self.join_computations(*graph.entries)
+        for left, right in sorted(overlaps, key=lambda pair: (-overlaps[pair], pair)):
             self.join_computations(left, right)
         for node in sorted(graph.calls):
             other = self.partner[node] if node < graph.split else -1

@@ -211,11 +211,9 @@ class InstructionEdits(EditState):
         self.replace_all_uses(old, new)
         inherited = [y for y in old.control_predecessors if y is not new]
         if inherited:
-            self._set_control_predecessors(new, (*new.control_predecessors, *inherited))
+            predecessors = dict.fromkeys((*new.control_predecessors, *inherited))
+            self.update(new, attributes={"control-predecessors": tuple(predecessors)})
         self.erase(old)
-
-    def _set_control_predecessors(self, x: Instruction, predecessors: Iterable[Instruction]) -> None:
-        self.update(x, attributes={"control-predecessors": tuple(dict.fromkeys(predecessors)) or None})
 
     def _replace_control_predecessor(self, x: Instruction, old: Instruction, new: tuple[Instruction, ...]) -> None:
         before = x.control_predecessors

@@ -8,16 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from copy import copy
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from hlotool.analysis.sizes import elements_of
-from hlotool.errors import Edit, EvaluationError, HlotoolError
+from hlotool.errors import Edit, EvaluationError
 from hlotool.interp.evaluator import compute
 from hlotool.interp.literal import literal_value
 from hlotool.interp.options import RunOptions
 from hlotool.ir.model import Instruction, Module
+from hlotool.memo import cached_property
 from hlotool.opdefs.traits import FOLDABLE
-from hlotool.optimizer.constants import is_writable, literal_of
+from hlotool.optimizer.constants import CannotBuildError, is_writable, literal_of
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.passes.cse import equal_instructions
 from hlotool.optimizer.registry import Rule, all_rules
@@ -113,8 +114,7 @@ class _Trial:
         site = Site(self.rewriter, x)
         try:
             new = entry.rewrite(x, site)
-        except (ArithmeticError, AttributeError, HlotoolError, LookupError, TypeError, ValueError):
-            # Rules may rely on what the verifier checks, and the module may have errors elsewhere.
+        except CannotBuildError:
             new = None
         if new is not None and refusal(self.context, entry, x, new, site.inserted) is None:
             yield new, site.inserted

@@ -465,6 +465,7 @@ def test_changes_are_listed() -> None:
     rewriter = Rewriter(module)
     assert rewriter.changed_since(0) == []
     assert [rewriter.user_count(x) for x in (p, a, t)] == [1, 1, 0]
+    assert [rewriter.is_root(x) for x in (p, c, t)] == [False, False, True]
     rewriter.replace_all_uses(a, q)
     assert [rewriter.user_count(x) for x in (a, q)] == [0, 2]
     # The user, and both instructions, which have another number of users.

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cached_property
 from typing import NamedTuple
 
 from hlotool.errors import Edit
+from hlotool.memo import cached_property
 from hlotool.text.legacy.literals import dense_literal, plain_literal, spaced_bits
 from hlotool.text.legacy.statements import TYPE, Statement, masked, operands_of
 

@@ -56,7 +56,7 @@ def start_of_whole_dimension(x: Instruction, site: Site) -> Instruction | None:
         return None
     sizes = x.shape.dimensions if fixed == 1 else x.operands[1].shape.dimensions
     whole = [k for k, size in enumerate(sizes) if size == x.operands[0].shape.dimensions[k] and starts[k].op.name not in ("constant", "parameter")]
-    if not whole or not any(site.has_one_user(starts[k]) for k in whole):
+    if not any(site.has_one_user(starts[k]) for k in whole):
         return None
     zero = site.constant(number_literal(starts[0].shape.element_type, 0))
     return site.with_operands(x, [*x.operands[:fixed], *(zero if k in whole else start for k, start in enumerate(starts))])
@@ -100,19 +100,14 @@ def dynamic_slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | 
 
 @rule("slice", of=("dynamic-slice",))
 def slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | None:
-    """slice(dynamic-slice(a, i, 0)), [0:1], [0:2] -> dynamic-slice(a, i, 0), if each dimension is taken as a whole by one of them
-
-    The slice must begin where the dynamic slice does.
+    """slice(dynamic-slice(a, i, 0)), [0:1], [0:2] -> dynamic-slice(a, i, 0), if the slice takes all of a dimension, or both begin at 0
     """
     y = x.operands[0]
     starts = _starts(y, 1)
     if starts is None or not is_plain(x.shape) or is_empty(x.shape) or not site.has_one_user(y):
         return None
-    bounds = y.operands[0].shape.dimensions
-    for k, (part, bound, middle) in enumerate(zip(x.attributes["slice"], bounds, y.shape.dimensions, strict=True)):
-        if x.shape.dimensions[k] == middle:
-            continue
-        if middle != bound or part.start or part.stride != 1 or constant_value(starts[k]) != 0:
+    for part, start, before, after in zip(x.attributes["slice"], starts, y.shape.dimensions, x.shape.dimensions, strict=True):
+        if before != after and (part.start or part.stride != 1 or constant_value(start) != 0):
             return None
     return site.with_operands(y, y.operands, shape=x.shape, dynamic_slice_sizes=x.shape.dimensions)
 
@@ -121,8 +116,9 @@ def slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | None:
 def dynamic_slice_of_update(x: Instruction, site: Site) -> Instruction | None:
     """dynamic-slice(dynamic-update-slice(a, b, i), i) -> b, if the shapes are equal"""
     y = x.operands[0]
-    if y.op.name != "dynamic-update-slice" or y.operands[1].shape != x.shape or _starts(x, 1) is None or _starts(y, 2) is None:
+    if y.op.name != "dynamic-update-slice" or _starts(x, 1) is None or _starts(y, 2) is None:
         return None
+    # Of another shape, it is refused.
     return y.operands[1] if x.operands[1:] == y.operands[2:] else None
 
 

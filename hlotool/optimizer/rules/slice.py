@@ -36,7 +36,7 @@ def slice_of_slice(x: Instruction, site: Site) -> Instruction | None:
         start, stride = inner.start + outer.start * inner.stride, inner.stride * outer.stride
         limit = inner.start + _last(outer) * inner.stride + 1
         # Where all of the inner slice is taken, its own limit is clearer.
-        limit = inner.limit if limit + inner.stride - 1 >= inner.limit and outer.stride == 1 else limit
+        limit = inner.limit if limit + inner.stride - 1 >= inner.limit else limit
         ranges.append(SliceRange(start, limit, stride))
     return site.add("slice", y.operands, x.shape, slice=tuple(ranges))
 
@@ -150,4 +150,4 @@ def slice_of_concatenate(x: Instruction, site: Site) -> Instruction | None:
                 return None
             kept.append(operand)
         start = end
-    return site.add("concatenate", kept, x.shape, dimensions=(dimension,)) if part.stride == 1 and others_whole and kept else None
+    return site.add("concatenate", kept, x.shape, dimensions=(dimension,)) if part.stride == 1 and others_whole else None

@@ -344,7 +344,17 @@ def test_semantic(cli, pair):
 def test_semantic_of_equal_results(cli, file_of):
     right = file_of("right.hlo", LEFT.replace("add(t, x)", "add(x, t)"))
     result = cli("diff", file_of("left.hlo", LEFT), right, "--semantic", "--n", "3")
-    assert (result.exit_code, result.stdout) == (0, "the results agree on 3 inputs\ncompared as modules: 1 instruction changed (add: operands exchanged)\n")
+    assert (result.exit_code, result.stdout) == (
+        0,
+        "the results agree on 3 inputs\ncompared as modules: 1 instruction changed (add: operands exchanged)\n",
+    )
+    # A constant that is compared with a larger one may be another, too.
+    bound = "ENTRY e { p = f32[] parameter(0) c = f32[] constant(%s) m = f32[] maximum(p, c) a = f32[] abs(p) ROOT r = f32[] maximum(m, a) }"
+    result = cli("diff", file_of("low.hlo", bound % "-2"), file_of("lower.hlo", bound % "-3"), "--semantic")
+    assert (result.exit_code, result.stdout.splitlines()[3]) == (
+        0,
+        "the first values that differ, without an effect on the results, are those of 'c' (constant) in 'e'",
+    )
     # Sums of another order differ by rounding only.
     other = file_of(
         "other.hlo", LEFT.replace("ROOT r = f32[8] sine(d)", "k = f32[8] add(d, q)\n  l = f32[8] subtract(k, q)\n  ROOT r = f32[8] sine(l)")

@@ -22,6 +22,8 @@ def run_rows(result: SemanticDifference, report: Report, layout: Layout) -> Iter
     if result.first is None:
         return
     headline, *details = result.first.text.split("\n")
+    if not result:
+        headline = headline.replace("that differ are", "that differ, without an effect on the results, are", 1)
     yield Row(" ", "")
     yield Row("@", cut(headline, layout.width))
     left, right = result.first.nodes

@@ -100,8 +100,7 @@ def dynamic_slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | 
 
 @rule("slice", of=("dynamic-slice",))
 def slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | None:
-    """slice(dynamic-slice(a, i, 0)), [0:1], [0:2] -> dynamic-slice(a, i, 0), if the slice takes all of a dimension, or both begin at 0
-    """
+    """slice(dynamic-slice(a, i, 0)), [0:1], [0:2] -> dynamic-slice(a, i, 0), if the slice takes all of a dimension, or both begin at 0"""
     y = x.operands[0]
     starts = _starts(y, 1)
     if starts is None or not is_plain(x.shape) or is_empty(x.shape) or not site.has_one_user(y):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hlotool.analysis.simplify import constant_value, holds_all, is_splat, value_of_itself
 from hlotool.ir.model import Instruction
-from hlotool.opdefs.algebra import ones
+from hlotool.opdefs.algebra import Number, ones
 from hlotool.opdefs.traits import IDEMPOTENT
 from hlotool.optimizer.patterns import both_orders, element_type, is_complex, is_constant, is_float, is_integral, with_constants_together
 from hlotool.optimizer.registry import rule
@@ -182,23 +182,26 @@ def of_itself(x: Instruction, site: Site) -> Instruction | None:
     return None if value is None else site.number(x.shape, value)
 
 
+def _ones(x: Instruction) -> Number:
+    """The number whose bits are all one, of integers or of pred, which alone have operations on bits."""
+    number = ones(element_type(x))
+    assert number is not None
+    return number
+
+
 @rule("and", "or", "xor", of=("not",))
 def with_complement(x: Instruction, site: Site) -> Instruction | None:
     """and(a, not(a)) -> 0; or(a, not(a)) -> all ones; xor(a, not(a)) -> all ones"""
-    number = 0 if x.op.name == "and" else ones(element_type(x))
     for first, second in both_orders(x):
-        if second.op.name == "not" and second.operands[0] is first and number is not None:
-            return site.number(x.shape, number)
+        if second.op.name == "not" and second.operands[0] is first:
+            return site.number(x.shape, 0 if x.op.name == "and" else _ones(x))
     return None
 
 
 @rule("xor")
 def xor_with_ones(x: Instruction, site: Site) -> Instruction | None:
     """xor(a, true) -> not(a); for integers, xor(a, -1) -> not(a)"""
-    number = ones(element_type(x))
-    if number is None:
-        return None
-    return next((site.add("not", [first], x.shape) for first, second in both_orders(x) if is_splat(second, number)), None)
+    return next((site.add("not", [first], x.shape) for first, second in both_orders(x) if is_splat(second, _ones(x))), None)
 
 
 @rule("and", "or", "maximum", "minimum", of=tuple(_DUAL))

@@ -190,7 +190,7 @@ def concatenate_of_elementwise(x: Instruction, site: Site) -> Instruction | None
         return None
     sources = [y.operands[0] for y in x.operands]
     element_type = sources[0].shape.element_type
-    if not are_plain(x) or not all(is_plain(a.shape) and a.shape.element_type == element_type for a in sources):
+    if not are_plain(x) or any(a.shape.element_type != element_type for a in sources):
         return None
     if any(a.shape.dimensions != y.shape.dimensions for a, y in zip(sources, x.operands, strict=True)):
         return None

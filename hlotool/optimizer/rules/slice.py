@@ -13,7 +13,9 @@ __all__: list[str] = []
 
 
 def _applies(x: Instruction) -> bool:
-    return is_plain(x.shape) and is_plain(x.operands[0].shape) and not is_empty(x.shape)
+    """Whether a slice, what it slices and the operands of that are static arrays, and the slice has elements."""
+    y = x.operands[0]
+    return is_plain(x.shape) and is_plain(y.shape) and not is_empty(x.shape) and not any(operand.shape.dynamic for operand in y.operands)
 
 
 def _last(part: SliceRange) -> int:

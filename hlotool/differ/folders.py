@@ -98,7 +98,7 @@ def _mixed(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def pair_up(left: Sequence[Sketch], right: Sequence[Sketch]) -> Pairing:
-    """Pairs modules: equal ones first, then those that are most alike, then what is left by the names of files.
+    """Pairs modules: equal ones first, then those that are most alike, then what is left by names.
 
     Where several are equally alike, names of files and modules decide, then the order.
 
@@ -114,7 +114,7 @@ def pair_up(left: Sequence[Sketch], right: Sequence[Sketch]) -> Pairing:
     for _ in range(_ROUNDS):
         if not pairer.pair_alike():
             break
-    pairer.pair_by_file()
+    pairer.pair_by_name()
     partner = pairer.partner
     return Pairing(sorted(partner.items()), [a for a in range(len(left)) if a not in partner], sorted(pairer.free))
 
@@ -133,6 +133,11 @@ def _stage(sketch: Sketch) -> Hashable:
 
 def _module(sketch: Sketch) -> Hashable:
     return sketch.module
+
+
+def _name_at_stage(sketch: Sketch) -> Hashable:
+    """The name of a module, and for a dump that of the pass."""
+    return sketch.module, None if dump_name(sketch.label) is None else _stage(sketch)
 
 
 _NAMES = ((_file, _SAME_FILE), (_stage, _SAME_STAGE), (_module, _SAME_MODULE))
@@ -159,17 +164,22 @@ class _Pairer:
         for name_of in (_file, _stage, _module, lambda _: ""):
             self._pair_by(lambda sketch, name_of=name_of: (sketch.hash, name_of(sketch)))  # type: ignore[misc]
 
-    def pair_by_file(self) -> None:
-        """Pairs modules in files of the same name."""
+    def pair_by_name(self) -> None:
+        """Pairs modules in files of the same name, then those that alone have their name at this stage."""
         self._pair_by(_file)
+        self._pair_by(_name_at_stage, only_unique=True)
 
-    def _pair_by(self, key_of: Callable[[Sketch], Hashable]) -> None:
+    def _pair_by(self, key_of: Callable[[Sketch], Hashable], *, only_unique: bool = False) -> None:
         """Pairs modules with equal keys in their order."""
         groups: dict[Hashable, list[int]] = {}
         for b in reversed(self.free):
             groups.setdefault(key_of(self.right[b]), []).append(b)
+        counts = Counter(key_of(self.left[a]) for a in self._rest())
         for a in self._rest():
-            numbers = groups.get(key_of(self.left[a]))
+            key = key_of(self.left[a])
+            if only_unique and (counts[key] > 1 or len(groups.get(key, ())) != 1):
+                continue
+            numbers = groups.get(key)
             if numbers:
                 self._pair(a, numbers.pop())
 

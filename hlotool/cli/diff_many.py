@@ -98,10 +98,9 @@ def write_rows(rows: Iterable[Row], request: ManyRequest) -> None:
 
 def _line(row: Row, *, has_color: bool) -> str:
     text = visible(row.text)
-    if not has_color:
+    if not has_color or row.mark == " ":
         return f"{text}\n"
-    color = _COLORS.get(row.mark)
-    return click.style(text, fg=color, bold=row.mark in "=@", dim=row.mark == ".") + "\n" if row.mark != " " else f"{text}\n"
+    return click.style(text, fg=_COLORS.get(row.mark), bold=row.mark in "=@" or None, dim=row.mark == "." or None) + "\n"
 
 
 def write_document(document: dict[str, Any], request: ManyRequest) -> None:

@@ -6,6 +6,7 @@ Imports the differ, and NumPy with it; so the command imports this module only w
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from hlotool.cli.diff_many import ManyRequest, chosen, report_failure, write_document, write_rows, write_text
@@ -41,7 +42,11 @@ class _Told(NamedTuple):
 
     @property
     def title(self) -> str:
-        return " ".join(part for part in (self.sequence.module, f"({self.sequence.dump})" if self.sequence.dump else "") if part) or "dumps"
+        return " ".join(part for part in (self.sequence.module, f"({self.sequence.dump})" if self.sequence.dump else "") if part)
+
+
+def _titled(told: _Told, sentence: str) -> str:
+    return f"{told.title}: {sentence}" if told.title else sentence
 
 
 def compare_passes(files: Sequence[str], request: ManyRequest, outcome: Outcome, deadline: Deadline) -> None:
@@ -80,6 +85,11 @@ def _chosen_sequences(files: Sequence[str], request: ManyRequest, outcome: Outco
             hint = f"did you mean '{meant}'?" if meant else f"there are {', '.join(sorted(names)) or 'no names of modules'}"
             raise NoDumps(f"no dump is of a module '{request.choice.module}'; {hint}")
     several = [sequence for sequence in found if len(sequence.files) > 1]
+    for sequence in found:
+        # Other files are read.
+        if len(sequence.files) == 1:
+            with outcome.file(sequence.files[0]):
+                Path(sequence.files[0]).stat()
     if not several and not outcome.unreadable:
         flags = "XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_pass_re=.*'"
         raise NoDumps(f"{counted(len(files), 'file')}, and of no module more than one dump; XLA writes one for each pass with {flags}")
@@ -133,7 +143,7 @@ def _listed(told: _Told, request: ManyRequest) -> list[PassRow]:
 
 
 def _module_rows(told: _Told, request: ManyRequest) -> Iterator[Row]:
-    yield Row("=", pass_headline(told.sequence, told.rows))
+    yield Row("=", _titled(told, pass_headline(told.rows)))
     rows = _listed(told, request)
     if request.base.name_only:
         yield from (Row("~", f"~ {row.label}") for row in rows)
@@ -151,15 +161,13 @@ def _until_sentence(told: _Told, request: ManyRequest) -> str:
     assert request.until is not None
     text = request.until.text
     if told.first is None:
-        return f"{told.title}: {text} changes in none of {counted(len(told.rows) - 1, 'step')}"
+        return f"{text} changes in none of {counted(len(told.rows) - 1, 'step')}"
     number = len(told.rows) - 1
-    return (
-        f"{told.title}: {text} first changes in step {number} of {len(told.sequence.files) - 1}, {told.first.label} ({told.first.compared.evidence})"
-    )
+    return f"{text} first changes in step {number} of {len(told.sequence.files) - 1}, {told.first.label} ({told.first.compared.evidence})"
 
 
 def _until_rows(told: _Told, request: ManyRequest) -> Iterator[Row]:
-    yield Row("=" if told.first is not None else ".", _until_sentence(told, request))
+    yield Row("=" if told.first is not None else ".", _titled(told, _until_sentence(told, request)))
     if told.first is None:
         return
     compared = told.first.compared
@@ -208,10 +216,10 @@ def _markdown(told: Sequence[_Told], request: ManyRequest) -> None:
     pieces = []
     for one in told:
         rows = [one.first] if one.first is not None else [] if request.until is not None else _listed(one, request)
-        sentence = _until_sentence(one, request) if request.until is not None else pass_headline(one.sequence, one.rows)
+        sentence = _until_sentence(one, request) if request.until is not None else pass_headline(one.rows)
         table = [("pass", "instructions", "what it changed"), *((row.label, row.instructions, row.compared.sentence) for row in rows)]
         blocks = [(row.label, row.compared.shown) for row in rows if row.compared.shown]
-        pieces.append(listing(one.title, sentence, table, blocks))
+        pieces.append(listing(one.title or "Passes", sentence, table, blocks))
     write_text("\n".join(pieces), request)
 
 

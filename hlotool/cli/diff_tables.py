@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from hlotool.cli.output import counted
-from hlotool.differ.dumps import DumpName, DumpSequence
+from hlotool.differ.dumps import DumpName
 from hlotool.differ.folders import Sketch
 from hlotool.differ.rendering.lines import cut
 from hlotool.differ.rendering.text import Row
@@ -148,20 +148,21 @@ class PassRow(NamedTuple):
         return " -> ".join(dict.fromkeys(map(str, self.compared.instructions)))
 
 
-def pass_headline(sequence: DumpSequence, rows: Sequence[PassRow]) -> str:
+def pass_headline(rows: Sequence[PassRow]) -> str:
     """How many dumps of a module differ from those before them."""
     differing = sum(row.differs and not row.is_minor for row in rows)
     minor = [row for row in rows if row.differs and row.is_minor]
-    name = " ".join(part for part in (sequence.module, f"({sequence.dump})" if sequence.dump else "") if part)
     total = len(rows) - 1
     sentence = f"{differing} of {counted(total, 'step')} {'changes' if differing == 1 else 'change'} something"
+    if not differing and not minor:
+        sentence = f"nothing changes in {counted(total, 'step')}"
     if minor:
         kinds = " and ".join(sorted({kind for row in minor for kind in row.compared.categories}, reverse=True))
         sentence += f", {len(minor)} only {kinds}"
     counts = [count for row in rows if row.compared.failure is None for count in row.compared.instructions]
     if counts:
         sentence += f"; {counts[0]} instructions" + (f" become {counts[-1]}" if counts[-1] != counts[0] else "")
-    return f"{name}: {sentence}" if name else sentence
+    return sentence
 
 
 def pass_rows(rows: Sequence[PassRow], width: int) -> Iterator[tuple[PassRow, list[Row]]]:
@@ -171,8 +172,8 @@ def pass_rows(rows: Sequence[PassRow], width: int) -> Iterator[tuple[PassRow, li
     pipeline = ""
     for row in rows:
         lines = []
-        if row.pipeline != pipeline and row.pipeline:
-            lines.append(Row("@", row.pipeline))
+        if row.pipeline != pipeline:
+            lines.append(Row("@", row.pipeline or "after all pipelines"))
         pipeline = row.pipeline
         stage = cut(row.stage, stage_width)
         beginning = f"  {stage:<{stage_width}}  {row.instructions:>{count_width}}  "

@@ -96,6 +96,8 @@ def _instruction(delta: Delta, name: str) -> str:
 def _computation(delta: Delta, name: str) -> str:
     graph = delta.graph
     homes = {number for number, computation in enumerate(graph.computations) if computation.name == name}
+    # The counterpart may have another name.
+    homes |= {delta.pairs.computations[number] for number in homes if number in delta.pairs.computations}
     what = next((what for node, what in _touched(delta) if graph.home[node] in homes), "")
     if not what and homes.intersection(delta.new_roots):
         what = "root"

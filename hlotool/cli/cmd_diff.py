@@ -27,6 +27,9 @@ _HELP = """Show what has changed from module A to module B.
 Instructions are compared by what they compute, not by names and lines: a module that was only renumbered is "equal but for names". A and
 B may be compressed (.gz, .xz, .zst), and one of them may be `-`, standard input. Equal changes are shown once, with their number.
 
+A and B may also be folders. Their modules are paired by what they contain, and there is a line for each pair that differs. With --passes, the
+files are dumps of one module after each pass, and there is a line for each pass that has changed something.
+
 With --semantic, both modules run on the same random inputs. The exit code tells whether their results differ, and the first instruction
 whose values differ is shown. Constants written {...} are filled with the same numbers on both sides.
 
@@ -38,6 +41,9 @@ Examples:
   hlotool diff before.hlo after.hlo --stat
   hlotool diff before.hlo after.hlo --semantic --n 5 --rtol 1e-3
   hlotool diff before.hlo after.hlo --output-format html -o diff.html
+  hlotool diff before/ after/ --ignore names,metadata --details
+  hlotool diff --passes dumps/
+  hlotool diff --passes dumps/ --module jit_step --until opcode=all-gather
   zcat new.hlo.gz | hlotool diff old.hlo - --output-format json
 
 \b
@@ -81,7 +87,7 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
     "diff",
     cls=DiffCommand,
     help=_HELP.replace("CATEGORIES", "\n".join(f"  {name:<19}  {text}" for name, text in CATEGORIES.items())),
-    short_help="Show what has changed between two modules.",
+    short_help="Show what has changed between modules, folders or passes.",
 )
 @click.argument("files", metavar="A B", nargs=-1, type=click.Path())
 @click.option(

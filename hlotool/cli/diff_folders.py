@@ -61,19 +61,22 @@ def _compared(request: ManyRequest, outcome: Outcome, deadline: Deadline) -> Fol
     same = [first.hash == second.hash and base.ignored >= MINOR for first, second in pairs]
     places = [(right_places[b.label], (left_places[a.label],)) for (a, b), is_same in zip(pairs, same, strict=True) if not is_same]
     comparison = request.comparison(shows=request.choice.details or base.output_format == "json", is_brief=True)
-    compared: list[Compared] = []
+    compared: dict[ModulePlace, Compared] = {}
     with progress(len(places), "Comparing", quiet=base.quiet) as advance:
         for result in compare_places(places, comparison, request.choice.jobs):
             deadline.check()
             advance(result.right.file)
             if result.failure is not None:
                 report_failure(result.failure, outcome, base.color)
-            compared.append(result)
-    rest = iter(compared)
-    rows = [
-        _row(first, second, Compared(None, ModulePlace(second.label)) if is_same else next(rest))
-        for (first, second), is_same in zip(pairs, same, strict=True)
-    ]
+            else:
+                compared[result.right] = result
+    rows = []
+    for (first, second), is_same in zip(pairs, same, strict=True):
+        place = right_places[second.label]
+        if is_same:
+            rows.append(_row(first, second, Compared(left_places[first.label], place)))
+        elif place in compared:
+            rows.append(_row(first, second, compared[place]))
     names = (_side_name(base.left), _side_name(base.right))
     return FolderComparison(names, rows, [left[a] for a in pairing.left_only], [right[b] for b in pairing.right_only])
 
@@ -91,7 +94,8 @@ def _sketched(name: str, request: ManyRequest, outcome: Outcome, deadline: Deadl
     base = request.base
     files = chosen(request, [name], outcome)
     check_outputs([base.output], files)
-    labels = [os.path.relpath(file, name) if is_folder(name) else file for file in files]
+    # Git keeps the contents of commits in temporary folders, whose names say nothing.
+    labels = [os.path.relpath(file, name) if is_folder(name) else os.path.basename(file) for file in files]  # noqa: PTH119
     sketches: list[Sketch] = []
     places: _Places = {}
     with progress(len(files), f"Reading {name}", quiet=base.quiet) as advance:

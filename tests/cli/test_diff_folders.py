@@ -13,6 +13,7 @@ from schemas import check_schema
 
 import hlotool
 from hlotool.cli.diff_folders import SCHEMA as SCHEMA_NAME
+from hlotool.differ.folders import pair_up
 
 DIFFER = Path(hlotool.__file__).parent / "differ"
 SCHEMA, DIFF_SCHEMA = (json.loads((DIFFER / name).read_text(encoding="utf-8")) for name in ("folders.schema.json", "diff.schema.json"))
@@ -145,6 +146,21 @@ def test_files_that_cannot_be_read(cli, folders, tmp_path):
     assert "1 instruction changed (abs -> sign)" in result.stdout
 
 
+def test_files_that_vanish(cli, folders, tmp_path, monkeypatch):
+    """What cannot be read any more is neither equal nor different."""
+    pair = folders({"a.hlo": SMALL, "b.hlo": LARGE}, {"a.hlo": SMALL, "b.hlo": LARGE})
+
+    def pair_up_late(left, right):
+        (tmp_path / "after" / "b.hlo").unlink()
+        return pair_up(left, right)
+
+    monkeypatch.setattr("hlotool.cli.diff_folders.pair_up", pair_up_late)
+    result = cli("diff", *pair, "--output-format", "json")
+    assert result.exit_code == 2
+    assert "after/b.hlo" in result.stderr
+    assert json.loads(result.stdout)["equal"] == [["a.hlo", "a.hlo"]]
+
+
 def test_several_modules_in_a_file(cli, folders):
     pair = folders({"all.hlo": f"{SMALL}// -----\n{LARGE}"}, {"a.hlo": SMALL, "b.hlo": LARGE.replace("log(", "log-plus-one(")})
     shown = cli("diff", *pair).stdout
@@ -193,8 +209,8 @@ def test_empty_folders(cli, folders):
 def test_no_file_on_one_side(cli, file_of):
     """Git calls the missing side of a new file so."""
     path = file_of("a.hlo", SMALL)
-    assert cli("diff", os.devnull, path).stdout == f"1 module added\n\n+ {path}: 4 instructions\n"
-    assert cli("diff", path, os.devnull).stdout == f"1 module deleted\n\n- {path}: 4 instructions\n"
+    assert cli("diff", os.devnull, path).stdout == "1 module added\n\n+ a.hlo: 4 instructions\n"
+    assert cli("diff", path, os.devnull).stdout == "1 module deleted\n\n- a.hlo: 4 instructions\n"
 
 
 def test_json(cli, folders):

@@ -17,7 +17,7 @@ OPCODES = "abs ceil cosine exponential floor log log-plus-one negate rsqrt sign 
 def chain(seed: int, length: int = 12, *, size: int = 8, name: str = "m") -> str:
     """A module of random elementwise operations."""
     draw = random.Random(seed)
-    lines = ["x0 = f32[%d] parameter(0)" % size]
+    lines = [f"x0 = f32[{size}] parameter(0)"]
     for k in range(length):
         opcode = draw.choice([*OPCODES, "add", "multiply"])
         operands = f"x{draw.randrange(k + 1)}, x{k}" if opcode in ("add", "multiply") else f"x{k}"
@@ -169,7 +169,8 @@ ENTRY e {
 @pytest.mark.parametrize(
     ("right", "holds", "fails"),
     [
-        (LEFT.replace("tanh", "sine"), ["opcode=tanh", "opcode=sine", "sine", "opcode", "instruction=t", "t", "computation=f", "f"], ["abs", "g", "e"]),
+        (LEFT.replace("tanh", "sine"),
+         ["opcode=tanh", "opcode=sine", "sine", "opcode", "instruction=t", "t", "computation=f", "f"], ["abs", "g", "e"]),
         (LEFT.replace("ROOT u = f32[8] abs(y)", "v = f32[8] abs(y)\n  ROOT u = f32[8] abs(v)"),
          ["opcode=abs", "inserted", "computation=g"], ["tanh", "f", "deleted", "instruction=p"]),
         (LEFT.replace("ROOT u = f32[8] abs(y)", "ROOT u = f32[8] abs(y)\n  w = f32[8] negate(y)").replace("g {", "g.1 {").replace("=g", "=g.1"),

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from hlotool.cli.diff_many import ManyRequest, chosen, report_failure, write_document, write_rows, write_text
-from hlotool.cli.diff_tables import EMPTY, FolderComparison, PairRow, alike_line, headline, only_rows, pair_groups, stat_rows
+from hlotool.cli.diff_tables import EMPTY, MOST_PAIRS, FolderComparison, PairRow, alike_line, headline, only_rows, pair_groups, stat_rows
 from hlotool.cli.inputs import Outcome
 from hlotool.cli.progress import progress
 from hlotool.cli.run_deadline import Deadline
@@ -130,17 +130,19 @@ def _text_rows(result: FolderComparison, request: ManyRequest) -> Iterator[Row]:
     if not sentence:
         return
     yield Row("=", sentence)
-    groups = pair_groups(result.pairs, show_all=request.base.show_all or request.choice.details)
+    show_all = request.base.show_all
+    groups = pair_groups(result.pairs, show_all=show_all or request.choice.details)
     if groups or result.left_only or result.right_only:
         yield EMPTY
     if request.base.stat:
-        yield from stat_rows(
-            [(row.label, row.compared.counts) for row in result.pairs if row.differs and (request.base.show_all or not row.is_minor)]
-        )
+        yield from stat_rows([(row.label, row.compared.counts) for row in result.pairs if row.differs and (show_all or not row.is_minor)])
     else:
-        for group in groups:
+        number = len(groups) if show_all or len(groups) <= MOST_PAIRS + 1 else MOST_PAIRS
+        for group in groups[:number]:
             yield from _pair_rows(group, request)
-    yield from only_rows(result)
+        if len(groups) > number:
+            yield Row(".", f"... and {sum(map(len, groups[number:]))} more modules that differ (--show-all)")
+    yield from only_rows(result, show_all=show_all)
 
 
 def _wrapped(sentence: str, request: ManyRequest) -> list[str]:

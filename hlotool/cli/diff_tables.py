@@ -13,9 +13,25 @@ from hlotool.differ.rendering.lines import cut
 from hlotool.differ.rendering.text import Row
 from hlotool.workspace.comparing import Compared
 
-__all__ = ["FolderComparison", "PairRow", "PassRow", "headline", "only_rows", "pair_groups", "pass_headline", "pass_rows", "stat_rows"]
+__all__ = [
+    "EMPTY",
+    "MOST_PAIRS",
+    "FolderComparison",
+    "PairRow",
+    "PassRow",
+    "alike_line",
+    "headline",
+    "only_rows",
+    "pair_groups",
+    "pass_headline",
+    "pass_rows",
+    "stat_rows",
+]
 
 _MOST_ALIKE = 6
+_MOST_ONLY = 20
+MOST_PAIRS = 40
+"""The number of differing pairs that are shown, unless all are asked for."""
 _BAR = 40
 _LONGEST_STAGE = 34
 _LEAST_ROOM = 30
@@ -94,11 +110,14 @@ def alike_line(group: Sequence[PairRow]) -> Iterator[Row]:
         yield Row(".", f"    ... and the same in {counted(len(group) - 1, 'other module')}: {names}{rest}")
 
 
-def only_rows(result: FolderComparison) -> Iterator[Row]:
-    """A line for each module that only one folder has."""
+def only_rows(result: FolderComparison, *, show_all: bool) -> Iterator[Row]:
+    """A line for each module that only one folder has, or for the first of them."""
     for mark, sketches in (("-", result.left_only), ("+", result.right_only)):
-        for sketch in sketches:
+        number = len(sketches) if show_all or len(sketches) <= _MOST_ONLY + 1 else _MOST_ONLY
+        for sketch in sketches[:number]:
             yield Row(mark, f"{mark} {sketch.label}: {counted(sketch.instructions, 'instruction')}")
+        if len(sketches) > number:
+            yield Row(".", f"  ... and {len(sketches) - number} more (--show-all)")
 
 
 def stat_rows(rows: Sequence[tuple[str, tuple[int, int, int]]]) -> Iterator[Row]:

@@ -105,6 +105,21 @@ def test_equal_changes_are_shown_once(cli, folders):
     assert cli("diff", *pair, "--stat").stdout.count(" |     1 ~\n") == count
 
 
+def test_a_person_reads_it_in_a_minute(cli, folders):
+    """However many modules differ, each in its own way."""
+    count = 100
+    texts = {f"m{k:03}.hlo": chain("tanh", "abs", size=k + 1, name=f"m{k}") for k in range(count)}
+    others = dict.fromkeys((f"n{k:03}.hlo" for k in range(count)), "HloModule n\nENTRY e { ROOT p = s8[] parameter(0) }")
+    pair = folders(texts, {**{name: text.replace(f"f32[{k + 1}]", f"f32[{k + 1001}]") for k, (name, text) in enumerate(texts.items())}, **others})
+    lines = cli("diff", *pair).stdout.splitlines()
+    assert lines[0] == "100 of 100 modules differ, 100 only in after"
+    assert "... and 60 more modules that differ (--show-all)" in lines
+    assert lines[-1] == "  ... and 80 more (--show-all)"
+    assert len(lines) < 120
+    everything = cli("diff", *pair, "--show-all").stdout
+    assert everything.count("~ m") == everything.count("+ n") == count
+
+
 def test_details(cli, folders):
     pair = folders({"a.hlo": SMALL}, {"a.hlo": SMALL.replace("abs(", "sign(")})
     assert cli("diff", *pair, "--details").stdout == (

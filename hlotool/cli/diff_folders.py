@@ -21,7 +21,7 @@ from hlotool.differ.categories import MINOR
 from hlotool.differ.folders import Sketch, pair_up
 from hlotool.differ.rendering.markdown import listing
 from hlotool.differ.rendering.text import Row
-from hlotool.workspace.comparing import Compared, ModulePlace, compare_places, forget_modules, sketch_files
+from hlotool.workspace.comparing import Compared, ModulePlace, compare_pairs, forget_modules, sketch_files
 from hlotool.workspace.files import is_folder
 from hlotool.workspace.reading import file_status
 from hlotool.workspace.writing import check_outputs
@@ -30,8 +30,6 @@ __all__ = ["SCHEMA", "compare_folders"]
 
 SCHEMA = "hlotool.diff-folders/1"
 """The name and version of the format of `--output-format json` for folders."""
-
-_Places = dict[str, ModulePlace]
 
 
 def compare_folders(request: ManyRequest, outcome: Outcome, deadline: Deadline) -> None:
@@ -56,27 +54,21 @@ def _compared(request: ManyRequest, outcome: Outcome, deadline: Deadline) -> Fol
     sides = [_sketched(name, request, outcome, deadline) for name in (base.left, base.right)]
     (left, left_places), (right, right_places) = sides
     pairing = pair_up(left, right)
-    pairs = [(left[a], right[b]) for a, b in pairing.pairs]
     # Nothing but names and metadata can differ where hashes are equal.
-    same = [first.hash == second.hash and base.ignored >= MINOR for first, second in pairs]
-    places = [(right_places[b.label], (left_places[a.label],)) for (a, b), is_same in zip(pairs, same, strict=True) if not is_same]
+    same = {b for a, b in pairing.pairs if left[a].hash == right[b].hash} if base.ignored >= MINOR else set()
+    places = [(left_places[a], right_places[b]) for a, b in pairing.pairs if b not in same]
     comparison = request.comparison(shows=request.choice.details or base.output_format == "json", is_brief=True)
     compared: dict[ModulePlace, Compared] = {}
     with progress(len(places), "Comparing", quiet=base.quiet) as advance:
-        for result in compare_places(places, comparison, request.choice.jobs):
+        for result in compare_pairs(places, comparison, request.choice.jobs):
             deadline.check()
             advance(result.right.file)
             if result.failure is not None:
                 report_failure(result.failure, outcome, base.color)
             else:
                 compared[result.right] = result
-    rows = []
-    for (first, second), is_same in zip(pairs, same, strict=True):
-        place = right_places[second.label]
-        if is_same:
-            rows.append(_row(first, second, Compared(left_places[first.label], place)))
-        elif place in compared:
-            rows.append(_row(first, second, compared[place]))
+    compared.update({right_places[b]: Compared(None, right_places[b]) for b in same})
+    rows = [_row(left[a], right[b], compared[right_places[b]]) for a, b in pairing.pairs if right_places[b] in compared]
     names = (_side_name(base.left), _side_name(base.right))
     return FolderComparison(names, rows, [left[a] for a in pairing.left_only], [right[b] for b in pairing.right_only])
 
@@ -89,15 +81,15 @@ def _side_name(name: str) -> str:
     return name if name == os.devnull else name.rstrip("/\\") or name
 
 
-def _sketched(name: str, request: ManyRequest, outcome: Outcome, deadline: Deadline) -> tuple[list[Sketch], _Places]:
-    """The modules in a folder, and where they are by their labels."""
+def _sketched(name: str, request: ManyRequest, outcome: Outcome, deadline: Deadline) -> tuple[list[Sketch], list[ModulePlace]]:
+    """The modules in a folder, and where they are."""
     base = request.base
     files = chosen(request, [name], outcome)
     check_outputs([base.output], files)
     # Git keeps the contents of commits in temporary folders, whose names say nothing.
     labels = [os.path.relpath(file, name) if is_folder(name) else os.path.basename(file) for file in files]  # noqa: PTH119
     sketches: list[Sketch] = []
-    places: _Places = {}
+    places: list[ModulePlace] = []
     with progress(len(files), f"Reading {name}", quiet=base.quiet) as advance:
         for result in sketch_files(list(zip(files, labels, strict=True)), request.comparison(shows=False), request.choice.jobs):
             deadline.check()
@@ -106,7 +98,7 @@ def _sketched(name: str, request: ManyRequest, outcome: Outcome, deadline: Deadl
                 report_failure(result.failure, outcome, base.color)
             for number, sketch in enumerate(result.sketches):
                 sketches.append(sketch)
-                places[sketch.label] = ModulePlace(result.file, number)
+                places.append(ModulePlace(result.file, number))
     return sketches, places
 
 

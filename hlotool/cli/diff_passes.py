@@ -20,7 +20,7 @@ from hlotool.differ.dumps import DumpSequence, natural_order, sequences
 from hlotool.differ.rendering.markdown import listing
 from hlotool.differ.rendering.text import Row
 from hlotool.errors import HlotoolError, nearest
-from hlotool.workspace.comparing import ModulePlace, compare_places, forget_modules
+from hlotool.workspace.comparing import compare_sequence, forget_modules
 from hlotool.workspace.files import is_folder
 from hlotool.workspace.writing import check_outputs
 
@@ -28,9 +28,6 @@ __all__ = ["SCHEMA", "compare_passes"]
 
 SCHEMA = "hlotool.diff-passes/1"
 """The name and version of the format of `--output-format json` for passes."""
-
-# If so many dumps before one cannot be read, it is compared with none.
-_MOST_EARLIER = 4
 
 
 class _Told(NamedTuple):
@@ -56,7 +53,9 @@ def compare_passes(files: Sequence[str], request: ManyRequest, outcome: Outcome,
     told: list[_Told] = []
     try:
         for sequence in _chosen_sequences(names, request, outcome):
-            told.append(_tell(sequence, request, outcome, deadline))
+            one = _tell(sequence, request, outcome, deadline)
+            if len(one.rows) > 1:
+                told.append(one)
     finally:
         forget_modules()
     outcome.at_least(1 if any(_differs(one, request) for one in told) else 0)
@@ -106,12 +105,10 @@ class NoDumps(HlotoolError):
 
 def _tell(sequence: DumpSequence, request: ManyRequest, outcome: Outcome, deadline: Deadline) -> _Told:
     """Compares the dumps of a module, up to the first that --until is about."""
-    places = [ModulePlace(file) for file in sequence.files]
-    pairs = [(place, places[max(0, k - _MOST_EARLIER) : k][::-1]) for k, place in enumerate(places)]
     rows: list[PassRow] = []
     comparison = request.comparison(shows=request.choice.details or request.until is not None, is_brief=True)
-    with progress(len(places), sequence.module or "Comparing", quiet=request.base.quiet) as advance:
-        for name, result in zip(sequence.names, compare_places(pairs, comparison, request.choice.jobs), strict=False):
+    with progress(len(sequence.files), sequence.module or "Comparing", quiet=request.base.quiet) as advance:
+        for name, result in zip(sequence.names, compare_sequence(sequence.files, comparison, request.choice.jobs), strict=False):
             deadline.check()
             advance(result.right.file)
             if result.failure is not None:

@@ -31,7 +31,8 @@ __all__ = [
     "ModulePlace",
     "SketchedFile",
     "compare_modules",
-    "compare_places",
+    "compare_pairs",
+    "compare_sequence",
     "forget_modules",
     "sketch_files",
 ]
@@ -41,6 +42,8 @@ _MOST_ERRORS = 3
 _MOST_MODULES = 5
 # The modules of the texts that were read last, so that a pass-by-pass dump is parsed once.
 _recent: list[tuple[str, InputForm, list[Module]]] = []
+# What has been tried in vain, so that it is tried once.
+_unreadable: set[tuple[ModulePlace, InputForm]] = set()
 
 
 class ModulePlace(NamedTuple):
@@ -116,6 +119,7 @@ def _modules(file: str, form: InputForm) -> list[Module]:
 def forget_modules() -> None:
     """Lets go of the modules that were read last."""
     _recent.clear()
+    _unreadable.clear()
 
 
 def _module_at(place: ModulePlace, form: InputForm) -> Module:
@@ -183,38 +187,56 @@ def _label(module: Module, label: str, count: int) -> str:
 # ---- differences -----------------------------------------------------------------------------------------------------
 
 
-def compare_places(pairs: Sequence[tuple[ModulePlace, Sequence[ModulePlace]]], request: CompareRequest, jobs: int) -> Iterator[Compared]:
-    """What has changed in each of the modules since the first of the places before it that can be read, in the order of the modules."""
-    work = [(right.file, (right, tuple(earlier))) for right, earlier in pairs]
-    return in_order(partial(_compare, request=request), work, jobs, _lost_pair)
+def compare_pairs(pairs: Sequence[tuple[ModulePlace, ModulePlace]], request: CompareRequest, jobs: int) -> Iterator[Compared]:
+    """What has changed in each pair, in the order of the pairs."""
+    work = [(right.file, (left, right)) for left, right in pairs]
+    return in_order(partial(_compare_pair, request=request), work, jobs, _lost_pair)
+
+
+def compare_sequence(files: Sequence[str], request: CompareRequest, jobs: int) -> Iterator[Compared]:
+    """What has changed in each file since the one before it; files that cannot be read or parsed are passed over."""
+    work = [(file, number) for number, file in enumerate(files)]
+    return in_order(partial(_compare_with_earlier, files=files, request=request), work, jobs, _lost_pair)
 
 
 def _lost_pair(file: str, reason: str) -> Compared:
     return Compared(None, ModulePlace(file), failure=Failure(f"cannot compare '{file}': {reason}"))
 
 
-def _compare(file: str, places: tuple[ModulePlace, Sequence[ModulePlace]], request: CompareRequest) -> Compared:
-    right, earlier = places
+def _compare_pair(file: str, pair: tuple[ModulePlace, ModulePlace], request: CompareRequest) -> Compared:
+    left, right = pair
     try:
         with memory_limit(request.max_memory):
-            # Before the other one, so that the module of a text that was just read is still there.
-            left_place, left = _first_readable(earlier, request.form)
+            return compare_modules(_module_at(left, request.form), _module_at(right, request.form), left, right, request)
+    except Exception as error:
+        return Compared(left, right, failure=_failure(error, file))
+
+
+def _compare_with_earlier(file: str, number: int, files: Sequence[str], request: CompareRequest) -> Compared:
+    right = ModulePlace(file)
+    try:
+        with memory_limit(request.max_memory):
+            # Before the later one, since its text was read just before.
+            place, left = _first_readable(map(ModulePlace, reversed(files[:number])), request.form)
             module = _module_at(right, request.form)
-            if left is None or left_place is None:
+            if left is None or place is None:
                 count = _instructions(module)
                 return Compared(None, right, module.name, instructions=(count, count))
-            return compare_modules(left, module, left_place, right, request)
+            return compare_modules(left, module, place, right, request)
     except Exception as error:
+        if isinstance(error, HlotoolError):
+            _unreadable.add((right, request.form))
         return Compared(None, right, failure=_failure(error, file))
 
 
-def _first_readable(places: Sequence[ModulePlace], form: InputForm) -> tuple[ModulePlace, Module] | tuple[None, None]:
+def _first_readable(places: Iterator[ModulePlace], form: InputForm) -> tuple[ModulePlace, Module] | tuple[None, None]:
     """The first module that can be read. Those that cannot are reported where they are the later one."""
     for place in places:
-        try:
-            return place, _module_at(place, form)
-        except HlotoolError:
-            continue
+        if (place, form) not in _unreadable:
+            try:
+                return place, _module_at(place, form)
+            except HlotoolError:
+                _unreadable.add((place, form))
     return None, None
 
 

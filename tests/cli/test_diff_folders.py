@@ -161,18 +161,19 @@ def test_files_that_cannot_be_read(cli, folders, tmp_path):
     assert "1 instruction changed (abs -> sign)" in result.stdout
 
 
-def test_files_that_vanish(cli, folders, tmp_path, monkeypatch):
+@pytest.mark.parametrize("folder", ["before", "after"])
+def test_files_that_vanish(cli, folders, tmp_path, monkeypatch, folder):
     """What cannot be read any more is neither equal nor different."""
     pair = folders({"a.hlo": SMALL, "b.hlo": LARGE}, {"a.hlo": SMALL, "b.hlo": LARGE})
 
     def pair_up_late(left, right):
-        (tmp_path / "after" / "b.hlo").unlink()
+        (tmp_path / folder / "b.hlo").unlink()
         return pair_up(left, right)
 
     monkeypatch.setattr("hlotool.cli.diff_folders.pair_up", pair_up_late)
     result = cli("diff", *pair, "--output-format", "json")
     assert result.exit_code == 2
-    assert "after/b.hlo" in result.stderr
+    assert f"{folder}/b.hlo" in result.stderr
     assert json.loads(result.stdout)["equal"] == [["a.hlo", "a.hlo"]]
 
 

@@ -187,6 +187,19 @@ def test_files_that_do_not_parse(cli, dumps):
     assert "  0002 dce                 6 -> 3  1 instruction changed (tanh: operands), 3 deleted (constant, broadcast, add)\n" in result.stdout
 
 
+def test_no_file_parses(cli, dumps):
+    result = cli("diff", "--passes", dumps({f"{k}.hlo": "HloModule" for k in range(6)}))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.count("does not parse") == 6
+
+
+def test_many_damaged_dumps_in_a_row(cli, dumps):
+    texts = {f"{k}.hlo": "HloModule" if 0 < k < 9 else BEFORE if k < 9 else SIMPLER for k in range(11)}
+    result = cli("diff", "--passes", dumps(texts))
+    assert result.exit_code == 2
+    assert result.stdout == "1 of 2 steps changes something; 6 instructions\n  9.hlo  6  1 instruction changed (tanh: operands)\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

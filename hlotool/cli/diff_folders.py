@@ -51,11 +51,11 @@ def compare_folders(request: ManyRequest, outcome: Outcome, deadline: Deadline) 
 
 def _compared(request: ManyRequest, outcome: Outcome, deadline: Deadline) -> FolderComparison:
     base = request.base
-    sides = [_sketched(name, request, outcome, deadline) for name in (base.left, base.right)]
-    (left, left_places), (right, right_places) = sides
+    left, left_places = _sketched(base.left, request, outcome, deadline)
+    right, right_places = _sketched(base.right, request, outcome, deadline)
     pairing = pair_up(left, right)
     # Nothing but names and metadata can differ where hashes are equal.
-    same = {b for a, b in pairing.pairs if left[a].hash == right[b].hash} if base.ignored >= MINOR else set()
+    same = {b for a, b in pairing.pairs if left[a].text == right[b].text or (base.ignored >= MINOR and left[a].hash == right[b].hash)}
     places = [(left_places[a], right_places[b]) for a, b in pairing.pairs if b not in same]
     comparison = request.comparison(shows=request.choice.details or base.output_format == "json", is_brief=True)
     compared: dict[ModulePlace, Compared] = {}

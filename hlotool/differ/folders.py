@@ -38,7 +38,7 @@ class Sketch(NamedTuple):
     """What is known of a module that is not in memory.
 
     `label` is the name of its file, relative to the folder. `signature` has a part for instructions as they are, and one for opcodes with the
-    opcodes of their operands, which stay the same where shapes change.
+    opcodes of their operands, which stay the same where shapes change. `text` is a digest of the text, if that is known.
     """
 
     label: str
@@ -46,6 +46,7 @@ class Sketch(NamedTuple):
     instructions: int
     hash: str
     signature: bytes
+    text: str = ""
 
 
 class Pairing(NamedTuple):
@@ -140,6 +141,11 @@ def _name_at_stage(sketch: Sketch) -> Hashable:
     return sketch.module, None if dump_name(sketch.label) is None else _stage(sketch)
 
 
+def _no_name(sketch: Sketch) -> Hashable:
+    return None
+
+
+_NAMES_OR_NONE = (_file, _stage, _module, _no_name)
 _NAMES = ((_file, _SAME_FILE), (_stage, _SAME_STAGE), (_module, _SAME_MODULE))
 
 
@@ -160,8 +166,10 @@ class _Pairer:
         return [a for a in range(len(self.left)) if a not in self.partner]
 
     def pair_equal(self) -> None:
-        """Pairs modules with the same hash, those with the same names first."""
-        for name_of in (_file, _stage, _module, lambda _: ""):
+        """Pairs modules with the same text, then with the same hash, those with the same names first."""
+        for name_of in _NAMES_OR_NONE:
+            self._pair_by(lambda sketch, name_of=name_of: (sketch.hash, sketch.text, name_of(sketch)))  # type: ignore[misc]
+        for name_of in _NAMES_OR_NONE:
             self._pair_by(lambda sketch, name_of=name_of: (sketch.hash, name_of(sketch)))  # type: ignore[misc]
 
     def pair_by_name(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from hlotool.differ.delta import Delta
@@ -42,6 +43,8 @@ _MOST_ERRORS = 3
 _MOST_MODULES = 5
 # The modules of the texts that were read last, so that a pass-by-pass dump is parsed once.
 _recent: list[tuple[str, InputForm, list[Module]]] = []
+# By the digests of texts, since most files of two folders are equal.
+_sketches: dict[tuple[str, InputForm], list[Sketch]] = {}
 # What has been tried in vain, so that it is tried once.
 _unreadable: set[tuple[ModulePlace, InputForm]] = set()
 
@@ -104,7 +107,11 @@ class Compared(NamedTuple):
 
 def _modules(file: str, form: InputForm) -> list[Module]:
     """The modules of a file; raises HlotoolError."""
-    name, text = read_input(file)
+    return _modules_of(*read_input(file), form)
+
+
+def _modules_of(name: str, text: str, form: InputForm) -> list[Module]:
+    """The modules of a text, which may be those that were read last; raises HlotoolError."""
     for known, known_form, modules in _recent:
         if known == text and known_form == form:
             return modules
@@ -117,8 +124,9 @@ def _modules(file: str, form: InputForm) -> list[Module]:
 
 
 def forget_modules() -> None:
-    """Lets go of the modules that were read last."""
+    """Lets go of what has been kept of the files."""
     _recent.clear()
+    _sketches.clear()
     _unreadable.clear()
 
 
@@ -174,14 +182,21 @@ def _lost_sketch(file: str, reason: str) -> SketchedFile:
 def _sketch_file(file: str, label: str, request: CompareRequest) -> SketchedFile:
     try:
         with memory_limit(request.max_memory):
-            modules = _modules(file, request.form)
-            return SketchedFile(file, [sketch(module, _label(module, label, len(modules))) for module in modules])
+            name, text = read_input(file)
+            digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+            sketches = _sketches.get((digest, request.form))
+            if sketches is None:
+                modules = _modules_of(name, text, request.form)
+                sketches = [sketch(module, _line(module, len(modules)))._replace(text=f"{digest}:{k}") for k, module in enumerate(modules)]
+                _sketches[digest, request.form] = sketches
+            return SketchedFile(file, [known._replace(label=f"{label}{known.label}") for known in sketches])
     except Exception as error:
         return SketchedFile(file, [], _failure(error, file))
 
 
-def _label(module: Module, label: str, count: int) -> str:
-    return label if count == 1 or module.source is None else f"{label}:{module.source.first_line}"
+def _line(module: Module, count: int) -> str:
+    """What tells a module from others in its file."""
+    return "" if count == 1 or module.source is None else f":{module.source.first_line}"
 
 
 # ---- differences -----------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from schemas import check_schema
 import hlotool
 from hlotool.cli.diff_folders import SCHEMA as SCHEMA_NAME
 from hlotool.differ.folders import pair_up
+from hlotool.workspace.modules import modules_or_error
 
 DIFFER = Path(hlotool.__file__).parent / "differ"
 SCHEMA, DIFF_SCHEMA = (json.loads((DIFFER / name).read_text(encoding="utf-8")) for name in ("folders.schema.json", "diff.schema.json"))
@@ -164,7 +165,7 @@ def test_files_that_cannot_be_read(cli, folders, tmp_path):
 @pytest.mark.parametrize("folder", ["before", "after"])
 def test_files_that_vanish(cli, folders, tmp_path, monkeypatch, folder):
     """What cannot be read any more is neither equal nor different."""
-    pair = folders({"a.hlo": SMALL, "b.hlo": LARGE}, {"a.hlo": SMALL, "b.hlo": LARGE})
+    pair = folders({"a.hlo": SMALL, "b.hlo": LARGE}, {"a.hlo": SMALL, "b.hlo": renamed(LARGE)})
 
     def pair_up_late(left, right):
         (tmp_path / folder / "b.hlo").unlink()
@@ -175,6 +176,23 @@ def test_files_that_vanish(cli, folders, tmp_path, monkeypatch, folder):
     assert result.exit_code == 2
     assert f"{folder}/b.hlo" in result.stderr
     assert json.loads(result.stdout)["equal"] == [["a.hlo", "a.hlo"]]
+
+
+def test_equal_texts_are_read_once(cli, folders, monkeypatch):
+    texts = {f"m{k}.hlo": chain("tanh", "abs", size=k + 1) for k in range(4)}
+    pair = folders(texts, {f"other{name}": text for name, text in texts.items()})
+    parsed = []
+
+    def modules_or_error_noted(text, name, form):
+        parsed.append(name)
+        return modules_or_error(text, name, form)
+
+    monkeypatch.setattr("hlotool.workspace.comparing.modules_or_error", modules_or_error_noted)
+    assert cli("diff", *pair).exit_code == 0
+    assert parsed == [f"before/m{k}.hlo" for k in range(4)]
+    # A second command keeps nothing of the first.
+    assert cli("diff", *pair).exit_code == 0
+    assert len(parsed) == 8
 
 
 def test_several_modules_in_a_file(cli, folders):

@@ -148,7 +148,7 @@ def _pair_rows(group: list[PairRow], request: ManyRequest) -> Iterator[Row]:
     first = group[0]
     yield Row("~", f"~ {first.label}")
     yield from (Row(" ", line) for line in _wrapped(first.compared.sentence, request))
-    yield from alike_line(group)
+    yield from alike_line(group, request.style.width)
     if request.choice.details and first.compared.shown:
         yield from (row._replace(text=f"    {row.text}".rstrip()) for row in first.compared.shown)
         yield EMPTY
@@ -184,7 +184,7 @@ def _markdown(result: FolderComparison, request: ManyRequest) -> None:
     groups = pair_groups(result.pairs, show_all=request.base.show_all or request.choice.details)
     table = [("module", "instructions", "what has changed")]
     for group in groups:
-        more = "".join(row.text.strip().replace("...", " ...", 1) for row in alike_line(group))
+        more = "".join(row.text.strip().replace("...", " ...", 1) for row in alike_line(group, 0))
         counts = " -> ".join(dict.fromkeys(str(count) for count in group[0].compared.instructions))
         table.append((f"{group[0].label}{more}", counts, group[0].compared.sentence))
     for sketches, name in ((result.left_only, result.names[0]), (result.right_only, result.names[1])):

@@ -102,12 +102,12 @@ def pair_groups(pairs: Iterable[PairRow], *, show_all: bool) -> list[list[PairRo
     return list(groups.values())
 
 
-def alike_line(group: Sequence[PairRow]) -> Iterator[Row]:
-    """The line for all pairs of a group but the first."""
+def alike_line(group: Sequence[PairRow], width: int) -> Iterator[Row]:
+    """The line for all pairs of a group but the first, in at most `width` characters; 0 is any number."""
     if len(group) > 1:
-        names = ", ".join(row.label for row in group[1 : _MOST_ALIKE + 1])
+        names = ", ".join(row.right.label for row in group[1 : _MOST_ALIKE + 1])
         rest = ", ..." if len(group) > _MOST_ALIKE + 1 else ""
-        yield Row(".", f"    ... and the same in {counted(len(group) - 1, 'other module')}: {names}{rest}")
+        yield Row(".", cut(f"    ... and the same in {counted(len(group) - 1, 'other module')}: {names}{rest}", width))
 
 
 def only_rows(result: FolderComparison, *, show_all: bool) -> Iterator[Row]:
@@ -180,7 +180,8 @@ def pass_headline(rows: Sequence[PassRow]) -> str:
         sentence += f", {len(minor)} only {kinds}"
     counts = [count for row in rows if row.compared.failure is None for count in row.compared.instructions]
     if counts:
-        sentence += f"; {counts[0]} instructions" + (f" become {counts[-1]}" if counts[-1] != counts[0] else "")
+        ends = " -> ".join(dict.fromkeys(map(str, (counts[0], counts[-1]))))
+        sentence += f"; {ends} {'instruction' if ends == '1' else 'instructions'}"
     return sentence
 
 

@@ -41,7 +41,7 @@ DUMPS = {
     "module_0007.jit_f.cpu_after_optimizations.txt": COLUMNS,
     "module_0007.jit_f.cpu_after_optimizations-buffer-assignment.txt": "BufferAssignment:\n",
 }
-SHOWN = """jit_f (module_0007): 4 of 6 steps change something, 1 only names; 6 instructions become 4
+SHOWN = """jit_f (module_0007): 4 of 6 steps change something, 1 only names; 6 -> 4 instructions
 simplification
   0001 algsimp                  6  1 instruction changed (tanh: operands)
   0002 dce                 6 -> 3  3 deleted (constant, broadcast, add)
@@ -149,8 +149,8 @@ def test_several_modules(cli, dumps):
     folder = dumps({**second, **first, **single})
     result = cli("diff", "--passes", folder)
     assert [line for line in result.stdout.splitlines() if line.startswith("jit")] == [
-        "jit_f (module_0007): 1 of 1 step changes something; 6 instructions become 4",
-        "jit_g (module_0012): 1 of 1 step changes something; 6 instructions become 4",
+        "jit_f (module_0007): 1 of 1 step changes something; 6 -> 4 instructions",
+        "jit_g (module_0012): 1 of 1 step changes something; 6 -> 4 instructions",
     ]
     assert "1 module with only one dump left out" in result.stderr
     for name in ("jit_g", "module_0012"):

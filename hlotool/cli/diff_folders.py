@@ -15,6 +15,7 @@ import click
 from hlotool.cli.diff_many import ManyRequest, chosen, report_failure, write_document, write_rows, write_text
 from hlotool.cli.diff_tables import EMPTY, MOST_PAIRS, FolderComparison, PairRow, alike_line, headline, only_rows, pair_groups, stat_rows
 from hlotool.cli.inputs import Outcome
+from hlotool.cli.output import visible
 from hlotool.cli.progress import progress
 from hlotool.cli.run_deadline import Deadline
 from hlotool.differ.categories import MINOR
@@ -186,11 +187,11 @@ def _markdown(result: FolderComparison, request: ManyRequest) -> None:
     for group in groups:
         more = "".join(row.text.strip().replace("...", " ...", 1) for row in alike_line(group, 0))
         counts = " -> ".join(dict.fromkeys(str(count) for count in group[0].compared.instructions))
-        table.append((f"{group[0].label}{more}", counts, group[0].compared.sentence))
+        table.append((visible(f"{group[0].label}{more}"), counts, group[0].compared.sentence))
     for sketches, name in ((result.left_only, result.names[0]), (result.right_only, result.names[1])):
-        table += [(sketch.label, str(sketch.instructions), f"only in {name}") for sketch in sketches]
-    blocks = [(group[0].label, group[0].compared.shown) for group in groups if group[0].compared.shown]
-    write_text(listing(" → ".join(result.names), headline(result), table, blocks), request)
+        table += [(visible(sketch.label), str(sketch.instructions), f"only in {name}") for sketch in sketches]
+    blocks = [(visible(group[0].label), group[0].compared.shown) for group in groups if group[0].compared.shown]
+    write_text(listing(visible(" → ".join(result.names)), headline(result), table, blocks), request)
 
 
 _FORMATS = {"text": _text, "json": _json, "markdown": _markdown}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from hlotool.cli.diff_many import ManyRequest, chosen, report_failure, write_document, write_rows, write_text
 from hlotool.cli.diff_tables import EMPTY, PassRow, pass_headline, pass_rows, stat_rows
 from hlotool.cli.inputs import Outcome
-from hlotool.cli.output import complain, counted
+from hlotool.cli.output import complain, counted, visible
 from hlotool.cli.progress import progress
 from hlotool.cli.run_deadline import Deadline
 from hlotool.differ.categories import MINOR
@@ -214,9 +214,9 @@ def _markdown(told: Sequence[_Told], request: ManyRequest) -> None:
     for one in told:
         rows = [one.first] if one.first is not None else [] if request.until is not None else _listed(one, request)
         sentence = _until_sentence(one, request) if request.until is not None else pass_headline(one.rows)
-        table = [("pass", "instructions", "what it changed"), *((row.label, row.instructions, row.compared.sentence) for row in rows)]
-        blocks = [(row.label, row.compared.shown) for row in rows if row.compared.shown]
-        pieces.append(listing(one.title or "Passes", sentence, table, blocks))
+        table = [("pass", "instructions", "what it changed"), *((visible(row.label), row.instructions, row.compared.sentence) for row in rows)]
+        blocks = [(visible(row.label), row.compared.shown) for row in rows if row.compared.shown]
+        pieces.append(listing(visible(one.title or "Passes"), sentence, table, blocks))
     write_text("\n".join(pieces), request)
 
 

@@ -290,6 +290,12 @@ def test_markdown_fits_into_a_comment(cli, folders):
     assert re.search(r"\.\.\. and \d+ more lines\.\n$", text)
 
 
+def test_names_with_line_breaks(cli, folders):
+    pair = folders({"a\nb.hlo": SMALL}, {})
+    assert "\n| a\\\\nb.hlo | 4 | only in before |\n" in cli("diff", *pair, "--output-format", "markdown").stdout
+    assert "- a\\nb.hlo: 4 instructions\n" in cli("diff", *pair).stdout
+
+
 def test_processes_give_the_same(process, folders, tmp_path):
     texts = {f"m{k}.hlo": chain("tanh", "abs", size=k + 1) for k in range(5)}
     pair = folders({**texts, "bad.hlo": "HloModule"}, {name: text.replace("abs(", "sign(") for name, text in texts.items()})

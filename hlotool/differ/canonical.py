@@ -26,7 +26,7 @@ from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
 
-__all__ = ["VERSION", "Hashes", "canonical", "canonical_text", "hashes"]
+__all__ = ["VERSION", "CanonicalForm", "Hashes", "canonical", "canonical_text", "hashes"]
 
 VERSION = "hlo1"
 """The version of the scheme, with which hashes begin. Hashes of different versions say nothing about each other."""
@@ -69,7 +69,7 @@ def _text(module: Module) -> str:
 
 def canonical(module: Module) -> Module:
     """The canonical form of a module, which stays as it is."""
-    return _Canonical(module).module
+    return CanonicalForm(module).module
 
 
 def hashes(module: Module) -> Hashes:
@@ -81,10 +81,10 @@ def hashes(module: Module) -> Hashes:
     >>> first.module == second.module, first.computations["e"] == second.computations["main"]
     (True, True)
     """
-    form = _Canonical(module)
+    form = CanonicalForm(module)
     names = {copy: original.name for copy, original in form.originals.items() if original not in module.hidden}
     digests = {names[copy]: _hash(form.digests[copy]) for copy in form.originals if copy in names}
-    return Hashes(_hash(sha256(_text(form.module).encode("utf-8", "surrogatepass")).hexdigest()), digests)
+    return Hashes(form.hash, digests)
 
 
 def _hash(digest: str) -> str:
@@ -96,8 +96,15 @@ def _digest(parts: Iterable[Any]) -> str:
     return sha256(json.dumps([*parts]).encode()).hexdigest()
 
 
-class _Canonical:
-    """A copy of a module in its canonical form, and the digests of its computations."""
+class CanonicalForm:
+    """A copy of a module in its canonical form, the digests of its computations, and digests of its instructions without their operands.
+
+    >>> import hlotool
+    >>> form = CanonicalForm(hlotool.parse("ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) ROOT b = f32[] abs(a) }"))
+    >>> p, a, b = form.module.entry.instructions
+    >>> form.descriptions[a] == form.descriptions[b], form.descriptions[a] == form.descriptions[p]
+    (True, False)
+    """
 
     def __init__(self, original: Module) -> None:
         module: Module = clone_module(original)
@@ -111,10 +118,16 @@ class _Canonical:
         for x in module.all_instructions():
             self._normalize(x)
         self.digests: dict[Computation, str] = {}
+        self.descriptions: dict[Instruction, str] = {}
         self._writer = InstructionWriter(module, _OPTIONS, _Nameless(), _Nameless(), None, lambda _computation, _level: "")
         for computation in _callees_first(module.computations):
             self._arrange(computation)
         self._rename()
+
+    @property
+    def hash(self) -> str:
+        """The hash of the module."""
+        return _hash(sha256(_text(self.module).encode("utf-8", "surrogatepass")).hexdigest())
 
     # ---- instructions -------------------------------------------------------------------------------------------------
 
@@ -148,6 +161,7 @@ class _Canonical:
     def _arrange(self, computation: Computation) -> None:
         """Puts the instructions in canonical order, and digests them."""
         texts = {x: self._described(x) for x in computation.instructions}
+        self.descriptions.update(texts)
         if not self.module.is_scheduled:
             computation.instructions[:] = _ordered(computation, texts)
         numbers = {x: number for number, x in enumerate(computation.instructions)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from hlotool.differ.categories import MINOR
 from hlotool.differ.delta import Delta
 from hlotool.differ.rendering.notes import SIDE_ISSUES
 from hlotool.differ.rendering.report import Report
@@ -32,8 +33,10 @@ _REGIONS = {
 }
 
 
-def summary(report: Report) -> str:
+def summary(report: Report, *, is_brief: bool = False) -> str:
     """The sentence; empty if nothing differs.
+
+    A brief one begins with what happened to whole computations, and says nothing of names and metadata where there are other differences.
 
     >>> import hlotool
     >>> from hlotool.differ.rendering.report import report_of
@@ -47,8 +50,11 @@ def summary(report: Report) -> str:
     told = {"moved"} if report.regions else set()
     side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - told]
     clauses = [*_changed(report), *_one_sided(report), *_others(report)]
+    clauses = [*_regions(report), *clauses] if is_brief else [*clauses, *_regions(report)]
     if not clauses:
         return f"equal but for {_joined(side_issues)}" if side_issues else ""
+    if is_brief:
+        side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - told - MINOR]
     return ", ".join(clauses) + (f"; nothing else but {_joined(side_issues)}" if side_issues else "")
 
 
@@ -101,10 +107,14 @@ def _others(report: Report) -> list[str]:
     keys = [change["key"] for change in report.header if change["kind"] not in SIDE_ISSUES]
     if keys:
         clauses.append(f"the header changed ({', '.join(keys)})")
-    if report.delta.inserted or report.delta.deleted or report.delta.changed:
-        kinds = Counter(str(region["kind"]) for region in report.regions)
-        clauses += [f"{number} {_REGIONS[kind][number > 1]}" for kind, number in sorted(kinds.items())]
     return clauses
+
+
+def _regions(report: Report) -> list[str]:
+    if not (report.delta.inserted or report.delta.deleted or report.delta.changed):
+        return []
+    kinds = Counter(str(region["kind"]) for region in report.regions)
+    return [f"{number} {_REGIONS[kind][number > 1]}" for kind, number in sorted(kinds.items())]
 
 
 # ---- regions ---------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
 
-__all__ = ["VERSION", "Hashes", "canonical", "canonical_text", "hashes"]
+__all__ = ["VERSION", "CanonicalForm", "Hashes", "canonical", "canonical_text", "hashes"]
 
 VERSION = "hlo1"
 """The version of the scheme, with which hashes begin. Hashes of different versions say nothing about each other."""
@@ -69,7 +69,7 @@ def _text(module: Module) -> str:
 
 def canonical(module: Module) -> Module:
     """The canonical form of a module, which stays as it is."""
-    return _Canonical(module).module
+    return CanonicalForm(module).module
 
 
 def hashes(module: Module) -> Hashes:
@@ -81,7 +81,7 @@ def hashes(module: Module) -> Hashes:
     >>> first.module == second.module, first.computations["e"] == second.computations["main"]
     (True, True)
     """
-    form = _Canonical(module)
+    form = CanonicalForm(module)
     names = {copy: original.name for copy, original in form.originals.items() if original not in module.hidden}
     digests = {names[copy]: _hash(form.digests[copy]) for copy in form.originals if copy in names}
     return Hashes(_hash(sha256(_text(form.module).encode("utf-8", "surrogatepass")).hexdigest()), digests)
@@ -96,13 +96,19 @@ def _digest(parts: Iterable[Any]) -> str:
     return sha256(json.dumps([*parts]).encode()).hexdigest()
 
 
-class _Canonical:
-    """A copy of a module in its canonical form, and the digests of its computations."""
+class CanonicalForm:
+    """A copy of a module in its canonical form.
+
+    `originals` and `instructions` are the computations and the instructions of the module by their copies. `digests` are those of the copied
+    computations, and `contents` those of the copied instructions: of all but names, metadata and operands.
+    """
 
     def __init__(self, original: Module) -> None:
         module: Module = clone_module(original)
         self.module = module
         self.originals = dict(zip(module.computations, original.computations, strict=True))
+        self.instructions = dict(zip(module.all_instructions(), original.all_instructions(), strict=True))
+        self.contents: dict[Instruction, str] = {}
         module.hidden = set()
         module.source = None
         module.stack_tables_text = None
@@ -148,6 +154,7 @@ class _Canonical:
     def _arrange(self, computation: Computation) -> None:
         """Puts the instructions in canonical order, and digests them."""
         texts = {x: self._described(x) for x in computation.instructions}
+        self.contents |= texts
         if not self.module.is_scheduled:
             computation.instructions[:] = _ordered(computation, texts)
         numbers = {x: number for number, x in enumerate(computation.instructions)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from hlotool.differ.changes import Change, Changes
@@ -112,6 +113,12 @@ class Delta:
             "module": self.header,
             "regions": regions(graph, self.pairs),
         }
+
+    def to_patch(self, left_name: str = "a", right_name: str = "b") -> str:
+        """The difference as a patch, which `hlotool.apply` applies; empty if nothing differs. The names of files are those in its first lines."""
+        # Imported on use: a patch is made of a difference.
+        text: str = import_module("hlotool.differ.patch").patch_of(self, left_name, right_name)
+        return text
 
     def _computations(self) -> list[dict[str, Any]]:
         graph, gone = self.graph, self.left.hidden | self.right.hidden

@@ -142,7 +142,7 @@ class _Application:
     def __init__(self, module: Module, content: PatchContent) -> None:
         self.module = module
         self.content = content
-        self.resolution = Resolution(module, content.references())
+        self.resolution = Resolution(module, content.references(), content.text_hash)
         self._check()
         self.names = _Names(module, content, self.resolution)
         self.frames = FrameTables(module)

@@ -6,16 +6,14 @@ same in every process.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterable
 from hashlib import sha256
-from typing import Any
 
 from hlotool.differ.canonical import CanonicalForm
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.text.print.printer import to_text
 
-__all__ = ["fingerprints"]
+__all__ = ["fingerprints", "text_hash"]
 
 _DIGITS = 8
 
@@ -46,31 +44,38 @@ def fingerprints(module: Module) -> dict[Instruction, str]:
     return result
 
 
-def _hash(parts: Iterable[Any]) -> str:
-    return sha256(json.dumps([*parts]).encode()).hexdigest()[:_DIGITS]
+def text_hash(module: Module) -> str:
+    """A hash of the text of a module, with its names."""
+    return sha256(to_text(module).encode("utf-8", "surrogateescape")).hexdigest()[: 2 * _DIGITS]
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
 def _by_operands(form: CanonicalForm) -> dict[Instruction, str]:
     hashes: dict[Instruction, str] = {}
     # Callees and operands come first.
     for x in form.module.all_instructions():
-        before = sorted(hashes.get(y, "") for y in x.control_predecessors)
-        hashes[x] = _hash([form.contents[x], [hashes.get(y, "") for y in x.operands], before])
+        operands = " ".join([hashes.get(y, "") for y in x.operands])
+        before = " ".join(sorted(hashes.get(y, "") for y in x.control_predecessors)) if x.attributes else ""
+        hashes[x] = _hash(f"{form.contents[x]} {operands}, {before}")
     return hashes
 
 
 def _by_users(form: CanonicalForm) -> dict[Instruction, str]:
     hashes: dict[Instruction, str] = {}
-    uses: dict[Instruction, list[tuple[Any, ...]]] = {}
-    calls: dict[Computation, list[tuple[Any, ...]]] = {form.module.entry: [("entry", 0)]}
+    uses: dict[Instruction, list[str]] = {}
+    calls: dict[Computation, list[str]] = {form.module.entry: ["entry"]}
     for computation in reversed(form.module.computations):
-        context = _hash(sorted(calls.get(computation, ())))
+        context = _hash(" ".join(sorted(calls.get(computation, ()))))
         for x in reversed(computation.instructions):
-            text = hashes[x] = _hash([form.contents[x], context, x is computation.root, sorted(uses.pop(x, ()))])
+            root = "root " if x is computation.root else ""
+            text = hashes[x] = _hash(f"{form.contents[x]} {context} {root}{' '.join(sorted(uses.pop(x, ())))}")
             for position, operand in enumerate(x.operands):
-                uses.setdefault(operand, []).append((text, position))
-            for y in x.control_predecessors:
-                uses.setdefault(y, []).append((text, -1))
-            for position, callee in enumerate(x.called):
-                calls.setdefault(callee, []).append((text, position))
+                uses.setdefault(operand, []).append(f"{text}:{position}")
+            for y in x.control_predecessors if x.attributes else ():
+                uses.setdefault(y, []).append(f"{text}:after")
+            for position, callee in enumerate(x.called if x.op.calls else ()):
+                calls.setdefault(callee, []).append(f"{text}:{position}")
     return hashes

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from hlotool.collection import no_garbage_collection
 from hlotool.differ.changes import longest_increasing
 from hlotool.differ.delta import Delta
-from hlotool.differ.fingerprints import fingerprints
+from hlotool.differ.fingerprints import fingerprints, text_hash
 from hlotool.differ.frames import frame_lines
 from hlotool.differ.graph import Graph
 from hlotool.differ.line_names import names_in
@@ -48,8 +49,10 @@ def patch_of(delta: Delta, left_name: str = "a", right_name: str = "b") -> str:
     ...
     @@ end @@
     """
-    hunks = _Maker(delta).hunks()
-    return "".join(write_patch(hunks, left_name, right_name)) if hunks else ""
+    if not delta:
+        return ""
+    with no_garbage_collection():
+        return "".join(write_patch(_Maker(delta).hunks(), left_name, right_name))
 
 
 def opening_line(computation: Computation, name: str, *, is_entry: bool) -> str:
@@ -330,15 +333,16 @@ class _Maker:
 
     def _runs(self, rows: list[_Row], needed: set[int], root: int, *, is_needed: bool) -> Iterator[list[_Row]]:
         """The lines to show of a computation, divided where lines are left out after a change."""
-        has_changed = any(row.sign != " " for row in rows)
+        changed = [k for k, row in enumerate(rows) if row.sign != " "]
+        shown = {k for k, row in enumerate(rows) if row.left in needed or row.sign != " "} | {k - 1 for k in changed if k}
+        sides = {row.sign for row in (rows[k] for k in shown)}
+        if (shown or is_needed) and " " not in sides and sides != {"-", "+"}:
+            # So that the computation can be found on both sides.
+            shown |= {k for k, row in enumerate(rows) if row.left == root}
         part: list[_Row] = []
         is_gap = False
         for k, row in enumerate(rows):
-            is_shown = row.sign != " " or row.left in needed or (k + 1 < len(rows) and rows[k + 1].sign != " ")
-            if not is_shown and row.left == root:
-                # So that a computation can be found.
-                is_shown = has_changed or is_needed
-            if not is_shown:
+            if k not in shown:
                 is_gap = True
                 continue
             if is_gap and part and part[-1].sign != " ":
@@ -358,7 +362,7 @@ class _Maker:
         graph = self.graph
         roots = set(graph.roots)
         left, right = fingerprints(self.left), fingerprints(self.right)
-        lines: list[Line] = []
+        lines = [Line("-", f"module {text_hash(self.left)}"), Line("+", f"module {text_hash(self.right)}")]
         for name, rows in parts:
             is_whole = rows[0].left == rows[0].right == -1
             for row in rows:

@@ -19,7 +19,7 @@ _OPENING = re.compile(rf"(?:ENTRY )?+%({_WORD}) \{{")
 _CLOSING = re.compile(r'\}(?:, execution_thread="[^"\\\n]*")?')
 _ATTRIBUTE = re.compile(rf"({_WORD})=(.+)", re.DOTALL)
 _RENAMED = re.compile(rf"HloModule (?P<module>{_WORD})|%(?P<computation>{_WORD})(?: %(?P<instruction>{_WORD}))?")
-_REFERENCE = re.compile(rf"({_WORD}) ({_WORD}) ([0-9a-f]+\.[0-9a-f]+(?:\.[0-9]+/[0-9]+)?)")
+_REFERENCE = re.compile(rf"({_WORD}) ({_WORD}) ([0-9a-f]+\.[0-9a-f]+(?:\.[0-9]+/[0-9]+)?)|module ([0-9a-f]+)")
 _REVERSED = {"-": "+", "+": "-", " ": " "}
 
 
@@ -100,6 +100,8 @@ class PatchContent:
         self.computations: dict[str, ComputationPatch] = {}
         self.names = NameChanges()
         self.fingerprints: dict[tuple[str, str], str] = {}
+        # That of the module that has the names before.
+        self.text_hash = ""
 
     def references(self) -> Iterator[Reference]:
         """The instructions that the module must have: all that are deleted or context. Of computations that are deleted, the root is enough."""
@@ -206,6 +208,10 @@ class _ContentReader:
         for line in lines:
             match = _REFERENCE.fullmatch(line.text)
             if match is None:
-                raise self.error(line, "COMPUTATION INSTRUCTION FINGERPRINT")
-            if line.sign != "+":
+                raise self.error(line, "'module HASH' or 'COMPUTATION INSTRUCTION FINGERPRINT'")
+            if line.sign == "+":
+                continue
+            if match[4] is not None:
+                self.content.text_hash = match[4]
+            else:
                 self.content.fingerprints[match[1], match[2]] = match[3]

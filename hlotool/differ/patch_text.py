@@ -6,7 +6,8 @@ The hunks, in this order, each left out if it has no line:
     @@ stack frames @@      the stack frames that the lines below refer to by number
     @@ computation NAME @@  lines of a computation; `-` and `+` lines with the same name are one instruction
     @@ names @@             names that change: `HloModule NAME`, `%COMPUTATION` or `%COMPUTATION %INSTRUCTION`, old and new in turn
-    @@ references @@        `COMPUTATION INSTRUCTION FINGERPRINT` for `-` and context lines on the left, `+` and context lines on the right
+    @@ references @@        `module HASH`, of the whole text of each module, and `COMPUTATION INSTRUCTION FINGERPRINT` for what has to be found:
+                            `-` and context lines in the left module, `+` and context lines in the right one
     @@ end @@
 
 Lines of a computation have the names of the left module; new instructions have names that are free there. A context line is one that a

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from hlotool.differ.fingerprints import fingerprints
+from hlotool.differ.fingerprints import text_hash as text_hash_of
 from hlotool.differ.line_names import definition_of, names_in, replaced
 from hlotool.errors import nearest
 from hlotool.ir.model import Computation, Instruction, Module
@@ -37,12 +38,13 @@ class Reference(NamedTuple):
 class Resolution:
     """Finds the instructions of a module that references mean.
 
-    An instruction with the fingerprint comes first, whatever its name. In a module that has other changes, too, fingerprints have changed around
+    In the module that the patch was made from, names say it; `text_hash` is the hash of its text. Elsewhere, an instruction with the fingerprint
+    is meant, whatever its name. In a module that has other changes, too, fingerprints have changed around
     them: there, an instruction with the same name and line is meant, or the operand or user of one that has been found, or the only one
     that is computed, or used, in the same way.
     """
 
-    def __init__(self, module: Module, references: Iterable[Reference]) -> None:
+    def __init__(self, module: Module, references: Iterable[Reference], text_hash: str = "") -> None:
         self.module = module
         self.references = {(reference.computation, reference.name): reference for reference in references}
         self.instructions: dict[tuple[str, str], Instruction] = {}
@@ -50,7 +52,7 @@ class Resolution:
         self.taken: set[Instruction] = set()
         self.homes = {x: c for c in module.computations for x in c.instructions}
         self._writer = InstructionWriter.with_own_names(module, _PRINT)
-        self._resolve()
+        self._resolve(text_hash)
 
     def missing(self) -> list[Reference]:
         """The references that mean no instruction of the module."""
@@ -69,8 +71,12 @@ class Resolution:
 
     # ---- the steps --------------------------------------------------------------------------------------------------------
 
-    def _resolve(self) -> None:
+    def _resolve(self, text_hash: str) -> None:
         if not self.references:
+            return
+        if text_hash == text_hash_of(self.module):
+            self._by_name()
+            self._settle_computations()
             return
         by_fingerprint = {text: x for x, text in self._fingerprints.items()}
         for key, reference in self.references.items():

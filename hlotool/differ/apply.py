@@ -14,7 +14,7 @@ from hlotool.differ.frames import FrameTables
 from hlotool.differ.line_names import Name, definition_of, replaced
 from hlotool.differ.patch import PATCH_PRINT, closing_line, opening_line
 from hlotool.differ.patch_content import ComputationPatch, PatchContent, PatchedLine, read_content
-from hlotool.differ.patch_text import PatchError
+from hlotool.differ.patch_text import PatchError, PatchSyntaxError
 from hlotool.differ.resolution import Reference, Resolution
 from hlotool.errors import ParseError, Source
 from hlotool.ir.model import Computation, Instruction, Module
@@ -27,6 +27,7 @@ from hlotool.text.print.printer import header_attributes
 __all__ = ["apply"]
 
 _MOST_SHOWN = 5
+_HINT = "make the patch again from this module, or adapt the line to it"
 
 Item = TypeVar("Item")
 
@@ -46,9 +47,26 @@ def apply(module: Module, patch: str, *, reverse: bool = False, filename: str = 
     >>> apply(other, patch).entry.instructions
     [<x = f32[] parameter>, <y = f32[] abs>]
     """
-    content = read_content(patch, filename, reverse=reverse) if patch.strip() else PatchContent(filename)
+    if not patch.strip():
+        return _Application(module, PatchContent(filename)).result()
     with no_garbage_collection():
-        return _Application(module, content).result()
+        try:
+            return _Application(module, read_content(patch, filename, reverse=reverse)).result()
+        except PatchSyntaxError:
+            raise
+        except PatchError as error:
+            if _fits(module, read_content(patch, filename, reverse=not reverse)):
+                raise PatchError(f"{error}; the patch may be applied already, since the module has what it makes") from error
+            raise
+
+
+def _fits(module: Module, content: PatchContent) -> bool:
+    """Whether a module has what a patch changes."""
+    try:
+        _Application(module, content)
+    except PatchError:
+        return False
+    return True
 
 
 class _Line(NamedTuple):
@@ -165,8 +183,7 @@ class _Application:
         instead = f"the nearest is '{self.resolution.line(x)}'" if x is not None else "nothing there is like it"
         place = f"{self.content.filename}:{reference.number}:1"
         where = f"in computation '{reference.expected_computation}'"
-        hint = "make the patch again from this module, or adapt the line to it"
-        return f"{place}: the patch does not apply: expected '{reference.line}' {where}, but {instead}; {hint}"
+        return f"{place}: the patch does not apply: expected '{reference.line}' {where}, but {instead}; {_HINT}"
 
     def _error(self, number: int, column: int, message: str) -> PatchError:
         return PatchError(f"{self.content.filename}:{number}:{column}: {message}")
@@ -215,7 +232,7 @@ class _Application:
             current = header.get(name)
             if current not in (old, new):
                 expected, actual = (f"'{name}={text}'" if text is not None else f"no '{name}'" for text in (old, current))
-                raise self._error(number, 1, f"the patch does not apply: expected {expected} in the header, but the module has {actual}")
+                raise self._error(number, 1, f"the patch does not apply: expected {expected} in the header, but the module has {actual}; {_HINT}")
             if new is None:
                 header.pop(name, None)
             else:
@@ -257,8 +274,17 @@ class _Application:
         names, computations = self.names.instructions, self.names.computations
         text = f"  {self.writer.write(x, is_root=self.resolution.homes[x].root is x, level=0)}"
         before = x.operands if not x.attributes else (*x.operands, *x.control_predecessors)
-        called = tuple([computations[c] for c in x.called if c not in self.module.hidden]) if x.op.calls else ()
+        called = tuple([computations[c] for c in self._named(x)]) if x.op.calls else ()
         return _Line(text, 0, names[x], tuple([names[y] for y in before]), called)
+
+    def _named(self, x: Instruction) -> Iterator[Computation]:
+        """The computations that the line of an instruction names."""
+        hidden = self.module.hidden
+        for computation in x.called:
+            if computation in hidden:
+                yield from (c for inner in computation.instructions for c in inner.called)
+            else:
+                yield computation
 
     def _merged(self, computation: Computation, own: Sequence[_Line], name: str, part: ComputationPatch) -> list[_Line]:
         """The lines of a computation with those of the patch, each after the line that it follows in the patch."""
@@ -272,7 +298,8 @@ class _Application:
             if not line.name:
                 continue
             if line.sign == "+":
-                last = last[0], len(added) + 1
+                replaced_one = self.resolution.instructions.get((name, line.name)) if not is_scheduled else None
+                last = (numbers[replaced_one], len(added) + 1) if replaced_one is not None else (last[0], len(added) + 1)
                 added.append((last, self._patched(name, line)))
                 continue
             number = numbers[self.resolution.instructions[name, line.name]]

@@ -306,11 +306,36 @@ class _Maker:
             return True
         if {kept.get(node) for node in graph.control[right]} != {*graph.control[left]}:
             return True
-        if x.op.name.startswith("async-"):
-            # One of them may be spelled as the operation that it starts, and the other one not.
-            return self._line(left) != self._line(right)
+        return self._calls_differ(left, right)
+
+    def _calls_differ(self, left: int, right: int) -> bool:
+        """Whether two instructions call other computations, or computations that async sugar stands for, and that differ."""
+        graph = self.graph
         first, second = graph.calls.get(left, {}), graph.calls.get(right, {})
-        return any([*first.get(name, ())] != [self.computations.get(c) for c in second.get(name, ())] for name in {*first, *second})
+        if first.keys() != second.keys():
+            return True
+        for name, callees in first.items():
+            if len(callees) != len(second[name]):
+                return True
+            for a, b in zip(callees, second[name], strict=True):
+                if self._is_shown(a) or self._is_shown(b):
+                    if self.computations.get(b) != a:
+                        return True
+                elif self._wrapped_differ(a, b) and self._line(left) != self._line(right):
+                    return True
+        return False
+
+    def _wrapped_differ(self, a: int, b: int) -> bool:
+        """Whether two computations that async sugar stands for differ."""
+        graph = self.graph
+        if graph.computations[a].execution_thread != graph.computations[b].execution_thread:
+            return True
+        first, second = graph.members[a], graph.members[b]
+        if [graph.keys[node] for node in first] != [graph.keys[node] for node in second]:
+            return True
+        # It calls no other computation that sugar stands for: that is a wrapper, and nothing wraps one.
+        called = [[c for node in members for callees in graph.calls.get(node, {}).values() for c in callees] for members in (first, second)]
+        return called[0] != [self.computations.get(c) for c in called[1]]
 
     # ---- context --------------------------------------------------------------------------------------------------------
 
@@ -326,10 +351,20 @@ class _Maker:
                     continue
                 is_left = row.left >= 0
                 used = (*graph.operands[node], *graph.control[node])
-                called = [c for callees in graph.calls.get(node, {}).values() for c in callees]
+                called = self._called(node)
                 nodes.update(used if is_left else [kept[y] for y in used if y in kept])
-                computations.update(called if is_left else [self.computations[c] for c in called if c in self.computations])
+                computations.update(called if is_left else (self.computations[c] for c in called if c in self.computations))
         return nodes, computations
+
+    def _called(self, node: int) -> Iterator[int]:
+        """The computations that the line of an instruction names, also those that the operation calls that sugar stands for."""
+        graph = self.graph
+        for callees in graph.calls.get(node, {}).values():
+            for callee in callees:
+                if self._is_shown(callee):
+                    yield callee
+                else:
+                    yield from (c for member in graph.members[callee] for inner in graph.calls.get(member, {}).values() for c in inner)
 
     def _runs(self, rows: list[_Row], needed: set[int], root: int, *, is_needed: bool) -> Iterator[list[_Row]]:
         """The lines to show of a computation, divided where lines are left out after a change."""

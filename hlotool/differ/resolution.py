@@ -18,7 +18,7 @@ from hlotool.text.print.options import PrintOptions
 
 __all__ = ["Reference", "Resolution"]
 
-_PRINT = PrintOptions(print_operand_index_annotation_interval=0, print_metadata=False)
+_PRINT = PrintOptions(print_operand_index_annotation_interval=0)
 _METADATA = re.compile(r', metadata=\{(?:[^}"]++|"(?:[^"\\]++|\\.)*+")*+\}')
 
 
@@ -75,7 +75,7 @@ class Resolution:
         if not self.references:
             return
         if text_hash == text_hash_of(self.module):
-            self._by_name()
+            self._by_name(is_certain=True)
             self._settle_computations()
             return
         by_fingerprint = {text: x for x, text in self._fingerprints.items()}
@@ -114,8 +114,8 @@ class Resolution:
                 del self.instructions[key]
                 self.taken.discard(x)
 
-    def _by_name(self) -> None:
-        """Instructions of the same name whose lines are the same but for names."""
+    def _by_name(self, *, is_certain: bool = False) -> None:
+        """Instructions of the same name whose lines are the same but for names; with `is_certain`, whatever their lines."""
         by_name = {(c.name, x.name): x for c in self.module.computations for x in c.instructions}
         for key, reference in self.references.items():
             if key in self.instructions:
@@ -123,7 +123,7 @@ class Resolution:
             computation = self.computations.get(reference.computation)
             home = reference.expected_computation if computation is None else computation.name
             x = by_name.get((home, reference.expected_name))
-            if x is not None and self._has_line(x, reference):
+            if x is not None and (is_certain or self._has_line(x, reference)):
                 self._take(key, x)
 
     def _by_neighbors(self) -> None:
@@ -176,7 +176,11 @@ class Resolution:
 
     def _has_line(self, x: Instruction, reference: Reference) -> bool:
         """Whether the line of an instruction is that of a reference, apart from names and metadata."""
-        return _nameless(self.line(x)) == _nameless(_METADATA.sub("", reference.line))
+        return _nameless(self.line(x)) == self._nameless_references[reference.computation, reference.name]
+
+    @cached_property
+    def _nameless_references(self) -> dict[tuple[str, str], str]:
+        return {key: _nameless(reference.line) for key, reference in self.references.items()}
 
     def line(self, x: Instruction) -> str:
         return self._writer.write(x, is_root=self.homes[x].root is x, level=0)
@@ -190,7 +194,7 @@ class Resolution:
         if reference.expected_name in shown:
             return shown[reference.expected_name]
         lines = {_nameless(self.line(x)): x for x in computation.instructions if x not in self.taken}
-        meant = nearest(_nameless(_METADATA.sub("", reference.line)), [*lines][:_MOST_COMPARED])
+        meant = nearest(_nameless(reference.line), [*lines][:_MOST_COMPARED])
         by_lower = {line.lower(): x for line, x in lines.items()}
         return by_lower.get(meant.lower()) if meant is not None else None
 
@@ -210,6 +214,8 @@ def _operands(line: str) -> Iterable[str]:
 
 
 def _nameless(line: str) -> str:
+    """A line without names and metadata."""
+    line = _METADATA.sub("", line)
     definition = definition_of(line)
     root = "ROOT " if definition is not None and definition.is_root else ""
     return root + replaced(line, definition.end if definition is not None else 0, lambda name: "")

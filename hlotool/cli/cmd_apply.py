@@ -8,7 +8,6 @@ from hlotool.cli.command import HloCommand
 from hlotool.cli.inputs import Outcome, files_or_stdin, read_module
 from hlotool.cli.options import color_option, input_form_options, input_size_option, stdin_filename_option
 from hlotool.cli.output import write_out
-from hlotool.errors import HlotoolError
 from hlotool.workspace.reading import STDIN, InputForm, read_input
 from hlotool.workspace.writing import check_outputs, replace_file
 
@@ -49,9 +48,7 @@ Exit codes:
 @input_size_option
 @stdin_filename_option
 @input_form_options
-def command(
-    patch: str, file: str, output: str | None, color: str, stdin_filename: str, form: InputForm, *, reverse: bool, check: bool
-) -> None:
+def command(patch: str, file: str, output: str | None, color: str, stdin_filename: str, form: InputForm, *, reverse: bool, check: bool) -> None:
     files_or_stdin((patch, file))
     if check and output is not None:
         raise click.UsageError("--check writes nothing; it cannot be combined with -o")

@@ -121,7 +121,13 @@ def _patch(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
     yield from painted_patch(patch) if style_for(request.color, sys.stdout if request.output is None else None).color else [patch]
 
 
-_RENDERED: dict[str, Callable[[Delta, DiffRequest, _Names], Iterator[str]]] = {"text": _text, "json": _json, "markdown": _markdown, "html": _html, "patch": _patch}
+_RENDERED: dict[str, Callable[[Delta, DiffRequest, _Names], Iterator[str]]] = {
+    "text": _text,
+    "json": _json,
+    "markdown": _markdown,
+    "html": _html,
+    "patch": _patch,
+}
 
 
 def _write(pieces: Iterator[str], request: DiffRequest) -> None:

@@ -132,9 +132,7 @@ class _Names:
                 continue
             self._name_instructions(name, computation.instructions, part_here or ComputationPatch(), expected_here or {})
 
-    def _name_instructions(
-        self, computation: str, members: Sequence[Instruction], part: ComputationPatch, expected: Mapping[str, str]
-    ) -> None:
+    def _name_instructions(self, computation: str, members: Sequence[Instruction], part: ComputationPatch, expected: Mapping[str, str]) -> None:
         changes, taken = self.content.names, NameTable()
         new = {line.name for line in part.lines if line.sign == "+"}
         old = {line.name for line in part.lines if line.sign == "-"}

@@ -17,7 +17,7 @@ from hlotool.differ.frames import frame_lines
 from hlotool.differ.graph import Graph
 from hlotool.differ.line_names import names_in
 from hlotool.differ.patch_text import COMPUTATION, FRAMES, HEADER, NAMES, REFERENCES, Hunk, Line, write_patch
-from hlotool.ir.model import Computation, Module
+from hlotool.ir.model import Computation
 from hlotool.ir.names import NameTable
 from hlotool.text.print.instruction import InstructionWriter, OwnNames
 from hlotool.text.print.options import PrintOptions
@@ -83,6 +83,10 @@ class _Maker:
         self.kept: dict[int, int] = {}
         self._pair()
         self.partner = {left: right for right, left in self.kept.items()}
+        scheduled = self.left.is_scheduled, self.right.is_scheduled
+        self.has_order = any(scheduled) and "schedule" not in delta.ignored
+        # A schedule that replaces no other one can be told by the order of all instructions only.
+        self.shows_all = self.has_order and not all(scheduled)
         self.instruction_names = OwnNames()
         self.computation_names = OwnNames()
         self._name()
@@ -218,7 +222,7 @@ class _Maker:
         whole = [(b, self._whole(b, "+")) for b in inserted] + [(a, self._whole(a, "-")) for a in deleted]
         needed = self._needed([*compared.values(), *(rows for _, rows in whole)])
         parts = [(self._computation_name(c), rows) for c, rows in whole]
-        for (a, b), rows in compared.items():
+        for (a, _), rows in compared.items():
             is_needed = a in needed[1]
             parts += [(graph.computations[a].name, part) for part in self._runs(rows, needed[0], graph.roots[a], is_needed=is_needed)]
         return parts
@@ -240,7 +244,7 @@ class _Maker:
     def _compared(self, a: int, b: int) -> list[_Row]:
         """All lines of a pair of computations, in one order."""
         graph = self.graph
-        if self.right.is_scheduled and not ("schedule" in self.delta.ignored and self.left.is_scheduled):
+        if self.has_order:
             rows = self._scheduled(a, b)
         else:
             rows = self._unscheduled(a, b)
@@ -369,7 +373,7 @@ class _Maker:
     def _runs(self, rows: list[_Row], needed: set[int], root: int, *, is_needed: bool) -> Iterator[list[_Row]]:
         """The lines to show of a computation, divided where lines are left out after a change."""
         changed = [k for k, row in enumerate(rows) if row.sign != " "]
-        shown = {k for k, row in enumerate(rows) if row.left in needed or row.sign != " "} | {k - 1 for k in changed if k}
+        shown = {k for k, row in enumerate(rows) if self.shows_all or row.left in needed or row.sign != " "} | {k - 1 for k in changed if k}
         sides = {row.sign for row in (rows[k] for k in shown)}
         if (shown or is_needed) and " " not in sides and sides != {"-", "+"}:
             # So that the computation can be found on both sides.

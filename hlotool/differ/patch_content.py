@@ -59,7 +59,10 @@ class ComputationPatch:
 
 
 class NameChanges:
-    """Names in the module before and after, of what has another name in the patch. Keys are a computation and an instruction, or a computation and ""."""
+    """Names in the module before and after, of what has another name in the patch.
+
+    Keys are the names in the patch of a computation and of an instruction in it, which is empty for the computation itself.
+    """
 
     def __init__(self) -> None:
         self.module: tuple[str, str] | None = None

@@ -77,7 +77,7 @@ def read_patch(text: str, filename: str = "<patch>") -> list[Hunk]:
     >>> hunks[0].title, hunks[0].lines
     ('header', [Line(sign='-', text='replica_count=2', number=4)])
     """
-    lines = text.split("\n")
+    lines = text.rstrip().split("\n")
     ending = "\r" if any(line.startswith("--- ") and line.endswith("\r") for line in lines[:1000]) else ""
     start = next((k for k, line in enumerate(lines[:-1]) if line.startswith("--- ") and lines[k + 1].startswith("+++ ")), None)
     if start is None:
@@ -88,7 +88,7 @@ def read_patch(text: str, filename: str = "<patch>") -> list[Hunk]:
         reader.read(line.removesuffix(ending), number)
         if reader.hunks and reader.hunks[-1].title == END:
             return reader.hunks[:-1]
-    raise PatchSyntaxError(f"{filename}:{len(lines)}:1: the patch is cut off: its last line '@@ {END} @@' is missing; make it again")
+    raise PatchSyntaxError(f"{filename}:{len(lines) + 1}:1: the patch is cut off: its last line '@@ {END} @@' is missing; make it again")
 
 
 class _Reader:

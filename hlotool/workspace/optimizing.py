@@ -21,6 +21,7 @@ from hlotool.optimizer.report import OptimizedModule, Report
 from hlotool.record import replace
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
+from hlotool.text.source.files import InputError
 from hlotool.verifier.engine import verify
 from hlotool.workspace.modules import modules_or_error
 from hlotool.workspace.reading import InputForm

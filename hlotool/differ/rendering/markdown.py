@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hlotool.differ.rendering.report import Report
+from hlotool.differ.rendering.rows import Layout, Row
 from hlotool.differ.rendering.statistics import amounts, category_counts, opcode_changes
 from hlotool.differ.rendering.summary import count_of, summary
-from hlotool.differ.rendering.text import Layout, Row, section_blocks
+from hlotool.differ.rendering.text import section_blocks
 
 __all__ = ["markdown"]
 

@@ -11,8 +11,8 @@ from hlotool.analysis.sizes import bytes_of
 from hlotool.differ.categories import CATEGORIES
 from hlotool.differ.delta import Delta
 from hlotool.differ.rendering.report import Report, Section
-from hlotool.ir.model import Module
-from hlotool.opdefs.traits import COLLECTIVE
+from hlotool.ir.model import Instruction, Module
+from hlotool.opdefs.traits import COLLECTIVE, STRUCTURAL
 
 __all__ = ["Amount", "amounts", "category_counts", "opcode_changes", "section_counts"]
 
@@ -55,13 +55,20 @@ def _collective_sizes(module: Module) -> Iterator[int]:
             yield sum(bytes_of(operand.shape) for operand in x.operands)
 
 
-def opcode_changes(delta: Delta) -> list[Amount]:
-    """The numbers of instructions by opcode, of those that have changed, largest change first."""
+def opcode_changes(delta: Delta, *, with_structure: bool = True) -> list[Amount]:
+    """The numbers of instructions by opcode, of those that have changed, largest change first; with the target for custom-calls."""
     graph = delta.graph
-    left = Counter(x.op.name for x in graph.nodes[: graph.split])
-    right = Counter(x.op.name for x in graph.nodes[graph.split :])
+    left, right = (
+        Counter(_kind_of(x) for x in nodes if with_structure or STRUCTURAL not in x.op.traits)
+        for nodes in (graph.nodes[: graph.split], graph.nodes[graph.split :])
+    )
     rows = [Amount(name, left[name], right[name]) for name in left | right if left[name] != right[name]]
     return sorted(rows, key=lambda row: (-abs(row.right - row.left), row.name))
+
+
+def _kind_of(x: Instruction) -> str:
+    target = x.attributes.get("custom_call_target")
+    return x.op.name if target is None else f"{x.op.name} {target}"
 
 
 def category_counts(delta: Delta) -> list[tuple[str, int, str]]:

@@ -15,7 +15,8 @@ from hlotool.differ.differ import diff
 from hlotool.differ.rendering.markdown import markdown
 from hlotool.differ.rendering.page import page
 from hlotool.differ.rendering.report import report_of
-from hlotool.differ.rendering.text import Layout, text_rows
+from hlotool.differ.rendering.rows import Layout
+from hlotool.differ.rendering.text import text_rows
 
 __all__ = ["compared", "difference_text"]
 

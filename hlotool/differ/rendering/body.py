@@ -1,0 +1,263 @@
+"""The differences of each computation as lines of text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+
+from hlotool.differ.rendering.columns import Columns
+from hlotool.differ.rendering.highlight import Interval, changed_parts, fitted
+from hlotool.differ.rendering.notes import SIDE_ISSUES, listed
+from hlotool.differ.rendering.report import Entry, Group, Report, Section, rolled_up
+from hlotool.differ.rendering.rows import Layout, Row, Span
+from hlotool.differ.rendering.summary import count_of, opcode_list
+
+__all__ = ["section_rows"]
+
+_MOST_NAMES = 6
+_MOST_ALIKE = 2
+_MOST_ENTRIES = 40
+# In reports that begin with numbers.
+_MOST_GROUPS = 8
+_MOST_ONE_SIDED_GROUPS = 3
+
+
+def section_rows(report: Report, layout: Layout) -> Iterator[Iterator[Row]]:
+    """The rows of each section, as many as a person reads unless all are asked for."""
+    return _Body(report, layout).blocks()
+
+
+class _Body:
+    def __init__(self, report: Report, layout: Layout) -> None:
+        self.report = report
+        self.layout = layout
+        self.is_short = report.is_long and not layout.show_all
+        self.room = _MOST_ENTRIES
+
+    def blocks(self) -> Iterator[Iterator[Row]]:
+        report, show_all = self.report, self.layout.show_all
+        sections = [section for section in report.sections if show_all or not section.is_one_sided]
+        side_issues = self._told_in_numbers(sections)
+        sections = [section for section in self._ordered(sections) if section not in side_issues]
+        left_out: list[Section] = []
+        for section, alike in rolled_up(sections) if not show_all else [(section, []) for section in sections]:
+            if self.room > 0 or show_all:
+                yield self._section(section, alike)
+            else:
+                left_out += [section, *alike]
+        if not show_all:
+            one_sided = [section for section in report.sections if section.is_one_sided]
+            yield self._one_sided([section for section in one_sided if section.right < 0], "-", "only on the left")
+            yield self._one_sided([section for section in one_sided if section.left < 0], "+", "only on the right")
+            yield self._side_issues(report.sections if self.is_short else side_issues)
+        if left_out:
+            more = count_of(sum(section.size for section in left_out), "more difference")
+            yield iter([Row(".", f"... and {more} in {count_of(len(left_out), 'computation')} (--show-all)")])
+
+    def _told_in_numbers(self, sections: Sequence[Section]) -> list[Section]:
+        """The sections without a change of what is computed, if there are others: they become a line for each kind of change."""
+        if self.layout.show_all:
+            return []
+        side_issues = [section for section in sections if self._is_side_issue(section)]
+        return [] if len(side_issues) == len(self.report.sections) else side_issues
+
+    def _is_side_issue(self, section: Section) -> bool:
+        if self.is_short:
+            return not section.has_new_root and all(group.is_side_issue for group in section.groups)
+        return section.is_side_issue
+
+    def _ordered(self, sections: Sequence[Section]) -> Sequence[Section]:
+        """In long reports, the entry comes first, and computations with many differences before others."""
+        if not self.is_short:
+            return sections
+        entries = self.report.delta.graph.entries
+        return sorted(sections, key=lambda section: ((section.left, section.right) != tuple(entries), -section.size))
+
+    # ---- sections ----------------------------------------------------------------------------------------------------
+
+    def _section(self, section: Section, alike: Sequence[Section]) -> Iterator[Row]:
+        report = self.report
+        yield Row("@", report.title(section.left, section.right))
+        if section.has_new_root:
+            graph = report.delta.graph
+            yield Row("~", f"  ~ root: {report.name(graph.roots[section.left])} -> {report.name(graph.roots[section.right])}")
+        groups = section.groups
+        if self.is_short:
+            groups = yield from self._summarized(groups)
+        yield from self._in_context(groups) if self.layout.context else (row for group in groups for row in self._group(group))
+        if alike:
+            names = listed([report.title(other.left, other.right) for other in alike], _MOST_NAMES)
+            yield Row(".", f"  ... and the same in {count_of(len(alike), 'other computation')}: {names}")
+
+    def _summarized(self, groups: Sequence[Group]) -> Iterator[Row]:
+        """The groups to show; those that are too many become a line for each side, and for the rest."""
+        groups = sorted((group for group in groups if not group.is_side_issue), key=lambda group: -len(group.entries))
+        nodes = self.report.delta.graph.nodes
+        for mark, word in (("-", "deleted"), ("+", "inserted")):
+            one_sided = [group for group in groups if group.mark == mark]
+            if len(one_sided) > _MOST_ONE_SIDED_GROUPS:
+                groups = [group for group in groups if group.mark != mark]
+                members = [nodes[max(entry.left, entry.right)] for group in one_sided for entry in group.entries]
+                yield Row(mark, f"  {mark} {len(members):,} {word}: {opcode_list(members, _MOST_NAMES)}")
+                self.room -= 1
+        number = len(groups) if len(groups) <= _MOST_GROUPS + 1 else _MOST_GROUPS
+        for group in groups[:number]:
+            yield from self._group(group)
+        if len(groups) > number:
+            more = count_of(sum(len(group.entries) for group in groups[number:]), "more difference")
+            yield Row(".", f"    ... and {more} (--show-all)")
+        return []
+
+    def _group(self, group: Group) -> Iterator[Row]:
+        entries, report = group.entries, self.report
+        if self._is_a_line(group):
+            what = "moved, otherwise the same" if group.pattern == "moved" else "scheduled elsewhere"
+            names = listed([report.name(entry.right) for entry in entries], _MOST_NAMES)
+            yield Row("~", f"  ~ {count_of(len(entries), 'instruction')} {what}: {names}")
+            self.room -= 1
+            return
+        number = self._number_of(group)
+        for entry in entries[:number]:
+            yield from self._entry(entry)
+        self.room -= number
+        yield from self._rest(group, number)
+
+    def _is_a_line(self, group: Group) -> bool:
+        return group.pattern in ("moved", "schedule") and not self.layout.show_all
+
+    def _number_of(self, group: Group) -> int:
+        """How many entries of a group to show."""
+        entries = group.entries
+        most = 1 if group.is_side_issue or group.is_one_sided or self.is_short else _MOST_ALIKE
+        return len(entries) if self.layout.show_all or len(entries) <= most + 1 else most
+
+    def _rest(self, group: Group, number: int) -> Iterator[Row]:
+        entries = group.entries[number:]
+        if entries:
+            names = listed([self.report.names(entry) for entry in entries[:_MOST_NAMES]], _MOST_NAMES)
+            rest = ", ..." if len(entries) > _MOST_NAMES else ""
+            yield Row(".", f"    ... and {len(entries):,} more like this: {names}{rest}")
+
+    # ---- context -----------------------------------------------------------------------------------------------------
+
+    def _in_context(self, groups: Sequence[Group]) -> Iterator[Row]:
+        """Entries in the order of the text, each with the instructions before and after it, none of which is shown twice."""
+        lines = [group for group in groups if self._is_a_line(group)]
+        others = [group for group in groups if not self._is_a_line(group)]
+        entries = sorted((entry for group in others for entry in group.entries[: self._number_of(group)]), key=lambda entry: entry.position)
+        last = {group.entries[self._number_of(group) - 1][:2]: group for group in others}
+        told = {max(entry.left, entry.right) for entry in entries}
+        end = -1
+        for entry in entries:
+            node = max(entry.left, entry.right)
+            before = self._neighbors(node, -self.layout.context, told)
+            if end >= 0 and (before[0] if before else node) != end:
+                yield Row(".", "    ...")
+            yield from map(self._neighbor, before)
+            yield from self._entry(entry)
+            self.room -= 1
+            after = self._neighbors(node, self.layout.context, told)
+            yield from map(self._neighbor, after)
+            told.update(before, after)
+            end = node + len(after) + 1
+            group = last.get((entry.left, entry.right))
+            if group is not None:
+                yield from self._rest(group, self._number_of(group))
+        for group in lines:
+            yield from self._group(group)
+
+    def _neighbors(self, node: int, number: int, told: Collection[int]) -> list[int]:
+        """The instructions before a node, for a negative number, or after it, up to one that is told; of the module that has it."""
+        graph = self.report.delta.graph
+        step = 1 if number > 0 else -1
+        neighbors: list[int] = []
+        for other in range(node + step, node + number + step, step):
+            if other not in graph.members[graph.home[node]] or other in told:
+                break
+            neighbors.append(other)
+        return neighbors if step > 0 else neighbors[::-1]
+
+    def _neighbor(self, node: int) -> Row:
+        report, layout = self.report, self.layout
+        if not layout.side_by_side:
+            return Row(" ", f"    {report.lines.of(node)}")
+        delta = report.delta
+        other = delta.pairs.partner[node]
+        return Columns(report, layout.width).context(*((node, other) if node < delta.graph.split else (other, node)))
+
+    # ---- entries -----------------------------------------------------------------------------------------------------
+
+    def _entry(self, entry: Entry) -> Iterator[Row]:
+        report, width = self.report, self.layout.width
+        if self.layout.side_by_side:
+            yield Columns(report, width).of(entry)
+        else:
+            yield from self._lines(entry)
+        notes = report.entry_notes(entry, is_brief=not self.layout.show_all)
+        yield from (Row(" ", f"      {note}") for note in _filled(notes, width))
+
+    def _lines(self, entry: Entry) -> Iterator[Row]:
+        report, room = self.report, self.layout.width and max(1, self.layout.width - 4)
+        old, new = report.pair_lines(entry)
+        parts: tuple[list[Interval], list[Interval]] = ([], [])
+        if old and new:
+            parts = changed_parts(old, new, report.renamed(entry))
+        if old:
+            yield _marked("-", *fitted(old, parts[0], room))
+        if new:
+            yield _marked("+" if old or entry.left < 0 else "~", *fitted(new, parts[1], room))
+
+    # ---- what is told in numbers -------------------------------------------------------------------------------------
+
+    def _side_issues(self, sections: Sequence[Section]) -> Iterator[Row]:
+        """How many instructions have changed in nothing that is computed, a line for each kind."""
+        instructions: Counter[str] = Counter()
+        homes: Counter[str] = Counter()
+        for section in sections:
+            kinds = Counter(kind for group in section.groups for entry in group.entries for kind in entry.kinds if kind in SIDE_ISSUES)
+            instructions += kinds
+            homes.update(kinds.keys())
+        if not instructions:
+            return
+        yield Row("@", "also" if self.is_short else "computations that compute the same")
+        for kind, number in instructions.most_common():
+            where = count_of(homes[kind], "computation")
+            yield Row("~", f"  ~ {kind} of {count_of(number, 'instruction')} in {where} (--only {kind})")
+
+    def _one_sided(self, sections: Sequence[Section], mark: str, where: str) -> Iterator[Row]:
+        """Computations without a counterpart, a line for each."""
+        if not sections:
+            return
+        report, graph = self.report, self.report.delta.graph
+        yield Row("@", where)
+        if self.is_short:
+            sections = sorted(sections, key=lambda section: -section.size)
+        most = _MOST_ONE_SIDED_GROUPS if self.is_short else _MOST_NAMES
+        number = len(sections) if len(sections) <= most + 1 else most
+        for section in sections[:number]:
+            computation = max(section.left, section.right)
+            callers = [f"{graph.nodes[node].name} in {graph.computations[graph.home[node]].name}" for node in graph.callers[computation]]
+            called = f", called by {listed(callers, 2)}" if callers else ""
+            yield Row(mark, f"  {mark} {report.title(section.left, section.right)}: {count_of(section.size, 'instruction')}{called}")
+        if len(sections) > number:
+            rest = sections[number:]
+            total = count_of(sum(section.size for section in rest), "instruction")
+            yield Row(".", f"    ... and {count_of(len(rest), 'more computation')} with {total}")
+
+
+def _marked(mark: str, text: str, parts: Sequence[Interval]) -> Row:
+    return Row(mark, f"  {mark} {text}", tuple(Span(start + 4, end + 4, mark, is_strong=True) for start, end in parts))
+
+
+def _filled(notes: Sequence[str], width: int) -> Iterator[str]:
+    """Notes, several in a line where they fit."""
+    line = ""
+    for note in notes:
+        if line and (not width or len(line) + len(note) + 8 <= width) and len(line) + len(note) < 120:
+            line += f"; {note}"
+        else:
+            if line:
+                yield line
+            line = note
+    if line:
+        yield line

@@ -11,12 +11,14 @@ from hlotool.differ.rendering.notes import SIDE_ISSUES, listed
 from hlotool.differ.rendering.report import Entry, Group, Report, Section, rolled_up
 from hlotool.differ.rendering.rows import Layout, Row, Span
 from hlotool.differ.rendering.summary import count_of, opcode_list
+from hlotool.opdefs.traits import STRUCTURAL
 
 __all__ = ["section_rows"]
 
 _MOST_NAMES = 6
 _MOST_ALIKE = 2
 _MOST_ENTRIES = 40
+_MOST_ASIDES = 3
 # In reports that begin with numbers.
 _MOST_GROUPS = 8
 _MOST_ONE_SIDED_GROUPS = 3
@@ -38,7 +40,8 @@ class _Body:
         report, show_all = self.report, self.layout.show_all
         sections = [section for section in report.sections if show_all or not section.is_one_sided]
         side_issues = self._told_in_numbers(sections)
-        sections = [section for section in self._ordered(sections) if section not in side_issues]
+        sections = [_without(section, side_issues) for section in self._ordered(sections)]
+        sections = [section for section in sections if section.groups or section.has_new_root]
         left_out: list[Section] = []
         for section, alike in rolled_up(sections) if not show_all else [(section, []) for section in sections]:
             if self.room > 0 or show_all:
@@ -49,22 +52,24 @@ class _Body:
             one_sided = [section for section in report.sections if section.is_one_sided]
             yield self._one_sided([section for section in one_sided if section.right < 0], "-", "only on the left")
             yield self._one_sided([section for section in one_sided if section.left < 0], "+", "only on the right")
-            yield self._side_issues(report.sections if self.is_short else side_issues)
+            yield self._side_issues([group for section in report.sections for group in section.groups] if self.is_short else side_issues)
         if left_out:
             more = count_of(sum(section.size for section in left_out), "more difference")
             yield iter([Row(".", f"... and {more} in {count_of(len(left_out), 'computation')} (--show-all)")])
 
-    def _told_in_numbers(self, sections: Sequence[Section]) -> list[Section]:
-        """The sections without a change of what is computed, if there are others: they become a line for each kind of change."""
-        if self.layout.show_all:
+    def _told_in_numbers(self, sections: Sequence[Section]) -> list[Group]:
+        """Changes that leave alone what is computed, if others do not: they become a line for each kind."""
+        if self.layout.show_all or all(section.is_side_issue for section in self.report.sections):
             return []
-        side_issues = [section for section in sections if self._is_side_issue(section)]
-        return [] if len(side_issues) == len(self.report.sections) else side_issues
-
-    def _is_side_issue(self, section: Section) -> bool:
         if self.is_short:
-            return not section.has_new_root and all(group.is_side_issue for group in section.groups)
-        return section.is_side_issue
+            return [group for section in sections for group in section.groups if group.is_side_issue]
+        asides = [
+            group for section in sections if not section.is_side_issue for group in section.groups if group.is_side_issue and not _is_line(group)
+        ]
+        return [
+            *(group for section in sections if section.is_side_issue for group in section.groups),
+            *(asides if len(asides) > _MOST_ASIDES else ()),
+        ]
 
     def _ordered(self, sections: Sequence[Section]) -> Sequence[Section]:
         """In long reports, the entry comes first, and computations with many differences before others."""
@@ -91,8 +96,12 @@ class _Body:
 
     def _summarized(self, groups: Sequence[Group]) -> Iterator[Row]:
         """The groups to show; those that are too many become a line for each side, and for the rest."""
-        groups = sorted((group for group in groups if not group.is_side_issue), key=lambda group: -len(group.entries))
         nodes = self.report.delta.graph.nodes
+        # What groups and takes apart values follows from the rest.
+        groups = sorted(
+            (group for group in groups if not group.is_side_issue),
+            key=lambda group: (STRUCTURAL in nodes[max(group.entries[0][:2])].op.traits, -len(group.entries)),
+        )
         for mark, word in (("-", "deleted"), ("+", "inserted")):
             one_sided = [group for group in groups if group.mark == mark]
             if len(one_sided) > _MOST_ONE_SIDED_GROUPS:
@@ -110,7 +119,7 @@ class _Body:
 
     def _group(self, group: Group) -> Iterator[Row]:
         entries, report = group.entries, self.report
-        if self._is_a_line(group):
+        if _is_line(group) and not self.layout.show_all:
             what = "moved, otherwise the same" if group.pattern == "moved" else "scheduled elsewhere"
             names = listed([report.name(entry.right) for entry in entries], _MOST_NAMES)
             yield Row("~", f"  ~ {count_of(len(entries), 'instruction')} {what}: {names}")
@@ -121,9 +130,6 @@ class _Body:
             yield from self._entry(entry)
         self.room -= number
         yield from self._rest(group, number)
-
-    def _is_a_line(self, group: Group) -> bool:
-        return group.pattern in ("moved", "schedule") and not self.layout.show_all
 
     def _number_of(self, group: Group) -> int:
         """How many entries of a group to show."""
@@ -142,8 +148,8 @@ class _Body:
 
     def _in_context(self, groups: Sequence[Group]) -> Iterator[Row]:
         """Entries in the order of the text, each with the instructions before and after it, none of which is shown twice."""
-        lines = [group for group in groups if self._is_a_line(group)]
-        others = [group for group in groups if not self._is_a_line(group)]
+        lines = [group for group in groups if _is_line(group) and not self.layout.show_all]
+        others = [group for group in groups if not _is_line(group) or self.layout.show_all]
         entries = sorted((entry for group in others for entry in group.entries[: self._number_of(group)]), key=lambda entry: entry.position)
         last = {group.entries[self._number_of(group) - 1][:2]: group for group in others}
         told = {max(entry.left, entry.right) for entry in entries}
@@ -209,19 +215,20 @@ class _Body:
 
     # ---- what is told in numbers -------------------------------------------------------------------------------------
 
-    def _side_issues(self, sections: Sequence[Section]) -> Iterator[Row]:
+    def _side_issues(self, groups: Sequence[Group]) -> Iterator[Row]:
         """How many instructions have changed in nothing that is computed, a line for each kind."""
+        graph = self.report.delta.graph
         instructions: Counter[str] = Counter()
-        homes: Counter[str] = Counter()
-        for section in sections:
-            kinds = Counter(kind for group in section.groups for entry in group.entries for kind in entry.kinds if kind in SIDE_ISSUES)
-            instructions += kinds
-            homes.update(kinds.keys())
+        homes: dict[str, set[int]] = {}
+        for entry in (entry for group in groups if not group.is_one_sided for entry in group.entries):
+            for kind in SIDE_ISSUES.intersection(entry.kinds):
+                instructions[kind] += 1
+                homes.setdefault(kind, set()).add(graph.home[entry.left])
         if not instructions:
             return
-        yield Row("@", "also" if self.is_short else "computations that compute the same")
-        for kind, number in instructions.most_common():
-            where = count_of(homes[kind], "computation")
+        yield Row("@", "also")
+        for kind, number in sorted(instructions.items(), key=lambda item: (-item[1], item[0])):
+            where = count_of(len(homes[kind]), "computation")
             yield Row("~", f"  ~ {kind} of {count_of(number, 'instruction')} in {where} (--only {kind})")
 
     def _one_sided(self, sections: Sequence[Section], mark: str, where: str) -> Iterator[Row]:
@@ -243,6 +250,16 @@ class _Body:
             rest = sections[number:]
             total = count_of(sum(section.size for section in rest), "instruction")
             yield Row(".", f"    ... and {count_of(len(rest), 'more computation')} with {total}")
+
+
+def _is_line(group: Group) -> bool:
+    """Whether a group is told in a line: instructions that have moved, and nothing else."""
+    return group.pattern in ("moved", "schedule")
+
+
+def _without(section: Section, groups: Sequence[Group]) -> Section:
+    gone = {id(group) for group in groups}
+    return section._replace(groups=[group for group in section.groups if id(group) not in gone])
 
 
 def _marked(mark: str, text: str, parts: Sequence[Interval]) -> Row:

@@ -56,19 +56,21 @@ def summary(report: Report) -> str:
     sentence = ", ".join(map(" ".join, clauses))
     if len(sentence) <= _LONGEST:
         return sentence + (f"; nothing else but {_joined(side_issues)}" if side_issues else "")
-    plain = ", ".join(clause[0] for clause in clauses)
-    return _how_much(report) + plain + (f"; also {_joined(side_issues)}" if side_issues else "")
+    return _in_numbers(report) + (f"; also {_joined(side_issues)}" if side_issues else "")
 
 
-def _how_much(report: Report) -> str:
-    """How much of the modules is the same, if that is not most of both."""
+def _in_numbers(report: Report) -> str:
+    """What has become of the instructions of the left module, and what else happened, without details."""
     delta = report.delta
-    numbers = delta.graph.split, len(delta.graph.nodes) - delta.graph.split
+    before, after = delta.graph.split, len(delta.graph.nodes) - delta.graph.split
     changed = sum(not SIDE_ISSUES.issuperset(change["kind"] for change in changes) for changes in delta.changed.values())
-    same = numbers[0] - len(delta.deleted) - changed
-    if 2 * same > max(numbers):
-        return ""
-    return f"{'largely rewritten' if 2 * same <= min(numbers) else 'much is new'}: {same:,} of {numbers[0]:,} instructions are the same, "
+    same = before - len(delta.deleted) - changed
+    title = "largely rewritten: " if 2 * same <= min(before, after) else ""
+    rest = ", ".join(clause[0] for clause in _others(report))
+    return (
+        f"{title}of {count_of(before, 'instruction')}, {same:,} are the same, {changed:,} changed and {len(delta.deleted):,} were deleted; "
+        f"{len(delta.inserted):,} of {after:,} are new" + (f"; {rest}" if rest else "")
+    )
 
 
 _Clause = tuple[str, ...]

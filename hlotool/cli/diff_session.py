@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import click
 
 from hlotool.cli.inputs import Outcome
 from hlotool.cli.output import visible, write_out
+from hlotool.cli.pager import show_in_pager
 from hlotool.cli.render import render_to_stderr, style_for
 from hlotool.cli.run_deadline import Deadline
 from hlotool.differ.categories import CATEGORIES
@@ -47,12 +48,14 @@ class DiffRequest(NamedTuple):
     stat: bool = False
     name_only: bool = False
     unified: int = 0
+    side_by_side: bool = False
     width: int | None = None
     show_all: bool = False
     output_format: str = "text"
     output: str | None = None
     color: str = "auto"
     quiet: bool = False
+    no_pager: bool = False
     max_memory: int | None = None
     stdin_filename: str = "<stdin>"
     form: InputForm = InputForm()
@@ -80,7 +83,10 @@ def compare(request: DiffRequest, outcome: Outcome, deadline: Deadline) -> None:
         deadline.check()
         outcome.at_least(1 if delta else 0)
         if not request.quiet:
-            _write(_RENDERED[request.output_format](delta, request, (left_name, right_name)), request)
+            pieces = list(_RENDERED[request.output_format](delta, request, (left_name, right_name)))
+            deadline.check()
+            deadline.stop()
+            _write(pieces, request)
 
 
 def _module(file: str, request: DiffRequest, outcome: Outcome) -> tuple[str, Module] | None:
@@ -105,7 +111,8 @@ _Names = tuple[str, str]
 
 def _text(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
     style = style_for(request.color, sys.stdout if request.output is None else None)
-    layout = Layout(style.width if request.width is None else request.width, request.unified, request.show_all)
+    width = style.width if request.width is None else request.width
+    layout = Layout(width, request.unified, request.show_all, request.side_by_side)
     report = report_of(delta)
     rows = name_rows(report) if request.name_only else statistic_rows(report, layout) if request.stat else text_rows(report, layout)
     for row in rows:
@@ -113,10 +120,21 @@ def _text(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
 
 
 def _painted(row: Row) -> str:
-    text = visible(row.text)
-    if row.mark in ("=", "@"):
-        return click.style(text, fg=_COLORS.get(row.mark), bold=True)
-    return click.style(text, dim=True) if row.mark == "." else click.style(text, fg=_COLORS[row.mark]) if row.mark in _COLORS else text
+    pieces, last = [], 0
+    for span in row.spans:
+        pieces += [_style(row.text[last : span.start], row.mark), _style(row.text[span.start : span.end], span.mark, is_strong=span.is_strong)]
+        last = span.end
+    return "".join((*pieces, _style(row.text[last:], row.mark)))
+
+
+def _style(text: str, mark: str, *, is_strong: bool = False) -> str:
+    if not text:
+        return ""
+    color = _COLORS.get(mark)
+    if color is None and mark not in ("=", "."):
+        return visible(text)
+    bold = True if mark in ("=", "@") or is_strong else None
+    return click.style(visible(text), fg=color, bold=bold, reverse=True if is_strong else None, dim=True if mark == "." else None)
 
 
 def _json(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
@@ -137,9 +155,11 @@ def _html(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
 _RENDERED: dict[str, Callable[[Delta, DiffRequest, _Names], Iterator[str]]] = {"text": _text, "json": _json, "markdown": _markdown, "html": _html}
 
 
-def _write(pieces: Iterator[str], request: DiffRequest) -> None:
+def _write(pieces: Sequence[str], request: DiffRequest) -> None:
     if request.output is not None:
         replace_file(request.output, "".join(pieces))
+        return
+    if request.output_format == "text" and not request.no_pager and show_in_pager(pieces):
         return
     for piece in pieces:
         write_out(piece)

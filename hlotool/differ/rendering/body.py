@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from hlotool.differ.rendering.columns import Columns
-from hlotool.differ.rendering.highlight import Interval, changed_parts, fitted
+from hlotool.differ.rendering.highlight import Interval, changed_parts, fitted, is_similar
 from hlotool.differ.rendering.notes import SIDE_ISSUES, listed
 from hlotool.differ.rendering.report import Entry, Group, Report, Section, rolled_up
 from hlotool.differ.rendering.rows import Layout, Row, Span
@@ -86,10 +86,12 @@ class _Body:
         if section.has_new_root:
             graph = report.delta.graph
             yield Row("~", f"  ~ root: {report.name(graph.roots[section.left])} -> {report.name(graph.roots[section.right])}")
-        groups = section.groups
         if self.is_short:
-            groups = yield from self._summarized(groups)
-        yield from self._in_context(groups) if self.layout.context else (row for group in groups for row in self._group(group))
+            yield from self._summarized(section.groups)
+        elif self.layout.context:
+            yield from self._in_context(section.groups)
+        else:
+            yield from (row for group in section.groups for row in self._group(group))
         if alike:
             names = listed([report.title(other.left, other.right) for other in alike], _MOST_NAMES)
             yield Row(".", f"  ... and the same in {count_of(len(alike), 'other computation')}: {names}")
@@ -115,7 +117,6 @@ class _Body:
         if len(groups) > number:
             more = count_of(sum(len(group.entries) for group in groups[number:]), "more difference")
             yield Row(".", f"    ... and {more} (--show-all)")
-        return []
 
     def _group(self, group: Group) -> Iterator[Row]:
         entries, report = group.entries, self.report
@@ -263,7 +264,8 @@ def _without(section: Section, groups: Sequence[Group]) -> Section:
 
 
 def _marked(mark: str, text: str, parts: Sequence[Interval]) -> Row:
-    return Row(mark, f"  {mark} {text}", tuple(Span(start + 4, end + 4, mark, is_strong=True) for start, end in parts))
+    shown = parts if is_similar(text, parts) else ()
+    return Row(mark, f"  {mark} {text}", tuple(Span(start + 4, end + 4, mark, is_strong=True) for start, end in shown))
 
 
 def _filled(notes: Sequence[str], width: int) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hlotool.differ.rendering.highlight import Interval, changed_parts, cut, fitted
+from hlotool.differ.rendering.highlight import Interval, changed_parts, cut, fitted, is_similar
 from hlotool.differ.rendering.report import Entry, Report
 from hlotool.differ.rendering.rows import Row, Span
 
@@ -54,7 +54,7 @@ class Columns:
 def _spans(text: str, parts: list[Interval], start: int, mark: str) -> list[Span]:
     """A line as spans from `start` on, with those parts strong."""
     spans, last = [], 0
-    for a, b in parts:
+    for a, b in parts if is_similar(text, parts) else ():
         spans += [Span(start + last, start + a, mark), Span(start + a, start + b, mark, is_strong=True)]
         last = b
     return [span for span in (*spans, Span(start + last, start + len(text), mark)) if span.start < span.end]

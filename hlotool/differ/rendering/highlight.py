@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 
-__all__ = ["Interval", "changed_parts", "cut", "fitted"]
+__all__ = ["Interval", "changed_parts", "cut", "fitted", "is_similar"]
 
 Interval = tuple[int, int]
 """The start and the end of a part of a line."""
@@ -52,6 +52,11 @@ def changed_parts(old: str, new: str, renamed: Mapping[str, str] | None = None) 
     return parts
 
 
+def is_similar(text: str, parts: Sequence[Interval]) -> bool:
+    """Whether so much of a line is the same that it helps to see what differs."""
+    return 2 * sum(end - start for start, end in parts) <= len(text)
+
+
 def _tokens(text: str) -> list[tuple[str, int, int]]:
     return [(match.group(), *match.span()) for match in _TOKEN.finditer(text)]
 
@@ -83,8 +88,10 @@ def _add_words(old: str, new: str, first: Interval, second: Interval, parts: tup
     """Adds what differs between two words: numbers as a whole, of other words what is between the equal ends."""
     a, b = old[slice(*first)], new[slice(*second)]
     same, tail = _equal_ends(a, b)
-    same -= len(a[:same]) - len(a[:same].rstrip("0123456789"))
-    tail -= len(a[len(a) - tail :]) - len(a[len(a) - tail :].lstrip("0123456789"))
+    if a[same : same + 1].isdigit() or b[same : same + 1].isdigit():
+        same = len(a[:same].rstrip("0123456789"))
+    if a[len(a) - tail - 1 : len(a) - tail].isdigit() or b[len(b) - tail - 1 : len(b) - tail].isdigit():
+        tail = len(a[len(a) - tail :].lstrip("0123456789"))
     for (start, end), intervals in ((first, parts[0]), (second, parts[1])):
         if start + same < end - tail:
             _add(intervals, start + same, end - tail)
@@ -105,7 +112,7 @@ def fitted(text: str, parts: Sequence[Interval], room: int) -> tuple[str, list[I
     """A line in at most `room` characters, in which the beginning and the first of `parts` are kept; and where the parts are then.
 
     >>> fitted("r = f32[] f(a, b, c, d, e, x, g, h)", [(27, 28)], 24)
-    ('r = f32[...e, x, g, h...', [(14, 15)])
+    ('r = f32[..., e, x, g, h)', [(16, 17)])
     """
     if not room or len(text) <= room:
         return text, list(parts)
@@ -124,38 +131,19 @@ def _is_hidden(shape: Interval, parts: Sequence[Interval], room: int) -> bool:
 
 
 def _kept(text: str, parts: Sequence[Interval], room: int) -> list[Interval]:
-    """The intervals of a text to keep, which need at most `room` characters with what stands for the others."""
-    kept = [(0, max(1, room // 3 if parts and parts[-1][1] > room - len(_CUT) else room - len(_CUT)))]
-    free = room - kept[0][1] - len(_CUT)
-    context = min(_CONTEXT, room // 8)
-    for start, end in parts:
-        start, end = max(0, start - context), min(len(text), end + context)
-        is_next = start <= kept[-1][1] + len(_CUT)
-        start = kept[-1][1] if is_next else start
-        price = 0 if is_next else len(_CUT)
-        end = min(end, start + free - price)
-        if end <= start:
-            continue
-        free -= end - start + price
-        if is_next:
-            kept[-1] = kept[-1][0], end
-        else:
-            kept.append((start, end))
-    return _widened(kept, len(text), free)
-
-
-def _widened(kept: list[Interval], length: int, free: int) -> list[Interval]:
-    """The intervals with what is left of the room given to the last one, to its right and then to its left."""
-    start, end = kept[-1]
-    right = min(length, end + free)
-    if right == length:
-        free += len(_CUT)
-    free -= right - end
-    lowest = kept[-2][1] if len(kept) > 1 else 0
-    kept[-1] = max(lowest, start - free), right
-    if len(kept) > 1 and kept[-1][0] == lowest:
-        kept[-2:] = [(kept[-2][0], right)]
-    return kept
+    """The beginning of a text, and what is around the first part that is farther away; with `...` for the rest, they need `room` characters."""
+    far = next((start for start, end in parts if end > room - len(_CUT)), None)
+    if far is None:
+        return [(0, room - len(_CUT))]
+    near = max((end for _, end in parts if end <= room // 2), default=0)
+    head = max(room // 3, near)
+    start = max(head, far - min(_CONTEXT, room // 8))
+    length = max(1, room - head - 2 * len(_CUT))
+    if start <= head + len(_CUT):
+        return [(0, room - len(_CUT))]
+    if start + length + len(_CUT) >= len(text):
+        return [(0, head), (max(head, len(text) - length - len(_CUT)), len(text))]
+    return [(0, head), (start, start + length)]
 
 
 def _joined(text: str, kept: Sequence[Interval], parts: Sequence[Interval]) -> tuple[str, list[Interval]]:

@@ -29,7 +29,7 @@ def markdown(report: Report, left: str, right: str) -> str:
         )
         rows = [row for row in (*amounts(delta), *opcode_changes(delta)[:_MOST_OPCODES]) if row.left != row.right]
         if rows:
-            pieces.append(_table(("", "before", "after", "change"), [(row.name, f"{row.left:,}", f"{row.right:,}", row.change) for row in rows]))
+            pieces.append(_table(("", "before", "after", "change"), [(row.name, *row.texts) for row in rows]))
         pieces += _details(report, _LONGEST - sum(map(len, pieces)))
     return "\n".join(pieces)
 

@@ -8,7 +8,7 @@ from importlib.resources import files
 from string import Template
 
 from hlotool.differ.rendering.report import Entry, Group, Report, Section
-from hlotool.differ.rendering.statistics import amounts, category_counts, opcode_changes
+from hlotool.differ.rendering.statistics import Amount, amounts, category_counts, opcode_changes
 from hlotool.differ.rendering.summary import count_of, region_sentences, summary
 
 __all__ = ["page"]
@@ -47,12 +47,13 @@ def _numbers(report: Report) -> Iterator[str]:
     yield f"<table><tr><th>category</th><th>differences</th><th>meaning</th></tr>{''.join(rows)}</table>"
     changes = [row for row in (*amounts(report.delta), *opcode_changes(report.delta)) if row.left != row.right]
     if changes:
-        cells = (
-            f'<tr><td>{escape(row.name)}</td><td class="number">{row.left:,}</td><td class="number">{row.right:,}</td>'
-            f'<td class="number">{row.change}</td></tr>'
-            for row in changes
-        )
+        cells = (_number_row(row) for row in changes)
         yield f"<table><tr><th></th><th>before</th><th>after</th><th>change</th></tr>{''.join(cells)}</table>"
+
+
+def _number_row(row: Amount) -> str:
+    numbers = "".join(f'<td class="number">{text}</td>' for text in row.texts)
+    return f"<tr><td>{escape(row.name)}</td>{numbers}</tr>"
 
 
 def _filters(report: Report) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from hlotool.analysis.liveness import peak_memory
@@ -13,39 +13,49 @@ from hlotool.differ.delta import Delta
 from hlotool.differ.rendering.report import Report, Section
 from hlotool.ir.model import Instruction, Module
 from hlotool.opdefs.traits import COLLECTIVE, STRUCTURAL
+from hlotool.shapes.memory import format_bytes
 
 __all__ = ["Amount", "amounts", "category_counts", "opcode_changes", "section_counts"]
 
 
 class Amount(NamedTuple):
-    """A number of each module."""
+    """A number of each module, or a number of bytes."""
 
     name: str
     left: int
     right: int
+    is_memory: bool = False
 
     @property
-    def change(self) -> str:
-        """The difference with its sign.
+    def texts(self) -> tuple[str, str, str]:
+        """Both numbers, and the difference with its sign.
 
-        >>> Amount("tanh", 48, 0).change
-        '-48'
+        >>> Amount("tanh", 48, 0).texts
+        ('48', '0', '-48')
+        >>> Amount("peak memory", 2048, 3072, is_memory=True).texts
+        ('2 KiB', '3 KiB', '+1 KiB')
         """
-        return f"{self.right - self.left:+,}"
+        change = self.right - self.left
+        if not self.is_memory:
+            return f"{self.left:,}", f"{self.right:,}", f"{change:+,}"
+        return format_bytes(self.left), format_bytes(self.right), f"{'-' if change < 0 else '+'}{format_bytes(abs(change))}"
 
 
 def amounts(delta: Delta) -> list[Amount]:
     """Instructions, computations, collectives and their bytes, and peak memory if both modules are scheduled; without those that are 0."""
-    modules = delta.left, delta.right
     rows = [
-        Amount("instructions", *(sum(len(c.instructions) for c in module.computations if c not in module.hidden) for module in modules)),
-        Amount("computations", *(sum(c not in module.hidden for c in module.computations) for module in modules)),
-        Amount("collectives", *(sum(1 for _ in _collective_sizes(module)) for module in modules)),
-        Amount("bytes of collectives", *(sum(_collective_sizes(module)) for module in modules)),
+        _amount("instructions", delta, lambda module: sum(len(c.instructions) for c in module.computations if c not in module.hidden)),
+        _amount("computations", delta, lambda module: sum(c not in module.hidden for c in module.computations)),
+        _amount("collectives", delta, lambda module: sum(1 for _ in _collective_sizes(module))),
+        _amount("data of collectives", delta, lambda module: sum(_collective_sizes(module)))._replace(is_memory=True),
     ]
-    if all(module.is_scheduled for module in modules):
-        rows.append(Amount("bytes of peak memory", *(peak_memory(module).bytes for module in modules)))
+    if delta.left.is_scheduled and delta.right.is_scheduled:
+        rows.append(_amount("peak memory", delta, lambda module: peak_memory(module).bytes)._replace(is_memory=True))
     return [row for row in rows if row.left or row.right]
+
+
+def _amount(name: str, delta: Delta, count: Callable[[Module], int]) -> Amount:
+    return Amount(name, count(delta.left), count(delta.right))
 
 
 def _collective_sizes(module: Module) -> Iterator[int]:

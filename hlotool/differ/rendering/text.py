@@ -73,7 +73,8 @@ def statistic_rows(report: Report, layout: Layout) -> Iterator[Row]:
     changed = [amount for amount in (*amounts(report.delta), *opcodes[:number]) if amount.left != amount.right]
     names = max((len(amount.name) for amount in changed), default=0)
     for amount in changed:
-        yield Row(" ", f" {amount.name:<{names}}  {amount.left:,} -> {amount.right:,} ({amount.change})")
+        left, right, change = amount.texts
+        yield Row(" ", f" {amount.name:<{names}}  {left} -> {right} ({change})")
     if len(opcodes) > number:
         yield Row(".", f" ... and {count_of(len(opcodes) - number, 'more opcode')} (--show-all)")
 
@@ -82,8 +83,8 @@ def _numbers(report: Report) -> Iterator[Row]:
     """What there is more and less of."""
     yield Row("@", "numbers")
     for amount in amounts(report.delta):
-        change = f" ({amount.change})" if amount.left != amount.right else ""
-        yield Row(" ", f"  {amount.name}: {amount.left:,} -> {amount.right:,}{change}")
+        left, right, change = amount.texts
+        yield Row(" ", f"  {amount.name}: {left} -> {right} ({change})" if left != right else f"  {amount.name}: {left} on both sides")
     rows = opcode_changes(report.delta, with_structure=False)
     for title, chosen in (
         ("only before", [row for row in rows if not row.right]),

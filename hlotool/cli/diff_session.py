@@ -159,7 +159,7 @@ def _write(pieces: Sequence[str], request: DiffRequest) -> None:
     if request.output is not None:
         replace_file(request.output, "".join(pieces))
         return
-    if request.output_format == "text" and not request.no_pager and show_in_pager(pieces):
+    if pieces and request.output_format == "text" and not request.no_pager and show_in_pager(pieces):
         return
     for piece in pieces:
         write_out(piece)

@@ -152,45 +152,45 @@ class _Body:
         lines = [group for group in groups if _is_line(group) and not self.layout.show_all]
         others = [group for group in groups if not _is_line(group) or self.layout.show_all]
         entries = sorted((entry for group in others for entry in group.entries[: self._number_of(group)]), key=lambda entry: entry.position)
-        last = {group.entries[self._number_of(group) - 1][:2]: group for group in others}
-        told = {max(entry.left, entry.right) for entry in entries}
-        end = -1
+        ends = {group.entries[self._number_of(group) - 1][:2]: group for group in others}
+        told = {node for entry in entries for node in entry[:2]}
+        last = (-2, -2)
         for entry in entries:
-            node = max(entry.left, entry.right)
-            before = self._neighbors(node, -self.layout.context, told)
-            if end >= 0 and (before[0] if before else node) != end:
+            before = self._neighbors(entry, -self.layout.context, told)
+            first = before[0] if before else entry[:2]
+            if last != (-2, -2) and not any(a >= 0 and a == b + 1 for a, b in zip(first, last, strict=True)):
                 yield Row(".", "    ...")
             yield from map(self._neighbor, before)
             yield from self._entry(entry)
             self.room -= 1
-            after = self._neighbors(node, self.layout.context, told)
+            after = self._neighbors(entry, self.layout.context, told)
             yield from map(self._neighbor, after)
-            told.update(before, after)
-            end = node + len(after) + 1
-            group = last.get((entry.left, entry.right))
+            told.update(node for pair in (*before, *after) for node in pair)
+            last = after[-1] if after else entry[:2]
+            group = ends.get(entry[:2])
             if group is not None:
                 yield from self._rest(group, self._number_of(group))
         for group in lines:
             yield from self._group(group)
 
-    def _neighbors(self, node: int, number: int, told: Collection[int]) -> list[int]:
-        """The instructions before a node, for a negative number, or after it, up to one that is told; of the module that has it."""
-        graph = self.report.delta.graph
+    def _neighbors(self, entry: Entry, number: int, told: Collection[int]) -> list[tuple[int, int]]:
+        """The pairs before an entry, for a negative number, or after it, up to one that is told; of the module that has the entry."""
+        delta = self.report.delta
+        graph, partner = delta.graph, delta.pairs.partner
+        node = max(entry.left, entry.right)
         step = 1 if number > 0 else -1
-        neighbors: list[int] = []
+        neighbors: list[tuple[int, int]] = []
         for other in range(node + step, node + number + step, step):
             if other not in graph.members[graph.home[node]] or other in told:
                 break
-            neighbors.append(other)
+            neighbors.append((other, partner[other]) if other < graph.split else (partner[other], other))
         return neighbors if step > 0 else neighbors[::-1]
 
-    def _neighbor(self, node: int) -> Row:
+    def _neighbor(self, pair: tuple[int, int]) -> Row:
         report, layout = self.report, self.layout
-        if not layout.side_by_side:
-            return Row(" ", f"    {report.lines.of(node)}")
-        delta = report.delta
-        other = delta.pairs.partner[node]
-        return Columns(report, layout.width).context(*((node, other) if node < delta.graph.split else (other, node)))
+        if layout.side_by_side:
+            return Columns(report, layout.width).context(*pair)
+        return Row(" ", f"    {report.lines.of(max(pair))}")
 
     # ---- entries -----------------------------------------------------------------------------------------------------
 
@@ -209,10 +209,11 @@ class _Body:
         parts: tuple[list[Interval], list[Interval]] = ([], [])
         if old and new:
             parts = changed_parts(old, new, report.renamed(entry))
+        is_strong = is_similar(old, new, parts)
         if old:
-            yield _marked("-", *fitted(old, parts[0], room))
+            yield _marked("-", *fitted(old, parts[0], room), is_strong=is_strong)
         if new:
-            yield _marked("+" if old or entry.left < 0 else "~", *fitted(new, parts[1], room))
+            yield _marked("+" if old or entry.left < 0 else "~", *fitted(new, parts[1], room), is_strong=is_strong)
 
     # ---- what is told in numbers -------------------------------------------------------------------------------------
 
@@ -263,9 +264,8 @@ def _without(section: Section, groups: Sequence[Group]) -> Section:
     return section._replace(groups=[group for group in section.groups if id(group) not in gone])
 
 
-def _marked(mark: str, text: str, parts: Sequence[Interval]) -> Row:
-    shown = parts if is_similar(text, parts) else ()
-    return Row(mark, f"  {mark} {text}", tuple(Span(start + 4, end + 4, mark, is_strong=True) for start, end in shown))
+def _marked(mark: str, text: str, parts: Sequence[Interval], *, is_strong: bool) -> Row:
+    return Row(mark, f"  {mark} {text}", tuple(Span(start + 4, end + 4, mark, is_strong) for start, end in parts) if is_strong else ())
 
 
 def _filled(notes: Sequence[str], width: int) -> Iterator[str]:

@@ -15,7 +15,7 @@ _CUT = "..."
 _CONTEXT = 6
 _TOKEN = re.compile(r"[\w.-]+|\s+|.", re.DOTALL)
 _TUPLE_SHAPE = re.compile(r" = \((.*?)\) (?=[a-z][a-z0-9-]*\()")
-_SHORT_SHAPE = 24
+_LEAST_SHAPE, _SHORT_SHAPE = 6, 24
 # The time of an alignment grows with the product of both lengths.
 _MOST_PRODUCT = 40_000
 
@@ -52,9 +52,9 @@ def changed_parts(old: str, new: str, renamed: Mapping[str, str] | None = None) 
     return parts
 
 
-def is_similar(text: str, parts: Sequence[Interval]) -> bool:
-    """Whether so much of a line is the same that it helps to see what differs."""
-    return 2 * sum(end - start for start, end in parts) <= len(text)
+def is_similar(old: str, new: str, parts: tuple[Sequence[Interval], Sequence[Interval]]) -> bool:
+    """Whether so much of two lines is the same that it helps to see what differs."""
+    return all(2 * sum(end - start for start, end in intervals) <= len(text) for text, intervals in zip((old, new), parts, strict=True))
 
 
 def _tokens(text: str) -> list[tuple[str, int, int]]:
@@ -118,7 +118,7 @@ def fitted(text: str, parts: Sequence[Interval], room: int) -> tuple[str, list[I
         return text, list(parts)
     shape = _TUPLE_SHAPE.search(text)
     if shape is not None and _is_hidden(shape.span(1), parts, room):
-        start, end = shape.start(1) + _SHORT_SHAPE, shape.end(1)
+        start, end = shape.start(1) + max(_LEAST_SHAPE, min(_SHORT_SHAPE, room // 3 - shape.start(1) - len(_CUT))), shape.end(1)
         text, parts = _joined(text, [(0, start), (end, len(text))], parts)
         if len(text) <= room:
             return text, list(parts)

@@ -16,7 +16,7 @@ __all__ = ["Entry", "Group", "Report", "Section", "report_of", "rolled_up"]
 
 
 # With more differences than fit on a screen, a reader wants to know what happened before reading what happened where.
-_SHORT = 40
+_SHORT = 20
 
 
 class Entry(NamedTuple):

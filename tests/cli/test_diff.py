@@ -357,7 +357,7 @@ def many_computations(opcode: str) -> str:
 
 
 class Page(HTMLParser):
-    """The elements of a page: which are open, anchors, links, and whether all tags are closed."""
+    """The elements of a page: whether all tags are closed, what it loads, its visible text, and the data of its script."""
 
     VOID = frozenset({"meta", "input", "br"})
 
@@ -365,42 +365,88 @@ class Page(HTMLParser):
         super().__init__()
         self.open: list[str] = []
         self.ids: list[str] = []
-        self.links: list[str] = []
-        self.kinds: list[str] = []
         self.loaded: list[str] = []
+        self.texts: dict[str, str] = {}
         self.feed(text)
         assert not self.open
+        self.data = json.loads(self.texts["script#data"])
 
     def handle_starttag(self, tag, attrs):
         values = dict(attrs)
         if tag not in self.VOID:
-            self.open.append(tag)
+            self.open.append(f"{tag}#{values['id']}" if "id" in values else tag)
         self.ids += [values["id"]] if "id" in values else []
-        self.links += [values["href"]] if "href" in values else []
-        self.loaded += [value for name, value in attrs if name == "src"]
-        self.kinds += values.get("data-kinds", "").split()
+        self.loaded += [value for name, value in attrs if name in ("src", "href", "action")]
 
     def handle_endtag(self, tag):
-        assert self.open.pop() == tag
+        assert self.open.pop().partition("#")[0] == tag
+
+    def handle_data(self, data):
+        if self.open:
+            self.texts[self.open[-1]] = self.texts.get(self.open[-1], "") + data
+
+    @property
+    def entries(self) -> list[list]:
+        return [entry for section in self.data["sections"] for group in section["groups"] for entry in group]
 
 
 def test_page(cli, pair):
     page = Page(cli("diff", *pair, "--output-format", "html").stdout)
-    assert page.kinds == ["opcode", "operands"]
-    assert len(page.ids) == len(set(page.ids))
-    # Every link leads to an instruction of this page, and each of the 8 instructions of both modules has one.
-    assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
-    assert sum(name.startswith("i") for name in page.ids) == 16
     assert page.loaded == []
+    assert page.texts["p"].startswith("2 instructions changed (tanh -> logistic, divide: operands)")
+    data = page.data
+    assert [[data["kinds"][kind] for kind in entry[2]] for entry in page.entries] == [["opcode"], ["operands"]]
+    assert data["counts"] == {"opcode": 1, "operands": 1}
+    assert [section["title"] for section in data["sections"]] == ["f", "e (ENTRY)"]
+    # Both modules are there; each instruction leads to its counterpart.
+    assert len(data["lines"]) == len(data["partner"]) == len(data["state"]) == 16
+    assert all(data["partner"][other] == node for node, other in enumerate(data["partner"]))
+    assert [computation[0] for side in data["computations"] for computation in side] == ["f", "e", "f", "e"]
+    # What differs is marked.
+    left, right, _, notes, *_, old_parts, new_parts = page.entries[0]
+    assert [data["lines"][left][slice(*part)] for part in old_parts] == ["tanh"]
+    assert [data["lines"][right][slice(*part)] for part in new_parts] == ["logistic"]
+    assert notes == ["opcode: tanh -> logistic"]
+
+
+def test_script_of_the_page_finds_its_elements(cli, pair):
+    """The names by which script and style sheet refer to elements are those of the page."""
+    text = cli("diff", *pair, "--output-format", "html").stdout
+    page, script = Page(text), text.rpartition("<script>")[2]
+    assert set(re.findall(r'byId\("(\w+)"\)', script)) <= set(page.ids)
+    keys = set(re.findall(r"\bdata\.(\w+)", script))
+    assert keys == page.data.keys()
+
+
+def test_page_of_large_differences(cli, file_of):
+    """Computations with the same differences refer to one of them, and lines are not longer than people read."""
+    count = 8
+    computations = "".join(f"f{k} {{\n  x = f32[8] parameter(0)\n  ROOT y = f32[8] tanh(x)\n}}\n" for k in range(count))
+    calls = "".join(f"  c{k} = f32[8] call({f'c{k - 1}' if k else 'p'}), to_apply=f{k}\n" for k in range(count))
+    shapes, operands = (", ".join([word] * 300) for word in ("f32[8]", f"c{count - 1}"))
+    text = f"{computations}ENTRY e {{\n  p = f32[8] parameter(0)\n{calls}  ROOT r = ({shapes}) tuple({operands})\n}}\n"
+    changed = text.replace("tanh", "sine").replace(f"c{count - 1})", "p)")
+    page = Page(cli("diff", file_of("a.hlo", text), file_of("b.hlo", changed), "--output-format", "html").stdout)
+    alike = [section for section in page.data["sections"] if section["isAlike"]]
+    assert len(alike) == count - 1
+    (first,) = (section for section in page.data["sections"] if section["alike"])
+    assert [page.data["sections"][number] for number in first["alike"]] == alike
+    assert max(map(len, page.data["lines"])) <= 1_000
+    *_, old, new, old_parts, new_parts = next(entry for entry in page.entries if page.data["lines"][entry[0]].startswith("ROOT r"))
+    assert [(old[slice(*a)], new[slice(*b)]) for a, b in zip(old_parts, new_parts, strict=True)] == [(f"c{count - 1}", "p")]
 
 
 def test_page_escapes_what_is_in_modules(cli, file_of):
     text = 'ENTRY e {{ ROOT p = f32[] parameter(0), metadata={{op_name="{}"}} }}'
-    left, right = file_of("a.hlo", text.format("a")), file_of("b.hlo", text.format("</main><script>alert(1)</script>$title"))
+    evil = "</main></script><script>alert(1)</script>$title<!--"
+    left, right = file_of("a.hlo", text.format("a")), file_of("b.hlo", text.format(evil))
     page = cli("diff", left, right, "--output-format", "html").stdout
     assert "<script>alert" not in page
-    assert "&lt;script&gt;alert(1)" in page
-    Page(page)
+    assert page.count("<!--") == 0
+    assert evil in Page(page).entries[0][3][0]
+    named = cli("diff", left, "-", "--output-format", "html", "--stdin-filename", evil, stdin=text.format("b")).stdout
+    assert "<script>alert" not in named
+    Page(named)
 
 
 def test_git(process, tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from hlotool.analysis.liveness import peak_memory
@@ -15,7 +15,9 @@ from hlotool.ir.model import Instruction, Module
 from hlotool.opdefs.traits import COLLECTIVE, STRUCTURAL
 from hlotool.shapes.memory import format_bytes
 
-__all__ = ["Amount", "amounts", "category_counts", "opcode_changes", "section_counts"]
+__all__ = ["Amount", "amounts", "category_counts", "opcode_changes", "opcode_lists", "section_counts"]
+
+_MOST_LISTED = 6
 
 
 class Amount(NamedTuple):
@@ -74,6 +76,30 @@ def opcode_changes(delta: Delta, *, with_structure: bool = True) -> list[Amount]
     )
     rows = [Amount(name, left[name], right[name]) for name in left | right if left[name] != right[name]]
     return sorted(rows, key=lambda row: (-abs(row.right - row.left), row.name))
+
+
+def opcode_lists(delta: Delta) -> list[tuple[str, str]]:
+    """Which opcodes there are fewer and more of, as titles with texts."""
+    rows = opcode_changes(delta, with_structure=False)
+    lists = (
+        ("only before", [row for row in rows if not row.right]),
+        ("only after", [row for row in rows if not row.left]),
+        ("fewer", [row for row in rows if row.left > row.right > 0]),
+        ("more", [row for row in rows if row.right > row.left > 0]),
+    )
+    return [(title, _opcodes(chosen)) for title, chosen in lists if chosen]
+
+
+def _opcodes(rows: Sequence[Amount]) -> str:
+    texts = [_opcode(row) for row in rows]
+    return ", ".join(texts[:_MOST_LISTED]) + (f", and {len(texts) - _MOST_LISTED} others" if len(texts) > _MOST_LISTED else "")
+
+
+def _opcode(row: Amount) -> str:
+    if row.left and row.right:
+        return f"{row.name} {row.left:,} -> {row.right:,}"
+    number = row.left or row.right
+    return row.name if number == 1 else f"{number:,}x {row.name}"
 
 
 def _kind_of(x: Instruction) -> str:

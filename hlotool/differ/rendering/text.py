@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from hlotool.differ.rendering.body import section_rows
 from hlotool.differ.rendering.highlight import cut
 from hlotool.differ.rendering.report import Report
 from hlotool.differ.rendering.rows import EMPTY, Layout, Row
-from hlotool.differ.rendering.statistics import Amount, amounts, opcode_changes, section_counts
+from hlotool.differ.rendering.statistics import amounts, opcode_changes, opcode_lists, section_counts
 from hlotool.differ.rendering.summary import count_of, region_sentences, summary
 
 __all__ = ["name_rows", "section_blocks", "statistic_rows", "text_rows"]
 
 _MOST_COMPUTATIONS = 40
-_MOST_LISTED = 6
 _MOST_OPCODES = 12
 _LONGEST_BAR = 40
 _LEAST_ROOM = 20
@@ -85,20 +84,8 @@ def _numbers(report: Report) -> Iterator[Row]:
     for amount in amounts(report.delta):
         left, right, change = amount.texts
         yield Row(" ", f"  {amount.name}: {left} -> {right} ({change})" if left != right else f"  {amount.name}: {left} on both sides")
-    rows = opcode_changes(report.delta, with_structure=False)
-    for title, chosen in (
-        ("only before", [row for row in rows if not row.right]),
-        ("only after", [row for row in rows if not row.left]),
-        ("fewer", [row for row in rows if row.left > row.right > 0]),
-        ("more", [row for row in rows if row.right > row.left > 0]),
-    ):
-        if chosen:
-            yield Row(" ", f"  {title}: {_opcodes(chosen)}")
-
-
-def _opcodes(rows: Sequence[Amount]) -> str:
-    texts = [f"{row.name} {row.left:,} -> {row.right:,}" if row.left and row.right else f"{row.left or row.right:,}x {row.name}" for row in rows]
-    return ", ".join(texts[:_MOST_LISTED]) + (f", and {len(texts) - _MOST_LISTED} others" if len(texts) > _MOST_LISTED else "")
+    for title, text in opcode_lists(report.delta):
+        yield Row(" ", f"  {title}: {text}")
 
 
 def _header(report: Report) -> Iterator[Row]:

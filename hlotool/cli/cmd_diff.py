@@ -14,7 +14,7 @@ from hlotool.cli.command import GROUPS, HloCommand
 from hlotool.cli.completions import complete_categories
 from hlotool.cli.inputs import Outcome, files_or_stdin
 from hlotool.cli.interruption import PromptEnd
-from hlotool.cli.options import color_option, input_form_options, input_size_option, stdin_filename_option
+from hlotool.cli.options import color_option, input_form_options, input_size_option, number_type, stdin_filename_option
 from hlotool.cli.run_deadline import Deadline
 from hlotool.differ.categories import CATEGORIES, check_categories
 from hlotool.workspace.writing import check_outputs
@@ -26,6 +26,9 @@ _HELP = """Show what has changed from module A to module B.
 Instructions are compared by what they compute, not by names and lines: a module that was only renumbered is "equal but for names". A and
 B may be compressed (.gz, .xz, .zst), and one of them may be `-`, standard input. Equal changes are shown once, with their number.
 
+With --semantic, both modules run on the same random inputs. The exit code tells whether their results differ, and the first instruction
+whose values differ is shown. Constants written {...} are filled with the same numbers on both sides.
+
 \b
 Examples:
   hlotool diff before.hlo after.hlo
@@ -33,6 +36,7 @@ Examples:
   hlotool diff before.hlo after.hlo --only opcode,operands --show-all
   hlotool diff before.hlo after.hlo --stat
   hlotool diff before.hlo after.hlo --side-by-side -U 3
+  hlotool diff before.hlo after.hlo --semantic --n 5 --rtol 1e-3
   hlotool diff before.hlo after.hlo --output-format html -o diff.html
   zcat new.hlo.gz | hlotool diff old.hlo - --output-format json
 
@@ -42,12 +46,14 @@ CATEGORIES
 
 \b
 Exit codes:
-  0  nothing differs, apart from what is ignored
-  1  something differs
-  2  bad usage, or a file cannot be read or parsed
+  0  nothing differs, apart from what is ignored; or the results agree
+  1  something differs; or the results do, with --semantic
+  2  bad usage, or a file cannot be read, parsed or run
   3  a bug in hlotool
 """
 
+_RUN_OPTIONS = ("n", "seed", "rtol", "atol", "elided")
+_FILLS = ("zeros", "ones", "iota", "random")
 _FORMATS = ("text", "json", "markdown", "html")
 
 
@@ -56,6 +62,7 @@ class DiffCommand(HloCommand):
 
     groups: ClassVar[Mapping[str, Sequence[str]]] = {
         "What counts": ("ignore", "only"),
+        "Values": ("semantic", "n", "seed", "rtol", "atol", "elided"),
         "How much is shown": ("stat", "name_only", "side_by_side", "unified", "width", "show_all"),
         "Limits": GROUPS["Limits"],
         "Output": ("output_format", "output", "color", "no_pager", "quiet"),
@@ -84,6 +91,14 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.option(
     "--only", multiple=True, metavar="CATEGORY,...", callback=_words, shell_complete=complete_categories,
     help="The categories of differences that count; may be repeated.",
+)  # fmt: skip
+@click.option("--semantic", is_flag=True, help="Run both modules on the same inputs, and show the first instruction whose values differ.")
+@click.option("--n", type=click.IntRange(min=1), metavar="N", help="With --semantic: number of random inputs; default: 1.")
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="With --semantic: seed of the inputs; default: 0.")
+@click.option("--rtol", type=number_type, metavar="X", help="With --semantic: relative tolerance of floats, as in run --against.")
+@click.option("--atol", type=number_type, metavar="X", help="With --semantic: absolute tolerance of floats.")
+@click.option("--elided", type=click.Choice(_FILLS), metavar="FILL",
+    help=f"With --semantic: numbers for constants written {{...}}: {', '.join(_FILLS)}; default: iota.",
 )  # fmt: skip
 @click.option("--stat", is_flag=True, help="Show only how much has changed in each computation, and numbers of both modules.")
 @click.option(
@@ -118,9 +133,15 @@ def command(left: str, right: str, output: str | None, timeout: float | None, ma
         from hlotool.cli.memory_option import memory_limit_of  # noqa: PLC0415
 
         values = {name: options[name] for name in DiffRequest._fields if name in options}
+        values["semantic"] = _run_choice(options)
         request = DiffRequest(left, right, output=None if output == "-" else output, max_memory=memory_limit_of(max_memory), **values)
         compare(request, outcome, deadline)
     outcome.finish()
+
+
+def _run_choice(options: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The options of --semantic that are there; None without it."""
+    return {name: options[name] for name in _RUN_OPTIONS if options[name] is not None} if options["semantic"] else None
 
 
 def _check_usage(options: Mapping[str, Any]) -> None:
@@ -137,3 +158,9 @@ def _check_usage(options: Mapping[str, Any]) -> None:
     shown = next((f"--{name.replace('_', '-')}" for name in ("stat", "name_only", "side_by_side") if options[name]), None)
     if shown is not None and options["output_format"] != "text":
         raise click.UsageError(f"{shown} is for text; it cannot be combined with --output-format {options['output_format']}")
+    if not options["semantic"]:
+        useless = next((name for name in _RUN_OPTIONS if options[name] is not None), None)
+        if useless is not None:
+            raise click.UsageError(f"--{useless} is about running the modules; use it with --semantic")
+    elif shown is not None or options["output_format"] not in ("text", "json"):
+        raise click.UsageError(f"--semantic shows values; it cannot be combined with {shown or '--output-format ' + options['output_format']}")

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import click
 
+from hlotool.cli.diff_runs import RunChoice, run_both
 from hlotool.cli.inputs import Outcome
 from hlotool.cli.output import visible, write_out
 from hlotool.cli.pager import show_in_pager
@@ -24,6 +25,7 @@ from hlotool.differ.rendering.markdown import markdown
 from hlotool.differ.rendering.page import page
 from hlotool.differ.rendering.report import report_of
 from hlotool.differ.rendering.rows import Layout, Row
+from hlotool.differ.rendering.runs import run_rows
 from hlotool.differ.rendering.text import name_rows, statistic_rows, text_rows
 from hlotool.errors import HlotoolError, Source
 from hlotool.interp.allocation import memory_limit
@@ -36,6 +38,7 @@ __all__ = ["DiffRequest", "compare"]
 
 _COLORS = {"-": "red", "+": "green", "~": "yellow", "@": "cyan"}
 _MOST_MODULES = 5
+_Names = tuple[str, str]
 
 
 class DiffRequest(NamedTuple):
@@ -45,6 +48,7 @@ class DiffRequest(NamedTuple):
     right: str
     ignore: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
+    semantic: Mapping[str, Any] | None = None
     stat: bool = False
     name_only: bool = False
     unified: int = 0
@@ -81,12 +85,27 @@ def compare(request: DiffRequest, outcome: Outcome, deadline: Deadline) -> None:
     with outcome.file(right_name), memory_limit(request.max_memory):
         delta = diff(left, right, ignore=request.ignored)
         deadline.check()
+        names = left_name, right_name
+        if request.semantic is not None:
+            _compare_runs(delta, request, names, outcome, deadline)
+            return
         outcome.at_least(1 if delta else 0)
         if not request.quiet:
-            pieces = list(_RENDERED[request.output_format](delta, request, (left_name, right_name)))
-            deadline.check()
-            deadline.stop()
-            _write(pieces, request)
+            _write(_RENDERED[request.output_format](delta, request, names), request, deadline)
+
+
+def _compare_runs(delta: Delta, request: DiffRequest, names: _Names, outcome: Outcome, deadline: Deadline) -> None:
+    """Runs both modules. A module that cannot be run is bad input, unless only the right one fails, and that is the difference."""
+    result = run_both(delta, RunChoice(**request.semantic or {}), request.max_memory, deadline, quiet=request.quiet)
+    outcome.at_least(1 if result else 2 if result.failure is not None else 0)
+    if request.quiet:
+        return
+    if request.output_format == "json":
+        _write(_json(delta, request, names, semantic=result.to_dict()), request, deadline)
+        return
+    style = style_for(request.color, sys.stdout if request.output is None else None)
+    rows = run_rows(result, report_of(delta), Layout(style.width if request.width is None else request.width))
+    _write((_line(row, has_color=style.color) for row in rows), request, deadline)
 
 
 def _module(file: str, request: DiffRequest, outcome: Outcome) -> tuple[str, Module] | None:
@@ -106,8 +125,6 @@ def _module(file: str, request: DiffRequest, outcome: Outcome) -> tuple[str, Mod
 
 # ---- formats ---------------------------------------------------------------------------------------------------------
 
-_Names = tuple[str, str]
-
 
 def _text(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
     style = style_for(request.color, sys.stdout if request.output is None else None)
@@ -116,7 +133,11 @@ def _text(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
     report = report_of(delta)
     rows = name_rows(report) if request.name_only else statistic_rows(report, layout) if request.stat else text_rows(report, layout)
     for row in rows:
-        yield f"{_painted(row) if style.color else visible(row.text)}\n"
+        yield _line(row, has_color=style.color)
+
+
+def _line(row: Row, *, has_color: bool) -> str:
+    return f"{_painted(row) if has_color else visible(row.text)}\n"
 
 
 def _painted(row: Row) -> str:
@@ -137,8 +158,8 @@ def _style(text: str, mark: str, *, is_strong: bool = False) -> str:
     return click.style(visible(text), fg=color, bold=bold, reverse=True if is_strong else None, dim=True if mark == "." else None)
 
 
-def _json(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
-    document = delta.to_dict()
+def _json(delta: Delta, request: DiffRequest, names: _Names, **more: Any) -> Iterator[str]:
+    document = {**delta.to_dict(), **more}
     for side, name in zip(("left", "right"), names, strict=True):
         document[side] = {"file": name, **document[side]}
     yield json.dumps(document) + "\n"
@@ -155,7 +176,11 @@ def _html(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
 _RENDERED: dict[str, Callable[[Delta, DiffRequest, _Names], Iterator[str]]] = {"text": _text, "json": _json, "markdown": _markdown, "html": _html}
 
 
-def _write(pieces: Sequence[str], request: DiffRequest) -> None:
+def _write(rendered: Iterable[str], request: DiffRequest, deadline: Deadline) -> None:
+    pieces = list(rendered)
+    deadline.check()
+    # A reader has time.
+    deadline.stop()
     if request.output is not None:
         replace_file(request.output, "".join(pieces))
         return

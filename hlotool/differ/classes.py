@@ -5,6 +5,7 @@ Classes are numbered by the values themselves, not by hashes, so that nodes of a
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
@@ -64,7 +65,12 @@ def classes_by_neighborhood(graph: Graph, keys: Sequence[int], partners: Sequenc
     classes = [keys[node] if partner < 0 else -1 - min(node, partner) for node, partner in enumerate(partners)]
     free = [node for node, partner in enumerate(partners) if partner < 0]
     operands, users, commutes = graph.operands, graph.users, graph.commutes
+    first = max(keys, default=0) + 1
     for _ in range(radius):
+        # What one of the modules does not have makes its neighbors different anyhow, whatever its own neighbors are.
+        split = bisect_left(free, graph.split)
+        common = {classes[node] for node in free[:split]}.intersection([classes[node] for node in free[split:]])
+        free = [node for node in free if classes[node] in common]
         numbers: dict[Any, int] = {}
         refined = []
         for node in free:
@@ -77,7 +83,8 @@ def classes_by_neighborhood(graph: Graph, keys: Sequence[int], partners: Sequenc
                 key: Any = (classes[node], position, classes[user], *own)
             else:
                 key = (classes[node], tuple(sorted([(position, classes[user]) for position, user in uses])), *own)
-            refined.append(numbers.setdefault(key, len(numbers)))
+            refined.append(numbers.setdefault(key, first + len(numbers)))
         for node, number in zip(free, refined, strict=True):
             classes[node] = number
+        first += len(numbers)
     return classes

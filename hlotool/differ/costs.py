@@ -33,9 +33,13 @@ class Costs:
         total = sum(self.of_pair(node, partner[node]) for node in range(graph.split) if partner[node] >= 0)
         return total + SINGLE * partner.count(-1) + self.of_roots(range(graph.computation_split))
 
-    def of_nodes(self, nodes: Iterable[int]) -> float:
-        """The cost of nodes of both modules, each pair once, and of the roots of their computations."""
+    def of_nodes(self, nodes: Iterable[int], known: dict[int, float] | None = None) -> float:
+        """The cost of nodes of both modules, each pair once, and of the roots of their computations.
+
+        `known` are costs of pairs by their left nodes; those that are computed are added.
+        """
         graph, partner = self.graph, self.pairs.partner
+        known = {} if known is None else known
         total = 0.0
         seen: set[int] = set()
         computations: set[int] = set()
@@ -46,7 +50,9 @@ class Costs:
                 total += SINGLE
             elif left not in seen:
                 seen.add(left)
-                total += self.of_pair(left, partner[left])
+                if left not in known:
+                    known[left] = self.of_pair(left, partner[left])
+                total += known[left]
             home = graph.home[node]
             computations.add(home if home < graph.computation_split else self.pairs.computations.get(home, -1))
         return total + self.of_roots(sorted(computations))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hlotool.collection import no_garbage_collection
 from hlotool.differ.changes import Change, Changes
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
@@ -94,6 +95,10 @@ class Delta:
 
     def to_dict(self) -> dict[str, Any]:
         """The difference as dictionaries, lists, strings, numbers and truth values: the document of `--output-format json`."""
+        with no_garbage_collection():
+            return self._document()
+
+    def _document(self) -> dict[str, Any]:
         graph, place = self.graph, self._place
         return {
             "schema": SCHEMA,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hlotool.differ.costs import Costs
+from hlotool.differ.costs import MOST, SINGLE, Costs
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
 
@@ -35,6 +35,8 @@ class _Improver:
         self.pairs = pairs
         self.partner = pairs.partner
         self.costs = Costs(graph, pairs)
+        # Costs of pairs, by their left nodes, since the last exchange.
+        self.known: dict[int, float] = {}
 
     def costly(self, nodes: Iterable[int]) -> list[int]:
         """Those of the left module whose partner costs something, and those without a partner."""
@@ -43,19 +45,18 @@ class _Improver:
 
     def visit(self, node: int) -> bool:
         """Gives a node the partner that lowers the cost most; returns whether there is one."""
-        best: tuple[float, int] | None = None
-        for other in self.candidates(node):
-            gain = self.gain(node, other)
-            if gain > 1e-9 and (best is None or gain > best[0] + 1e-9):
-                best = gain, other
-        current = self.partner[node]
-        if current >= 0:
-            gain = self.gain(node, -1)
-            if gain > 1e-9 and (best is None or gain > best[0] + 1e-9):
-                best = gain, -1
-        if best is None:
+        candidates = self.candidates(node)
+        if self.partner[node] >= 0:
+            candidates.append(-1)
+        best, most = -1, 0.0
+        for other in candidates:
+            gain = self.gain(node, other, most + 1e-9)
+            if gain > most + 1e-9:
+                best, most = other, gain
+        if most == 0:
             return False
-        self.exchange(node, best[1])
+        self.exchange(node, best)
+        self.known.clear()
         return True
 
     def candidates(self, node: int) -> list[int]:
@@ -101,15 +102,17 @@ class _Improver:
         if old >= 0 and left_alone >= 0:
             self.pairs.join(left_alone, old)
 
-    def gain(self, node: int, other: int) -> float:
-        """How much cheaper the explanation is with another partner."""
+    def gain(self, node: int, other: int, least: float) -> float:
+        """How much cheaper the explanation is with another partner; 0 if that is no more than `least`."""
         old = self.partner[node]
         moved = [node, old, other, -1 if other < 0 else self.partner[other]]
         nodes = [x for x in moved if x >= 0]
         if any(len(self.graph.users[x]) > _MOST_USERS for x in nodes):
             return 0.0
         around = self.around(nodes)
-        before = self.costs.of_nodes(around)
+        before = self.costs.of_nodes(around, self.known)
+        if before - self.least_cost(node, other) <= least:
+            return 0.0
         state = [(x, self.partner[x]) for x in nodes]
         self.exchange(node, other)
         after = self.costs.of_nodes(around)
@@ -119,6 +122,18 @@ class _Improver:
             if y >= 0:
                 self.pairs.join(x, y)
         return before - after
+
+    def least_cost(self, node: int, other: int) -> float:
+        """What a node, another one, and the partners that both have lost cost at least once the two are partners."""
+        old = self.partner[node]
+        if other < 0:
+            return 2 * SINGLE
+        keys, parts = self.graph.keys, self.graph.parts
+        left_alone = self.partner[other]
+        cost: float = min(parts.cost(keys[node], keys[other]), MOST)
+        if old >= 0 and left_alone >= 0:
+            return cost + min(parts.cost(keys[left_alone], keys[old]), MOST)
+        return cost + SINGLE * (old >= 0) + SINGLE * (left_alone >= 0)
 
     def around(self, nodes: Iterable[int]) -> list[int]:
         """The nodes whose cost may depend on the partners of some nodes."""

@@ -18,13 +18,14 @@ from hlotool.interp.inputs import random_arguments
 from hlotool.interp.literal import literal_value
 from hlotool.interp.observers import Observer, Whereabouts
 from hlotool.interp.options import RunOptions
+from hlotool.interp.placement import is_whole, same_everywhere
 from hlotool.interp.tracing import origin_of
 from hlotool.interp.values import Value, leaves, with_leaves
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.record import Record
 from hlotool.shapes.shape import Shape, array_shape
 
-__all__ = ["Mismatch", "SemanticDifference", "semantic_difference"]
+__all__ = ["Mismatch", "SemanticDifference", "devices_of", "semantic_difference"]
 
 _OPTIONS = RunOptions(elided_fill="iota", max_iterations=100_000)
 # Values beyond this are not kept, and so not compared.
@@ -41,9 +42,11 @@ class Mismatch(Record):
 
     `iterations` are those (0-based) of the enclosing loops, the outermost first. `left_value` and `right_value` are the numbers at `index`
     of leaf `leaf` of the value, where they differ most; `elements` counts those that differ. `changes` are the kinds of what has changed
-    in the pair itself, and `sources` the places in the program that the two instructions come from.
+    in the pair itself, and `sources` the places in the program that the two instructions come from. `nodes` are the numbers of the
+    two instructions in the graph of the Delta.
     """
 
+    nodes: tuple[int, int]
     left: Place
     right: Place
     opcode: str
@@ -57,6 +60,24 @@ class Mismatch(Record):
     size: int
     changes: tuple[str, ...]
     sources: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The pair as plain lists, strings and numbers."""
+        return {
+            "left": list(self.left),
+            "right": list(self.right),
+            "opcode": self.opcode,
+            "iterations": list(self.iterations),
+            "device": self.device,
+            "leaf": self.leaf,
+            "index": list(self.index),
+            "left_value": self.left_value,
+            "right_value": self.right_value,
+            "elements": self.elements,
+            "size": self.size,
+            "changes": list(self.changes),
+            "sources": list(self.sources),
+        }
 
     @property
     def text(self) -> str:
@@ -96,6 +117,11 @@ class SemanticDifference(Record):
     @property
     def text(self) -> str:
         """The result as a person would say it, with the first pair that differs."""
+        return "\n".join([*self.sentences, *([self.first.text] if self.first is not None else [])])
+
+    @property
+    def sentences(self) -> list[str]:
+        """The result without the first pair that differs."""
         inputs = f"{self.runs} input{'s' * (self.runs != 1)}"
         lines = []
         if self.run is not None:
@@ -104,11 +130,14 @@ class SemanticDifference(Record):
             lines.append(f"the results agree on {inputs}")
         if self.failure is not None:
             lines.append(self.failure)
-        if self.first is not None:
-            lines.append(self.first.text)
-        elif self.run is not None:
+        if self.first is None and self.run is not None:
             lines.append("no pair of instructions has other values: what only one of the modules computes makes the difference")
-        return "\n".join(lines)
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain dictionaries, lists, strings and numbers."""
+        first = None if self.first is None else self.first.to_dict()
+        return {"agrees": self.run is None, "runs": self.runs, "compared": self.compared, "run": self.run, "failure": self.failure, "first": first}
 
 
 def semantic_difference(
@@ -121,11 +150,12 @@ def semantic_difference(
     relative: float | None = None,
     absolute: float | None = None,
     options: RunOptions | None = None,
+    observers: Sequence[Observer] = (),
 ) -> SemanticDifference:
     """Runs two modules on `runs` random inputs, up to the first on which the results differ, and compares all values of paired instructions.
 
     Paired parameters of the entry get the same values. `delta` is `diff(left, right)`. Numbers may differ by `relative` and `absolute`, by
-    default as much as rounding explains. Constants are compared bit for bit.
+    default as much as rounding explains. Constants are compared bit for bit. `observers` observe all runs.
 
     >>> import hlotool
     >>> text = "ENTRY e { p = f32[3] parameter(0) s = f32[3] %s(p) ROOT n = f32[3] negate(s) }"
@@ -134,7 +164,7 @@ def semantic_difference(
     (('e', 's'), ('opcode',))
     """
     delta = delta if delta is not None else diff(left, right)
-    search = _Search(delta, relative, absolute)
+    search = _Search(delta, relative, absolute, observers)
     first: Mismatch | None = None
     failure, compared, count = None, 0, 0
     for k in range(runs):
@@ -158,7 +188,7 @@ class _Outcome(Record):
 class _Search:
     """Compares runs of two modules."""
 
-    def __init__(self, delta: Delta, relative: float | None, absolute: float | None) -> None:
+    def __init__(self, delta: Delta, relative: float | None, absolute: float | None, observers: Sequence[Observer]) -> None:
         self.delta = delta
         self.graph = delta.graph
         self.partner = delta.pairs.partner
@@ -166,18 +196,19 @@ class _Search:
         self.bodies = {c: number for number, c in enumerate(delta.graph.computations)}
         self.relative = relative
         self.absolute = absolute
+        self.observers = observers
 
     def run(self, seed: int, options: RunOptions) -> _Outcome:
         left, right = self.delta.left, self.delta.right
         recorder = _Recorder(self)
         arguments = _arguments(left, right, self, seed)
         try:
-            expected = _evaluate(left, arguments[0], options, recorder)
+            expected = _evaluate(left, arguments[0], options, [recorder, *self.observers])
         except EvaluationError as error:
             return _Outcome(False, 0, None, f"the left module cannot be run: {error}")
         comparer = _Comparer(self, recorder)
         try:
-            actual = _evaluate(right, arguments[1], options, comparer)
+            actual = _evaluate(right, arguments[1], options, [comparer, *self.observers])
         except EvaluationError as error:
             comparer.blame_failure()
             return _Outcome(True, comparer.compared, comparer.mismatch(), f"the right module cannot be run: {error}")
@@ -214,7 +245,7 @@ def _same_bytes(a: Array, b: Array) -> bool:
 
 def _arguments(left: Module, right: Module, search: _Search, seed: int) -> tuple[list[Sequence[Value]], list[Sequence[Value]]]:
     """Random arguments of both modules for each device; paired parameters have the same."""
-    devices = max(_devices(left), _devices(right))
+    devices = max(devices_of(left), devices_of(right))
     here: list[Sequence[Value]] = []
     there: list[Sequence[Value]] = []
     for device in range(devices):
@@ -240,14 +271,20 @@ def _as(shape: Shape, of: Shape, value: Value, other: Value) -> Value:
         return with_leaves(shape, [b.astype(a.dtype) if isinstance(a, np.ndarray) else b for a, b in zip(wanted, given, strict=True)])
 
 
-def _devices(module: Module) -> int:
-    return max(1, module.replica_count or 1) * max(1, module.num_partitions or 1)
+def devices_of(module: Module) -> int:
+    """How many devices a module is for; one for each replica if all partitions compute the same."""
+    return max(1, module.replica_count or 1) * _partitions(module)
 
 
-def _evaluate(module: Module, arguments: list[Sequence[Value]], options: RunOptions, observer: Observer) -> list[Value]:
+def _partitions(module: Module) -> int:
     partitions = max(1, module.num_partitions or 1)
+    return 1 if partitions > 1 and is_whole(module) and same_everywhere(module) else partitions
+
+
+def _evaluate(module: Module, arguments: list[Sequence[Value]], options: RunOptions, observers: Sequence[Observer]) -> list[Value]:
+    partitions = _partitions(module)
     partitions = partitions if len(arguments) % partitions == 0 else 1
-    return evaluate_replicas(module, arguments, num_partitions=partitions, options=options, observers=[observer])
+    return evaluate_replicas(module, arguments, num_partitions=partitions, options=options, observers=observers)
 
 
 # ---- values -----------------------------------------------------------------------------------------------------------
@@ -414,7 +451,7 @@ class _Comparer(_Paired):
         x, y = graph.nodes[left], graph.nodes[right]
         index, values, counts = self._numbers(found, x, y)
         return Mismatch(
-            _place(graph, left), _place(graph, right), x.op.name if x.op is y.op else f"{x.op.name}, {y.op.name}",
+            (left, right), _place(graph, left), _place(graph, right), x.op.name if x.op is y.op else f"{x.op.name}, {y.op.name}",
             found.iterations, found.device, found.leaf, index, *values, *counts, self._kinds(left), tuple(self._sources(x, y)),
         )  # fmt: skip
 

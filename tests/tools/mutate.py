@@ -258,26 +258,33 @@ class Mutator:
     def _judge(self, mutations: list[Candidate], start: float) -> int:
         """Tries mutations until all are done or the time is up, and gives their number."""
         shared = mmap.mmap(-1, 4 * self.options.jobs)
-        running: dict[int, tuple[int, Mutation, list[str]]] = {}
+        running: dict[int, tuple[int, Candidate, list[str]]] = {}
         free = list(range(self.options.jobs))
         waiting = mutations[::-1]
+        patient: set[str] = set()
         judged = 0
         while waiting or running:
             while waiting and free:
-                mutation, change, reaching = waiting.pop()
-                tests = self._in_order(mutation, reaching)
+                candidate = mutation, change, reaching = waiting.pop()
+                tests = self._in_order(mutation, reaching, self.options.seconds * (_PATIENCE if mutation.place in patient else 1))
                 if not tests:
                     self.unreached.append(mutation.place)
                     continue
                 slot = free.pop()
                 if not (child := os.fork()):
                     os._exit(self._try(change, tests, shared, slot))
-                running[child] = slot, mutation, tests
+                running[child] = slot, candidate, tests
             if not running:
                 break
             child, status = os.wait()
-            slot, mutation, tests = running.pop(child)
+            slot, candidate, tests = running.pop(child)
+            mutation, _, reaching = candidate
             free.append(slot)
+            if status == 0 and mutation.place not in patient and len(tests) < len(reaching):
+                # How many tests are run depends on how busy the machine is.
+                patient.add(mutation.place)
+                waiting.append(candidate)
+                continue
             test = tests[struct.unpack_from("I", shared, 4 * slot)[0]]
             if status == 0:
                 self.unnoticed.append(f"{mutation.place} ({len(tests)} tests)")
@@ -296,7 +303,7 @@ class Mutator:
                 waiting = []
         return judged + len(self.unreached)
 
-    def _in_order(self, mutation: Mutation, reaching: list[str]) -> list[str]:
+    def _in_order(self, mutation: Mutation, reaching: list[str], most: float) -> list[str]:
         """Tests that noticed something about the same function come first, then quick ones, up to so many seconds."""
         recent = {test: -k for k, test in enumerate(self.killers[mutation.owner])}
         usable = [test for test in reaching if self.baseline.usable(test)] or reaching
@@ -304,7 +311,7 @@ class Mutator:
         seconds, count = 0.0, 0
         for test in usable:
             seconds += self.baseline.seconds(test)
-            if seconds > self.options.seconds and count:
+            if seconds > most and count:
                 break
             count += 1
         return usable[:count]
@@ -347,6 +354,8 @@ Candidate = tuple[Mutation, Callable[[], None], list[str]]
 
 _NOTICED, _CANNOT = 1, 3
 _MEMORY = 6 << 30
+# What few tests do not notice is tried with as many times the seconds.
+_PATIENCE = 20
 
 
 def read_equivalents() -> set[str]:
@@ -392,7 +401,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, default=0, help="how many mutations, drawn at random; all of them in order without it")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--minutes", type=float, default=0, help="stop after so long")
-    parser.add_argument("--seconds", type=float, default=20, help="of tests for each mutation at most")
+    parser.add_argument("--seconds", type=float, default=20, help="of tests for each mutation, twenty times as many before nobody notices")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--cache", type=Path, help="a file that keeps what the first run found out")
     parser.add_argument("--tests", nargs="+", default=list(TESTS), help="where tests are collected")

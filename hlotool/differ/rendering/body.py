@@ -13,7 +13,7 @@ from hlotool.differ.rendering.rows import Layout, Row, Span
 from hlotool.differ.rendering.summary import count_of, opcode_list
 from hlotool.opdefs.traits import STRUCTURAL
 
-__all__ = ["section_rows"]
+__all__ = ["entry_rows", "section_rows"]
 
 _MOST_NAMES = 6
 _MOST_ALIKE = 2
@@ -27,6 +27,20 @@ _MOST_ONE_SIDED_GROUPS = 3
 def section_rows(report: Report, layout: Layout) -> Iterator[Iterator[Row]]:
     """The rows of each section, as many as a person reads unless all are asked for."""
     return _Body(report, layout).blocks()
+
+
+def entry_rows(report: Report, entry: Entry, width: int) -> Iterator[Row]:
+    """The line of each side of a difference, or one line for both."""
+    room = width and max(1, width - 4)
+    old, new = report.pair_lines(entry)
+    parts: tuple[list[Interval], list[Interval]] = ([], [])
+    if old and new:
+        parts = changed_parts(old, new, report.renamed(entry))
+    is_strong = is_similar(old, new, parts)
+    if old:
+        yield _marked("-", *fitted(old, parts[0], room), is_strong=is_strong)
+    if new:
+        yield _marked("+" if old or entry.left < 0 else "~", *fitted(new, parts[1], room), is_strong=is_strong)
 
 
 class _Body:
@@ -199,21 +213,9 @@ class _Body:
         if self.layout.side_by_side:
             yield Columns(report, width).of(entry)
         else:
-            yield from self._lines(entry)
+            yield from entry_rows(report, entry, width)
         notes = report.entry_notes(entry, is_brief=not self.layout.show_all)
         yield from (Row(" ", f"      {note}") for note in _filled(notes, width))
-
-    def _lines(self, entry: Entry) -> Iterator[Row]:
-        report, room = self.report, self.layout.width and max(1, self.layout.width - 4)
-        old, new = report.pair_lines(entry)
-        parts: tuple[list[Interval], list[Interval]] = ([], [])
-        if old and new:
-            parts = changed_parts(old, new, report.renamed(entry))
-        is_strong = is_similar(old, new, parts)
-        if old:
-            yield _marked("-", *fitted(old, parts[0], room), is_strong=is_strong)
-        if new:
-            yield _marked("+" if old or entry.left < 0 else "~", *fitted(new, parts[1], room), is_strong=is_strong)
 
     # ---- what is told in numbers -------------------------------------------------------------------------------------
 

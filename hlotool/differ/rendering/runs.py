@@ -1,0 +1,33 @@
+"""What runs of two modules on the same inputs have shown, as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.differ.rendering.body import entry_rows
+from hlotool.differ.rendering.highlight import cut
+from hlotool.differ.rendering.report import Entry, Report
+from hlotool.differ.rendering.rows import Layout, Row
+from hlotool.differ.rendering.summary import summary
+from hlotool.differ.semantic import SemanticDifference
+
+__all__ = ["run_rows"]
+
+
+def run_rows(result: SemanticDifference, report: Report, layout: Layout) -> Iterator[Row]:
+    """The result of the runs, the sentence about the modules, and the first instruction whose values differ, as both modules have it."""
+    sentence, *rest = result.sentences
+    yield Row("=", sentence)
+    for line in (f"compared as modules: {summary(report) or 'equal'}", *rest):
+        yield Row(" ", cut(line, layout.width))
+    if result.first is None:
+        return
+    headline, *details = result.first.text.split("\n")
+    if not result:
+        headline = headline.replace("that differ are", "that differ, without an effect on the results, are", 1)
+    yield Row(" ", "")
+    yield Row("@", cut(headline, layout.width))
+    left, right = result.first.nodes
+    yield from entry_rows(report, Entry(left, right, tuple(report.delta.changed.get(left, ())), left), layout.width)
+    for line in details:
+        yield Row(" ", cut(f"    {line}", layout.width))

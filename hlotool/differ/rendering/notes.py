@@ -73,7 +73,8 @@ class Notes:
             return
         slots = [slot["slot"] for slot in change["slots"]]
         for slot in slots[:_MOST_PARTS]:
-            yield f"operand {slot}: {self._old_name(first[slot], left)} -> {self._name(second[slot], right)}"
+            old, new = self._old_name(first[slot], left), self._name(second[slot], right)
+            yield f"operand {slot}: {old} -> {'another ' if old.partition(' ')[0] == new else ''}{new}"
         if len(slots) > _MOST_PARTS:
             yield f"and {len(slots) - _MOST_PARTS} more operands"
 

@@ -147,7 +147,7 @@ def reduce_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
 def dot_of_nothing(x: Instruction, site: Site) -> Instruction | None:
     """dot(a, b) -> 0, if the contracting dimensions have no elements"""
     lhs = x.operands[0]
-    if all(lhs.shape.dimensions[k] for k in x.attributes["lhs_contracting_dims"]):
+    if all(lhs.shape.dimensions[k] for k in x.attributes.get("lhs_contracting_dims", ())):
         return None
     return site.number(x.shape, 0)
 
@@ -160,14 +160,14 @@ def transpose_of_dot(x: Instruction, site: Site) -> Instruction | None:
         return None
     written = inner.attributes
     batch = len(written.get("lhs_batch_dims", ()))
-    free = inner.operands[0].shape.rank - batch - len(written["lhs_contracting_dims"])
+    free = inner.operands[0].shape.rank - batch - len(written.get("lhs_contracting_dims", ()))
     rank = inner.shape.rank
     if tuple(dimensions_of(x)) != (*range(batch), *range(batch + free, rank), *range(batch, batch + free)):
         return None
     swapped = {
         "lhs_batch_dims": written.get("rhs_batch_dims"),
         "rhs_batch_dims": written.get("lhs_batch_dims"),
-        "lhs_contracting_dims": written["rhs_contracting_dims"],
-        "rhs_contracting_dims": written["lhs_contracting_dims"],
+        "lhs_contracting_dims": written.get("rhs_contracting_dims"),
+        "rhs_contracting_dims": written.get("lhs_contracting_dims"),
     }
     return site.with_operands(inner, inner.operands[::-1], x.shape, **swapped)

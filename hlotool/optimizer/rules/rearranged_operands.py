@@ -89,7 +89,7 @@ def elementwise_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
     if first is None:
         return None
     source = first.operands[0].shape
-    if not is_plain(source) or not (_disappears(x, site, "reshape", source.dimensions) or _all_move(first, site)):
+    if not _disappears(x, site, "reshape", source.dimensions) and not _all_move(first, site):
         return None
     before = _before(x, lambda y: _before_reshape(y, source, site))
     return None if before is None else site.reshape(_apply(x, site, before, source.dimensions), x.shape.dimensions)

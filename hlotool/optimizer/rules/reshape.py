@@ -82,7 +82,7 @@ def reshape_of_iota(x: Instruction, site: Site) -> Instruction | None:
 def reshape_of_slice_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     """reshape(slice(reshape(a))) -> reshape(slice(a)), if the inner reshape only adds or drops dimensions of size 1"""
     y = x.operands[0]
-    if y.operands[0].op.name != "reshape" or not site.has_one_user(y):
+    if y.operands[0].op.name != "reshape" or not site.has_one_user(y) or is_empty(x.shape):
         return None
     source = y.operands[0].operands[0]
     if not (is_plain(x.shape) and is_plain(y.shape) and is_plain(source.shape) and is_plain(y.operands[0].shape)):

@@ -6,6 +6,7 @@ from hlotool.ir.model import Instruction
 from hlotool.optimizer.dimensions import (
     broadcast_after_reshape,
     dimensions_of,
+    element_count,
     increases,
     is_empty,
     is_plain,
@@ -142,7 +143,10 @@ def bitcast_as_reshape(x: Instruction, site: Site) -> Instruction | None:
     source = x.operands[0].shape
     if site.rewriter.module.is_scheduled or not _is_row_major(source) or not _is_row_major(x.shape):
         return None
-    return site.add("reshape", x.operands, x.shape) if source.element_type == x.shape.element_type else None
+    # A bitcast may be to a part of an array.
+    if source.element_type != x.shape.element_type or element_count(source) != element_count(x.shape):
+        return None
+    return site.add("reshape", x.operands, x.shape)
 
 
 def _is_row_major(shape: Shape) -> bool:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from hlotool.analysis.cost import module_cost
 from hlotool.analysis.liveness import peak_memory
 from hlotool.analysis.sizes import bytes_of
 from hlotool.differ.categories import CATEGORIES
@@ -20,13 +21,32 @@ __all__ = ["Amount", "amounts", "category_counts", "opcode_changes", "opcode_lis
 _MOST_LISTED = 6
 
 
+def _number(value: int) -> str:
+    return f"{value:,}"
+
+
+def _rounded(value: int) -> str:
+    """A large number in the largest unit that fits.
+
+    >>> _rounded(512), _rounded(1_234_567)
+    ('512', '1.23 M')
+    """
+    for unit, size in _UNITS.items():
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return str(value)
+
+
+_UNITS = {"P": 10**15, "T": 10**12, "G": 10**9, "M": 10**6, "k": 10**3}
+
+
 class Amount(NamedTuple):
-    """A number of each module, or a number of bytes."""
+    """A number of each module, and how to write it."""
 
     name: str
     left: int
     right: int
-    is_memory: bool = False
+    written: Callable[[int], str] = _number
 
     @property
     def texts(self) -> tuple[str, str, str]:
@@ -34,25 +54,26 @@ class Amount(NamedTuple):
 
         >>> Amount("tanh", 48, 0).texts
         ('48', '0', '-48')
-        >>> Amount("peak memory", 2048, 3072, is_memory=True).texts
+        >>> Amount("peak memory", 2048, 3072, format_bytes).texts
         ('2 KiB', '3 KiB', '+1 KiB')
         """
         change = self.right - self.left
-        if not self.is_memory:
-            return f"{self.left:,}", f"{self.right:,}", f"{change:+,}"
-        return format_bytes(self.left), format_bytes(self.right), f"{'-' if change < 0 else '+'}{format_bytes(abs(change))}"
+        return self.written(self.left), self.written(self.right), ("-" if change < 0 else "+") + self.written(abs(change))
 
 
 def amounts(delta: Delta) -> list[Amount]:
-    """Instructions, computations, collectives and their bytes, and peak memory if both modules are scheduled; without those that are 0."""
+    """Instructions, computations, what they compute, collectives and their data, and the peak memory of scheduled modules; without what is 0."""
+    costs = module_cost(delta.left), module_cost(delta.right)
     rows = [
         _amount("instructions", delta, lambda module: sum(len(c.instructions) for c in module.computations if c not in module.hidden)),
         _amount("computations", delta, lambda module: sum(c not in module.hidden for c in module.computations)),
+        Amount("FLOPs", costs[0].flops, costs[1].flops, _rounded),
+        Amount("transcendentals", costs[0].transcendentals, costs[1].transcendentals, _rounded),
         _amount("collectives", delta, lambda module: sum(1 for _ in _collective_sizes(module))),
-        _amount("data of collectives", delta, lambda module: sum(_collective_sizes(module)))._replace(is_memory=True),
+        _amount("data of collectives", delta, lambda module: sum(_collective_sizes(module)))._replace(written=format_bytes),
     ]
     if delta.left.is_scheduled and delta.right.is_scheduled:
-        rows.append(_amount("peak memory", delta, lambda module: peak_memory(module).bytes)._replace(is_memory=True))
+        rows.append(_amount("peak memory", delta, lambda module: peak_memory(module).bytes)._replace(written=format_bytes))
     return [row for row in rows if row.left or row.right]
 
 

@@ -83,7 +83,8 @@ def _numbers(report: Report) -> Iterator[Row]:
     yield Row("@", "numbers")
     for amount in amounts(report.delta):
         left, right, change = amount.texts
-        yield Row(" ", f"  {amount.name}: {left} -> {right} ({change})" if left != right else f"  {amount.name}: {left} on both sides")
+        numbers = f"{left} -> {right} ({change})" if amount.left != amount.right else f"{left} on both sides"
+        yield Row(" ", f"  {amount.name}: {numbers}")
     for title, text in opcode_lists(report.delta):
         yield Row(" ", f"  {title}: {text}")
 

@@ -89,7 +89,10 @@ MUTATED_RULES = (
     "optimizer.dimensions",
     "optimizer.patterns",
     "optimizer.rules.arithmetic",
+    "optimizer.rules.dynamic_dimensions",
+    "optimizer.rules.iota",
     "optimizer.rules.logic",
+    "optimizer.rules.pad",
     "optimizer.rules.reductions",
 )
 """Modules with the rewrite rules, of which every mutation is noticed, too."""

@@ -97,19 +97,18 @@ def _digest(parts: Iterable[Any]) -> str:
 
 
 class CanonicalForm:
-    """A copy of a module in its canonical form, the digests of its computations, and digests of its instructions without their operands.
+    """A copy of a module in its canonical form.
 
-    >>> import hlotool
-    >>> form = CanonicalForm(hlotool.parse("ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) ROOT b = f32[] abs(a) }"))
-    >>> p, a, b = form.module.entry.instructions
-    >>> form.descriptions[a] == form.descriptions[b], form.descriptions[a] == form.descriptions[p]
-    (True, False)
+    `originals` and `instructions` are the computations and the instructions of the module by their copies. `digests` are those of the copied
+    computations, and `contents` those of the copied instructions: of all but names, metadata and operands.
     """
 
     def __init__(self, original: Module) -> None:
         module: Module = clone_module(original)
         self.module = module
         self.originals = dict(zip(module.computations, original.computations, strict=True))
+        self.instructions = dict(zip(module.all_instructions(), original.all_instructions(), strict=True))
+        self.contents: dict[Instruction, str] = {}
         module.hidden = set()
         module.source = None
         module.stack_tables_text = None
@@ -118,7 +117,6 @@ class CanonicalForm:
         for x in module.all_instructions():
             self._normalize(x)
         self.digests: dict[Computation, str] = {}
-        self.descriptions: dict[Instruction, str] = {}
         self._writer = InstructionWriter(module, _OPTIONS, _Nameless(), _Nameless(), None, lambda _computation, _level: "")
         for computation in _callees_first(module.computations):
             self._arrange(computation)
@@ -161,7 +159,7 @@ class CanonicalForm:
     def _arrange(self, computation: Computation) -> None:
         """Puts the instructions in canonical order, and digests them."""
         texts = {x: self._described(x) for x in computation.instructions}
-        self.descriptions.update(texts)
+        self.contents |= texts
         if not self.module.is_scheduled:
             computation.instructions[:] = _ordered(computation, texts)
         numbers = {x: number for number, x in enumerate(computation.instructions)}

@@ -68,7 +68,7 @@ def sketch(module: Module, label: str) -> Sketch:
     """
     form = CanonicalForm(module)
     instructions = list(form.module.all_instructions())
-    exact = (form.descriptions[x] for x in instructions)
+    exact = (form.contents[x] for x in instructions)
     structure = (" ".join([x.op.name, *[operand.op.name for operand in x.operands]]) for x in instructions)
     signature = np.concatenate([_signature(exact), _signature(structure)]).tobytes()
     count = sum(len(computation.instructions) for computation in module.computations if computation not in module.hidden)

@@ -142,7 +142,9 @@ def _wrapped(sentence: str, request: ManyRequest) -> list[str]:
     """A sentence in at most two lines; --details has all of it."""
     if not request.style.width or request.choice.details or request.base.show_all:
         return [f"    {sentence}"]
-    return wrap(sentence, request.style.width, initial_indent="    ", subsequent_indent="    ", max_lines=2, placeholder=" ...")
+    return wrap(
+        sentence, request.style.width, initial_indent="    ", subsequent_indent="    ", max_lines=2, placeholder=" ...", break_on_hyphens=False
+    )
 
 
 def _pair_rows(group: list[PairRow], request: ManyRequest) -> Iterator[Row]:

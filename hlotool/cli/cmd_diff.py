@@ -41,6 +41,7 @@ Examples:
   hlotool diff before.hlo after.hlo --stat
   hlotool diff before.hlo after.hlo --semantic --n 5 --rtol 1e-3
   hlotool diff before.hlo after.hlo --output-format html -o diff.html
+  hlotool diff --patch before.hlo after.hlo > change.patch
   hlotool diff before/ after/ --ignore names,metadata --details
   hlotool diff --passes dumps/
   hlotool diff --passes dumps/ --module jit_step --until opcode=all-gather
@@ -60,7 +61,7 @@ Exit codes:
 
 _RUN_OPTIONS = ("n", "seed", "rtol", "atol", "elided")
 _FILLS = ("zeros", "ones", "iota", "random")
-_FORMATS = ("text", "json", "markdown", "html")
+_FORMATS = ("text", "json", "markdown", "html", "patch")
 
 
 class DiffCommand(HloCommand):
@@ -72,7 +73,7 @@ class DiffCommand(HloCommand):
         "Folders and passes": FOLDER_OPTIONS,
         "How much is shown": ("stat", "name_only", "unified", "width", "show_all"),
         "Limits": GROUPS["Limits"],
-        "Output": ("output_format", "output", "color", "quiet"),
+        "Output": ("patch", "output_format", "output", "color", "quiet"),
         "Files": GROUPS["Files"],
         "Information": GROUPS["Information"],
     }
@@ -115,9 +116,8 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 )
 @click.option("--width", type=click.IntRange(min=0), metavar="N", help="Longest line, 0 for any length; default: the width of the terminal, or 120.")
 @click.option("--show-all", is_flag=True, help="Show every difference, also those that are equal to others.")
-@click.option(
-    "--output-format", type=click.Choice(_FORMATS), default="text", metavar="FORMAT", help=f"Output format: {', '.join(_FORMATS)}; default: text."
-)
+@click.option("-p", "--patch", is_flag=True, help="Write a patch, which `hlotool apply` applies, also to a renumbered module.")
+@click.option("--output-format", type=click.Choice(_FORMATS), metavar="FORMAT", help=f"Output format: {', '.join(_FORMATS)}; default: text.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE; - is standard output, the default.")
 @color_option
 @click.option("-q", "--quiet", is_flag=True, help="Show nothing; the exit code tells whether something differs.")
@@ -128,6 +128,11 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @input_form_options
 @folder_options
 def command(files: tuple[str, ...], choice: FolderChoice, output: str | None, timeout: float | None, max_memory: str | None, **options: Any) -> None:
+    if options.pop("patch"):
+        if options["output_format"] not in (None, "patch"):
+            raise click.UsageError(f"--patch is --output-format patch; it cannot be combined with --output-format {options['output_format']}")
+        options["output_format"] = "patch"
+    options["output_format"] = options["output_format"] or "text"
     _check_usage(options)
     is_about_many = choice.is_about_many(files)
     if is_about_many:

@@ -39,6 +39,7 @@ Examples:
   hlotool diff before.hlo after.hlo --ignore names,metadata
   hlotool diff before.hlo after.hlo --only opcode,operands --show-all
   hlotool diff before.hlo after.hlo --stat
+  hlotool diff before.hlo after.hlo --side-by-side -U 3
   hlotool diff before.hlo after.hlo --semantic --n 5 --rtol 1e-3
   hlotool diff before.hlo after.hlo --output-format html -o diff.html
   hlotool diff --patch before.hlo after.hlo > change.patch
@@ -71,9 +72,9 @@ class DiffCommand(HloCommand):
         "What counts": ("ignore", "only"),
         "Values": ("semantic", "n", "seed", "rtol", "atol", "elided"),
         "Folders and passes": FOLDER_OPTIONS,
-        "How much is shown": ("stat", "name_only", "unified", "width", "show_all"),
+        "How much is shown": ("stat", "name_only", "side_by_side", "unified", "width", "show_all"),
         "Limits": GROUPS["Limits"],
-        "Output": ("patch", "output_format", "output", "color", "quiet"),
+        "Output": ("patch", "output_format", "output", "color", "no_pager", "quiet"),
         "Files": GROUPS["Files"],
         "Information": GROUPS["Information"],
     }
@@ -111,6 +112,7 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.option(
     "--name-only", is_flag=True, help="Show only names: `~ COMPUTATION/INSTRUCTION` for changed, + for inserted, - for deleted instructions."
 )
+@click.option("-y", "--side-by-side", is_flag=True, help="Show both sides in two columns, as wide as the terminal.")
 @click.option(
     "-U", "--unified", type=click.IntRange(min=0), default=0, metavar="N", help="Show N instructions before and after each difference; default: 0."
 )
@@ -120,6 +122,7 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.option("--output-format", type=click.Choice(_FORMATS), metavar="FORMAT", help=f"Output format: {', '.join(_FORMATS)}; default: text.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE; - is standard output, the default.")
 @color_option
+@click.option("--no-pager", is_flag=True, help="On a terminal, do not show text in $HLOTOOL_PAGER, $PAGER or less.")
 @click.option("-q", "--quiet", is_flag=True, help="Show nothing; the exit code tells whether something differs.")
 @click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80 % of what is available.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after SECONDS.")
@@ -174,7 +177,9 @@ def _check_usage(options: Mapping[str, Any]) -> None:
             raise click.UsageError(f"--{name}: {error}") from error
     if options["stat"] and options["name_only"]:
         raise click.UsageError("--stat and --name-only both choose what is shown; use one of the two")
-    shown = next((f"--{name.replace('_', '-')}" for name in ("stat", "name_only") if options[name]), None)
+    if options["side_by_side"] and (options["stat"] or options["name_only"]):
+        raise click.UsageError("--side-by-side shows instructions, and --stat and --name-only do not; leave one of them out")
+    shown = next((f"--{name.replace('_', '-')}" for name in ("stat", "name_only", "side_by_side") if options[name]), None)
     if shown is not None and options["output_format"] != "text":
         raise click.UsageError(f"{shown} is for text; it cannot be combined with --output-format {options['output_format']}")
     if not options["semantic"]:

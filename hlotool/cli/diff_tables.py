@@ -9,12 +9,11 @@ from typing import NamedTuple
 from hlotool.cli.output import counted
 from hlotool.differ.dumps import DumpName
 from hlotool.differ.folders import Sketch
-from hlotool.differ.rendering.lines import cut
-from hlotool.differ.rendering.text import Row
+from hlotool.differ.rendering.highlight import cut
+from hlotool.differ.rendering.rows import Row
 from hlotool.workspace.comparing import Compared
 
 __all__ = [
-    "EMPTY",
     "MOST_PAIRS",
     "FolderComparison",
     "PairRow",
@@ -35,7 +34,6 @@ MOST_PAIRS = 40
 _BAR = 40
 _LONGEST_STAGE = 34
 _LEAST_ROOM = 30
-EMPTY = Row(" ", "")
 
 
 class PairRow(NamedTuple):

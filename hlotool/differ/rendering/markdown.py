@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hlotool.differ.rendering.report import Report
+from hlotool.differ.rendering.rows import Layout, Row
 from hlotool.differ.rendering.statistics import amounts, category_counts, opcode_changes
 from hlotool.differ.rendering.summary import count_of, summary
-from hlotool.differ.rendering.text import Layout, Row, section_blocks
+from hlotool.differ.rendering.text import section_blocks
 
 __all__ = ["details", "listing", "markdown"]
 
@@ -28,7 +29,7 @@ def markdown(report: Report, left: str, right: str) -> str:
         )
         rows = [row for row in (*amounts(delta), *opcode_changes(delta)[:_MOST_OPCODES]) if row.left != row.right]
         if rows:
-            pieces.append(_table(("", "before", "after", "change"), [(row.name, f"{row.left:,}", f"{row.right:,}", row.change) for row in rows]))
+            pieces.append(_table(("", "before", "after", "change"), [(row.name, *row.texts) for row in rows]))
         pieces += _details(report, _LONGEST - sum(map(len, pieces)))
     return "\n".join(pieces)
 

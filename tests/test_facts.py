@@ -175,6 +175,11 @@ REARRANGING_OPCODES = IDENTITY_OPCODES | STRIDED_OPCODES | {"bitcast", "dynamic-
 
 COLUMNS: dict[str, set[str]] = {
     traits.ELEMENTWISE: ELEMENTWISE_OPCODES,
+    # HloCostAnalysis::HandleElementwiseOp.
+    traits.TRANSCENDENTAL: set(
+        "acos acosh asin asinh atan2 atanh cbrt cosh cosine erf exponential exponential-minus-one log log-plus-one logistic power rsqrt sine "
+        "sinh sqrt tan tanh".split()
+    ),
     traits.COLLECTIVE: COLLECTIVE_OPCODES,
     traits.FREE: FREE_OPCODES,
     traits.CHEAP: FREE_OPCODES | {"iota"},

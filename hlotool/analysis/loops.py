@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from operator import eq, ge, gt, le, lt, ne
 
@@ -10,7 +11,7 @@ from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.algebra import Number
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 
-__all__ = ["carried_elements", "exact_trip_count", "trip_count"]
+__all__ = ["carried_elements", "exact_trip_count", "known_trip_count", "trip_count"]
 
 _DIRECTIONS: dict[str, Callable[[float, float], bool]] = {"EQ": eq, "NE": ne, "LT": lt, "LE": le, "GT": gt, "GE": ge}
 # Rules distinguish only loops of no, one and more iterations.
@@ -57,6 +58,22 @@ def trip_count(loop: Instruction) -> int | None:
         value = following
         iterations += 1
     return iterations
+
+
+def known_trip_count(loop: Instruction) -> int | None:
+    """The number of iterations of a while that its configuration tells, or else constants; None if neither does.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> text = "c { x = s32[] parameter(0) ROOT f = pred[] constant(true) } b { x = s32[] parameter(0) ROOT y = s32[] negate(x) } "
+    >>> text += "ENTRY e { p = s32[] parameter(0) ROOT w = s32[] while(p), condition=c, body=b%s }"
+    >>> [known_trip_count(parse(text % more).entry.root) for more in ("", ', backend_config={"known_trip_count":{"n":"10"}}')]
+    [None, 10]
+    """
+    try:
+        count = int(json.loads(loop.backend_config or "")["known_trip_count"]["n"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return exact_trip_count(loop)
+    return count if count >= 0 else None
 
 
 def exact_trip_count(loop: Instruction) -> int | None:

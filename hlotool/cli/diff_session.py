@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-import click
-
+from hlotool.cli.diff_output import row_line, write_difference
 from hlotool.cli.diff_runs import RunChoice, run_both
 from hlotool.cli.inputs import Outcome, read_module
-from hlotool.cli.output import visible, write_out
 from hlotool.cli.render import style_for
 from hlotool.cli.run_deadline import Deadline
 from hlotool.cli.text_diff import header_name, painted_patch
@@ -24,15 +22,14 @@ from hlotool.differ.differ import diff
 from hlotool.differ.rendering.markdown import markdown
 from hlotool.differ.rendering.page import page
 from hlotool.differ.rendering.report import report_of
+from hlotool.differ.rendering.rows import Layout
 from hlotool.differ.rendering.runs import run_rows
-from hlotool.differ.rendering.text import Layout, Row, name_rows, statistic_rows, text_rows
+from hlotool.differ.rendering.text import name_rows, statistic_rows, text_rows
 from hlotool.interp.allocation import memory_limit
 from hlotool.workspace.reading import InputForm
-from hlotool.workspace.writing import replace_file
 
 __all__ = ["DiffRequest", "compare"]
 
-_COLORS = {"-": "red", "+": "green", "~": "yellow", "@": "cyan"}
 _Names = tuple[str, str]
 
 
@@ -47,12 +44,14 @@ class DiffRequest(NamedTuple):
     stat: bool = False
     name_only: bool = False
     unified: int = 0
+    side_by_side: bool = False
     width: int | None = None
     show_all: bool = False
     output_format: str = "text"
     output: str | None = None
     color: str = "auto"
     quiet: bool = False
+    no_pager: bool = False
     max_memory: int | None = None
     stdin_filename: str = "<stdin>"
     form: InputForm = InputForm()
@@ -84,7 +83,7 @@ def compare(request: DiffRequest, outcome: Outcome, deadline: Deadline) -> None:
             return
         outcome.at_least(1 if delta else 0)
         if not request.quiet:
-            _write(_RENDERED[request.output_format](delta, request, names), request)
+            _write(_RENDERED[request.output_format](delta, request, names), request, deadline)
 
 
 def _compare_runs(delta: Delta, request: DiffRequest, names: _Names, outcome: Outcome, deadline: Deadline) -> None:
@@ -94,11 +93,11 @@ def _compare_runs(delta: Delta, request: DiffRequest, names: _Names, outcome: Ou
     if request.quiet:
         return
     if request.output_format == "json":
-        _write(_json(delta, request, names, semantic=result.to_dict()), request)
+        _write(_json(delta, request, names, semantic=result.to_dict()), request, deadline)
         return
     style = style_for(request.color, sys.stdout if request.output is None else None)
     rows = run_rows(result, report_of(delta), Layout(style.width if request.width is None else request.width))
-    _write((_line(row, has_color=style.color) for row in rows), request)
+    _write((row_line(row, has_color=style.color) for row in rows), request, deadline)
 
 
 # ---- formats ---------------------------------------------------------------------------------------------------------
@@ -106,22 +105,12 @@ def _compare_runs(delta: Delta, request: DiffRequest, names: _Names, outcome: Ou
 
 def _text(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
     style = style_for(request.color, sys.stdout if request.output is None else None)
-    layout = Layout(style.width if request.width is None else request.width, request.unified, request.show_all)
+    width = style.width if request.width is None else request.width
+    layout = Layout(width, request.unified, request.show_all, request.side_by_side)
     report = report_of(delta)
     rows = name_rows(report) if request.name_only else statistic_rows(report, layout) if request.stat else text_rows(report, layout)
     for row in rows:
-        yield _line(row, has_color=style.color)
-
-
-def _line(row: Row, *, has_color: bool) -> str:
-    return f"{_painted(row) if has_color else visible(row.text)}\n"
-
-
-def _painted(row: Row) -> str:
-    text = visible(row.text)
-    if row.mark in ("=", "@"):
-        return click.style(text, fg=_COLORS.get(row.mark), bold=True)
-    return click.style(text, dim=True) if row.mark == "." else click.style(text, fg=_COLORS[row.mark]) if row.mark in _COLORS else text
+        yield row_line(row, has_color=style.color)
 
 
 def _json(delta: Delta, request: DiffRequest, names: _Names, **more: Any) -> Iterator[str]:
@@ -154,9 +143,9 @@ _RENDERED: dict[str, Callable[[Delta, DiffRequest, _Names], Iterator[str]]] = {
 }
 
 
-def _write(pieces: Iterator[str], request: DiffRequest) -> None:
-    if request.output is not None:
-        replace_file(request.output, "".join(pieces))
-        return
-    for piece in pieces:
-        write_out(piece)
+def _write(rendered: Iterable[str], request: DiffRequest, deadline: Deadline) -> None:
+    pieces = list(rendered)
+    deadline.check()
+    # A reader has time.
+    deadline.stop()
+    write_difference(pieces, request.output, has_pager=request.output_format == "text" and not request.no_pager)

@@ -51,9 +51,14 @@ class Deadline:
         if self.end is not None and time.monotonic() > self.end:
             raise TimeoutExceeded(f"the {self.work} took longer than {self.seconds:g} seconds")
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def stop(self) -> None:
+        """Lifts the limit, since what it limits is over."""
+        self.end = None
         if self.timer is not None:
             self.timer.cancel()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.stop()
 
     def _end(self) -> None:
         try:

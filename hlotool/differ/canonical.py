@@ -84,7 +84,7 @@ def hashes(module: Module) -> Hashes:
     form = CanonicalForm(module)
     names = {copy: original.name for copy, original in form.originals.items() if original not in module.hidden}
     digests = {names[copy]: _hash(form.digests[copy]) for copy in form.originals if copy in names}
-    return Hashes(_hash(sha256(_text(form.module).encode("utf-8", "surrogatepass")).hexdigest()), digests)
+    return Hashes(form.hash, digests)
 
 
 def _hash(digest: str) -> str:
@@ -101,6 +101,12 @@ class CanonicalForm:
 
     `originals` and `instructions` are the computations and the instructions of the module by their copies. `digests` are those of the copied
     computations, and `contents` those of the copied instructions: of all but names, metadata and operands.
+
+    >>> import hlotool
+    >>> form = CanonicalForm(hlotool.parse("ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) ROOT b = f32[] abs(a) }"))
+    >>> p, a, b = form.module.entry.instructions
+    >>> form.contents[a] == form.contents[b], form.contents[a] == form.contents[p]
+    (True, False)
     """
 
     def __init__(self, original: Module) -> None:
@@ -122,6 +128,11 @@ class CanonicalForm:
         for computation in _callees_first(module.computations):
             self._arrange(computation)
         self._rename()
+
+    @property
+    def hash(self) -> str:
+        """The hash of the module."""
+        return _hash(sha256(_text(self.module).encode("utf-8", "surrogatepass")).hexdigest())
 
     # ---- instructions -------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from hlotool.errors import Violation
 from hlotool.opdefs.algebra import NO_ALGEBRA, Algebra
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import COMMUNICATES, EFFECT, NONDETERMINISTIC, with_implied
+from hlotool.opdefs.work import WorkOf
 from hlotool.record import Record
 from hlotool.shapes.shape import Shape
 
@@ -86,6 +87,7 @@ class OpDef:
     `update_of` that of the operation that it continues. `done` and `start` are the inverses of the first two.
     `gives` is the index of the element of its operand that a done returns, and `operands_at` the index of the operands in a start's result.
     `calls` has the names of the attributes with called computations, in the order in which XLA stores them.
+    `work(result, operand_shapes, attributes)` counts what is computed; None for nothing, or one operation for each element of elementwise results.
     `kernel` computes values; it is None until the interpreter, which sets it, is imported.
     """
 
@@ -116,6 +118,7 @@ class OpDef:
         "update_of",
         "variadic",
         "verify",
+        "work",
     )  # fmt: skip
 
     def __init__(
@@ -138,6 +141,7 @@ class OpDef:
         update_of: str | None = None,
         gives: int | None = None,
         operands_at: int | None = None,
+        work: WorkOf | None = None,
         doc: str | None = None,
     ) -> None:
         self.name = name or infer.__name__.strip("_").replace("_", "-")
@@ -158,6 +162,7 @@ class OpDef:
         self.update_of = update_of
         self.gives = gives
         self.operands_at = operands_at
+        self.work = work
         self.doc = (doc or infer.__doc__ or "").strip()
         self.kernel: Any = None
         self.arity = -1 if self.variadic else len(self.operands)

@@ -46,6 +46,7 @@ from hlotool.opdefs.traits import (
     UNIFORM_GROUPS,
     VIEW,
 )
+from hlotool.opdefs.work import one_for_each_element
 from hlotool.record import Record
 from hlotool.shapes.shape import UNBOUNDED, ProgramShape, Shape, array_shape, compatible, tuple_shape
 
@@ -203,6 +204,7 @@ def _check_reducer(operands: tuple[Shape, ...], to_apply: ProgramShape) -> None:
     infers=False,
     check_parsed=_global_ids_need_channel,
     verify=_reduced_alike("all-reduce"),
+    work=one_for_each_element,
     traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT, COMBINABLE),
     effect_if="constrain_layout",
 )
@@ -226,6 +228,7 @@ def all_reduce(
     infers=False,
     check_parsed=_global_ids_need_channel,
     verify=_reduced_alike("all-reduce-start"),
+    work=one_for_each_element,
     traits=(MIXED_PRECISION, COLLECTIVE, EFFECT, ORDER_KEPT),
     start_of="all-reduce",
 )

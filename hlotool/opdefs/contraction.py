@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 from hlotool.opdefs.base import op, require
@@ -20,6 +21,7 @@ from hlotool.opdefs.inference import (
 from hlotool.opdefs.kinds import Always, Dims, OperandPrecision, PrecisionAlgorithm
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import ACCUMULATED, EXPENSIVE, FOLDABLE, MIXED_PRECISION, SHAPE_GUESSED
+from hlotool.opdefs.work import Work, elements
 from hlotool.record import Record
 from hlotool.shapes.shape import UNBOUNDED, Shape
 
@@ -85,7 +87,13 @@ def _dot_result(opcode: str, lhs: Shape, rhs: Shape, numbers: DotDimensions) -> 
     return new_array(higher_precision(lhs.element_type, rhs.element_type, opcode), numbers.result(lhs, rhs), opcode)
 
 
-@op(result_code="T049", traits=(MIXED_PRECISION, ACCUMULATED, FOLDABLE, EXPENSIVE))
+def _work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
+    """A multiplication and an addition for each product."""
+    contracted = prod(max(operands[0].dimensions[k], 0) for k in attributes["lhs_contracting_dims"])
+    return Work(2 * elements(result) * contracted)
+
+
+@op(result_code="T049", traits=(MIXED_PRECISION, ACCUMULATED, FOLDABLE, EXPENSIVE), work=_work)
 def dot(
     lhs: Shape,
     rhs: Shape,
@@ -104,7 +112,7 @@ def dot(
     return _dot_result("dot", lhs, rhs, DotDimensions(lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims))
 
 
-@op(result_code="T087", traits=(MIXED_PRECISION, ACCUMULATED, EXPENSIVE))
+@op(result_code="T087", traits=(MIXED_PRECISION, ACCUMULATED, EXPENSIVE), work=_work)
 def ragged_dot(
     lhs: Shape,
     rhs: Shape,
@@ -200,7 +208,7 @@ def _verify_scaled_dot(result: Shape, operands: tuple[Shape, ...], attributes: d
     return _dot_result("scaled-dot", operands[0], operands[1], numbers)
 
 
-@op(verify=_verify_scaled_dot, traits=(SHAPE_GUESSED, MIXED_PRECISION, ACCUMULATED, EXPENSIVE))
+@op(verify=_verify_scaled_dot, traits=(SHAPE_GUESSED, MIXED_PRECISION, ACCUMULATED, EXPENSIVE), work=_work)
 def scaled_dot(
     lhs: Shape,
     rhs: Shape,

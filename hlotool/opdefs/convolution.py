@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import gcd, prod
+from typing import Any
+
 from hlotool.opdefs.base import op, require
 from hlotool.opdefs.inference import (
     Bound,
@@ -22,12 +26,50 @@ from hlotool.opdefs.kinds import (
     Window,
 )
 from hlotool.opdefs.traits import ACCUMULATED, EXPENSIVE, MIXED_PRECISION
+from hlotool.opdefs.work import Work
 from hlotool.shapes.shape import UNBOUNDED, Shape
+from hlotool.shapes.values import WindowDimension
 
 __all__ = ["convolution"]
 
+# Of windows beyond this size, products with padding are counted, too, which takes no time.
+_LARGEST_WINDOW = 1 << 16
 
-@op(traits=(MIXED_PRECISION, ACCUMULATED, EXPENSIVE))
+
+def _work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
+    """A multiplication and an addition for each product, without those with padding and with the holes of dilations."""
+    lhs, rhs = operands[0], operands[1].elements[0] if operands[1].is_tuple else operands[1]
+    labels, window = attributes["dim_labels"], attributes["window"]
+    sizes = zip((lhs.dimensions[k] for k in labels.input_spatial), (result.dimensions[k] for k in labels.output_spatial), window, strict=True)
+    products = prod(_products(*size) for size in sizes)
+    features = rhs.dimensions[labels.kernel_input_feature] * result.dimensions[labels.output_feature]
+    return Work(2 * max(0, result.dimensions[labels.output_batch] * features) * products)
+
+
+def _products(source: int, result: int, window: WindowDimension) -> int:
+    """How many pairs of a position of the result and one in the window have an element of the source."""
+    dilation, last = window.base_dilation, (source - 1) * window.base_dilation
+    if window.size > _LARGEST_WINDOW:
+        return window.size * max(0, result)
+    starts = (k * window.window_dilation - window.padding_low for k in range(window.size))
+    return sum(_multiples(start, window.stride, result, dilation, last) for start in starts)
+
+
+def _multiples(start: int, step: int, count: int, divisor: int, last: int) -> int:
+    """How many of start, start + step, ..., `count` in all, are multiples of the divisor from 0 to `last`."""
+    low = max(0, -(start // step))
+    high = min(count - 1, (last - start) // step)
+    if divisor == 1:
+        return max(0, high - low + 1)
+    common = gcd(step, divisor)
+    if start % common:
+        return 0
+    period = divisor // common
+    first = low + (-start // common * pow(step // common, -1, period) - low) % period
+    return 0 if first > high else (high - first) // period + 1
+
+
+@op(traits=(MIXED_PRECISION, ACCUMULATED, EXPENSIVE), work=_work)
 def convolution(
     lhs: Shape,
     rhs: Shape,

@@ -33,7 +33,7 @@ from hlotool.opdefs.kinds import (
     ResultAccuracy,
 )
 from hlotool.opdefs.modes import VerifyModes
-from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, CONVERTS, ELEMENTWISE, IDEMPOTENT, INVOLUTION, MIXED_PRECISION, MOVES
+from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, CONVERTS, ELEMENTWISE, IDEMPOTENT, INVOLUTION, MIXED_PRECISION, MOVES, TRANSCENDENTAL
 from hlotool.record import Record, replace
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape
@@ -126,7 +126,9 @@ def _example(opcode: str, operands: str, kinds: tuple[str, ...]) -> str:
 
 
 def _define_unary(row: UnaryRow) -> None:
-    doc, traits = row.doc + _example(row.name, "x", row.kinds), (ELEMENTWISE, *row.traits)
+    # The accuracy of a function can be chosen if it is not exact.
+    inexact = (TRANSCENDENTAL,) if row.accuracy else ()
+    doc, traits = row.doc + _example(row.name, "x", row.kinds), (ELEMENTWISE, *inexact, *row.traits)
     if not row.accuracy:
 
         @op(row.name, doc=doc, traits=traits)
@@ -197,7 +199,7 @@ BINARY: tuple[BinaryRow, ...] = (
         algebra=Algebra(value(0, -0.0), on_pred="or"),
     ),
     BinaryRow("and", _LOGICAL, "Conjunction: logical for pred, bitwise for integers.", traits=_CHOICE, algebra=Algebra(ones, zero)),
-    BinaryRow("atan2", _FLOAT_OR_COMPLEX, "Angle of the point with y coordinate lhs and x coordinate rhs."),
+    BinaryRow("atan2", _FLOAT_OR_COMPLEX, "Angle of the point with y coordinate lhs and x coordinate rhs.", traits=(TRANSCENDENTAL,)),
     BinaryRow("divide", _NUMERIC, "Quotient, for integers truncated toward zero.", algebra=Algebra(value(1, 1.0))),
     BinaryRow(
         "maximum",
@@ -222,7 +224,7 @@ BINARY: tuple[BinaryRow, ...] = (
         algebra=Algebra(value(1, 1.0), zero, on_pred="and"),
     ),
     BinaryRow("or", _LOGICAL, "Disjunction: logical for pred, bitwise for integers.", traits=_CHOICE, algebra=Algebra(zero, ones)),
-    BinaryRow("power", _NUMERIC, "lhs to the power of rhs.", algebra=Algebra(value(1, 1.0))),
+    BinaryRow("power", _NUMERIC, "lhs to the power of rhs.", traits=(TRANSCENDENTAL,), algebra=Algebra(value(1, 1.0))),
     BinaryRow("remainder", _NUMERIC, "Remainder of the truncating division, with the sign of lhs.", algebra=Algebra(absorbing=zero)),
     BinaryRow(
         "shift-left",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hlotool.errors import Violation
@@ -44,6 +44,7 @@ from hlotool.opdefs.kinds import (
 from hlotool.opdefs.layouts import check_sliced_memory, check_updated_memory
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import EXPENSIVE, HOLDS_BUFFERS, MIXED_PRECISION, MOVES, ORDER_KEPT, OVERWRITES, PRECISION_KEPT, REARRANGES, STRIDED
+from hlotool.opdefs.work import Work, elements
 from hlotool.shapes.shape import UNBOUNDED, ProgramShape, Shape, array_shape, compatible, tuple_shape
 
 __all__: list[str] = []
@@ -164,7 +165,12 @@ def _check_updates(at: str, update: Shape, limits: Sequence[int], indices: Seque
 _SCATTER_RULES = ReducerRules("C023", "C023", "C023", "C023")
 
 
-@op(check_parsed=_check_scatter, traits=(MIXED_PRECISION, OVERWRITES, EXPENSIVE, ORDER_KEPT))
+def _scatter_work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
+    # The operands are n arrays, the indices, and n updates.
+    return Work(runs={"to_apply": elements(operands[len(operands) // 2 + 1])})
+
+
+@op(check_parsed=_check_scatter, traits=(MIXED_PRECISION, OVERWRITES, EXPENSIVE, ORDER_KEPT), work=_scatter_work)
 def scatter(
     *operands: Shape,
     update_window_dims: Dims,
@@ -330,7 +336,13 @@ def _verify_sort(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
     require_dimension(attributes["dimensions"][0], bare(operands[0]).rank, "T076", "dimensions", "sort")
 
 
-@op(verify=_verify_sort, traits=(MIXED_PRECISION, MOVES, EXPENSIVE, ORDER_KEPT))
+def _sort_work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
+    """A comparison is one operation, and there are n log n of them."""
+    count = elements(operands[0])
+    return Work(count * max(0, count - 1).bit_length())
+
+
+@op(verify=_verify_sort, traits=(MIXED_PRECISION, MOVES, EXPENSIVE, ORDER_KEPT), work=_sort_work)
 def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_apply: Computation) -> Shape:
     """Sorts the operands along one dimension, all in the same order, so that to_apply, a comparison, holds for neighbors.
 

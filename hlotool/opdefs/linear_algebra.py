@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 from hlotool.errors import Violation
@@ -21,12 +23,13 @@ from hlotool.opdefs.inference import (
 from hlotool.opdefs.kinds import Bool, Dims, FftType, TransposeOption
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import EXPENSIVE, ORDER_KEPT
+from hlotool.opdefs.work import Work, elements
 from hlotool.shapes.shape import UNBOUNDED, Shape, compatible
 
 __all__ = ["cholesky", "fft", "triangular_solve"]
 
 
-@op(traits=(ORDER_KEPT, EXPENSIVE))
+@op(traits=(ORDER_KEPT, EXPENSIVE), work=lambda result, operands, attributes: Work(elements(result) * max(0, result.dimensions[-1]) // 3))
 def cholesky(a: Shape, *, lower: Bool = False) -> Shape:
     """Factors Hermitian positive-definite matrices into a triangular matrix times its adjoint; reads only the triangle named by `lower`.
 
@@ -40,7 +43,7 @@ def cholesky(a: Shape, *, lower: Bool = False) -> Shape:
     return a
 
 
-@op(traits=(ORDER_KEPT, EXPENSIVE))
+@op(traits=(ORDER_KEPT, EXPENSIVE), work=lambda result, operands, attributes: Work(2 * elements(result) * max(0, operands[0].dimensions[-1])))
 def triangular_solve(
     a: Shape,
     b: Shape,
@@ -81,7 +84,13 @@ def _verify_fft(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
     raise Violation("T055", "fft_length value", message, severity="warning" if compatible(result, operands[0]) else None)
 
 
-@op(verify=_verify_fft, traits=(ORDER_KEPT, EXPENSIVE))
+def _fft_work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
+    """A complex multiplication and addition, eight operations, for each element and each level."""
+    levels = prod(max(0, length.bit_length() - 1) for length in attributes["fft_length"])
+    return Work(8 * elements(operands[0]) * levels)
+
+
+@op(verify=_verify_fft, traits=(ORDER_KEPT, EXPENSIVE), work=_fft_work)
 def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
     """Computes the discrete Fourier transform over the last dimensions, one to three, which have the lengths `fft_length`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from hlotool.opdefs.base import op, require
@@ -15,6 +16,7 @@ from hlotool.opdefs.inference import (
 from hlotool.opdefs.kinds import Int, RandomAlgorithm, RandomDistribution
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import EFFECT, NONDETERMINISTIC, RANDOM_STATE
+from hlotool.opdefs.work import Work, elements
 from hlotool.shapes.shape import Shape, array_shape, compatible
 
 __all__: list[str] = []
@@ -32,7 +34,11 @@ def _verify_rng(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
     require_kind(operands[0], "operands", f"{attributes['distribution']}", kinds, "T059")
 
 
-@op(infers=False, verify=_verify_rng, traits=(EFFECT, NONDETERMINISTIC))
+def _work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
+    return Work(transcendentals=elements(result))
+
+
+@op(infers=False, verify=_verify_rng, traits=(EFFECT, NONDETERMINISTIC), work=_work)
 def rng(*operands: Shape, distribution: RandomDistribution) -> Shape:
     """Generates random numbers: rng_uniform between two bounds, or rng_normal with a mean and a standard deviation. The generator is unspecified.
 
@@ -50,7 +56,7 @@ def _verify_rng_bit_generator(result: Shape, operands: tuple[Shape, ...], attrib
     require(compatible(operands[0], result.elements[0]), "T060", "shape[0]", f"the state in the result is {after}, but the operand is {before}")
 
 
-@op(infers=False, verify=_verify_rng_bit_generator, traits=(RANDOM_STATE,))
+@op(infers=False, verify=_verify_rng_bit_generator, traits=(RANDOM_STATE,), work=_work)
 def rng_bit_generator(state: Shape, *, algorithm: RandomAlgorithm) -> Shape:
     """Generates random bits from a state by the given algorithm; returns the next state and the bits.
 

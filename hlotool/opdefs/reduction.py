@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
+from math import prod
 from typing import Any
 
 from hlotool.errors import Violation
@@ -29,6 +31,7 @@ from hlotool.opdefs.inference import (
 from hlotool.opdefs.kinds import Always, Bool, Computation, Dims, Int, SingleDim, Window
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import EXPENSIVE, FOLDABLE, MIXED_PRECISION, ORDER_KEPT, REDUCTION, SHAPE_GUESSED
+from hlotool.opdefs.work import Work, elements
 from hlotool.shapes.layout import Layout, is_valid_layout
 from hlotool.shapes.shape import UNBOUNDED, ProgramShape, Shape, array_shape, compatible, tuple_shape
 
@@ -58,7 +61,13 @@ def _verify_reduce(result: Shape, operands: tuple[Shape, ...], attributes: dict[
     _types_of_reducer(operands, attributes["to_apply"], "C022", modes)
 
 
-@op(check_parsed=_even_operands, verify=_verify_reduce, result_code="T093", traits=(REDUCTION, FOLDABLE, EXPENSIVE))
+def _reduce_work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
+    """The first element needs no run, since init values are counted as neutral."""
+    kept = next(result.leaves())
+    return Work(runs={"to_apply": elements(operands[0]) - elements(kept)})
+
+
+@op(check_parsed=_even_operands, verify=_verify_reduce, result_code="T093", traits=(REDUCTION, FOLDABLE, EXPENSIVE), work=_reduce_work)
 def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
     """Combines the elements along the given dimensions by a function, starting from an init value for each input.
 
@@ -97,11 +106,16 @@ def _verify_reduce_window(result: Shape, operands: tuple[Shape, ...], attributes
     return tuple_shape(results) if to_apply.result.is_tuple else results[0]
 
 
+def _reduce_window_work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
+    return Work(runs={"to_apply": elements(next(result.leaves())) * (prod(dimension.size for dimension in attributes["window"]) - 1)})
+
+
 @op(
     check_parsed=_even_operands,
     verify=_verify_reduce_window,
     result_code="T095",
     traits=(SHAPE_GUESSED, MIXED_PRECISION, REDUCTION, ORDER_KEPT, EXPENSIVE),
+    work=_reduce_window_work,
 )
 def reduce_window(*operands: Shape, window: Window = (), to_apply: Computation) -> Shape:
     """Combines the elements in each position of a window by a function; padding and holes are skipped.
@@ -126,7 +140,12 @@ def _windowed(element_type: str, operand: Shape, window: Window, opcode: str) ->
 _SCATTER_RULES = ReducerRules("C024", "C024", "C024", "T094", 2)
 
 
-@op(traits=(ORDER_KEPT, EXPENSIVE))
+def _select_and_scatter_work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
+    window, sources = prod(dimension.size for dimension in attributes["window"]), elements(operands[1])
+    return Work(runs={"select": sources * (window - 1), "scatter": sources})
+
+
+@op(traits=(ORDER_KEPT, EXPENSIVE), work=_select_and_scatter_work)
 def select_and_scatter(operand: Shape, source: Shape, init_value: Shape, *, window: Window = (), select: Computation, scatter: Computation) -> Shape:
     """Selects an element in each window of the operand by `select`, and combines the source value of the window with it by `scatter`.
 
@@ -177,6 +196,7 @@ def _verify_map(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
     check_parsed=_map_rule,
     verify=_verify_map,
     traits=(SHAPE_GUESSED, ORDER_KEPT),
+    work=lambda result, operands, attributes: Work(runs={"to_apply": elements(result)}),
     derived={"dimensions": lambda result: tuple(range(result.rank))},
 )
 def map_(*operands: Shape, dimensions: Always[Dims] = (), to_apply: Computation) -> Shape:

@@ -48,6 +48,7 @@ __all__ = [
     "SHAPE_GUESSED",
     "STRIDED",
     "STRUCTURAL",
+    "TRANSCENDENTAL",
     "TRANSFER",
     "UNIFORM_GROUPS",
     "VIEW",
@@ -100,6 +101,8 @@ FOLDABLE = "foldable"
 
 # ---- relations between operands and result --------------------------------------------------------------------------
 
+TRANSCENDENTAL = "transcendental"
+"""Evaluates functions that take many operations of arithmetic; counted apart, as in XLA's HloCostAnalysis."""
 STRUCTURAL = "structural"
 """Names, groups or takes apart values without computing anything."""
 VIEW = "view"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
+import os
+import pty
 import re
-import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -74,6 +76,8 @@ def test_what_counts(cli, pair):
         (("--stat", "--name-only"), "use one of the two"),
         (("--stat", "--output-format", "json"), "--stat is for text"),
         (("-U", "x"), "'x' is not a valid integer"),
+        (("-y", "--stat"), "--side-by-side shows instructions, and --stat and --name-only do not"),
+        (("-y", "--output-format", "json"), "--side-by-side is for text"),
     ],
 )
 def test_usage(cli, pair, arguments, message):
@@ -160,6 +164,46 @@ def test_equal_changes_are_rolled_up(cli, file_of):
     assert cli("diff", left, right, "--show-all").stdout.count("opcode: tanh -> logistic") == 48
 
 
+UNARY = ("abs", "cbrt", "ceil", "cosine", "exponential", "floor", "log", "logistic", "negate", "sign", "sine", "sqrt", "tan", "tanh", "rsqrt", "erf")
+
+
+def rewritten(count: int) -> tuple[str, str]:
+    """Two modules that differ in each of `count` instructions in another way, with a computation that is fused."""
+    kinds = [(a, b) for a in UNARY for b in UNARY if a != b][:count]
+    result = f"  ROOT r = ({', '.join(f'f32[{k + 8}]' for k in range(count))}) tuple(d, {', '.join(f'x{k}' for k in range(1, count))})\n"
+    texts = []
+    for side in (0, 1):
+        lines = [f"  p{k} = f32[{k + 8}] parameter({k}), metadata={{source_line={k + side + 1}}}\n" for k in range(count)]
+        lines.append('  d = f32[8] custom-call(p0), custom_call_target="gemm"\n')
+        lines += [f"  x{k} = f32[{k + 8}] {kind[side]}(p{k})\n" for k, kind in enumerate(kinds)]
+        texts.append(f"HloModule m\n\nENTRY e {{\n{''.join(lines)}{result}}}\n")
+    fused = "f {\n  x = f32[8] parameter(0)\n  y = f32[8] multiply(x, x)\n  ROOT z = f32[8] maximum(y, x)\n}\n\nENTRY"
+    call = "  d = f32[8] fusion(p0), kind=kLoop, calls=f\n"
+    target = '  d = f32[8] custom-call(p0), custom_call_target="gemm"\n'
+    return texts[0], texts[1].replace("ENTRY", fused).replace(target, call)
+
+
+def test_large_differences_begin_with_numbers(cli, file_of):
+    left, right = (file_of(name, text) for name, text in zip(("a.hlo", "b.hlo"), rewritten(120), strict=True))
+    shown = cli("diff", left, right).stdout
+    sentence, _, body = shown.partition("\n\n")
+    assert sentence.startswith("121 instructions changed (custom-call -> fusion, ")
+    assert "\n" not in sentence
+    assert body.startswith("numbers\n  instructions: 242 -> 245 (+3)\n  computations: 1 -> 2 (+1)\n")
+    assert "  only before: custom-call gemm\n" in body
+    assert "  only after: 8x erf, " in body
+    assert "  fewer: abs 15 -> 7, " in body
+    # A screen or two, in which metadata is a line.
+    assert len(body.splitlines()) < 60
+    assert re.search(r"  ~ metadata of \d+ instructions in 1 computation \(--only metadata\)\n", body)
+    assert "source_line" not in body
+    assert re.search(r"    \.\.\. and \d+ more differences \(--show-all\)\n", body)
+    everything = cli("diff", left, right, "--show-all").stdout
+    assert everything.count("source_line") == 120
+    # The same, for readers of a pull request.
+    assert "<summary>numbers</summary>" in cli("diff", left, right, "--output-format", "markdown").stdout
+
+
 def test_width(cli, file_of):
     operands = ", ".join(f"p{k}" for k in range(40))
     shapes = ", ".join(["f32[]"] * 40)
@@ -175,11 +219,74 @@ def test_width(cli, file_of):
 
 
 def test_colors(cli, pair):
-    plain = cli("diff", *pair).stdout
+    for arguments in ((), ("-y",), ("-y", "-U", "2"), ("--stat",)):
+        plain = cli("diff", *pair, *arguments).stdout
+        colored = cli("diff", *pair, *arguments, "--color", "always").stdout
+        assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == plain
+        assert colored != plain
+
+
+def test_what_differs_is_highlighted(cli, pair, file_of):
+    reset, strong = "\x1b[0m", "\x1b[1m\x1b[7m"
     colored = cli("diff", *pair, "--color", "always").stdout
-    assert "\x1b[31m  - t = f32[8] tanh(x)\x1b[0m\n" in colored
-    assert "\x1b[32m  + t = f32[8] logistic(x)\x1b[0m\n" in colored
-    assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == plain
+    assert f"\x1b[31m  - t = f32[8] {reset}\x1b[31m{strong}tanh{reset}\x1b[31m(x){reset}\n" in colored
+    assert f"\x1b[32m  + t = f32[8] {reset}\x1b[32m{strong}logistic{reset}\x1b[32m(x){reset}\n" in colored
+    columns = cli("diff", *pair, "--color", "always", "-y").stdout
+    assert f"{strong}tanh{reset}\x1b[31m(x){reset}" in columns
+    assert f"{strong}logistic{reset}\x1b[32m(x){reset}\n" in columns
+    # Another name of the same thing is no difference.
+    renamed = file_of("renamed.hlo", RENAMED.replace("tanh", "logistic"))
+    assert f"\x1b[32m  + t.7 = f32[8] {reset}\x1b[32m{strong}logistic" in cli("diff", pair[0], renamed, "--color", "always").stdout
+    # Lines with little in common are not highlighted.
+    other = file_of("other.hlo", LEFT.replace("divide(c, q)", 'custom-call(c, q), custom_call_target="something_else_altogether"'))
+    assert strong not in cli("diff", pair[0], other, "--color", "always").stdout.partition("e (ENTRY)")[2].partition("custom-call(")[0]
+
+
+def on_terminal(*arguments: str | Path, env: dict[str, str]) -> tuple[int, str]:
+    """The exit code of a command, and what is on its terminal."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(Path(hlotool.__file__).parents[1]), "NO_COLOR": "1", **env}
+    with subprocess.Popen(
+        [sys.executable, "-m", "hlotool", *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=environment
+    ) as command:
+        os.close(theirs)
+        shown = b""
+        # Linux reports the end of a terminal as an error.
+        with contextlib.suppress(OSError):
+            while piece := os.read(ours, 4096):
+                shown += piece
+    os.close(ours)
+    return command.returncode, shown.decode().replace("\r\n", "\n")
+
+
+def test_pager(pair, cli, tmp_path):
+    plain = cli("diff", *pair).stdout
+    paged = "".join(f"| {line}\n" for line in plain.splitlines())
+    mark = "sed 's/^/| /'"
+    assert on_terminal("diff", *pair, env={"PAGER": mark}) == (1, paged)
+    assert on_terminal("diff", *pair, env={"HLOTOOL_PAGER": mark, "PAGER": "false"}) == (1, paged)
+    assert on_terminal("diff", *pair, env={"PAGER": f"MARK=1 {mark} | cat"}) == (1, paged)
+    # Without a pager: the option, no program of that name, and what git takes for none.
+    assert on_terminal("diff", *pair, "--no-pager", env={"PAGER": mark}) == (1, plain)
+    for pager in ("", "cat", "there-is-no-such-pager", "'"):
+        assert on_terminal("diff", *pair, env={"PAGER": pager}) == (1, plain)
+    # Whoever has read enough closes the pager.
+    assert on_terminal("diff", *pair, env={"PAGER": "head -n 1"}) == (1, plain.partition("\n")[0] + "\n")
+    assert on_terminal("diff", *pair, env={"PAGER": "true"}) == (1, "")
+    # What is not text for people has no pager, nor has a file.
+    assert on_terminal("diff", *pair, "--output-format", "json", env={"PAGER": mark})[1].startswith("{")
+    assert on_terminal("diff", *pair, "-o", tmp_path / "out", env={"PAGER": mark}) == (1, "")
+    assert (tmp_path / "out").read_text() == plain
+    assert on_terminal("diff", pair[0], pair[0], env={"PAGER": "echo nothing; cat"}) == (0, "")
+
+
+def test_a_reader_has_more_time_than_the_comparison(pair):
+    code, shown = on_terminal("diff", *pair, "--timeout", "4", env={"PAGER": "sleep 6; cat"})
+    assert (code, shown.splitlines()[0]) == (1, "2 instructions changed (tanh -> logistic, divide: operands)")
+
+
+def test_no_pager_in_pipes(process, pair, cli):
+    assert process("diff", *pair, env={"PAGER": "sed 's/^/| /'"}).stdout == cli("diff", *pair).stdout
 
 
 def test_control_characters_are_escaped(cli, file_of):
@@ -205,8 +312,8 @@ def test_bytes_are_counted(cli, file_of):
     gathered = file_of("a.hlo", text.format("all-gather"))
     doubled = file_of("b.hlo", text.format("concatenate").replace("(p)", "(p, p)"))
     shown = cli("diff", gathered, doubled, "--stat").stdout
-    assert " collectives           1 -> 0 (-1)\n" in shown
-    assert " bytes of collectives  256 -> 0 (-256)\n" in shown
+    assert " collectives          1 -> 0 (-1)\n" in shown
+    assert " data of collectives  256 B -> 0 B (-256 B)\n" in shown
 
 
 def test_json(cli, pair):
@@ -249,7 +356,7 @@ def many_computations(opcode: str) -> str:
 
 
 class Page(HTMLParser):
-    """The elements of a page: which are open, anchors, links, and whether all tags are closed."""
+    """The elements of a page: whether all tags are closed, what it loads, its visible text, and the data of its script."""
 
     VOID = frozenset({"meta", "input", "br"})
 
@@ -257,62 +364,88 @@ class Page(HTMLParser):
         super().__init__()
         self.open: list[str] = []
         self.ids: list[str] = []
-        self.links: list[str] = []
-        self.kinds: list[str] = []
         self.loaded: list[str] = []
+        self.texts: dict[str, str] = {}
         self.feed(text)
         assert not self.open
+        self.data = json.loads(self.texts["script#data"])
 
     def handle_starttag(self, tag, attrs):
         values = dict(attrs)
         if tag not in self.VOID:
-            self.open.append(tag)
+            self.open.append(f"{tag}#{values['id']}" if "id" in values else tag)
         self.ids += [values["id"]] if "id" in values else []
-        self.links += [values["href"]] if "href" in values else []
-        self.loaded += [value for name, value in attrs if name == "src"]
-        self.kinds += values.get("data-kinds", "").split()
+        self.loaded += [value for name, value in attrs if name in ("src", "href", "action")]
 
     def handle_endtag(self, tag):
-        assert self.open.pop() == tag
+        assert self.open.pop().partition("#")[0] == tag
+
+    def handle_data(self, data):
+        if self.open:
+            self.texts[self.open[-1]] = self.texts.get(self.open[-1], "") + data
+
+    @property
+    def entries(self) -> list[list]:
+        return [entry for section in self.data["sections"] for group in section["groups"] for entry in group]
 
 
 def test_page(cli, pair):
     page = Page(cli("diff", *pair, "--output-format", "html").stdout)
-    assert page.kinds == ["opcode", "operands"]
-    assert len(page.ids) == len(set(page.ids))
-    # Every link leads to an instruction of this page, and each of the 8 instructions of both modules has one.
-    assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
-    assert sum(name.startswith("i") for name in page.ids) == 16
     assert page.loaded == []
+    assert page.texts["p"].startswith("2 instructions changed (tanh -> logistic, divide: operands)")
+    data = page.data
+    assert [[data["kinds"][kind] for kind in entry[2]] for entry in page.entries] == [["opcode"], ["operands"]]
+    assert data["counts"] == {"opcode": 1, "operands": 1}
+    assert [section["title"] for section in data["sections"]] == ["f", "e (ENTRY)"]
+    # Both modules are there; each instruction leads to its counterpart.
+    assert len(data["lines"]) == len(data["partner"]) == len(data["state"]) == 16
+    assert all(data["partner"][other] == node for node, other in enumerate(data["partner"]))
+    assert [computation[0] for side in data["computations"] for computation in side] == ["f", "e", "f", "e"]
+    # What differs is marked.
+    left, right, _, notes, *_, old_parts, new_parts = page.entries[0]
+    assert [data["lines"][left][slice(*part)] for part in old_parts] == ["tanh"]
+    assert [data["lines"][right][slice(*part)] for part in new_parts] == ["logistic"]
+    assert notes == ["opcode: tanh -> logistic"]
+
+
+def test_script_of_the_page_finds_its_elements(cli, pair):
+    """The names by which script and style sheet refer to elements are those of the page."""
+    text = cli("diff", *pair, "--output-format", "html").stdout
+    page, script = Page(text), text.rpartition("<script>")[2]
+    assert set(re.findall(r'byId\("(\w+)"\)', script)) <= set(page.ids)
+    keys = set(re.findall(r"\bdata\.(\w+)", script))
+    assert keys == page.data.keys()
+
+
+def test_page_of_large_differences(cli, file_of):
+    """Computations with the same differences refer to one of them, and lines are not longer than people read."""
+    count = 8
+    computations = "".join(f"f{k} {{\n  x = f32[8] parameter(0)\n  ROOT y = f32[8] tanh(x)\n}}\n" for k in range(count))
+    calls = "".join(f"  c{k} = f32[8] call({f'c{k - 1}' if k else 'p'}), to_apply=f{k}\n" for k in range(count))
+    shapes, operands = (", ".join([word] * 300) for word in ("f32[8]", f"c{count - 1}"))
+    text = f"{computations}ENTRY e {{\n  p = f32[8] parameter(0)\n{calls}  ROOT r = ({shapes}) tuple({operands})\n}}\n"
+    changed = text.replace("tanh", "sine").replace(f"c{count - 1})", "p)")
+    page = Page(cli("diff", file_of("a.hlo", text), file_of("b.hlo", changed), "--output-format", "html").stdout)
+    alike = [section for section in page.data["sections"] if section["isAlike"]]
+    assert len(alike) == count - 1
+    (first,) = (section for section in page.data["sections"] if section["alike"])
+    assert [page.data["sections"][number] for number in first["alike"]] == alike
+    assert max(map(len, page.data["lines"])) <= 1_000
+    *_, old, new, old_parts, new_parts = next(entry for entry in page.entries if page.data["lines"][entry[0]].startswith("ROOT r"))
+    assert [(old[slice(*a)], new[slice(*b)]) for a, b in zip(old_parts, new_parts, strict=True)] == [(f"c{count - 1}", "p")]
 
 
 def test_page_escapes_what_is_in_modules(cli, file_of):
     text = 'ENTRY e {{ ROOT p = f32[] parameter(0), metadata={{op_name="{}"}} }}'
-    left, right = file_of("a.hlo", text.format("a")), file_of("b.hlo", text.format("</main><script>alert(1)</script>$title"))
+    evil = "</main></script><script>alert(1)</script>$title<!--"
+    left, right = file_of("a.hlo", text.format("a")), file_of("b.hlo", text.format(evil))
     page = cli("diff", left, right, "--output-format", "html").stdout
     assert "<script>alert" not in page
-    assert "&lt;script&gt;alert(1)" in page
-    Page(page)
-
-
-def test_git(process, tmp_path):
-    """The recipe of the guide."""
-    if shutil.which("git") is None:
-        return
-    guide = (Path(__file__).resolve().parents[2] / "docs" / "comparing.md").read_text(encoding="utf-8")
-    (recipe,) = re.findall(r"^```sh\n(git config.*?)^```$", guide, re.MULTILINE | re.DOTALL)
-    recipe = recipe.replace(
-        "hlotool diff", f"{shutil.which('true')}; PYTHONPATH={Path(hlotool.__file__).parents[1]} {sys.executable} -m hlotool diff"
-    )
-
-    def run(command: str) -> str:
-        return subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60).stdout
-
-    run(f"git init -q . && {recipe}")
-    (tmp_path / "m.hlo").write_text(LEFT)
-    run("git add . && git -c user.name=a -c user.email=a@b commit -q -m one")
-    (tmp_path / "m.hlo").write_text(RIGHT)
-    assert run("git diff").startswith("2 instructions changed")
+    assert page.count("<!--") == 0
+    assert evil in Page(page).entries[0][3][0]
+    named = cli("diff", left, "-", "--output-format", "html", "--stdin-filename", evil, stdin=text.format("b")).stdout
+    assert "<script>alert" not in named
+    Page(named)
 
 
 def test_completion(process):

@@ -23,13 +23,16 @@ from hlotool.shapes.metadata import decode_metadata
 from hlotool.shapes.values import Raw
 from hlotool.text.print.stack_frames import innermost_location
 
-__all__ = ["INVISIBLE", "SIDE_ISSUES", "Notes", "listed"]
+__all__ = ["ASIDES", "INVISIBLE", "SIDE_ISSUES", "Notes", "listed"]
 
 SIDE_ISSUES = frozenset({"metadata", "backend_config", "frontend_attributes", "layout", "schedule", "moved", "names", "sharding"})
 """Kinds of changes that leave alone what is computed from what."""
 
 INVISIBLE = frozenset({"metadata", "backend_config", "schedule", "moved", "control"})
 """Kinds of changes that the short lines of instructions do not show."""
+
+ASIDES = frozenset({"metadata", "backend_config", "frontend_attributes", "moved", "schedule"})
+"""Kinds of changes that say little about a pair that also computes something else."""
 
 _MOST_PARTS = 4
 
@@ -70,7 +73,8 @@ class Notes:
             return
         slots = [slot["slot"] for slot in change["slots"]]
         for slot in slots[:_MOST_PARTS]:
-            yield f"operand {slot}: {self._old_name(first[slot], left)} -> {self._name(second[slot], right)}"
+            old, new = self._old_name(first[slot], left), self._name(second[slot], right)
+            yield f"operand {slot}: {old} -> {'another ' if old.partition(' ')[0] == new else ''}{new}"
         if len(slots) > _MOST_PARTS:
             yield f"and {len(slots) - _MOST_PARTS} more operands"
 

@@ -1,152 +1,149 @@
-"""A difference as one page of HTML, which loads nothing from elsewhere. The template is `page.html`."""
+"""A difference as one page of HTML, which loads nothing from elsewhere. The template is `page.html`, its script `page.js`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
+from typing import Any
 
-from hlotool.differ.rendering.report import Entry, Group, Report, Section
-from hlotool.differ.rendering.statistics import amounts, category_counts, opcode_changes
-from hlotool.differ.rendering.summary import count_of, region_sentences, summary
+from hlotool.differ.categories import CATEGORIES
+from hlotool.differ.rendering.highlight import changed_parts, cut, fitted, is_similar
+from hlotool.differ.rendering.notes import ASIDES, INVISIBLE
+from hlotool.differ.rendering.report import Entry, Report, Section, rolled_up
+from hlotool.differ.rendering.statistics import Amount, amounts, opcode_lists
+from hlotool.differ.rendering.summary import region_sentences, summary
 
 __all__ = ["page"]
 
-_SHOWN_ALIKE = 2
-# Beyond this number of instructions, a browser takes long to show both modules.
-_LARGEST_LISTING = 20_000
+# Of longer lines, the beginning and what differs.
+_LONGEST_LINE = 1_000
+_MOST_REGIONS = 8
+# With more instructions, a page is too large for a browser if it has both modules.
+_LARGEST_LISTING = 60_000
 
 
 def page(report: Report, left: str, right: str) -> str:
     """The page: the sentence, numbers, the differences of each computation, and both modules side by side.
 
-    Every instruction that differs has a link to its line in the modules, and every line there to its counterpart.
+    Everything below the numbers is data, from which a script makes what is looked at, since browsers are slow with many elements.
     """
-    template = Template(files("hlotool.differ.rendering").joinpath("page.html").read_text(encoding="utf-8"))
+    folder = files("hlotool.differ.rendering")
+    template = Template(folder.joinpath("page.html").read_text(encoding="utf-8"))
     return template.substitute(
         title=escape(f"{left} → {right}"),
         left=escape(left),
         right=escape(right),
         summary=escape(summary(report) or "No differences."),
         numbers="\n".join(_numbers(report)),
-        filters="\n".join(_filters(report)),
-        sections="\n".join((*_module(report), *_Sections(report).html())),
-        listing="\n".join(_listing(report)),
+        data=_json(_Data(report).document()),
+        script=folder.joinpath("page.js").read_text(encoding="utf-8"),
     )
 
 
-# ---- numbers ---------------------------------------------------------------------------------------------------------
+def _json(document: dict[str, Any]) -> str:
+    """JSON that cannot end the element that it is in."""
+    return json.dumps(document, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _numbers(report: Report) -> Iterator[str]:
-    categories = category_counts(report.delta)
-    if not categories:
+    if not report.delta:
         return
-    rows = (f'<tr><td>{name}</td><td class="number">{number or ""}</td><td>{escape(text)}</td></tr>' for name, number, text in categories)
-    yield f"<table><tr><th>category</th><th>differences</th><th>meaning</th></tr>{''.join(rows)}</table>"
-    changes = [row for row in (*amounts(report.delta), *opcode_changes(report.delta)) if row.left != row.right]
-    if changes:
-        cells = (
-            f'<tr><td>{escape(row.name)}</td><td class="number">{row.left:,}</td><td class="number">{row.right:,}</td>'
-            f'<td class="number">{row.change}</td></tr>'
-            for row in changes
-        )
-        yield f"<table><tr><th></th><th>before</th><th>after</th><th>change</th></tr>{''.join(cells)}</table>"
+    yield f'<ul class="amounts">{"".join(map(_amount, amounts(report.delta)))}</ul>'
+    facts = "".join(f"<dt>{title}</dt><dd>{escape(text)}</dd>" for title, text in opcode_lists(report.delta))
+    if facts:
+        yield f'<dl class="facts">{facts}</dl>'
 
 
-def _filters(report: Report) -> Iterator[str]:
-    kinds = {kind for section in report.sections for group in section.groups for entry in group.entries for kind in entry.kinds}
-    for kind in sorted(kinds):
-        yield f'<label><input type="checkbox" value="{kind}" checked> {kind}</label>'
+def _amount(row: Amount) -> str:
+    left, right, change = row.texts
+    numbers = f"<b>{left} → {right}</b> <i>{change}</i>" if row.left != row.right else f"<b>{left}</b>"
+    return f"<li><span>{escape(row.name)}</span>{numbers}</li>"
 
 
-# ---- differences -----------------------------------------------------------------------------------------------------
-
-
-def _module(report: Report) -> Iterator[str]:
-    """What has changed in the header, and what became of whole computations."""
-    lines = [*(line for change in report.header for line in report.notes.of_header(change)), *region_sentences(report, None)]
-    if lines:
-        yield f"<section><h2>HloModule</h2>{''.join(_pre('same', '~', escape(line)) for line in lines)}</section>"
-
-
-class _Sections:
-    """The differences of each computation, of which equal ones are folded."""
+class _Data:
+    """What the script reads; `page.js` describes it."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self.has_listing = _has_listing(report)
+        self.kinds = sorted({kind for section in report.sections for group in section.groups for entry in group.entries for kind in entry.kinds})
+        self.numbers = {kind: k for k, kind in enumerate(self.kinds)}
 
-    def html(self) -> Iterator[str]:
-        for section in self.report.sections:
-            title = escape(self.report.title(section.left, section.right))
-            groups = "".join(piece for group in section.groups for piece in self._group(group))
-            yield f'<section class="computation"><h2>{title}{self._remark(section)}</h2>{groups}</section>'
+    def document(self) -> dict[str, Any]:
+        report = self.report
+        graph, pairs = report.delta.graph, report.delta.pairs
+        has_listing = bool(report.sections) and len(graph.nodes) <= _LARGEST_LISTING
+        nodes = range(len(graph.nodes)) if has_listing else sorted(self._told())
+        lines = {node: cut(report.lines.of(node), _LONGEST_LINE) for node in nodes}
+        counts = Counter(kind for section in report.sections for group in section.groups for entry in group.entries for kind in entry.kinds)
+        halves = range(graph.computation_split), range(graph.computation_split, len(graph.computations))
+        return {
+            "kinds": self.kinds,
+            "counts": counts,
+            "meanings": {kind: CATEGORIES[kind] for kind in self.kinds},
+            "asides": sorted(ASIDES),
+            "invisible": sorted(INVISIBLE),
+            "module": [*(line for change in report.header for line in report.notes.of_header(change)), *region_sentences(report, _MOST_REGIONS)],
+            "sections": self._sections(lines),
+            "listing": has_listing,
+            "lines": [lines[node] for node in nodes] if has_listing else lines,
+            "partner": list(pairs.partner) if has_listing else [],
+            "state": self._states() if has_listing else [],
+            "entries": [graph.entries[0], graph.entries[1] - graph.computation_split],
+            "computations": [[[graph.computations[c].name, graph.members[c].start, graph.members[c].stop] for c in half] for half in halves],
+        }
 
-    def _remark(self, section: Section) -> str:
-        if section.is_one_sided:
-            return f" <span>only on the {'right' if section.left < 0 else 'left'}</span>"
-        return " <span>with another root</span>" if section.has_new_root else ""
+    def _told(self) -> set[int]:
+        """The instructions that differ."""
+        entries = (entry for section in self.report.sections for group in section.groups for entry in group.entries)
+        return {node for entry in entries for node in entry[:2] if node >= 0}
 
-    def _group(self, group: Group) -> Iterator[str]:
-        entries = group.entries
-        number = len(entries) if len(entries) <= _SHOWN_ALIKE + 1 else _SHOWN_ALIKE
-        yield from map(self._entry, entries[:number])
-        if len(entries) > number:
-            rest = "".join(map(self._entry, entries[number:]))
-            yield f'<details class="alike"><summary>and {len(entries) - number:,} more like this</summary>{rest}</details>'
+    def _states(self) -> list[str]:
+        """How each instruction looks in its module."""
+        delta = self.report.delta
+        states = ["equal"] * len(delta.graph.nodes)
+        for nodes, state in ((delta.deleted, "old"), (delta.inserted, "new")):
+            for node in nodes:
+                states[node] = state
+        for node in delta.changed:
+            states[node] = states[delta.pairs.partner[node]] = "changed"
+        return states
 
-    def _entry(self, entry: Entry) -> str:
-        report, kinds = self.report, entry.kinds
-        old, new = report.pair_lines(entry)
-        lines = _pre("old", "-", self._linked(entry.left, old)) if old else ""
-        if new:
-            is_same = not old and entry.left >= 0
-            lines += _pre("same" if is_same else "new", "~" if is_same else "+", self._linked(entry.right, new))
-        badges = " ".join(f"<b>{kind}</b>" for kind in kinds)
-        notes = "<br>".join(escape(note) for note in report.entry_notes(entry))
-        node = entry.right if entry.right >= 0 else entry.left
-        return f'<div class="entry" id="d{node}" data-kinds="{" ".join(kinds)}">{lines}<div class="notes">{badges} {notes}</div></div>'
+    def _sections(self, lines: dict[int, str]) -> list[dict[str, Any]]:
+        """The sections in the order of the text, those with the same differences as another after it."""
+        report = self.report
+        entries = tuple(report.delta.graph.entries)
+        sections: list[Section] = list(report.sections)
+        if report.is_long:
+            sections.sort(key=lambda section: (section.is_one_sided, (section.left, section.right) != entries, -section.size))
+        documents: list[dict[str, Any]] = []
+        for section, alike in rolled_up(sections):
+            first = len(documents)
+            documents.append(self._section(section, lines))
+            documents[first]["alike"] = list(range(first + 1, first + 1 + len(alike)))
+            documents += [{**self._section(other, lines), "isAlike": True} for other in alike]
+        return documents
 
-    def _linked(self, node: int, line: str) -> str:
-        """A line whose beginning leads to the instruction in its module."""
-        name, equals, rest = line.partition(" = ")
-        return f'<a href="#i{node}">{escape(name)}</a>{escape(equals + rest)}' if self.has_listing else escape(line)
+    def _section(self, section: Section, lines: dict[int, str]) -> dict[str, Any]:
+        remark = f"only {'after' if section.left < 0 else 'before'}" if section.is_one_sided else ""
+        if section.has_new_root:
+            graph = self.report.delta.graph
+            remark = f"root: {self.report.name(graph.roots[section.left])} → {self.report.name(graph.roots[section.right])}"
+        groups = [[self._entry(entry, lines) for entry in group.entries] for group in section.groups]
+        title = self.report.title(section.left, section.right)
+        return {"title": title, "remark": remark, "isOneSided": section.is_one_sided, "isAlike": False, "alike": [], "groups": groups}
 
-
-def _pre(style: str, mark: str, html: str) -> str:
-    return f'<pre class="{style}">{mark} {html}</pre>'
-
-
-# ---- both modules ----------------------------------------------------------------------------------------------------
-
-
-def _has_listing(report: Report) -> bool:
-    return bool(report.sections) and len(report.delta.graph.nodes) <= _LARGEST_LISTING
-
-
-def _listing(report: Report) -> Iterator[str]:
-    """The instructions of both modules; each leads to its counterpart."""
-    graph = report.delta.graph
-    if not _has_listing(report):
-        return
-    halves = range(graph.computation_split), range(graph.computation_split, len(graph.computations))
-    sides = "".join(f"<div>{''.join(_computations(report, half))}</div>" for half in halves)
-    total = count_of(len(graph.nodes), "instruction")
-    yield f'<section><details><summary>Both modules, {total}</summary><div class="listing">{sides}</div></details></section>'
-
-
-def _computations(report: Report, numbers: Iterable[int]) -> Iterator[str]:
-    delta = report.delta
-    graph, partner = delta.graph, delta.pairs.partner
-    one_sided = {*delta.deleted, *delta.inserted}
-    for number in numbers:
-        yield f"<p>{escape(graph.computations[number].name)}</p>"
-        for node in graph.members[number]:
-            other = partner[node]
-            is_left = node < graph.split
-            style = ("old" if is_left else "new") if node in one_sided else "same" if (node if is_left else other) in delta.changed else ""
-            # Instructions without a counterpart lead to where they are told.
-            target = f"i{other}" if other >= 0 else f"d{node}"
-            yield f'<a id="i{node}" href="#{target}"{f" class={style}" if style else ""}>{escape(report.lines.of(node))}</a>'
+    def _entry(self, entry: Entry, lines: dict[int, str]) -> Sequence[Any]:
+        report = self.report
+        row: list[Any] = [entry.left, entry.right, [self.numbers[kind] for kind in entry.kinds], report.entry_notes(entry)]
+        if entry.left < 0 or entry.right < 0 or report.is_one_line(entry):
+            return row
+        old, new = (report.lines.of(node, entry.kinds) for node in (entry.left, entry.right))
+        parts = changed_parts(old, new, report.renamed(entry))
+        is_strong = is_similar(old, new, parts)
+        (old, old_parts), (new, new_parts) = (fitted(text, intervals, _LONGEST_LINE) for text, intervals in zip((old, new), parts, strict=True))
+        own = [0 if text == lines[node] else text for text, node in ((old, entry.left), (new, entry.right))]
+        return [*row, *own, *((old_parts, new_parts) if is_strong else ())]

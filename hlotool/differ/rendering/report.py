@@ -10,17 +10,25 @@ from hlotool.differ.changes import Change
 from hlotool.differ.delta import Delta
 from hlotool.differ.regions import regions
 from hlotool.differ.rendering.lines import Lines
-from hlotool.differ.rendering.notes import INVISIBLE, SIDE_ISSUES, Notes
+from hlotool.differ.rendering.notes import ASIDES, INVISIBLE, SIDE_ISSUES, Notes
 
 __all__ = ["Entry", "Group", "Report", "Section", "report_of", "rolled_up"]
 
 
+# With more differences than fit on a screen, a reader wants to know what happened before reading what happened where.
+_SHORT = 20
+
+
 class Entry(NamedTuple):
-    """A difference: a pair of instructions that has changed, or an instruction that only one module has. -1 stands for no instruction."""
+    """A difference: a pair of instructions that has changed, or an instruction that only one module has. -1 stands for no instruction.
+
+    `position` is where it is among the instructions of the left computation.
+    """
 
     left: int
     right: int
     changes: Sequence[Change]
+    position: float
 
     @property
     def kinds(self) -> list[str]:
@@ -44,6 +52,11 @@ class Group(NamedTuple):
     def is_side_issue(self) -> bool:
         """Whether none of the changes has to do with what is computed."""
         return SIDE_ISSUES.issuperset(self.entries[0].kinds)
+
+    @property
+    def mark(self) -> str:
+        """`-` and `+` for instructions that only one module has, else `~`."""
+        return "+" if self.entries[0].left < 0 else "-" if self.entries[0].right < 0 else "~"
 
 
 class Section(NamedTuple):
@@ -69,7 +82,10 @@ class Section(NamedTuple):
 
 
 class Report(NamedTuple):
-    """All that is shown of a difference. `regions` are rows of `Delta.to_dict`."""
+    """All that is shown of a difference. `regions` are rows of `Delta.to_dict`.
+
+    `is_long` if there are so many differences, also with equal ones rolled up, that they are first told in numbers.
+    """
 
     delta: Delta
     lines: Lines
@@ -77,6 +93,7 @@ class Report(NamedTuple):
     header: list[Change]
     regions: list[dict[str, list[str] | str]]
     sections: list[Section]
+    is_long: bool
 
     def title(self, left: int, right: int) -> str:
         """The names of a pair of computations, as one name if they are equal."""
@@ -97,6 +114,16 @@ class Report(NamedTuple):
         """The names of a pair, as one name if they are equal, or that of the only instruction."""
         return " -> ".join(dict.fromkeys(self.name(node) for node in (entry.left, entry.right) if node >= 0))
 
+    def renamed(self, entry: Entry) -> dict[str, str]:
+        """The names in the line of a pair that are other names of the same things."""
+        delta = self.delta
+        graph, partner = delta.graph, delta.pairs.partner
+        nodes = entry.left, *graph.operands[entry.left]
+        names = {self.name(node): self.name(partner[node]) for node in nodes if partner[node] >= 0}
+        called = (c for callees in graph.calls.get(entry.left, {}).values() for c in callees if c in delta.pairs.computations)
+        names.update((graph.computations[c].name, graph.computations[delta.pairs.computations[c]].name) for c in called)
+        return names
+
     def pair_lines(self, entry: Entry) -> tuple[str, str]:
         """The lines of an entry on both sides, empty for none.
 
@@ -109,39 +136,47 @@ class Report(NamedTuple):
         first, second = self.name(entry.left), self.name(entry.right)
         return "", new if first == second else new.replace(second, f"{first} -> {second}", 1)
 
-    def entry_notes(self, entry: Entry) -> list[str]:
-        """What happened to the instructions of an entry, a line for each change."""
-        if entry.left >= 0 and entry.right >= 0:
-            return list(self.notes.of(entry.left, entry.changes))
-        return [self.notes.use(max(entry.left, entry.right))]
+    def entry_notes(self, entry: Entry, *, is_brief: bool = False) -> list[str]:
+        """What happened to the instructions of an entry, a line for each change; brief ones have a word for each side issue of other changes."""
+        if entry.left < 0 or entry.right < 0:
+            return [self.notes.use(max(entry.left, entry.right))]
+        changes = entry.changes
+        if not is_brief or SIDE_ISSUES.issuperset(entry.kinds):
+            return list(self.notes.of(entry.left, changes))
+        asides = [change["kind"].replace("_", " ") for change in changes if change["kind"] in ASIDES]
+        notes = self.notes.of(entry.left, [change for change in changes if change["kind"] not in ASIDES])
+        return [*notes, *([f"also {', '.join(asides)}"] if asides and not self.is_long else [])]
 
 
 def report_of(delta: Delta) -> Report:
     """The report of a difference, without what is ignored."""
     notes = Notes(delta)
-    found = regions(delta.graph, delta.pairs) if delta.categories else []
-    return Report(delta, Lines(delta), notes, delta.header, found, list(_sections(delta, notes)))
+    rows = regions(delta.graph, delta.pairs) if delta.categories else []
+    sections = list(_sections(delta, notes))
+    both_sided = [section for section in sections if not section.is_one_sided]
+    number = sum(not group.is_side_issue for section, _ in rolled_up(both_sided) for group in section.groups)
+    return Report(delta, Lines(delta), notes, delta.header, rows, sections, number > _SHORT)
 
 
 def _sections(delta: Delta, notes: Notes) -> Iterator[Section]:
     graph, partner = delta.graph, delta.pairs.partner
-    entries: dict[tuple[int, int], list[tuple[float, Entry]]] = {}
+    entries: dict[tuple[int, int], list[Entry]] = {}
     for node, changes in delta.changed.items():
         key = graph.home[node], graph.home[partner[node]]
-        entries.setdefault(key, []).append((node, Entry(node, partner[node], changes)))
+        entries.setdefault(key, []).append(Entry(node, partner[node], changes, node))
     counterpart = delta.pairs.computations
     for node in delta.deleted if "deleted" not in delta.ignored else ():
         home = graph.home[node]
-        entries.setdefault((home, counterpart.get(home, -1)), []).append((node, Entry(node, -1, ())))
+        entries.setdefault((home, counterpart.get(home, -1)), []).append(Entry(node, -1, (), node))
     if "inserted" not in delta.ignored:
         for node, position in _positions(delta):
             home = graph.home[node]
-            entries.setdefault((counterpart.get(home, -1), home), []).append((position, Entry(-1, node, ())))
+            entries.setdefault((counterpart.get(home, -1), home), []).append(Entry(-1, node, (), position))
     for left in delta.new_roots:
         entries.setdefault((left, counterpart[left]), [])
     # Computations of the left module in their order, then those that only the right module has.
     for left, right in sorted(entries, key=lambda key: (key[0] if key[0] >= 0 else len(graph.computations), key)):
-        ordered = [entry for _, entry in sorted(entries[left, right], key=lambda item: (item[0], item[1].right))]
+        ordered = sorted(entries[left, right], key=lambda entry: (entry.position, entry.right))
         is_pair = counterpart.get(left) == right
         yield Section(left, right, is_pair and left in delta.new_roots, _groups(ordered, notes, delta))
 

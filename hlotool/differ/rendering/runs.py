@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlotool.differ.rendering.lines import cut, cut_pair
+from hlotool.differ.rendering.body import entry_rows
+from hlotool.differ.rendering.highlight import cut
 from hlotool.differ.rendering.report import Entry, Report
+from hlotool.differ.rendering.rows import Layout, Row
 from hlotool.differ.rendering.summary import summary
-from hlotool.differ.rendering.text import Layout, Row
 from hlotool.differ.semantic import SemanticDifference
 
 __all__ = ["run_rows"]
@@ -27,10 +28,6 @@ def run_rows(result: SemanticDifference, report: Report, layout: Layout) -> Iter
     yield Row(" ", "")
     yield Row("@", cut(headline, layout.width))
     left, right = result.first.nodes
-    old, new = report.pair_lines(Entry(left, right, tuple(report.delta.changed.get(left, ()))))
-    if old:
-        old, new = cut_pair(old, new, layout.width and layout.width - 4)
-        yield Row("-", f"  - {old}")
-    yield Row("+" if old else "~", f"  {'+' if old else '~'} {new}")
+    yield from entry_rows(report, Entry(left, right, tuple(report.delta.changed.get(left, ())), left), layout.width)
     for line in details:
         yield Row(" ", cut(f"    {line}", layout.width))

@@ -3,49 +3,82 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from hlotool.analysis.cost import module_cost
 from hlotool.analysis.liveness import peak_memory
 from hlotool.analysis.sizes import bytes_of
 from hlotool.differ.categories import CATEGORIES
 from hlotool.differ.delta import Delta
 from hlotool.differ.rendering.report import Report, Section
-from hlotool.ir.model import Module
-from hlotool.opdefs.traits import COLLECTIVE
+from hlotool.ir.model import Instruction, Module
+from hlotool.opdefs.traits import COLLECTIVE, STRUCTURAL
+from hlotool.shapes.memory import format_bytes
 
-__all__ = ["Amount", "amounts", "category_counts", "opcode_changes", "section_counts"]
+__all__ = ["Amount", "amounts", "category_counts", "opcode_changes", "opcode_lists", "section_counts"]
+
+_MOST_LISTED = 6
+
+
+def _number(value: int) -> str:
+    return f"{value:,}"
+
+
+def _rounded(value: int) -> str:
+    """A large number in the largest unit that fits.
+
+    >>> _rounded(512), _rounded(1_234_567)
+    ('512', '1.23 M')
+    """
+    for unit, size in _UNITS.items():
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return str(value)
+
+
+_UNITS = {"P": 10**15, "T": 10**12, "G": 10**9, "M": 10**6, "k": 10**3}
 
 
 class Amount(NamedTuple):
-    """A number of each module."""
+    """A number of each module, and how to write it."""
 
     name: str
     left: int
     right: int
+    written: Callable[[int], str] = _number
 
     @property
-    def change(self) -> str:
-        """The difference with its sign.
+    def texts(self) -> tuple[str, str, str]:
+        """Both numbers, and the difference with its sign.
 
-        >>> Amount("tanh", 48, 0).change
-        '-48'
+        >>> Amount("tanh", 48, 0).texts
+        ('48', '0', '-48')
+        >>> Amount("peak memory", 2048, 3072, format_bytes).texts
+        ('2 KiB', '3 KiB', '+1 KiB')
         """
-        return f"{self.right - self.left:+,}"
+        change = self.right - self.left
+        return self.written(self.left), self.written(self.right), ("-" if change < 0 else "+") + self.written(abs(change))
 
 
 def amounts(delta: Delta) -> list[Amount]:
-    """Instructions, computations, collectives and their bytes, and peak memory if both modules are scheduled; without those that are 0."""
-    modules = delta.left, delta.right
+    """Instructions, computations, what they compute, collectives and their data, and the peak memory of scheduled modules; without what is 0."""
+    costs = module_cost(delta.left), module_cost(delta.right)
     rows = [
-        Amount("instructions", *(sum(len(c.instructions) for c in module.computations if c not in module.hidden) for module in modules)),
-        Amount("computations", *(sum(c not in module.hidden for c in module.computations) for module in modules)),
-        Amount("collectives", *(sum(1 for _ in _collective_sizes(module)) for module in modules)),
-        Amount("bytes of collectives", *(sum(_collective_sizes(module)) for module in modules)),
+        _amount("instructions", delta, lambda module: sum(len(c.instructions) for c in module.computations if c not in module.hidden)),
+        _amount("computations", delta, lambda module: sum(c not in module.hidden for c in module.computations)),
+        Amount("FLOPs", costs[0].flops, costs[1].flops, _rounded),
+        Amount("transcendentals", costs[0].transcendentals, costs[1].transcendentals, _rounded),
+        _amount("collectives", delta, lambda module: sum(1 for _ in _collective_sizes(module))),
+        _amount("data of collectives", delta, lambda module: sum(_collective_sizes(module)))._replace(written=format_bytes),
     ]
-    if all(module.is_scheduled for module in modules):
-        rows.append(Amount("bytes of peak memory", *(peak_memory(module).bytes for module in modules)))
+    if delta.left.is_scheduled and delta.right.is_scheduled:
+        rows.append(_amount("peak memory", delta, lambda module: peak_memory(module).bytes)._replace(written=format_bytes))
     return [row for row in rows if row.left or row.right]
+
+
+def _amount(name: str, delta: Delta, count: Callable[[Module], int]) -> Amount:
+    return Amount(name, count(delta.left), count(delta.right))
 
 
 def _collective_sizes(module: Module) -> Iterator[int]:
@@ -55,13 +88,44 @@ def _collective_sizes(module: Module) -> Iterator[int]:
             yield sum(bytes_of(operand.shape) for operand in x.operands)
 
 
-def opcode_changes(delta: Delta) -> list[Amount]:
-    """The numbers of instructions by opcode, of those that have changed, largest change first."""
+def opcode_changes(delta: Delta, *, with_structure: bool = True) -> list[Amount]:
+    """The numbers of instructions by opcode, of those that have changed, largest change first; with the target for custom-calls."""
     graph = delta.graph
-    left = Counter(x.op.name for x in graph.nodes[: graph.split])
-    right = Counter(x.op.name for x in graph.nodes[graph.split :])
+    left, right = (
+        Counter(_kind_of(x) for x in nodes if with_structure or STRUCTURAL not in x.op.traits)
+        for nodes in (graph.nodes[: graph.split], graph.nodes[graph.split :])
+    )
     rows = [Amount(name, left[name], right[name]) for name in left | right if left[name] != right[name]]
     return sorted(rows, key=lambda row: (-abs(row.right - row.left), row.name))
+
+
+def opcode_lists(delta: Delta) -> list[tuple[str, str]]:
+    """Which opcodes there are fewer and more of, as titles with texts."""
+    rows = opcode_changes(delta, with_structure=False)
+    lists = (
+        ("only before", [row for row in rows if not row.right]),
+        ("only after", [row for row in rows if not row.left]),
+        ("fewer", [row for row in rows if row.left > row.right > 0]),
+        ("more", [row for row in rows if row.right > row.left > 0]),
+    )
+    return [(title, _opcodes(chosen)) for title, chosen in lists if chosen]
+
+
+def _opcodes(rows: Sequence[Amount]) -> str:
+    texts = [_opcode(row) for row in rows]
+    return ", ".join(texts[:_MOST_LISTED]) + (f", and {len(texts) - _MOST_LISTED} others" if len(texts) > _MOST_LISTED else "")
+
+
+def _opcode(row: Amount) -> str:
+    if row.left and row.right:
+        return f"{row.name} {row.left:,} -> {row.right:,}"
+    number = row.left or row.right
+    return row.name if number == 1 else f"{number:,}x {row.name}"
+
+
+def _kind_of(x: Instruction) -> str:
+    target = x.attributes.get("custom_call_target")
+    return x.op.name if target is None else f"{x.op.name} {target}"
 
 
 def category_counts(delta: Delta) -> list[tuple[str, int, str]]:

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from hlotool.differ.delta import Delta
+from hlotool.differ.categories import MINOR
 from hlotool.differ.rendering.notes import SIDE_ISSUES
 from hlotool.differ.rendering.report import Report
+from hlotool.ir.model import Instruction
+from hlotool.opdefs.traits import STRUCTURAL
 
-__all__ = ["count_of", "region_sentence", "region_sentences", "summary"]
+__all__ = ["count_of", "opcode_list", "region_sentences", "summary"]
 
 _MOST_HEADLINES = 3
 _MOST_REGIONS = 3
+_MOST_NAMES = 3
+# A sentence of more characters leaves out which instructions have changed.
+_LONGEST = 180
 _WORDS = {
     "backend_config": "backend configurations",
     "element_type": "element types",
@@ -32,8 +37,10 @@ _REGIONS = {
 }
 
 
-def summary(report: Report) -> str:
+def summary(report: Report, *, is_brief: bool = False) -> str:
     """The sentence; empty if nothing differs.
+
+    A brief one begins with what happened to whole computations, and says nothing of names and metadata where there are other differences.
 
     >>> import hlotool
     >>> from hlotool.differ.rendering.report import report_of
@@ -47,12 +54,36 @@ def summary(report: Report) -> str:
     told = {"moved"} if report.regions else set()
     side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - told]
     clauses = [*_changed(report), *_one_sided(report), *_others(report)]
+    clauses = [*_regions(report), *clauses] if is_brief else [*clauses, *_regions(report)]
     if not clauses:
         return f"equal but for {_joined(side_issues)}" if side_issues else ""
-    return ", ".join(clauses) + (f"; nothing else but {_joined(side_issues)}" if side_issues else "")
+    if is_brief:
+        side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - told - MINOR]
+    sentence = ", ".join(map(" ".join, clauses))
+    if len(sentence) <= _LONGEST:
+        return sentence + (f"; nothing else but {_joined(side_issues)}" if side_issues else "")
+    return _in_numbers(report) + (f"; also {_joined(side_issues)}" if side_issues else "")
 
 
-def _changed(report: Report) -> list[str]:
+def _in_numbers(report: Report) -> str:
+    """What has become of the instructions of the left module, and what else happened, without details."""
+    delta = report.delta
+    before, after = delta.graph.split, len(delta.graph.nodes) - delta.graph.split
+    changed = sum(not SIDE_ISSUES.issuperset(change["kind"] for change in changes) for changes in delta.changed.values())
+    same = before - len(delta.deleted) - changed
+    title = "largely rewritten: " if 2 * same <= min(before, after) else ""
+    rest = ", ".join(clause[0] for clause in (*_others(report), *_regions(report)))
+    return (
+        f"{title}of {count_of(before, 'instruction')}, {same:,} are the same, {changed:,} changed and {len(delta.deleted):,} were deleted; "
+        f"{len(delta.inserted):,} of {after:,} are new" + (f"; {rest}" if rest else "")
+    )
+
+
+_Clause = tuple[str, ...]
+"""What happened, and details, if there are any."""
+
+
+def _changed(report: Report) -> list[_Clause]:
     """How many instructions have changed in what they compute, and how."""
     headlines: Counter[str] = Counter()
     homes: dict[str, set[str]] = {}
@@ -68,76 +99,89 @@ def _changed(report: Report) -> list[str]:
     if len(headlines) == 1:
         (headline,) = headlines
         where = f" in {next(iter(homes[headline]))}" if total > 1 and len(homes[headline]) == 1 else ""
-        return [f"{count_of(total, 'instruction')} changed ({headline}{where})"]
+        return [(f"{count_of(total, 'instruction')} changed", f"({headline}{where})")]
     common = headlines.most_common(_MOST_HEADLINES)
     parts = [f"{number}x {headline}" if number > 1 else headline for headline, number in common]
     rest = total - sum(number for _, number in common)
     if rest:
         parts.append(count_of(rest, "other"))
-    return [f"{count_of(total, 'instruction')} changed ({', '.join(parts)})"]
+    return [(f"{count_of(total, 'instruction')} changed", f"({', '.join(parts)})")]
 
 
-def _one_sided(report: Report) -> list[str]:
+def _one_sided(report: Report) -> list[_Clause]:
     delta = report.delta
-    clauses = []
+    clauses: list[_Clause] = []
     for kind, nodes in (("inserted", delta.inserted), ("deleted", delta.deleted)):
         if nodes and kind not in delta.ignored:
-            clauses.append(f"{len(nodes)} {kind} ({_opcodes(delta, nodes)})")
+            clauses.append((f"{len(nodes):,} {kind}", f"({opcode_list(delta.graph.nodes[node] for node in nodes)})"))
     return clauses
 
 
-def _opcodes(delta: Delta, nodes: Iterable[int]) -> str:
-    counts = Counter(delta.graph.nodes[node].op.name for node in nodes)
-    common = counts.most_common(_MOST_HEADLINES)
+def opcode_list(instructions: Iterable[Instruction], most: int = _MOST_HEADLINES) -> str:
+    """The opcodes that occur most, with their numbers; names and groups of values come last."""
+    instructions = list(instructions)
+    counts = Counter(x.op.name for x in instructions)
+    structural = {x.op.name for x in instructions if STRUCTURAL in x.op.traits}
+    common = sorted(counts.most_common(), key=lambda item: item[0] in structural)[:most]
     rest = counts.total() - sum(number for _, number in common)
-    parts = [f"{number}x {opcode}" if number > 1 else opcode for opcode, number in common]
+    parts = [f"{number:,}x {opcode}" if number > 1 else opcode for opcode, number in common]
     return ", ".join([*parts, count_of(rest, "other")] if rest else parts)
 
 
-def _others(report: Report) -> list[str]:
-    clauses = []
+def _others(report: Report) -> list[_Clause]:
+    clauses: list[_Clause] = []
     if report.delta.new_roots:
-        clauses.append("another root" if len(report.delta.new_roots) == 1 else f"{len(report.delta.new_roots)} other roots")
+        clauses.append(("another root" if len(report.delta.new_roots) == 1 else f"{len(report.delta.new_roots)} other roots",))
     keys = [change["key"] for change in report.header if change["kind"] not in SIDE_ISSUES]
     if keys:
-        clauses.append(f"the header changed ({', '.join(keys)})")
-    if report.delta.inserted or report.delta.deleted or report.delta.changed:
-        kinds = Counter(str(region["kind"]) for region in report.regions)
-        clauses += [f"{number} {_REGIONS[kind][number > 1]}" for kind, number in sorted(kinds.items())]
+        clauses.append(("the header changed", f"({', '.join(keys)})"))
     return clauses
+
+
+def _regions(report: Report) -> list[_Clause]:
+    if not (report.delta.inserted or report.delta.deleted or report.delta.changed):
+        return []
+    kinds = Counter(str(region["kind"]) for region in report.regions)
+    return [(f"{number:,} {_REGIONS[kind][number > 1]}",) for kind, number in sorted(kinds.items())]
 
 
 # ---- regions ---------------------------------------------------------------------------------------------------------
 
 
 def region_sentences(report: Report, most: int | None = _MOST_REGIONS) -> list[str]:
-    """A sentence for each region, at most `most` of each kind."""
-    by_kind: dict[str, list[str]] = {}
+    """A sentence for all computations that came from, or went to, the same place; at most `most` of each kind, those with many computations first.
+
+    Without a limit, a sentence names all of them.
+    """
+    by_kind: dict[str, dict[tuple[str, ...], list[str]]] = {}
     for region in report.regions:
-        by_kind.setdefault(str(region["kind"]), []).append(region_sentence(str(region["kind"]), region["left"], region["right"]))
+        kind = str(region["kind"])
+        here, there = (region["right"], region["left"]) if kind in _INTO else (region["left"], region["right"])
+        by_kind.setdefault(kind, {}).setdefault(tuple(here), []).extend(
+            name for name in there if kind not in ("cloned", "merged") or name not in here
+        )
     sentences = []
-    for kind, found in sorted(by_kind.items()):
-        number = len(found) if most is None or len(found) <= most + 1 else most
-        sentences += found[:number]
-        if len(found) > number:
-            sentences.append(f"... and {len(found) - number} more {kind}")
+    for kind, places in sorted(by_kind.items()):
+        ordered = sorted(places.items(), key=lambda item: -len(item[1]))
+        number = len(ordered) if most is None or len(ordered) <= most + 1 else most
+        sentences += [_region_sentence(kind, place, list(dict.fromkeys(names)), most) for place, names in ordered[:number]]
+        if len(ordered) > number:
+            rest = sum(len(names) for _, names in ordered[number:])
+            sentences.append(f"... and {rest} more {kind}")
     return sentences
 
 
-def region_sentence(kind: str, left: Sequence[str] | str, right: Sequence[str] | str) -> str:
-    """What happened to a computation.
+_INTO = frozenset({"inlined", "unfused", "merged"})
 
-    >>> region_sentence("inlined", ["f"], ["main"])
-    'f inlined into main'
-    >>> region_sentence("cloned", ["f"], ["f", "f.clone"])
-    'f cloned as f.clone'
-    """
-    first, second = (_joined(list(side)) for side in (left, right))
-    if kind in ("outlined", "fused"):
-        return f"{second} {kind} from {first}"
+
+def _region_sentence(kind: str, place: Sequence[str], names: Sequence[str], most: int | None) -> str:
+    """What happened to computations: `f and g inlined into main`."""
+    shown = list(names) if most is None or len(names) <= most + 1 else [*names[:most], f"{len(names) - most:,} more"]
+    if kind in _INTO:
+        return f"{_joined(shown)} {kind} into {_joined(place)}"
     if kind == "cloned":
-        return f"{first} cloned as {_joined([name for name in right if name not in left])}"
-    return f"{first} {kind} into {second}"
+        return f"{_joined(place)} cloned as {_joined(shown)}"
+    return f"{_joined(shown)} {kind} from {_joined(place)}"
 
 
 def count_of(number: int, noun: str) -> str:

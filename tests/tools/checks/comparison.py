@@ -1,4 +1,7 @@
-"""Cases of the differ: two modules, separated by `// to`, and the difference as `hlotool diff` shows it."""
+"""Cases of the differ: two modules, separated by `// to`, and the difference as `hlotool diff` shows it.
+
+A comment such as `// layout: width=60 context=1 side_by_side=1` sets fields of the layout.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,14 @@ from hlotool.differ.differ import diff
 from hlotool.differ.rendering.markdown import markdown
 from hlotool.differ.rendering.page import page
 from hlotool.differ.rendering.report import report_of
-from hlotool.differ.rendering.text import Layout, text_rows
+from hlotool.differ.rendering.rows import Layout
+from hlotool.differ.rendering.text import text_rows
 
 __all__ = ["compared", "difference_text"]
 
 _TO = "// to\n"
 _IGNORE = re.compile(r"^// ignore: ([a-z_, ]+)$", re.MULTILINE)
+_LAYOUT = re.compile(r"^// layout: (.+)$", re.MULTILINE)
 _SCHEMA = json.loads(Path(diff.__code__.co_filename).with_name("diff.schema.json").read_text(encoding="utf-8"))
 _MIRRORED = {"inserted": "deleted", "deleted": "inserted"}
 _WIDTH = 100
@@ -30,7 +35,7 @@ _WIDTH = 100
 
 def compared(path: Path, case: Case) -> None:
     delta = _delta(case)
-    same((case.output or "").strip(), _text(delta).strip(), "the difference")
+    same((case.output or "").strip(), _text(case, delta).strip(), "the difference")
     document = delta.to_dict()
     check_schema(json.loads(json.dumps(document)), _SCHEMA)
     mirrored = sorted(_MIRRORED.get(name, name) for name in delta.categories)
@@ -50,7 +55,7 @@ def compared(path: Path, case: Case) -> None:
 
 def difference_text(path: Path, case: Case) -> str | None:
     """The difference, for `--update`."""
-    return _text(_delta(case))
+    return _text(case, _delta(case))
 
 
 def _delta(case: Case, *, swapped: bool = False) -> Delta:
@@ -62,5 +67,8 @@ def _delta(case: Case, *, swapped: bool = False) -> Delta:
     return diff(left, right, ignore=[name.strip() for name in ignored[1].split(",")] if ignored else ())
 
 
-def _text(delta: Delta) -> str:
-    return "".join(f"{row.text}\n" for row in text_rows(report_of(delta), Layout(_WIDTH)))
+def _text(case: Case, delta: Delta) -> str:
+    chosen = _LAYOUT.search(case.text)
+    fields = (field.partition("=") for field in chosen[1].split()) if chosen else ()
+    layout = Layout(_WIDTH)._replace(**{name: int(value) for name, _, value in fields})
+    return "".join(f"{row.text}\n" for row in text_rows(report_of(delta), layout))

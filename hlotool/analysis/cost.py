@@ -1,0 +1,113 @@
+"""How much a module computes: operations of arithmetic, and evaluations of transcendental functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from hlotool.analysis.loops import known_trip_count
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.traits import ELEMENTWISE, RETURNS, RUNS_COMPUTATIONS, TRANSCENDENTAL
+from hlotool.opdefs.work import Work, elements
+
+__all__ = ["Cost", "module_cost"]
+
+
+class Cost(NamedTuple):
+    """`flops` are operations of arithmetic on any type; `transcendentals` are values of functions such as exponential."""
+
+    flops: int = 0
+    transcendentals: int = 0
+
+    def plus(self, other: Cost, times: int = 1) -> Cost:
+        """The sum with a number of times another cost.
+
+        >>> Cost(1, 2).plus(Cost(3, 4), 10)
+        Cost(flops=31, transcendentals=42)
+        """
+        return Cost(self.flops + times * other.flops, self.transcendentals + times * other.transcendentals)
+
+
+def module_cost(module: Module) -> Cost:
+    """What a run of the entry computation costs, counted as XLA's HloCostAnalysis does it, but with all iterations of loops.
+
+    The body of a loop counts as often as `known_trip_count` in its configuration or constants say, else once. Of the branches of a conditional,
+    the largest numbers count. Of custom calls nothing is known, so they cost nothing.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> module_cost(parse("ENTRY e { p = f32[2,3] parameter(0) t = f32[2,3] tanh(p) ROOT a = f32[2,3] add(t, p) }"))
+    Cost(flops=6, transcendentals=6)
+    """
+    costs: dict[Computation, Cost] = {}
+    # On a stack, since calls may be nested deeper than Python's own.
+    stack = [module.entry]
+    while stack:
+        computation = stack[-1]
+        missing = [callee for callee in _callees(computation) if callee not in costs]
+        if missing and computation not in costs:
+            # A computation that calls itself, which the verifier refuses, counts as empty there.
+            costs[computation] = Cost()
+            stack += missing
+            continue
+        costs[computation] = _sum(computation, costs)
+        stack.pop()
+    return costs[module.entry]
+
+
+def _callees(computation: Computation) -> Iterator[Computation]:
+    return (callee for x in computation.instructions if x.op.calls for callee in x.called)
+
+
+def _sum(computation: Computation, costs: Mapping[Computation, Cost]) -> Cost:
+    total = Cost()
+    for x in computation.instructions:
+        work = _work(x)
+        total = total.plus(Cost(work.flops, work.transcendentals))
+        if not x.op.calls:
+            continue
+        if not _RUNNING.isdisjoint(x.op.traits):
+            total = total.plus(_called(x, costs))
+        for name, times in work.runs.items():
+            total = total.plus(costs[x.attributes[name]], times)
+    return total
+
+
+_RUNNING = frozenset({RUNS_COMPUTATIONS, RETURNS})
+
+
+def _called(x: Instruction, costs: Mapping[Computation, Cost]) -> Cost:
+    """The cost of the computations that an instruction runs."""
+    callees = [costs[callee] for callee in x.called]
+    if "branch_computations" in x.op.calls:
+        return Cost(max((cost.flops for cost in callees), default=0), max((cost.transcendentals for cost in callees), default=0))
+    once = Cost()
+    for cost in callees:
+        once = once.plus(cost)
+    if "condition" not in x.op.calls:
+        return once
+    count = known_trip_count(x)
+    return Cost().plus(once, 1 if count is None else count)
+
+
+def _work(x: Instruction) -> Work:
+    op = x.op
+    if op.work is None:
+        if ELEMENTWISE not in op.traits:
+            return _NO_WORK
+        count = elements(x.shape)
+        return Work(0, count) if TRANSCENDENTAL in op.traits else Work(count)
+    try:
+        return op.work(x.shape, tuple(operand.shape for operand in x.operands), {**_defaults(op), **x.attributes})
+    except (ArithmeticError, IndexError, ValueError, StopIteration):
+        # An instruction that the verifier refuses may name dimensions that do not exist.
+        return _NO_WORK
+
+
+_NO_WORK = Work()
+
+
+@cache
+def _defaults(op: OpDef) -> dict[str, Any]:
+    return {name: spec.default for name, spec in op.attributes.items()}

@@ -1,0 +1,63 @@
+"""Both sides of a difference in one line, next to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hlotool.differ.rendering.highlight import Interval, changed_parts, cut, fitted, is_similar
+from hlotool.differ.rendering.report import Entry, Report
+from hlotool.differ.rendering.rows import Row, Span
+
+__all__ = ["Columns"]
+
+_MARGIN = 2
+_GUTTER = 3
+# Narrower columns show nothing.
+_NARROWEST = 24
+
+
+class Columns:
+    """Two columns that fill a width; for width 0, the left one is as wide as its line.
+
+    Between them is `|` for a pair that differs, `~` for one that is the same but for names, `<` and `>` for one side only, as in GNU diff.
+    """
+
+    def __init__(self, report: Report, width: int) -> None:
+        self._report = report
+        self._room = max(_NARROWEST, (width - _MARGIN - _GUTTER) // 2) if width else 0
+
+    def of(self, entry: Entry) -> Row:
+        """The row of a difference."""
+        report = self._report
+        old, new = (report.lines.of(node, entry.kinds) if node >= 0 else "" for node in (entry.left, entry.right))
+        parts: tuple[list[Interval], list[Interval]] = ([], [])
+        if old and new:
+            parts = changed_parts(old, new, report.renamed(entry))
+        gutter = "<" if entry.right < 0 else ">" if entry.left < 0 else "~" if report.is_one_line(entry) else "|"
+        left, right = (fitted(text, intervals, self._room) for text, intervals in ((old, parts[0]), (new, parts[1])))
+        return self._row(gutter, left, right, is_strong=is_similar(old, new, parts))
+
+    def context(self, left: int, right: int) -> Row:
+        """The row of a pair that has not changed, or of an instruction of one module; -1 stands for no instruction."""
+        lines = [cut(self._report.lines.of(node), self._room) if node >= 0 else "" for node in (left, right)]
+        return Row(" ", self._text(" ", *lines))
+
+    def _text(self, gutter: str, left: str, right: str) -> str:
+        return f"{' ' * _MARGIN}{left:<{self._room}} {gutter} {right}".rstrip()
+
+    def _row(self, gutter: str, left: tuple[str, list[Interval]], right: tuple[str, list[Interval]], *, is_strong: bool) -> Row:
+        (old, old_parts), (new, new_parts) = left, right
+        if gutter == "~":
+            return Row("~", self._text(gutter, old, new))
+        start = _MARGIN + max(self._room, len(old)) + _GUTTER
+        spans = [*_spans(old, old_parts if is_strong else (), _MARGIN, "-"), *_spans(new, new_parts if is_strong else (), start, "+")]
+        return Row(" ", self._text(gutter, old, new), tuple(spans))
+
+
+def _spans(text: str, parts: Sequence[Interval], start: int, mark: str) -> list[Span]:
+    """A line as spans from `start` on, with those parts strong."""
+    spans, last = [], 0
+    for a, b in parts:
+        spans += [Span(start + last, start + a, mark), Span(start + a, start + b, mark, is_strong=True)]
+        last = b
+    return [span for span in (*spans, Span(start + last, start + len(text), mark)) if span.start < span.end]

@@ -1,0 +1,164 @@
+"""What differs between two lines, and lines cut so that it can be seen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+
+__all__ = ["Interval", "changed_parts", "cut", "fitted", "is_similar"]
+
+Interval = tuple[int, int]
+"""The start and the end of a part of a line."""
+
+_CUT = "..."
+_CONTEXT = 6
+_TOKEN = re.compile(r"[\w.-]+|\s+|.", re.DOTALL)
+_TUPLE_SHAPE = re.compile(r" = \((.*?)\) (?=[a-z][a-z0-9-]*\()")
+_LEAST_SHAPE, _SHORT_SHAPE = 6, 24
+# The time of an alignment grows with the product of both lengths.
+_MOST_PRODUCT = 40_000
+
+
+def cut(text: str, room: int) -> str:
+    """A text in at most `room` characters; 0 is as many as it takes.
+
+    >>> cut("a long line of text", 10)
+    'a long ...'
+    """
+    return text if not room or len(text) <= room else text[: max(0, room - len(_CUT))] + _CUT
+
+
+# ---- what differs ----------------------------------------------------------------------------------------------------
+
+
+def changed_parts(old: str, new: str, renamed: Mapping[str, str] | None = None) -> tuple[list[Interval], list[Interval]]:
+    """The parts of two lines that differ. Names that only were `renamed` do not.
+
+    >>> changed_parts("a = f32[8] tanh(p.1)", "b = f32[16] tanh(p.2)", {"a": "b", "p.1": "p.2"})
+    ([(8, 9)], [(8, 10)])
+    """
+    first, second = _tokens(old), _tokens(new)
+    keys = [(renamed or {}).get(token, token) if not _is_opcode(old, end) else token for token, _, end in first]
+    others = [token for token, _, _ in second]
+    parts: tuple[list[Interval], list[Interval]] = ([], [])
+    for a, b, c, d in _replaced(keys, others):
+        if b - a == d - c == 1:
+            _add_words(old, new, first[a][1:], second[c][1:], parts)
+            continue
+        for tokens, start, end, intervals in ((first, a, b, parts[0]), (second, c, d, parts[1])):
+            if end > start:
+                _add(intervals, tokens[start][1], tokens[end - 1][2])
+    return parts
+
+
+def is_similar(old: str, new: str, parts: tuple[Sequence[Interval], Sequence[Interval]]) -> bool:
+    """Whether so much of two lines is the same that it helps to see what differs."""
+    return all(2 * sum(end - start for start, end in intervals) <= len(text) for text, intervals in zip((old, new), parts, strict=True))
+
+
+def _tokens(text: str) -> list[tuple[str, int, int]]:
+    return [(match.group(), *match.span()) for match in _TOKEN.finditer(text)]
+
+
+def _is_opcode(text: str, end: int) -> bool:
+    return text.startswith("(", end)
+
+
+def _replaced(first: Sequence[str], second: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
+    """`a, b, c, d` where first[a:b] is replaced by second[c:d]."""
+    start, tail = _equal_ends(first, second)
+    a, b = first[start : len(first) - tail], second[start : len(second) - tail]
+    if len(a) * len(b) > _MOST_PRODUCT:
+        yield start, len(first) - tail, start, len(second) - tail
+        return
+    for tag, i, j, k, m in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield start + i, start + j, start + k, start + m
+
+
+def _equal_ends(first: Sequence[str], second: Sequence[str]) -> tuple[int, int]:
+    """How much is equal at the beginning, and then at the end."""
+    most = min(len(first), len(second))
+    start = next((k for k in range(most) if first[k] != second[k]), most)
+    return start, next((k for k in range(most - start) if first[-1 - k] != second[-1 - k]), most - start)
+
+
+def _add_words(old: str, new: str, first: Interval, second: Interval, parts: tuple[list[Interval], list[Interval]]) -> None:
+    """Adds what differs between two words: numbers as a whole, of other words what is between the equal ends."""
+    a, b = old[slice(*first)], new[slice(*second)]
+    same, tail = _equal_ends(a, b)
+    if a[same : same + 1].isdigit() or b[same : same + 1].isdigit():
+        same = len(a[:same].rstrip("0123456789"))
+    if a[len(a) - tail - 1 : len(a) - tail].isdigit() or b[len(b) - tail - 1 : len(b) - tail].isdigit():
+        tail = len(a[len(a) - tail :].lstrip("0123456789"))
+    for (start, end), intervals in ((first, parts[0]), (second, parts[1])):
+        if start + same < end - tail:
+            _add(intervals, start + same, end - tail)
+
+
+def _add(intervals: list[Interval], start: int, end: int) -> None:
+    """Adds a part; parts with one character between them become one."""
+    if intervals and start - intervals[-1][1] <= 1:
+        intervals[-1] = intervals[-1][0], end
+    else:
+        intervals.append((start, end))
+
+
+# ---- cutting ---------------------------------------------------------------------------------------------------------
+
+
+def fitted(text: str, parts: Sequence[Interval], room: int) -> tuple[str, list[Interval]]:
+    """A line in at most `room` characters, in which the beginning and the first of `parts` are kept; and where the parts are then.
+
+    >>> fitted("r = f32[] f(a, b, c, d, e, x, g, h)", [(27, 28)], 24)
+    ('r = f32[..., e, x, g, h)', [(16, 17)])
+    """
+    if not room or len(text) <= room:
+        return text, list(parts)
+    shape = _TUPLE_SHAPE.search(text)
+    if shape is not None and _is_hidden(shape.span(1), parts, room):
+        start, end = shape.start(1) + max(_LEAST_SHAPE, min(_SHORT_SHAPE, room // 3 - shape.start(1) - len(_CUT))), shape.end(1)
+        text, parts = _joined(text, [(0, start), (end, len(text))], parts)
+        if len(text) <= room:
+            return text, list(parts)
+    return _joined(text, _kept(text, parts, room), parts)
+
+
+def _is_hidden(shape: Interval, parts: Sequence[Interval], room: int) -> bool:
+    """Whether the shape of a tuple is so long, and so much the same on both sides, that the rest of the line says more."""
+    return shape[1] - shape[0] > max(_SHORT_SHAPE, room // 3) and not any(start < shape[1] and shape[0] < end for start, end in parts)
+
+
+def _kept(text: str, parts: Sequence[Interval], room: int) -> list[Interval]:
+    """The beginning of a text, and what is around the first part that is farther away; with `...` for the rest, they need `room` characters."""
+    far = next((start for start, end in parts if end > room - len(_CUT)), None)
+    if far is None:
+        return [(0, room - len(_CUT))]
+    near = max((end for _, end in parts if end <= room // 2), default=0)
+    head = max(room // 3, near)
+    start = max(head, far - min(_CONTEXT, room // 8))
+    length = max(1, room - head - 2 * len(_CUT))
+    if start <= head + len(_CUT):
+        return [(0, room - len(_CUT))]
+    if start + length + len(_CUT) >= len(text):
+        return [(0, head), (max(head, len(text) - length - len(_CUT)), len(text))]
+    return [(0, head), (start, start + length)]
+
+
+def _joined(text: str, kept: Sequence[Interval], parts: Sequence[Interval]) -> tuple[str, list[Interval]]:
+    """The intervals of a text with `...` for the others, and the parts where they are in it."""
+    pieces: list[str] = []
+    moved: list[Interval] = []
+    length = last = 0
+    for start, end in kept:
+        if start > last:
+            pieces.append(_CUT)
+            length += len(_CUT)
+        pieces.append(text[start:end])
+        moved += [
+            (max(a, start) - start + length, min(b, end) - start + length) for a, b in parts if a < end and start < b and min(b, end) > max(a, start)
+        ]
+        length += end - start
+        last = end
+    return "".join(pieces) + (_CUT if last < len(text) else ""), moved

@@ -1,0 +1,36 @@
+"""Lines of text with marks, from which the command line makes colors."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["EMPTY", "Layout", "Row", "Span"]
+
+
+class Span(NamedTuple):
+    """A part of a line with a mark of its own; `is_strong` for what differs between two lines."""
+
+    start: int
+    end: int
+    mark: str
+    is_strong: bool = False
+
+
+class Row(NamedTuple):
+    """A line: `mark` is `=` for the first sentence, `@` for a title, `-`, `+` or `~` for instructions, `.` for what is left out, else a space."""
+
+    mark: str
+    text: str
+    spans: tuple[Span, ...] = ()
+
+
+class Layout(NamedTuple):
+    """How much to show: the width of lines (0 for any), lines of context, whether equal changes are shown one by one, and whether in two columns."""
+
+    width: int = 0
+    context: int = 0
+    show_all: bool = False
+    side_by_side: bool = False
+
+
+EMPTY = Row(" ", "")

@@ -1,0 +1,136 @@
+"""What instructions cost. The numbers of the table are those of XLA's HloCostAnalysis, unless a row says why they are others."""
+
+from __future__ import annotations
+
+import pytest
+
+import hlotool
+from hlotool.analysis.cost import Cost, module_cost
+
+COMPUTATIONS = """
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+above { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=GE }
+pair {
+  a = f32[] parameter(0) b = f32[] parameter(1) c = f32[] parameter(2) d = f32[] parameter(3)
+  x = f32[] add(a, c) y = f32[] exponential(b) ROOT t = (f32[], f32[]) tuple(x, y)
+}
+wave { x = f32[8,16] parameter(0) y = f32[8,16] tanh(x) ROOT z = f32[8,16] add(y, x) }
+double { x = f32[8,16] parameter(0) ROOT y = f32[8,16] add(x, x) }
+below { i = s32[] parameter(0) n = s32[] constant(10) ROOT t = pred[] compare(i, n), direction=LT }
+always { i = s32[] parameter(0) ROOT t = pred[] constant(true) }
+next { i = s32[] parameter(0) o = s32[] constant(1) ROOT t = s32[] add(i, o) }
+"""
+OPERANDS = """
+  p = f32[8,16] parameter(0)
+  q = f32[16,4] parameter(1)
+  i = s32[3,1] parameter(2)
+  u = f32[3,16] parameter(3)
+  w = f32[7,14] parameter(4)
+  c = c64[8,16] parameter(5)
+  f = pred[] parameter(6)
+  k = u64[3] parameter(7)
+  m = f32[2,5,5] parameter(8)
+  n = f32[2,5,3] parameter(9)
+  x = f32[2,10,10,4] parameter(10)
+  h = f32[3,3,4,8] parameter(11)
+  g = f32[3,3,1,8] parameter(12)
+  l = f32[4,10,10,4] parameter(13)
+  small = f32[2,5,5,4] parameter(14)
+  z = f32[] constant(0)
+  s = s32[] constant(0)
+"""
+SCATTERED = "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"
+CONVOLUTION = "dim_labels=b01f_01io->b01f"
+COSTS = {
+    # Elementwise: an operation for each element, except for transcendental functions, which are counted apart.
+    "f32[8,16] negate(p)": (128, 0),
+    "f32[8,16] tanh(p)": (0, 128),
+    "f32[8,16] sqrt(p)": (0, 128),
+    "f32[8,16] power(p, p)": (0, 128),
+    "f32[8,16] atan2(p, p)": (0, 128),
+    "f32[8,16] divide(p, p)": (128, 0),
+    "f32[8,16] clamp(p, p, p)": (128, 0),
+    "s32[8,16] convert(p)": (128, 0),
+    # Nothing is computed.
+    "f32[8,16] copy(p)": (0, 0),
+    "f32[16,8] transpose(p), dimensions={1,0}": (0, 0),
+    "f32[10,16] pad(p, z), padding=1_1x0_0": (0, 0),
+    "f32[2,16] dynamic-slice(p, s, s), dynamic_slice_sizes={2,16}": (0, 0),
+    "f32[3,16] gather(p, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,16}": (0, 0),
+    # Contractions.
+    "f32[8,4] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}": (1024, 0),
+    "f32[8,16,16,4] dot(p, q)": (2 * 8 * 16 * 16 * 4, 0),
+    f"f32[2,8,8,8] convolution(x, h), window={{size=3x3}}, {CONVOLUTION}": (73728, 0),
+    f"f32[2,10,10,8] convolution(x, h), window={{size=3x3 pad=1_1x1_1}}, {CONVOLUTION}": (100352, 0),
+    f"f32[2,5,5,8] convolution(x, h), window={{size=3x3 pad=0_1x1_1 stride=2x2}}, {CONVOLUTION}": (25088, 0),
+    f"f32[2,11,11,8] convolution(small, h), window={{size=3x3 pad=2_2x2_2 lhs_dilate=2x2}}, {CONVOLUTION}": (28800, 0),
+    f"f32[2,7,5,8] convolution(small, h), window={{size=3x3 pad=2_2x1_1 stride=2x3 lhs_dilate=3x4}}, {CONVOLUTION}": (3584, 0),
+    f"f32[2,8,8,8] convolution(x, h), window={{size=3x3 pad=1_1x1_1 rhs_dilate=2x2}}, {CONVOLUTION}": (61952, 0),
+    f"f32[2,6,6,8] convolution(x, h), window={{size=3x3 pad=-1_-1x-1_-1}}, {CONVOLUTION}": (41472, 0),
+    f"f32[2,8,8,8] convolution(x, g), window={{size=3x3}}, {CONVOLUTION}, feature_group_count=4": (18432, 0),
+    f"f32[1,8,8,8] convolution(l, h), window={{size=3x3}}, {CONVOLUTION}, batch_group_count=4": (36864, 0),
+    "f32[8,4] convolution(p, q), dim_labels=bf_io->bf": (1024, 0),
+    # Reducers and others run for each element but the first.
+    "f32[8] reduce(p, z), dimensions={1}, to_apply=add": (120, 0),
+    "(f32[8], f32[8]) reduce(p, p, z, z), dimensions={1}, to_apply=pair": (120, 120),
+    "f32[7,14] reduce-window(p, z), window={size=2x3}, to_apply=add": (490, 0),
+    "f32[8,16] select-and-scatter(p, w, z), window={size=2x3}, select=above, scatter=add": (588, 0),
+    "f32[8,16] map(p, p), dimensions={0,1}, to_apply=add": (128, 0),
+    f"f32[8,16] scatter(p, i, u), {SCATTERED}, to_apply=add": (48, 0),
+    "f32[8,16] sort(p), dimensions={1}, to_apply=above": (896, 0),
+    # Others.
+    "c64[8,16] fft(c), fft_type=FFT, fft_length={8,16}": (12288, 0),
+    "f32[2,5,5] cholesky(m), lower=true": (83, 0),
+    "f32[2,5,3] triangular-solve(m, n), left_side=true, lower=true, unit_diagonal=false, transpose_a=NO_TRANSPOSE": (300, 0),
+    "f32[8,16] rng(z, z), distribution=rng_uniform": (0, 128),
+    "(u64[3], u32[8,16]) rng-bit-generator(k), algorithm=rng_philox": (0, 131),
+    "(f32[8,16], f32[7,14]) all-reduce(p, w), to_apply=add": (226, 0),
+    "f32[16,16] all-gather(p), replica_groups={{0,1}}, dimensions={0}": (0, 0),
+    # Called computations.
+    "f32[8,16] call(p), to_apply=wave": (128, 128),
+    "f32[8,16] fusion(p), kind=kLoop, calls=wave": (128, 128),
+    "f32[8,16] conditional(f, p, p), true_computation=wave, false_computation=double": (128, 128),
+    # All iterations, where XLA counts one; of a loop of which nothing is known, one.
+    "s32[] while(s), condition=below, body=next": (20, 0),
+    'f32[] while(z), condition=always, body=next, backend_config={"known_trip_count":{"n":"7"}}': (7, 0),
+    "s32[] while(s), condition=always, body=next": (1, 0),
+    # XLA counts -1 for what it does not know.
+    'f32[8,16] custom-call(p), custom_call_target="f"': (0, 0),
+    # In XLA, this is 70: the rows of the result are not in it.
+    "f32[8,4] ragged-dot(p, r, sizes), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}": (1024, 0),
+}
+
+
+@pytest.mark.parametrize("instruction", COSTS)
+def test_costs(instruction):
+    more = "  r = f32[3,16,4] parameter(15)\n  sizes = s32[3] parameter(16)\n" if "ragged" in instruction else ""
+    module = hlotool.parse(f"HloModule m\n{COMPUTATIONS}\nENTRY e {{{OPERANDS}{more}\n  ROOT result = {instruction}\n}}\n")
+    assert module_cost(module) == COSTS[instruction]
+
+
+def test_calls_add_up():
+    text = f"{COMPUTATIONS}\nENTRY e {{ p = f32[8,16] parameter(0) q = f32[8,16] call(p), to_apply=wave ROOT r = f32[8,16] call(q), to_apply=wave }}"
+    assert module_cost(hlotool.parse(text)) == Cost(256, 256)
+
+
+def test_deep_calls():
+    depth = 5_000
+    functions = "".join(
+        f"call_{k} {{ x = f32[] parameter(0) y = f32[] {f'call(x), to_apply=call_{k - 1}' if k else 'negate(x)'} ROOT z = f32[] add(y, x) }}\n"
+        for k in range(depth)
+    )
+    text = f"{functions}ENTRY e {{ p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=call_{depth - 1} }}"
+    assert module_cost(hlotool.parse(text)).flops == depth + 1
+
+
+def test_large_windows_take_no_time():
+    text = "ENTRY e {{ p = f32[1,{0},1] parameter(0) q = f32[{0},1,1] parameter(1) ROOT r = f32[1,1,1] convolution(p, q), window={{size={0}}}, {1} }}"
+    assert module_cost(hlotool.parse(text.format(10**12, "dim_labels=b0f_0io->b0f"))).flops == 2 * 10**12
+    dilated = "ENTRY e { p = f32[1,3,1] parameter(0) q = f32[2,1,1] parameter(1) ROOT r = f32[1,2000000000,1] convolution(p, q), "
+    dilated += "window={size=2 lhs_dilate=1000000000}, dim_labels=b0f_0io->b0f }"
+    assert module_cost(hlotool.parse(dilated)).flops == 2 * 4
+
+
+def test_what_the_verifier_refuses_costs_nothing():
+    text = "ENTRY e { p = f32[2,3] parameter(0) ROOT r = f32[2,3] dot(p, p), lhs_contracting_dims={7}, rhs_contracting_dims={0} }"
+    assert module_cost(hlotool.parse(text)) == Cost()

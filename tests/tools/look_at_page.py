@@ -1,0 +1,78 @@
+"""Opens the page of `hlotool diff` in Chromium, and says what went wrong there: `python tests/tools/look_at_page.py A B [FOLDER]`.
+
+It opens the page as it is, dark, narrow, and with a search, and writes a picture of each to FOLDER. The exit code is 1 if the script reports an
+error, or if the page takes longer than a reader waits. Needs `chromium` or `chrome` on PATH.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import hlotool
+from hlotool.differ.rendering.page import page
+from hlotool.differ.rendering.report import report_of
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+OPTIONS = (
+    "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update --disable-sync "
+    "--hide-scrollbars --enable-logging=stderr --v=0"
+).split()
+VIEWS = {
+    "light": ("", "1400,1000", ()),
+    "dark": ("", "1400,1000", ("--blink-settings=preferredColorScheme=0",)),
+    "narrow": ("", "500,1000", ()),
+    "search": ("#search=fusion", "1400,1000", ()),
+}
+LONGEST_SECONDS = 10
+
+
+def main(left: str, right: str, folder: str | None = None) -> int:
+    browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if browser is None:
+        print(f"none of {', '.join(BROWSERS)} is on PATH")
+        return 2
+    target = Path(folder or tempfile.mkdtemp(prefix="hlotool-page-"))
+    target.mkdir(parents=True, exist_ok=True)
+    modules = [hlotool.parse(Path(file).read_text(encoding="utf-8")) for file in (left, right)]
+    text = page(report_of(hlotool.diff(*modules)), left, right)
+    file = target / "page.html"
+    file.write_text(text, encoding="utf-8")
+    print(f"{file}: {len(text):,} characters")
+    problems = []
+    for name, (fragment, size, options) in VIEWS.items():
+        picture = target / f"{name}.png"
+        with tempfile.TemporaryDirectory() as profile:
+            start = time.perf_counter()
+            log = subprocess.run(
+                [
+                    browser,
+                    *OPTIONS,
+                    *options,
+                    f"--user-data-dir={profile}",
+                    f"--window-size={size}",
+                    f"--screenshot={picture}",
+                    f"{file.as_uri()}{fragment}",
+                ],
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            ).stderr
+            seconds = time.perf_counter() - start
+        errors = re.findall(r"CONSOLE.*", log)
+        print(f"{picture}: {seconds:.1f} s, with the start of the browser")
+        problems += errors
+        if seconds > LONGEST_SECONDS or not picture.exists():
+            problems.append(f"{name} took {seconds:.1f} s")
+    print("\n".join(problems))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

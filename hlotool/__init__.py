@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hlotool.differ.apply import apply as apply
     from hlotool.differ.differ import diff as diff
     from hlotool.errors import Diagnostic as Diagnostic
     from hlotool.errors import EvaluationError as EvaluationError
@@ -50,6 +51,7 @@ _HOMES = {
     "Rewriter": "hlotool.ir.edit",
     "RunOptions": "hlotool.interp",
     "Token": "hlotool.interp",
+    "apply": "hlotool.differ.apply",
     "diff": "hlotool.differ.differ",
     "evaluate": "hlotool.interp",
     "evaluate_replicas": "hlotool.interp",

@@ -20,6 +20,7 @@ from checks.comparison import compared, difference_text
 from checks.evaluation import evaluated, evaluated_on_devices
 from checks.formatting import formatted_or_none, formatted_well
 from checks.optimization import optimized, optimized_text
+from checks.patched import patch_text, patched
 from checks.programs import equal_to_jax
 from checks.text import accepted, modern_print, modernized, printed, printed_like_xla, rejected, rejected_like_xla
 from checks.verification import verified
@@ -128,6 +129,7 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "verify": verified,
     "optimizer": optimized,
     "differ": compared,
+    "patches": patched,
 }
 """What the cases of each folder must do."""
 
@@ -137,5 +139,6 @@ OUTPUTS: dict[str, Callable[[Path, Case], str | None]] = {
     "text/legacy": lambda path, case: modern_print(case),
     "optimizer": optimized_text,
     "differ": difference_text,
+    "patches": patch_text,
 }
 """What `--update` writes below `// output`."""

@@ -24,3 +24,12 @@ def test_nothing_is_listed_where_tests_miss_everything():
     result = mutate(*functions, "--tests", "tests/ir/test_names.py", "tests/verify/collective-operands.hlo")
     assert result.returncode == 0, result.stdout
     assert " 0 reached by no test, 0 unnoticed" in result.stdout
+
+
+def test_constants_are_tried_like_statements():
+    """Modules that are run once more, and rules that are registered once more, are no failure that a test would notice."""
+    files = ("tests/optimizer/arguments.hlo", "tests/optimizer/logic.hlo")
+    result = mutate("optimizer.tuple_edits._BY_ELEMENT", "optimizer.rules.logic._INVERSE", "--tests", *files)
+    assert result.returncode == 1
+    assert "_BY_ELEMENT: `{'parameter_replication', 'frontend_attributes', 'statistics'}` without `'statistics'`" in result.stdout
+    assert "_INVERSE" not in result.stdout

@@ -12,6 +12,7 @@ import click
 
 from hlotool.cli.command import GROUPS, HloCommand
 from hlotool.cli.completions import complete_categories
+from hlotool.cli.diff_options import FOLDER_OPTIONS, FolderChoice, folder_options
 from hlotool.cli.inputs import Outcome, files_or_stdin
 from hlotool.cli.interruption import PromptEnd
 from hlotool.cli.options import color_option, input_form_options, input_size_option, number_type, stdin_filename_option
@@ -26,6 +27,9 @@ _HELP = """Show what has changed from module A to module B.
 Instructions are compared by what they compute, not by names and lines: a module that was only renumbered is "equal but for names". A and
 B may be compressed (.gz, .xz, .zst), and one of them may be `-`, standard input. Equal changes are shown once, with their number.
 
+A and B may also be folders. Their modules are paired by what they contain, and there is a line for each pair that differs. With --passes, the
+files are dumps of one module after each pass, and there is a line for each pass that has changed something.
+
 With --semantic, both modules run on the same random inputs. The exit code tells whether their results differ, and the first instruction
 whose values differ is shown. Constants written {...} are filled with the same numbers on both sides.
 
@@ -38,6 +42,10 @@ Examples:
   hlotool diff before.hlo after.hlo --side-by-side -U 3
   hlotool diff before.hlo after.hlo --semantic --n 5 --rtol 1e-3
   hlotool diff before.hlo after.hlo --output-format html -o diff.html
+  hlotool diff --patch before.hlo after.hlo > change.patch
+  hlotool diff before/ after/ --ignore names,metadata --details
+  hlotool diff --passes dumps/
+  hlotool diff --passes dumps/ --module jit_step --until opcode=all-gather
   zcat new.hlo.gz | hlotool diff old.hlo - --output-format json
 
 \b
@@ -54,7 +62,7 @@ Exit codes:
 
 _RUN_OPTIONS = ("n", "seed", "rtol", "atol", "elided")
 _FILLS = ("zeros", "ones", "iota", "random")
-_FORMATS = ("text", "json", "markdown", "html")
+_FORMATS = ("text", "json", "markdown", "html", "patch")
 
 
 class DiffCommand(HloCommand):
@@ -63,9 +71,10 @@ class DiffCommand(HloCommand):
     groups: ClassVar[Mapping[str, Sequence[str]]] = {
         "What counts": ("ignore", "only"),
         "Values": ("semantic", "n", "seed", "rtol", "atol", "elided"),
+        "Folders and passes": FOLDER_OPTIONS,
         "How much is shown": ("stat", "name_only", "side_by_side", "unified", "width", "show_all"),
         "Limits": GROUPS["Limits"],
-        "Output": ("output_format", "output", "color", "no_pager", "quiet"),
+        "Output": ("patch", "output_format", "output", "color", "no_pager", "quiet"),
         "Files": GROUPS["Files"],
         "Information": GROUPS["Information"],
     }
@@ -80,10 +89,9 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
     "diff",
     cls=DiffCommand,
     help=_HELP.replace("CATEGORIES", "\n".join(f"  {name:<19}  {text}" for name, text in CATEGORIES.items())),
-    short_help="Show what has changed between two modules.",
+    short_help="Show what has changed between modules, folders or passes.",
 )
-@click.argument("left", metavar="A", type=click.Path())
-@click.argument("right", metavar="B", type=click.Path())
+@click.argument("files", metavar="A B", nargs=-1, type=click.Path())
 @click.option(
     "--ignore", multiple=True, metavar="CATEGORY,...", callback=_words, shell_complete=complete_categories,
     help="Categories of differences that do not count; may be repeated.",
@@ -110,9 +118,8 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 )
 @click.option("--width", type=click.IntRange(min=0), metavar="N", help="Longest line, 0 for any length; default: the width of the terminal, or 120.")
 @click.option("--show-all", is_flag=True, help="Show every difference, also those that are equal to others.")
-@click.option(
-    "--output-format", type=click.Choice(_FORMATS), default="text", metavar="FORMAT", help=f"Output format: {', '.join(_FORMATS)}; default: text."
-)
+@click.option("-p", "--patch", is_flag=True, help="Write a patch, which `hlotool apply` applies, also to a renumbered module.")
+@click.option("--output-format", type=click.Choice(_FORMATS), metavar="FORMAT", help=f"Output format: {', '.join(_FORMATS)}; default: text.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE; - is standard output, the default.")
 @color_option
 @click.option("--no-pager", is_flag=True, help="On a terminal, do not show text in $HLOTOOL_PAGER, $PAGER or less.")
@@ -122,10 +129,19 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @input_size_option
 @stdin_filename_option
 @input_form_options
-def command(left: str, right: str, output: str | None, timeout: float | None, max_memory: str | None, **options: Any) -> None:
+@folder_options
+def command(files: tuple[str, ...], choice: FolderChoice, output: str | None, timeout: float | None, max_memory: str | None, **options: Any) -> None:
+    if options.pop("patch"):
+        if options["output_format"] not in (None, "patch"):
+            raise click.UsageError(f"--patch is --output-format patch; it cannot be combined with --output-format {options['output_format']}")
+        options["output_format"] = "patch"
+    options["output_format"] = options["output_format"] or "text"
     _check_usage(options)
-    files_or_stdin((left, right))
-    check_outputs([output], [left, right])
+    is_about_many = choice.is_about_many(files)
+    if is_about_many:
+        choice.check(options)
+    files_or_stdin(files)
+    check_outputs([output], files)
     outcome = Outcome()
     with PromptEnd(), Deadline(timeout, "comparison") as deadline:
         # Imported on use, since --help does not need NumPy.
@@ -134,8 +150,16 @@ def command(left: str, right: str, output: str | None, timeout: float | None, ma
 
         values = {name: options[name] for name in DiffRequest._fields if name in options}
         values["semantic"] = _run_choice(options)
-        request = DiffRequest(left, right, output=None if output == "-" else output, max_memory=memory_limit_of(max_memory), **values)
-        compare(request, outcome, deadline)
+        request = DiffRequest(files[0], files[-1], output=None if output == "-" else output, max_memory=memory_limit_of(max_memory), **values)
+        if is_about_many:
+            from hlotool.cli.diff_folders import compare_folders  # noqa: PLC0415
+            from hlotool.cli.diff_many import ManyRequest  # noqa: PLC0415
+            from hlotool.cli.diff_passes import compare_passes  # noqa: PLC0415
+
+            many = ManyRequest.of(request, choice)
+            compare_passes(files, many, outcome, deadline) if choice.passes else compare_folders(many, outcome, deadline)
+        else:
+            compare(request, outcome, deadline)
     outcome.finish()
 
 

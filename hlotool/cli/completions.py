@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 import hlotool
 from hlotool.codes import CODE_NAMES, FAMILIES
-from hlotool.differ.categories import CATEGORIES
+from hlotool.differ.categories import CATEGORIES, PREDICATES
 from hlotool.optimizer.options import ALL_FLAGS, FAST_MATH
 from hlotool.optimizer.pass_table import pass_summaries
 
@@ -22,6 +22,7 @@ __all__ = [
     "complete_instructions",
     "complete_parameters",
     "complete_passes",
+    "complete_predicates",
     "complete_subjects",
 ]
 
@@ -65,6 +66,19 @@ def complete_categories(ctx: click.Context, param: click.Parameter, incomplete: 
     """Categories of differences, also after a comma."""
     before, comma, word = incomplete.rpartition(",")
     return _items(CATEGORIES.items(), word, before + comma)
+
+
+def complete_predicates(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Categories of differences, opcodes, and what else a pass may have changed."""
+    subject, sign, word = incomplete.partition("=")
+    if sign:
+        # Imported on use, since --help does not need the op table.
+        from hlotool.opdefs.table import OPS  # noqa: PLC0415
+
+        words: dict[str, Iterable[tuple[str, str]]] = {"category": CATEGORIES.items(), "opcode": ((opcode, "opcode") for opcode in OPS)}
+        return _items(words.get(subject, ()), word, f"{subject}=")
+    subjects = [(f"{name}=", text) for name, text in PREDICATES.items()]
+    return _items([*CATEGORIES.items(), *subjects], incomplete)
 
 
 def complete_computations(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import click
 
 from hlotool.cli.diff_runs import RunChoice, run_both
-from hlotool.cli.inputs import Outcome
+from hlotool.cli.inputs import Outcome, read_module
 from hlotool.cli.output import visible, write_out
 from hlotool.cli.pager import show_in_pager
-from hlotool.cli.render import render_to_stderr, style_for
+from hlotool.cli.render import style_for
 from hlotool.cli.run_deadline import Deadline
+from hlotool.cli.text_diff import header_name, painted_patch
 from hlotool.differ.categories import CATEGORIES
 from hlotool.differ.delta import Delta
 from hlotool.differ.differ import diff
@@ -27,17 +28,13 @@ from hlotool.differ.rendering.report import report_of
 from hlotool.differ.rendering.rows import Layout, Row
 from hlotool.differ.rendering.runs import run_rows
 from hlotool.differ.rendering.text import name_rows, statistic_rows, text_rows
-from hlotool.errors import HlotoolError, Source
 from hlotool.interp.allocation import memory_limit
-from hlotool.ir.model import Module
-from hlotool.workspace.modules import modules_or_error
-from hlotool.workspace.reading import InputForm, read_input
+from hlotool.workspace.reading import InputForm
 from hlotool.workspace.writing import replace_file
 
 __all__ = ["DiffRequest", "compare"]
 
 _COLORS = {"-": "red", "+": "green", "~": "yellow", "@": "cyan"}
-_MOST_MODULES = 5
 _Names = tuple[str, str]
 
 
@@ -75,17 +72,17 @@ def compare(request: DiffRequest, outcome: Outcome, deadline: Deadline) -> None:
     sides = []
     for file in (request.left, request.right):
         with outcome.file(file), memory_limit(request.max_memory):
-            module = _module(file, request, outcome)
-            if module is not None:
-                sides.append(module)
+            side = read_module(file, outcome, request.form, request.color, request.stdin_filename, "diff takes one on each side")
+            if side is not None:
+                sides.append(side)
         deadline.check()
     if len(sides) < 2:
         return
-    (left_name, left), (right_name, right) = sides
-    with outcome.file(right_name), memory_limit(request.max_memory):
-        delta = diff(left, right, ignore=request.ignored)
+    left, right = sides
+    with outcome.file(right.name), memory_limit(request.max_memory):
+        delta = diff(left.module, right.module, ignore=request.ignored)
         deadline.check()
-        names = left_name, right_name
+        names = left.name, right.name
         if request.semantic is not None:
             _compare_runs(delta, request, names, outcome, deadline)
             return
@@ -106,21 +103,6 @@ def _compare_runs(delta: Delta, request: DiffRequest, names: _Names, outcome: Ou
     style = style_for(request.color, sys.stdout if request.output is None else None)
     rows = run_rows(result, report_of(delta), Layout(style.width if request.width is None else request.width))
     _write((_line(row, has_color=style.color) for row in rows), request, deadline)
-
-
-def _module(file: str, request: DiffRequest, outcome: Outcome) -> tuple[str, Module] | None:
-    """The name of a file and the only module in it; shows errors of a text that does not parse."""
-    name, text = read_input(file, request.stdin_filename)
-    modules, error = modules_or_error(text, name, request.form)
-    if error is not None and not (request.form.extract and modules):
-        outcome.at_least(error.exit_code)
-        render_to_stderr(error.diagnostics, Source(text, name).line_text, request.color)
-        return None
-    if len(modules) != 1:
-        lines = ", ".join(str(module.source.first_line) for module in modules[:_MOST_MODULES] if module.source is not None)
-        more = ", ..." if len(modules) > _MOST_MODULES else ""
-        raise HlotoolError(f"'{name}' holds {len(modules)} modules, which begin on lines {lines}{more}; diff takes one on each side")
-    return name, modules[0]
 
 
 # ---- formats ---------------------------------------------------------------------------------------------------------
@@ -173,7 +155,19 @@ def _html(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
     yield page(report_of(delta), *names)
 
 
-_RENDERED: dict[str, Callable[[Delta, DiffRequest, _Names], Iterator[str]]] = {"text": _text, "json": _json, "markdown": _markdown, "html": _html}
+def _patch(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
+    left, right = (header_name(f"{side}/{name.lstrip('/')}") for side, name in zip("ab", names, strict=True))
+    patch = delta.to_patch(left, right)
+    yield from painted_patch(patch) if style_for(request.color, sys.stdout if request.output is None else None).color else [patch]
+
+
+_RENDERED: dict[str, Callable[[Delta, DiffRequest, _Names], Iterator[str]]] = {
+    "text": _text,
+    "json": _json,
+    "markdown": _markdown,
+    "html": _html,
+    "patch": _patch,
+}
 
 
 def _write(rendered: Iterable[str], request: DiffRequest, deadline: Deadline) -> None:

@@ -19,7 +19,10 @@ from hlotool.workspace.reading import STDIN, InputForm, read_input
 if TYPE_CHECKING:
     from hlotool.ir.model import Module
 
-__all__ = ["Outcome", "chosen_files", "files_or_stdin", "read_modules"]
+__all__ = ["Outcome", "chosen_files", "files_or_stdin", "read_module", "read_modules"]
+
+
+_MOST_MODULES = 5
 
 
 class Outcome:
@@ -99,6 +102,35 @@ def read_modules(file: str, outcome: Outcome, form: InputForm, color: str, stdin
         outcome.at_least(error.exit_code)
         render_to_stderr(error.diagnostics, Source(text, name).line_text, color)
     return ModulesOfFile(name, modules if error is None or form.extract else [])
+
+
+class ModuleOfFile(NamedTuple):
+    """The name of a file in messages, its text, and the only module in it."""
+
+    name: str
+    text: str
+    module: Module
+
+
+def read_module(file: str, outcome: Outcome, form: InputForm, color: str, stdin_filename: str, needs_one: str) -> ModuleOfFile | None:
+    """The only module of a file; None, with its errors on standard error, if it does not parse.
+
+    Raises HlotoolError if there are several; `needs_one` says in the message why that is one too many.
+    """
+    # Imported on use, since --help does not need the parser.
+    from hlotool.workspace.modules import modules_or_error  # noqa: PLC0415
+
+    name, text = read_input(file, stdin_filename)
+    modules, error = modules_or_error(text, name, form)
+    if error is not None and not (form.extract and modules):
+        outcome.at_least(error.exit_code)
+        render_to_stderr(error.diagnostics, Source(text, name).line_text, color)
+        return None
+    if len(modules) != 1:
+        lines = ", ".join(str(module.source.first_line) for module in modules[:_MOST_MODULES] if module.source is not None)
+        more = ", ..." if len(modules) > _MOST_MODULES else ""
+        raise HlotoolError(f"'{name}' holds {len(modules)} modules, which begin on lines {lines}{more}; {needs_one}")
+    return ModuleOfFile(name, text, modules[0])
 
 
 class Chosen(NamedTuple):

@@ -20,8 +20,8 @@ from hlotool.cli.text_diff import unified_diff
 from hlotool.errors import EvaluationError, HlotoolError, InternalError, ParseError, Source
 from hlotool.interp.allocation import memory_limit
 from hlotool.optimizer.loading import load_rules
-from hlotool.workspace.in_place import write_back
-from hlotool.workspace.optimizing import ModuleRecord, Optimized, OptimizeRequest, check_comments, optimized_text
+from hlotool.workspace.in_place import check_comments, write_back
+from hlotool.workspace.optimizing import ModuleRecord, Optimized, OptimizeRequest, optimized_text
 from hlotool.workspace.reading import STDIN, read_input
 from hlotool.workspace.writing import replace_file
 
@@ -98,7 +98,7 @@ def _output(file: str, name: str, text: str, result: Optimized, job: Job) -> str
     """The text for standard output, or for the file that -o names; writes the file itself if that is asked for."""
     after = SEPARATOR.join(result.after)
     if job.in_place and file != STDIN and result.is_changed:
-        check_comments(text, name)
+        check_comments(name, text, action="optimize")
         write_back(file, text, after, action="optimize", instead="write the result elsewhere with -o")
     if job.diff:
         return "".join(unified_diff(SEPARATOR.join(result.before), after, name, color=wants_color(job.color, sys.stdout)))

@@ -14,6 +14,7 @@ from hlotool.workspace.keys import FILE_OPTIONS
 from hlotool.workspace.reading import STDIN, InputForm, limit_input_size
 
 __all__ = [
+    "Decorator",
     "click_option",
     "color_option",
     "decorate",

@@ -9,9 +9,10 @@ import click
 
 from hlotool.cli.output import visible
 
-__all__ = ["unified_diff"]
+__all__ = ["header_name", "painted_patch", "unified_diff"]
 
 _CONTEXT = 3
+_COLORS = {"@": "cyan", "-": "red", "+": "green"}
 # The number of lines to search for the next equal line. It is near, since neither formatting nor optimization moves lines.
 _MAX_LOOKAHEAD = 200
 
@@ -37,7 +38,7 @@ def unified_diff(before: str, after: str, name: str, *, color: bool = False) -> 
     started = False
     for group in _groups(_changes(first, second)):
         if not started:
-            header = _header_name(name)
+            header = header_name(name)
             yield paint(f"--- {header}\n", bold=True)
             yield paint(f"+++ {header}\n", bold=True)
             started = True
@@ -50,10 +51,10 @@ def _lines(text: str) -> list[str]:
     return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
-def _header_name(name: str) -> str:
+def header_name(name: str) -> str:
     """A file name as in a patch: quoted like a string in C if it has control characters, and with a tab after it if it has spaces.
 
-    >>> print(_header_name("a.hlo"), _header_name('a\x1b"b'))
+    >>> print(header_name("a.hlo"), header_name('a\x1b"b'))
     a.hlo "a\\033\\"b"
     """
     if not name.isprintable() or '"' in name or "\\" in name:
@@ -78,6 +79,14 @@ def _painted(text: str, color: str | None = None, *, bold: bool | None = None) -
     line, end, note = text.partition("\n")
     line = "\t".join(map(visible, line.removesuffix("\r").split("\t")))
     return f"{click.style(line, fg=color, bold=bold)}{end}{note}"
+
+
+def painted_patch(patch: str) -> Iterator[str]:
+    """The lines of a patch in the colors of a diff, with control characters escaped, since they are for a terminal."""
+    for line in patch.split("\n")[:-1]:
+        is_name = line.startswith(("--- ", "+++ "))
+        color = None if is_name else _COLORS.get(line[:1])
+        yield _painted(f"{line}\n", color, bold=True) if is_name else _painted(f"{line}\n", color)
 
 
 def _changes(first: Sequence[str], second: Sequence[str]) -> Iterator[_Change]:

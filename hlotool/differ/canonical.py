@@ -26,7 +26,7 @@ from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
 
-__all__ = ["VERSION", "Hashes", "canonical", "canonical_text", "hashes"]
+__all__ = ["VERSION", "CanonicalForm", "Hashes", "canonical", "canonical_text", "hashes"]
 
 VERSION = "hlo1"
 """The version of the scheme, with which hashes begin. Hashes of different versions say nothing about each other."""
@@ -69,7 +69,7 @@ def _text(module: Module) -> str:
 
 def canonical(module: Module) -> Module:
     """The canonical form of a module, which stays as it is."""
-    return _Canonical(module).module
+    return CanonicalForm(module).module
 
 
 def hashes(module: Module) -> Hashes:
@@ -81,10 +81,10 @@ def hashes(module: Module) -> Hashes:
     >>> first.module == second.module, first.computations["e"] == second.computations["main"]
     (True, True)
     """
-    form = _Canonical(module)
+    form = CanonicalForm(module)
     names = {copy: original.name for copy, original in form.originals.items() if original not in module.hidden}
     digests = {names[copy]: _hash(form.digests[copy]) for copy in form.originals if copy in names}
-    return Hashes(_hash(sha256(_text(form.module).encode("utf-8", "surrogatepass")).hexdigest()), digests)
+    return Hashes(form.hash, digests)
 
 
 def _hash(digest: str) -> str:
@@ -96,18 +96,31 @@ def _digest(parts: Iterable[Any]) -> str:
     return sha256(json.dumps([*parts]).encode()).hexdigest()
 
 
-class _Canonical:
-    """A copy of a module in its canonical form, and the digests of its computations."""
+class CanonicalForm:
+    """A copy of a module in its canonical form.
+
+    `originals` and `instructions` are the computations and the instructions of the module by their copies. `digests` are those of the copied
+    computations, and `contents` those of the copied instructions: of all but names, metadata and operands.
+
+    >>> import hlotool
+    >>> form = CanonicalForm(hlotool.parse("ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) ROOT b = f32[] abs(a) }"))
+    >>> p, a, b = form.module.entry.instructions
+    >>> form.contents[a] == form.contents[b], form.contents[a] == form.contents[p]
+    (True, False)
+    """
 
     def __init__(self, original: Module) -> None:
         module: Module = clone_module(original)
         self.module = module
         self.originals = dict(zip(module.computations, original.computations, strict=True))
+        self.instructions = dict(zip(module.all_instructions(), original.all_instructions(), strict=True))
+        self.contents: dict[Instruction, str] = {}
         module.hidden = set()
         module.source = None
         module.stack_tables_text = None
         module.attributes = {name: value for name, value in module.attributes.items() if not _is_header_default(name, value)}
         self._attributes: dict[Any, Any] = {}
+        self._descriptions: dict[Any, str] = {}
         for x in module.all_instructions():
             self._normalize(x)
         self.digests: dict[Computation, str] = {}
@@ -115,6 +128,11 @@ class _Canonical:
         for computation in _callees_first(module.computations):
             self._arrange(computation)
         self._rename()
+
+    @property
+    def hash(self) -> str:
+        """The hash of the module."""
+        return _hash(sha256(_text(self.module).encode("utf-8", "surrogatepass")).hexdigest())
 
     # ---- instructions -------------------------------------------------------------------------------------------------
 
@@ -148,6 +166,7 @@ class _Canonical:
     def _arrange(self, computation: Computation) -> None:
         """Puts the instructions in canonical order, and digests them."""
         texts = {x: self._described(x) for x in computation.instructions}
+        self.contents |= texts
         if not self.module.is_scheduled:
             computation.instructions[:] = _ordered(computation, texts)
         numbers = {x: number for number, x in enumerate(computation.instructions)}
@@ -160,6 +179,16 @@ class _Canonical:
 
     def _described(self, x: Instruction) -> str:
         """All of an instruction but its operands and names, with the digests of what it calls."""
+        if x.immediate is not None or x.op.calls or x.op.operand_defaults or x.op.derived:
+            return self._description(x)
+        # The sets of attributes live as long as the copy, which nothing changes any more.
+        key = x.op, x.shape, id(x.attributes), x.backend_config
+        known = self._descriptions.get(key)
+        if known is None:
+            known = self._descriptions[key] = self._description(x)
+        return known
+
+    def _description(self, x: Instruction) -> str:
         if isinstance(x.immediate, Literal):
             immediate: Any = [leaf.data.hex() if leaf.data is not None else leaf.text for leaf in x.immediate.leaves()]
         else:
@@ -241,22 +270,28 @@ def _ordered(computation: Computation, texts: dict[Instruction, str]) -> list[In
     """Parameters by number, then what the root needs, then the rest in an order that follows from what each is computed from."""
     parameters = sorted((x for x in computation.instructions if x.op.name == "parameter"), key=lambda x: x.immediate)
     order = dict.fromkeys(parameters)
-    digests: dict[Instruction, str] = {}
+    used: set[Instruction] = set()
     for x in computation.instructions:
-        operands = [digests[y] for y in x.operands]
-        digests[x] = _digest([texts[x], operands, sorted(digests.get(y, "") for y in x.control_predecessors)])
-    _visit(computation.root, order, digests)
-    users: dict[Instruction, list[Instruction]] = {}
-    for x in computation.instructions:
-        for y in x.operands:
-            users.setdefault(y, []).append(x)
+        used.update(x.operands)
     # What nothing uses comes last; equal ones are alike but for what they share with others.
-    ends = [x for x in computation.instructions if x not in users]
+    ends = [x for x in computation.instructions if x not in used]
+    needs_digests = len(ends) > 1 or any("control-predecessors" in x.attributes for x in computation.instructions)
+    digests = _digests_by_operands(computation, texts) if needs_digests else dict.fromkeys(computation.instructions, "")
+    _visit(computation.root, order, digests)
     for x in sorted(ends, key=lambda x: digests[x]):
         _visit(x, order, digests)
     for x in computation.instructions:
         _visit(x, order, digests)
     return list(order)
+
+
+def _digests_by_operands(computation: Computation, texts: dict[Instruction, str]) -> dict[Instruction, str]:
+    """Digests of all that instructions are computed from."""
+    digests: dict[Instruction, str] = {}
+    for x in computation.instructions:
+        operands = [digests[y] for y in x.operands]
+        digests[x] = _digest([texts[x], operands, sorted(digests.get(y, "") for y in x.control_predecessors)])
+    return digests
 
 
 def _visit(start: Instruction, order: dict[Instruction, None], digests: dict[Instruction, str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from hlotool.errors import nearest
 
-__all__ = ["CATEGORIES", "check_categories"]
+__all__ = ["CATEGORIES", "MINOR", "PREDICATES", "check_categories"]
 
 CATEGORIES = {
     "attributes": "an attribute of the opcode has another value",
@@ -32,6 +32,17 @@ CATEGORIES = {
     "sharding": "the sharding",
 }
 """Kinds of differences, and what each means."""
+
+MINOR = frozenset({"metadata", "names"})
+"""Differences that modules have which were not compiled in the same process, and on which nothing depends; hashes do not cover them."""
+
+PREDICATES = {
+    "opcode": "the number of instructions with this opcode changes",
+    "category": "there is a difference of this category",
+    "instruction": "an instruction of this name is changed, inserted or deleted",
+    "computation": "something in a computation of this name is changed, inserted or deleted",
+}
+"""What can be asked of a difference (`differ.predicates`)."""
 
 
 def check_categories(names: Iterable[str]) -> frozenset[str]:

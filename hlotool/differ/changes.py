@@ -17,7 +17,7 @@ from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.source.places import Place
 
-__all__ = ["Change", "Changes"]
+__all__ = ["Change", "Changes", "longest_increasing"]
 
 Change = dict[str, Any]
 
@@ -120,7 +120,7 @@ class Changes:
                 continue
             members = graph.members[right]
             nodes = [node for node in graph.members[left] if partner[node] in members]
-            kept = _longest_increasing([partner[node] for node in nodes])
+            kept = longest_increasing([partner[node] for node in nodes])
             moved.update(node for number, node in enumerate(nodes) if number not in kept)
         return moved
 
@@ -148,10 +148,10 @@ def _differs_in_layout(first: ProgramShape, second: ProgramShape) -> bool:
     return kinds == {"layout"}
 
 
-def _longest_increasing(values: Iterable[int]) -> set[int]:
+def longest_increasing(values: Iterable[int]) -> set[int]:
     """The positions of a longest increasing subsequence of distinct numbers.
 
-    >>> sorted(_longest_increasing([4, 1, 2, 9, 3]))
+    >>> sorted(longest_increasing([4, 1, 2, 9, 3]))
     [1, 2, 4]
     """
     tails: list[int] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from hlotool.collection import no_garbage_collection
@@ -15,6 +16,10 @@ __all__ = ["SCHEMA", "Delta"]
 
 SCHEMA = "hlotool.diff/1"
 """The name and version of the format of `Delta.to_dict`."""
+
+
+# What is told of an operation that async sugar starts; shapes follow from those that are written, and metadata is that of the start.
+_OWN = frozenset({"attributes", "called", "opcode"})
 
 
 class Delta:
@@ -50,11 +55,29 @@ class Delta:
                 changes = [change for change in changes if change["kind"] not in ignored]
                 if changes:
                     self.changed[node] = changes
-        self.header = [change for change in explained.of_header() if change["kind"] not in ignored]
         self.computations = sorted((a, b) for a, b in pairs.computations.items() if a < graph.computation_split)
+        self._tell_wrapped(explained)
+        self.header = [change for change in explained.of_header() if change["kind"] not in ignored]
         self.new_roots = {a for a, b in self.computations if pairs.partner[graph.roots[a]] != graph.roots[b]} if "root" not in ignored else set()
         self._place = explained.place
         self.categories = tuple(sorted(self._categories() - ignored))
+
+    def _tell_wrapped(self, explained: Changes) -> None:
+        """Adds what has changed in operations that async sugar starts, at the instructions that are written for them."""
+        graph, partner = self.graph, self.pairs.partner
+        wrapped = [a for a, b in self.computations if graph.computations[a] in self.left.hidden and graph.computations[b] in self.right.hidden]
+        for a in wrapped:
+            start = min(graph.callers[a], default=-1)
+            if start < 0 or partner[start] not in graph.callers[self.pairs.computations[a]]:
+                continue
+            for node in graph.members[a]:
+                if partner[node] < 0 or graph.keys[node] == graph.keys[partner[node]]:
+                    continue
+                told = {(change["kind"], change.get("key")) for change in self.changed.get(start, ())}
+                changes = explained.of_pair(node, partner[node])
+                new = [c for c in changes if c["kind"] in _OWN and c["kind"] not in self.ignored and (c["kind"], c.get("key")) not in told]
+                if new:
+                    self.changed.setdefault(start, []).extend(new)
 
     def __bool__(self) -> bool:
         return bool(self.categories)
@@ -117,6 +140,12 @@ class Delta:
             "module": self.header,
             "regions": regions(graph, self.pairs),
         }
+
+    def to_patch(self, left_name: str = "a", right_name: str = "b") -> str:
+        """The difference as a patch, which `hlotool.apply` applies; empty if nothing differs. The names of files are those in its first lines."""
+        # Imported on use: a patch is made of a difference.
+        text: str = import_module("hlotool.differ.patch").patch_of(self, left_name, right_name)
+        return text
 
     def _computations(self) -> list[dict[str, Any]]:
         graph, gone = self.graph, self.left.hidden | self.right.hidden

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 from hlotool.differ.costs import MOST, SINGLE, Costs
@@ -15,6 +16,10 @@ _MOST_USERS = 32
 _MOST_CANDIDATES = 12
 # Equal nodes are candidates if there are at most this many.
 _MOST_EQUAL = 4
+# So many nodes exchange their partners at once.
+_MOST_IN_BLOCK = 12
+_MOST_USERS_IN_BLOCK = 2
+_MOST_BLOCKS = 3
 
 
 def improve(graph: Graph, pairs: Pairs) -> None:
@@ -54,10 +59,66 @@ class _Improver:
             if gain > most + 1e-9:
                 best, most = other, gain
         if most == 0:
-            return False
+            return self.visit_blocks(node, candidates)
         self.exchange(node, best)
         self.known.clear()
         return True
+
+    def visit_blocks(self, node: int, candidates: Iterable[int]) -> bool:
+        """As `visit`, for a node, or for the operands of a pair, with all around it that is equal."""
+        graph, partner = self.graph, self.partner
+        starts = [(node, other) for other in candidates if other >= 0]
+        if partner[node] >= 0:
+            starts += zip(graph.operands[node], graph.operands[partner[node]], strict=False)
+        keys = graph.keys
+        starts = [(a, b) for a, b in starts if keys[a] == keys[b] and partner[a] != b and not graph.is_parameter[a]]
+        if not any(self.exchange_block(a, b) for a, b in starts[:_MOST_BLOCKS]):
+            return False
+        self.known.clear()
+        return True
+
+    def exchange_block(self, node: int, other: int) -> bool:
+        """Exchanges the partners of two nodes and of equal nodes around them, unless that does not lower the cost."""
+        block = self.block(node, other)
+        touched = list(dict.fromkeys(x for a, b in block for x in (a, b, self.partner[a], self.partner[b]) if x >= 0))
+        if any(len(self.graph.users[x]) > _MOST_USERS for x in touched):
+            return False
+        around = self.around(touched)
+        before = self.costs.of_nodes(around, self.known)
+        state = [(x, self.partner[x]) for x in touched]
+        for a, b in block:
+            if self.partner[a] != b:
+                self.exchange(a, b)
+        if self.costs.of_nodes(around) < before - 1e-9:
+            return True
+        self.restore(state)
+        return False
+
+    def block(self, node: int, other: int) -> list[tuple[int, int]]:
+        """Two nodes, and what follows from them by operands and users that are equal, but are not partners."""
+        graph, partner, keys = self.graph, self.partner, self.graph.keys
+        block: dict[int, int] = {}
+        taken: set[int] = set()
+        pending = deque([(node, other)])
+        while pending and len(block) < _MOST_IN_BLOCK:
+            a, b = pending.popleft()
+            if a in block or b in taken or partner[a] == b or keys[a] != keys[b] or graph.is_parameter[a]:
+                continue
+            block[a] = b
+            taken.add(b)
+            pending.extend(zip(graph.operands[a], graph.operands[b], strict=False))
+            users, others = graph.users[a], graph.users[b]
+            if len(users) == len(others) <= _MOST_USERS_IN_BLOCK:
+                pending.extend((x, y) for (at, x), (where, y) in zip(users, others, strict=True) if at == where)
+        return list(block.items())
+
+    def restore(self, state: Iterable[tuple[int, int]]) -> None:
+        """Gives nodes the partners back that they had."""
+        for x, _ in state:
+            self.partner[x] = -1
+        for x, y in state:
+            if y >= 0:
+                self.pairs.join(x, y)
 
     def candidates(self, node: int) -> list[int]:
         """Nodes of the other module next to the partners of the node's neighbors."""
@@ -116,11 +177,7 @@ class _Improver:
         state = [(x, self.partner[x]) for x in nodes]
         self.exchange(node, other)
         after = self.costs.of_nodes(around)
-        for x, _ in state:
-            self.partner[x] = -1
-        for x, y in state:
-            if y >= 0:
-                self.pairs.join(x, y)
+        self.restore(state)
         return before - after
 
     def least_cost(self, node: int, other: int) -> float:

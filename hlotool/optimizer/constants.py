@@ -38,6 +38,8 @@ def number_literal(element_type: str, number: Number) -> Literal:
     >>> number_literal("f8e8m0fnu", 0)
     Traceback (most recent call last):
     hlotool.optimizer.constants.CannotBuildError: f8e8m0fnu has no number 0
+    >>> number_literal("u8", 255).data, number_literal("s8", -1).data
+    (b'\xff', b'\xff')
     """
     row = ELEMENT_TYPES[element_type]
     value = converted(number, row)
@@ -63,7 +65,10 @@ def is_short_as_text(shape: Shape) -> bool:
 def is_writable(value: Array | tuple[Any, ...]) -> bool:
     """Whether the text of a literal can have a value: XLA reads a complex number whose real part is NaN as one with two NaNs.
 
-    >>> is_writable(np.array([complex(1, np.inf)])), is_writable(np.array([complex(np.nan, 1)]))
+    >>> nan = np.nan
+    >>> is_writable(np.array([complex(1, nan), complex(nan, nan)])), is_writable(np.array([complex(nan, 1)]))
+    (True, False)
+    >>> is_writable(np.array([nan])), is_writable((np.array([nan]), np.array([complex(nan, 1)])))
     (True, False)
     """
     if isinstance(value, tuple):
@@ -87,7 +92,7 @@ def literal_of(value: Array, shape: Shape) -> Literal:
     row = ELEMENT_TYPES[shape.element_type]
     if row.bits < 8 and row.is_integral:
         # NumPy does not care for the other bits of the byte, which a literal extends with the sign.
-        array = array.astype(np.int8 if row.kind == "signed" else np.uint8)
-    elif row.bits < 8 and row.kind == "float":
+        array = array.astype(np.int8)
+    elif row.bits < 8:
         array = array.view(np.uint8) & np.uint8((1 << row.bits) - 1)
     return literal_from_bytes(shape, array.tobytes())

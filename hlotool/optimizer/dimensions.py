@@ -34,6 +34,9 @@ def is_plain(shape: Shape) -> bool:
     >>> from hlotool.shapes.shape import array_shape
     >>> is_plain(array_shape("f32", (2, 3))), is_plain(array_shape("f32", (2, 3), (True, False)))
     (True, False)
+    >>> from hlotool.text.parse.parser import parse
+    >>> [is_plain(parse(f"ENTRY e {{ ROOT p = s4[2,4]{layout} parameter(0) }}").entry.root.shape) for layout in ("{0,1}", "{1,0:E(4)}")]
+    [True, False]
     """
     layout = shape.layout
     if layout is None or shape.dynamic:

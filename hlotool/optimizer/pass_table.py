@@ -31,9 +31,12 @@ BUILT_IN: Mapping[str, tuple[str, str]] = {
     "expand-bitcast": ("passes.expand", "expand_bitcasts"),
     "expand-clamp": ("passes.expand", "expand_clamps"),
     "expand-compare": ("passes.expand", "expand_total_order"),
+    "expand-dot": ("passes.expand_dot", "expand_dots"),
+    "expand-gather": ("passes.expand_indexing", "expand_gathers"),
     "expand-iota": ("passes.expand", "expand_iotas"),
     "expand-logistic": ("passes.expand", "expand_logistics"),
     "expand-pad": ("passes.expand", "expand_paddings"),
+    "expand-scatter": ("passes.expand_indexing", "expand_scatters"),
 }
 """The passes, each with the module and the function that runs it. Each file in the folder `rules` is one, too."""
 
@@ -47,6 +50,9 @@ _OTHER_NAMES = {
     "dce": "dead-code-elimination symbol-dce adce",
     "dedup": "computation-deduplicator deduplicate",
     "defuse": "defuser",
+    "expand-dot": "dot-decomposer",
+    "expand-gather": "gather-expander",
+    "expand-scatter": "scatter-expander",
     "fold": "constant-folding constant-fold constprop sccp",
     "gather_scatter": "gather-simplifier scatter-simplifier",
     "hoist": "while-loop-invariant-code-motion loop-invariant-code-motion licm",

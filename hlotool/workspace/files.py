@@ -17,7 +17,7 @@ from hlotool.text.source.trivia import TRIVIA
 from hlotool.workspace.reading import STDIN, file_status, real_path
 from hlotool.workspace.settings import Settings, settings_for
 
-__all__ = ["ChosenFiles", "FileChoice", "Remark", "changed_since", "names_from"]
+__all__ = ["ChosenFiles", "FileChoice", "Remark", "changed_since", "is_folder", "names_from"]
 
 # What the configuration of a repository could make git run; the repository may come from anywhere.
 _RUN_NOTHING = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
@@ -63,7 +63,7 @@ class FileChoice(NamedTuple):
     def settings_of(self, name: str) -> Settings:
         """The settings for a file, or for the files in a folder; raises SettingsError if they are not valid."""
         path = Path(self.stdin_filename if name == STDIN else name)
-        return settings_for(path if name != STDIN and _is_folder(name) else path.parent, config=self.config, isolated=self.isolated)
+        return settings_for(path if name != STDIN and is_folder(name) else path.parent, config=self.config, isolated=self.isolated)
 
     def files(self, names: Sequence[str]) -> ChosenFiles:
         """The names, with folders replaced by the HLO files in them.
@@ -74,7 +74,7 @@ class FileChoice(NamedTuple):
         chosen = ChosenFiles([], [])
         excludes_stdin = False
         for name in names:
-            if name != STDIN and _is_folder(name):
+            if name != STDIN and is_folder(name):
                 chosen.names.extend(self._of_folder(name, chosen.remarks))
             elif self.force_exclude and self._excludes(name):
                 excludes_stdin = excludes_stdin or name == STDIN
@@ -108,7 +108,8 @@ class FileChoice(NamedTuple):
         return files
 
 
-def _is_folder(name: str) -> bool:
+def is_folder(name: str) -> bool:
+    """Whether there is a folder of this name."""
     status = file_status(name)
     return status is not None and stat.S_ISDIR(status.st_mode)
 

@@ -6,11 +6,14 @@ import stat
 
 from hlotool.text.parse.parser import has_log_prefixes
 from hlotool.text.source.files import InputError, is_compressed, read_text
+from hlotool.text.source.trivia import comment_spans
 from hlotool.workspace.reading import file_status
 from hlotool.workspace.writing import replace_file
 
-__all__ = ["check_writable", "write_back"]
+__all__ = ["check_comments", "check_writable", "write_back"]
 
+# The numbers of operands, which the printer writes, too, and the lines between modules.
+_WRITTEN_AGAIN = ("/*index=", "// -----")
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -23,6 +26,15 @@ def write_back(file: str, before: str, after: str, *, action: str = "rewrite", i
     if read_text(file) != before:
         raise InputError(f"cannot {action} '{file}': it has changed since it was read; try again")
     replace_file(file, after)
+
+
+def check_comments(file: str, text: str, *, action: str) -> None:
+    """Raises InputError if a text has comments, which a text that the printer has written does not have. `action` is what cannot be done."""
+    for start, end in comment_spans(text):
+        if not text.startswith(_WRITTEN_AGAIN, start):
+            line = text.count("\n", 0, start) + 1
+            shown = text[start : min(end, start + 40)].partition("\n")[0]
+            raise InputError(f"cannot {action} '{file}' in place: its comments would be lost, such as '{shown}' on line {line}; use -o FILE")
 
 
 def check_writable(file: str, before: str, *, action: str = "rewrite", instead: str = "") -> None:

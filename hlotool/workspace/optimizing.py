@@ -22,15 +22,12 @@ from hlotool.record import replace
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
 from hlotool.text.source.files import InputError
-from hlotool.text.source.trivia import comment_spans
 from hlotool.verifier.engine import verify
 from hlotool.workspace.modules import modules_or_error
 from hlotool.workspace.reading import InputForm
 
-__all__ = ["CheckFailure", "ModuleRecord", "OptimizeRequest", "Optimized", "check_comments", "optimized_text"]
+__all__ = ["CheckFailure", "ModuleRecord", "OptimizeRequest", "Optimized", "optimized_text"]
 
-# The numbers of operands, which the printer writes, too, and the lines between modules.
-_WRITTEN_AGAIN = ("/*index=", "// -----")
 # Loops that take longer are no check.
 _MOST_ITERATIONS = 100_000
 
@@ -129,15 +126,6 @@ def _requests(modules: Sequence[Module], request: OptimizeRequest) -> Iterator[O
 def _printed(module: Module, options: PrintOptions) -> str:
     text = to_text(module, options)
     return text if text.endswith("\n") else f"{text}\n"
-
-
-def check_comments(text: str, name: str) -> None:
-    """Raises InputError if a text has comments, which an optimized text does not have."""
-    for start, end in comment_spans(text):
-        if not text.startswith(_WRITTEN_AGAIN, start):
-            line = text.count("\n", 0, start) + 1
-            shown = text[start : min(end, start + 40)].partition("\n")[0]
-            raise InputError(f"cannot optimize '{name}' in place: its comments would be lost, such as '{shown}' on line {line}; use -o FILE")
 
 
 class _Optimization:

@@ -67,6 +67,9 @@ def real_path(path: str) -> str:
 
 def one_by_one(names: Iterable[str]) -> Iterator[str]:
     """Yields the names, and collects garbage between them if the garbage collector is off."""
+    if not gc.isenabled():
+        # What has been imported stays; a search through it would take longer than a small file.
+        gc.freeze()
     for k, name in enumerate(names):
         if k and not gc.isenabled():
             gc.collect()

@@ -162,6 +162,9 @@ def _serve(work: Callable[[str, Any], Any], files: Sequence[tuple[str, Any]], co
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
     threading.Thread(target=_watch, daemon=True).start()
+    if not gc.isenabled():
+        # What has been imported stays, as in `one_by_one`.
+        gc.freeze()
     while (number := connection.recv()) != _STOP:
         connection.send(work(*files[number]))
         if not gc.isenabled():

@@ -8,7 +8,6 @@ import json
 import os
 import pty
 import re
-import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -447,26 +446,6 @@ def test_page_escapes_what_is_in_modules(cli, file_of):
     named = cli("diff", left, "-", "--output-format", "html", "--stdin-filename", evil, stdin=text.format("b")).stdout
     assert "<script>alert" not in named
     Page(named)
-
-
-def test_git(process, tmp_path):
-    """The recipe of the guide."""
-    if shutil.which("git") is None:
-        return
-    guide = (Path(__file__).resolve().parents[2] / "docs" / "comparing.md").read_text(encoding="utf-8")
-    (recipe,) = re.findall(r"^```sh\n(git config.*?)^```$", guide, re.MULTILINE | re.DOTALL)
-    recipe = recipe.replace(
-        "hlotool diff", f"{shutil.which('true')}; PYTHONPATH={Path(hlotool.__file__).parents[1]} {sys.executable} -m hlotool diff"
-    )
-
-    def run(command: str) -> str:
-        return subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60).stdout
-
-    run(f"git init -q . && {recipe}")
-    (tmp_path / "m.hlo").write_text(LEFT)
-    run("git add . && git -c user.name=a -c user.email=a@b commit -q -m one")
-    (tmp_path / "m.hlo").write_text(RIGHT)
-    assert run("git diff").startswith("2 instructions changed")
 
 
 def test_completion(process):

@@ -67,3 +67,32 @@ def test_loops_without_an_end_stay() -> None:
     module = hlotool.parse(f"{text} ENTRY e {{ z = s32[] constant(0) ROOT w = s32[] while(z), condition=c, body=b }}")
     assert hlotool.optimize(module).entry.root.opcode == "while"
     assert hlotool.optimize(module, "unroll,annotate,fold").entry.root.opcode == "while"
+
+
+def test_long_concatenates_are_not_merged() -> None:
+    inner = f"concatenate({', '.join(['p'] * 6000)}), dimensions={{0}}"
+    for count, opcodes in ((1, {"parameter", "concatenate"}), (2, {"parameter", "concatenate"})):
+        lines = "".join(f"  c{k} = u1[6000] {inner}\n" for k in range(count))
+        names = ", ".join(["p", *(f"c{k}" for k in range(count))])
+        module = hlotool.parse(
+            f"ENTRY e {{\n  p = u1[1] parameter(0)\n{lines}  ROOT r = u1[{6000 * count + 1}] concatenate({names}), dimensions={{0}}\n}}"
+        )
+        after = hlotool.optimize(module, "concatenate").entry
+        assert {x.opcode for x in after.instructions} == opcodes
+        assert len(after.instructions) == (2 if count == 1 else 2 + count)
+
+
+@pytest.mark.parametrize(("operations", "opcode"), [(32, "negate"), (33, "map")])
+def test_long_functions_are_not_mapped(operations: int, opcode: str) -> None:
+    lines = "".join(f"  v{k + 1} = f32[] negate(v{k})\n" for k in range(operations - 1))
+    body = f"f {{\n  v0 = f32[] parameter(0)\n{lines}  ROOT r = f32[] negate(v{operations - 1})\n}}\n"
+    module = hlotool.parse(f"{body}ENTRY e {{ p = f32[3] parameter(0) ROOT m = f32[3] map(p), dimensions={{0}}, to_apply=f }}")
+    assert hlotool.optimize(module, "calls").entry.root.opcode == opcode
+
+
+@pytest.mark.parametrize(("count", "opcode"), [(1000, "reshape"), (1002, "add")])
+def test_large_constants_are_not_reshaped(count: int, opcode: str) -> None:
+    numbers = ", ".join(map(str, range(count // 2)))
+    text = f"p = s32[{count}] parameter(0) a = s32[2,{count // 2}] reshape(p) c = s32[2,{count // 2}] constant({{ {{{numbers}}}, {{{numbers}}} }}) "
+    module = hlotool.parse(f"ENTRY e {{ {text} ROOT r = s32[2,{count // 2}] add(a, c) }}")
+    assert hlotool.optimize(module, "rearranged_operands").entry.root.opcode == opcode

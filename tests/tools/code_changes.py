@@ -143,14 +143,18 @@ _REVERSED = {"start_of": "_STARTS", "done_of": "_DONES"}
 
 
 def rebind(module: str, code: CodeType) -> None:
-    """Runs a module's code once more, aside, and takes over the plain values that are different."""
+    """Runs a module's code once more, aside, and takes over the plain values that are different, and the rewrite rules."""
     old = vars(sys.modules[module])
     new: dict[str, Any] = {"__name__": module, "__file__": old.get("__file__")}
-    exec(code, new)
+    with _registered_again(module):
+        exec(code, new)
     for name, value in list(old.items()):
         if name.startswith("__") or name not in new or not is_plain(value) or not is_plain(new[name]):
             continue
         if isinstance(value, dict):
+            if not new[name] and len(value) > 1:
+                # Others fill it.
+                continue
             for key in [key for key in value if key not in new[name]]:
                 del value[key]
             changed = {key: element for key, element in new[name].items() if is_plain(element) and value[key] != element}
@@ -162,11 +166,27 @@ def rebind(module: str, code: CodeType) -> None:
                         other[alias] = new[name]
 
 
+@contextmanager
+def _registered_again(module: str) -> Iterator[None]:
+    """Rewrite rules that a module registers inside take the places of those that it has registered before."""
+    registry = vars(import_module("hlotool.optimizer.registry"))
+    known, new = registry["_RULES"], {}
+    registry["_RULES"] = new
+    try:
+        yield
+    finally:
+        registry["_RULES"] = known
+    for name in [name for name, entry in known.items() if entry.rewrite.__module__ == module and name not in new]:
+        del known[name]
+    known.update(new)
+
+
 def is_plain(value: object) -> bool:
     """Whether a constant is made of collections, texts and numbers, whose copies are as good."""
     if isinstance(value, tuple | list | set | frozenset):
         return all(map(is_plain, value))
-    return isinstance(value, str | int | float | bytes | dict | type(None)) or type(value).__name__ == "Pattern"
+    # Dictionaries of other types may not be changed.
+    return isinstance(value, str | int | float | bytes | type(None)) or type(value) is dict or type(value).__name__ == "Pattern"
 
 
 def nested_codes(code: CodeType) -> Iterator[CodeType]:

@@ -84,6 +84,24 @@ NOTICING = (
 )
 """The tests that may notice; all of them together take minutes."""
 
+MUTATED_RULES = (
+    "optimizer.constants",
+    "optimizer.dimensions",
+    "optimizer.patterns",
+    "optimizer.rules.arithmetic",
+    "optimizer.rules.logic",
+    "optimizer.rules.reductions",
+)
+"""Modules with the rewrite rules, of which every mutation is noticed, too."""
+
+NOTICING_RULES = (
+    "tests/optimizer/*.hlo",
+    "tests/optimizer/test_limits.py",
+    "tests/optimizer/test_rules_alone.py",
+    "tests/optimizer/test_special_shapes.py",
+    "hlotool/optimizer",
+)
+
 
 def commands(seed: int) -> Iterator[list[str]]:
     """What the fuzzers are to do, without end."""
@@ -112,8 +130,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(datetime.now(UTC).strftime("%Y%m%d00")), help="the date without it")
     options = parser.parse_args()
     end = time.monotonic() + 60 * options.minutes
-    mutate = [sys.executable, str(HERE / "mutate.py"), *MUTATED, "--seed", str(options.seed), "--jobs", "1", "--seconds", "5"]
-    mutate += ["--tests", *NOTICING]
+    # Every second day, these are the rewrite rules.
+    modules, tests = ((MUTATED, NOTICING), (MUTATED_RULES, NOTICING_RULES))[options.seed // 100 % 2]
+    mutate = [sys.executable, str(HERE / "mutate.py"), *modules, "--seed", str(options.seed), "--jobs", "1", "--seconds", "5", "--tests", *tests]
     # Every mutation is drawn, in random order, until the time is up.
     mutations = start([*mutate, "--sample", "1000000", "--minutes", str(0.9 * options.minutes)])
     failed = False

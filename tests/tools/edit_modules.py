@@ -28,7 +28,7 @@ from hlotool.shapes.layout import default_layout
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import array_shape
 
-__all__ = ["EDITS", "Edit", "Edited", "edit_module", "renamed", "reordered"]
+__all__ = ["EDITS", "Edit", "Edited", "edit_module", "renamed", "reordered", "shuffled"]
 
 # Values of these go through them, so that a change of an operand may be seen elsewhere.
 _PLUMBING = frozenset({"parameter", "get-tuple-element", "tuple", "call", "fusion"})
@@ -504,10 +504,7 @@ def reordered(edited: Edited, random: Random) -> Edited:
     """The same with instructions in another order, where that has no meaning."""
     if edited.module.is_scheduled:
         return edited
-    copy = clone_module(edited.module)
-    before = list(copy.all_instructions())
-    for computation in copy.computations:
-        _shuffle(computation, random)
+    before, copy = _shuffled(edited.module, random)
     numbers = {x: number for number, x in enumerate(copy.all_instructions())}
     at = [numbers[x] for x in before]
 
@@ -516,6 +513,20 @@ def reordered(edited: Edited, random: Random) -> Edited:
 
     partner = {left: at[right] for left, right in edited.partner.items()}
     return replace(edited, module=copy, edits=[told(edit) for edit in edited.edits], partner=partner)
+
+
+def shuffled(module: Module, random: Random) -> Module:
+    """A copy with instructions in another order, where that has no meaning."""
+    return module if module.is_scheduled else _shuffled(module, random)[1]
+
+
+def _shuffled(module: Module, random: Random) -> tuple[list[Instruction], Module]:
+    """The instructions of a copy in their order before, and the copy."""
+    copy = clone_module(module)
+    before = list(copy.all_instructions())
+    for computation in copy.computations:
+        _shuffle(computation, random)
+    return before, copy
 
 
 def _shuffle(computation: Computation, random: Random) -> None:

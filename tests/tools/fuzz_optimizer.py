@@ -141,14 +141,16 @@ def close(a: np.ndarray, b: np.ndarray) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path, help="texts, or lists of texts")
-    parser.add_argument("--count", type=int, default=1000, help="random modules; a tenth as many modules of operations")
+    parser.add_argument("--count", type=int, default=1000, help="random modules")
+    parser.add_argument("--operations", type=int, help="modules of random operations; default: a tenth as many as random modules")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, help="only so many texts of each file")
     parser.add_argument("--xla", action="store_true", help="compare with XLA, too")
     options = parser.parse_args()
+    of_operations = options.count // 10 if options.operations is None else options.operations
     outcomes: Counter[str] = Counter()
     faults = 0
-    sources = [(generated(options.count, options.seed), False), (operations(options.count // 10, options.seed), True)]
+    sources = [(generated(options.count, options.seed), False), (operations(of_operations, options.seed), True)]
     for path in options.files:
         texts = list(texts_of(path))
         sources.append((iter(Random(options.seed).sample(texts, min(len(texts), options.first)) if options.first else texts), True))

@@ -10,7 +10,7 @@ from hlotool.differ.rendering.statistics import amounts, category_counts, opcode
 from hlotool.differ.rendering.summary import count_of, summary
 from hlotool.differ.rendering.text import section_blocks
 
-__all__ = ["markdown"]
+__all__ = ["details", "listing", "markdown"]
 
 # A comment on GitHub has at most 65,536 characters.
 _LONGEST = 60_000
@@ -31,6 +31,45 @@ def markdown(report: Report, left: str, right: str) -> str:
         if rows:
             pieces.append(_table(("", "before", "after", "change"), [(row.name, *row.texts) for row in rows]))
         pieces += _details(report, _LONGEST - sum(map(len, pieces)))
+    return "\n".join(pieces)
+
+
+def details(report: Report, room: int = _LONGEST // 4) -> str:
+    """The differences of each computation, to be opened, without the sentence and the tables."""
+    return "\n".join(_details(report, room))
+
+
+def listing(title: str, sentence: str, table: Sequence[Sequence[str]], blocks: Sequence[tuple[str, str]]) -> str:
+    """Differences of many modules: a sentence, a table that begins with the names of its columns, and a part for each module, to be opened.
+
+    >>> print(listing("a → b", "1 of 1 module differs", [("module", "what has changed"), ("m.hlo", "1 inserted (abs)")], []), end="")
+    ### a → b
+    <BLANKLINE>
+    1 of 1 module differs
+    <BLANKLINE>
+    | module | what has changed |
+    | --- | --- |
+    | m.hlo | 1 inserted (abs) |
+    """
+    pieces = [f"### {_plain(title)}\n\n{_plain(sentence or 'No differences.')}\n"]
+    room = _LONGEST - len(pieces[0])
+    rows: list[list[str]] = []
+    for line in table:
+        rows.append([_plain(cell) for cell in line])
+        room -= sum(len(cell) + 3 for cell in rows[-1]) + 2
+        if room < 0:
+            break
+    if len(rows) > 1:
+        pieces.append(_table(rows[0], rows[1:]))
+    if len(rows) < len(table):
+        pieces.append(f"... and {len(table) - len(rows)} more lines.\n")
+    for k, (name, body) in enumerate(blocks):
+        piece = f"<details><summary>{_html(name)}</summary>\n\n{body}\n</details>\n"
+        room -= len(piece) + 1
+        if room < 0:
+            pieces.append(f"... and the differences of {count_of(len(blocks) - k, 'more module')}.\n")
+            break
+        pieces.append(piece)
     return "\n".join(pieces)
 
 

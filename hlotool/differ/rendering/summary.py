@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from hlotool.differ.categories import MINOR
 from hlotool.differ.rendering.notes import SIDE_ISSUES
 from hlotool.differ.rendering.report import Report
 from hlotool.ir.model import Instruction
@@ -36,8 +37,10 @@ _REGIONS = {
 }
 
 
-def summary(report: Report) -> str:
+def summary(report: Report, *, is_brief: bool = False) -> str:
     """The sentence; empty if nothing differs.
+
+    A brief one begins with what happened to whole computations, and says nothing of names and metadata where there are other differences.
 
     >>> import hlotool
     >>> from hlotool.differ.rendering.report import report_of
@@ -51,10 +54,13 @@ def summary(report: Report) -> str:
     told = {"moved"} if report.regions else set()
     side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - told]
     clauses = [*_changed(report), *_one_sided(report), *_others(report)]
+    clauses = [*_regions(report), *clauses] if is_brief else [*clauses, *_regions(report)]
     if not clauses:
         return f"equal but for {_joined(side_issues)}" if side_issues else ""
+    if is_brief:
+        side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - told - MINOR]
     sentence = ", ".join(map(" ".join, clauses))
-    if len(sentence) <= _LONGEST:
+    if is_brief or len(sentence) <= _LONGEST:
         return sentence + (f"; nothing else but {_joined(side_issues)}" if side_issues else "")
     return _in_numbers(report) + (f"; also {_joined(side_issues)}" if side_issues else "")
 
@@ -66,7 +72,7 @@ def _in_numbers(report: Report) -> str:
     changed = sum(not SIDE_ISSUES.issuperset(change["kind"] for change in changes) for changes in delta.changed.values())
     same = before - len(delta.deleted) - changed
     title = "largely rewritten: " if 2 * same <= min(before, after) else ""
-    rest = ", ".join(clause[0] for clause in _others(report))
+    rest = ", ".join(clause[0] for clause in (*_others(report), *_regions(report)))
     return (
         f"{title}of {count_of(before, 'instruction')}, {same:,} are the same, {changed:,} changed and {len(delta.deleted):,} were deleted; "
         f"{len(delta.inserted):,} of {after:,} are new" + (f"; {rest}" if rest else "")
@@ -129,10 +135,14 @@ def _others(report: Report) -> list[_Clause]:
     keys = [change["key"] for change in report.header if change["kind"] not in SIDE_ISSUES]
     if keys:
         clauses.append(("the header changed", f"({', '.join(keys)})"))
-    if report.delta.inserted or report.delta.deleted or report.delta.changed:
-        kinds = Counter(str(region["kind"]) for region in report.regions)
-        clauses += [(f"{number:,} {_REGIONS[kind][number > 1]}",) for kind, number in sorted(kinds.items())]
     return clauses
+
+
+def _regions(report: Report) -> list[_Clause]:
+    if not (report.delta.inserted or report.delta.deleted or report.delta.changed):
+        return []
+    kinds = Counter(str(region["kind"]) for region in report.regions)
+    return [(f"{number:,} {_REGIONS[kind][number > 1]}",) for kind, number in sorted(kinds.items())]
 
 
 # ---- regions ---------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import frexp, isfinite
+from math import frexp
 
 from hlotool.analysis.simplify import constant_value, has_sign, holds_all, is_same_number, is_splat
 from hlotool.ir.model import Instruction
@@ -206,7 +206,8 @@ def add_after_subtract(x: Instruction, site: Site) -> Instruction | None:
     if not is_integral(x):
         return None
     for inner, last in both_orders(x):
-        if inner.op.name != "subtract" or not is_constant(last) or not site.has_one_user(inner):
+        # One operand is a difference, and a constant is none.
+        if not is_constant(last) or not site.has_one_user(inner):
             continue
         a, first = inner.operands
         if is_constant(first) and not is_constant(a):
@@ -222,7 +223,8 @@ def divide_by_power_of_two(x: Instruction, site: Site) -> Instruction | None:
     if row.float_format is None or not site.has_one_user(divisor):
         return None
     value = constant_value(divisor)
-    if value is None or not isfinite(value) or abs(frexp(value)[0]) != 0.5:
+    # Neither infinities nor NaN have this fraction.
+    if value is None or abs(frexp(value)[0]) != 0.5:
         return None
     # Numbers near the limits of the type have reciprocals that are not normal, which some processors flush to zero.
     if abs(frexp(value)[1] - 1) >= row.float_format.bias - 1:
@@ -235,7 +237,7 @@ def divide_by_constant(x: Instruction, site: Site) -> Instruction | None:
     """divide(a, c) -> multiply(a, 1/c) for floats"""
     a, divisor = x.operands
     value = constant_value(divisor)
-    if value is None or not isfinite(value) or value == 0 or x.shape.element_type not in ("f32", "f64") or not site.has_one_user(divisor):
+    if value is None or x.shape.element_type not in ("f32", "f64") or not site.has_one_user(divisor):
         return None
     if is_constant(a):
         # Which is folded.
@@ -300,7 +302,7 @@ def power_as_product(x: Instruction, site: Site) -> Instruction | None:
 def product_of_exponentials(x: Instruction, site: Site) -> Instruction | None:
     """multiply(exponential(a), exponential(b)) -> exponential(add(a, b))"""
     first, second = x.operands
-    if first.op.name != "exponential" or second.op.name != "exponential" or first is second or not site.have_one_user(x.operands):
+    if first.op.name != "exponential" or second.op.name != "exponential" or not site.have_one_user(x.operands):
         return None
     return site.add("exponential", [site.add("add", [first.operands[0], second.operands[0]], x.shape)], x.shape)
 
@@ -344,8 +346,8 @@ def convert_there_and_back(x: Instruction, site: Site) -> Instruction | None:
     inner = x.operands[0]
     if not is_float(x) or not is_float(inner):
         return None
-    source = inner.operands[0]
-    return source if source.shape == x.shape else None
+    # Of another type, it is refused.
+    return inner.operands[0]
 
 
 @rule("real", "imag", of=("complex",))
@@ -358,7 +360,8 @@ def part_of_complex(x: Instruction, site: Site) -> Instruction | None:
 def complex_of_its_parts(x: Instruction, site: Site) -> Instruction | None:
     """complex(real(a), imag(a)) -> a"""
     first, second = x.operands
-    if first.op.name != "real" or second.op.name != "imag" or first.operands[0] is not second.operands[0]:
+    # One of them is the real part.
+    if second.op.name != "imag" or first.operands[0] is not second.operands[0]:
         return None
     return first.operands[0]
 
@@ -367,6 +370,4 @@ def complex_of_its_parts(x: Instruction, site: Site) -> Instruction | None:
 def of_infinity(x: Instruction, site: Site) -> Instruction | None:
     """maximum(a, inf) -> inf; minimum(a, -inf) -> -inf"""
     limit = float("inf") if x.op.name == "maximum" else float("-inf")
-    if not is_float(x):
-        return None
     return next((known for _, known in both_orders(x) if (value := constant_value(known)) is not None and is_same_number(value, limit)), None)

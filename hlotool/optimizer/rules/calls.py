@@ -71,6 +71,6 @@ def map_of_elementwise_operations(x: Instruction, site: Site) -> Instruction | N
 
 
 def _fits_body(x: Instruction, body: Computation) -> bool:
-    """Whether operands and result have the element types of the parameters and the root; XLA also allows floats of other sizes."""
-    pairs = ((x, body.root), *zip(x.operands, body.parameters, strict=True))
+    """Whether operands have the element types of the parameters; XLA also allows floats of other sizes."""
+    pairs = zip(x.operands, body.parameters, strict=True)
     return all(a.shape == x.shape.with_element_type(y.shape.element_type) for a, y in pairs)

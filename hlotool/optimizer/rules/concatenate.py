@@ -155,7 +155,7 @@ def concatenate_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
     if any(y.op.name != "reshape" for y in x.operands):
         return None
     sources = [y.operands[0] for y in x.operands]
-    if not are_plain(x) or is_empty(x.shape) or not all(is_plain(a.shape) for a in sources):
+    if not are_plain(x) or not all(is_plain(a.shape) for a in sources):
         return None
     if not site.have_one_user(set(x.operands)):
         return None
@@ -190,7 +190,7 @@ def concatenate_of_elementwise(x: Instruction, site: Site) -> Instruction | None
         return None
     sources = [y.operands[0] for y in x.operands]
     element_type = sources[0].shape.element_type
-    if not are_plain(x) or not all(is_plain(a.shape) and a.shape.element_type == element_type for a in sources):
+    if not are_plain(x) or any(a.shape.element_type != element_type for a in sources):
         return None
     if any(a.shape.dimensions != y.shape.dimensions for a, y in zip(sources, x.operands, strict=True)):
         return None

@@ -47,7 +47,7 @@ def element_that_branches_agree_on(x: Instruction, site: Site) -> Instruction | 
     if not isinstance(first, Literal):
         return first if all(value is first for value in others) else None
     same = (first.text, first.shape)
-    if first.elided or any(not isinstance(value, Literal) or (value.text, value.shape) != same for value in others):
+    if any(not isinstance(value, Literal) or (value.text, value.shape) != same for value in others):
         return None
     return site.constant(first)
 

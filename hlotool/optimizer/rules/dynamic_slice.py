@@ -56,7 +56,7 @@ def start_of_whole_dimension(x: Instruction, site: Site) -> Instruction | None:
         return None
     sizes = x.shape.dimensions if fixed == 1 else x.operands[1].shape.dimensions
     whole = [k for k, size in enumerate(sizes) if size == x.operands[0].shape.dimensions[k] and starts[k].op.name not in ("constant", "parameter")]
-    if not whole or not any(site.has_one_user(starts[k]) for k in whole):
+    if not any(site.has_one_user(starts[k]) for k in whole):
         return None
     zero = site.constant(number_literal(starts[0].shape.element_type, 0))
     return site.with_operands(x, [*x.operands[:fixed], *(zero if k in whole else start for k, start in enumerate(starts))])
@@ -66,7 +66,7 @@ def start_of_whole_dimension(x: Instruction, site: Site) -> Instruction | None:
 def dynamic_slice_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
     """dynamic-slice(broadcast(a), i, j) -> broadcast(a), or broadcast(dynamic-slice(a, i)) if dimensions of `a` are cut"""
     y, starts = x.operands[0], _starts(x, 1)
-    if y.op.name != "broadcast" or starts is None or is_empty(x.shape) or not is_plain(y.operands[0].shape):
+    if y.op.name != "broadcast" or starts is None or not is_plain(y.operands[0].shape):
         return None
     source, mapped = y.operands[0], dimensions_of(y)
     if any(x.shape.dimensions[k] != y.shape.dimensions[k] for k in mapped):
@@ -88,7 +88,7 @@ def dynamic_slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | 
     if y.op.name != "dynamic-slice":
         return None
     inner, outer = _starts(y, 1), _starts(x, 1)
-    if inner is None or outer is None or not is_plain(y.operands[0].shape) or inner[0].shape.element_type != outer[0].shape.element_type:
+    if inner is None or outer is None or inner[0].shape.element_type != outer[0].shape.element_type:
         return None
     starts = []
     for k, (bound, middle, size) in enumerate(zip(y.operands[0].shape.dimensions, y.shape.dimensions, x.shape.dimensions, strict=True)):
@@ -100,19 +100,13 @@ def dynamic_slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | 
 
 @rule("slice", of=("dynamic-slice",))
 def slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | None:
-    """slice(dynamic-slice(a, i, 0)), [0:1], [0:2] -> dynamic-slice(a, i, 0), if each dimension is taken as a whole by one of them
-
-    The slice must begin where the dynamic slice does.
-    """
+    """slice(dynamic-slice(a, i, 0)), [0:1], [0:2] -> dynamic-slice(a, i, 0), if the slice takes all of a dimension, or both begin at 0"""
     y = x.operands[0]
     starts = _starts(y, 1)
-    if starts is None or not is_plain(x.shape) or is_empty(x.shape) or not site.has_one_user(y):
+    if starts is None or not is_plain(x.shape) or not site.has_one_user(y):
         return None
-    bounds = y.operands[0].shape.dimensions
-    for k, (part, bound, middle) in enumerate(zip(x.attributes["slice"], bounds, y.shape.dimensions, strict=True)):
-        if x.shape.dimensions[k] == middle:
-            continue
-        if middle != bound or part.start or part.stride != 1 or constant_value(starts[k]) != 0:
+    for part, start, before, after in zip(x.attributes["slice"], starts, y.shape.dimensions, x.shape.dimensions, strict=True):
+        if before != after and (part.start or part.stride != 1 or constant_value(start) != 0):
             return None
     return site.with_operands(y, y.operands, shape=x.shape, dynamic_slice_sizes=x.shape.dimensions)
 
@@ -121,8 +115,9 @@ def slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | None:
 def dynamic_slice_of_update(x: Instruction, site: Site) -> Instruction | None:
     """dynamic-slice(dynamic-update-slice(a, b, i), i) -> b, if the shapes are equal"""
     y = x.operands[0]
-    if y.op.name != "dynamic-update-slice" or y.operands[1].shape != x.shape or _starts(x, 1) is None or _starts(y, 2) is None:
+    if y.op.name != "dynamic-update-slice" or _starts(y, 2) is None:
         return None
+    # Of another shape, it is refused.
     return y.operands[1] if x.operands[1:] == y.operands[2:] else None
 
 
@@ -132,7 +127,7 @@ def update_of_update(x: Instruction, site: Site) -> Instruction | None:
     y = x.operands[0]
     if y.op.name != "dynamic-update-slice" or x.operands[2:] != y.operands[2:] or _starts(x, 2) is None:
         return None
-    if y.operands[1].shape.dimensions != x.operands[1].shape.dimensions or y.operands[0].shape.element_type != x.shape.element_type:
+    if y.operands[1].shape.dimensions != x.operands[1].shape.dimensions:
         return None
     return site.with_operands(x, [y.operands[0], *x.operands[1:]])
 
@@ -141,10 +136,10 @@ def update_of_update(x: Instruction, site: Site) -> Instruction | None:
 def update_of_number(x: Instruction, site: Site) -> Instruction | None:
     """dynamic-update-slice(broadcast(v), b, constants) -> pad(b, v)"""
     y, update, starts = x.operands[0], x.operands[1], _starts(x, 2)
-    if y.op.name != "broadcast" or y.operands[0].shape.dimensions or starts is None or update.shape.element_type != x.shape.element_type:
+    if y.op.name != "broadcast" or y.operands[0].shape.dimensions or starts is None:
         return None
     known = _clamped(starts, x.shape.dimensions, update.shape.dimensions)
-    if known is None or y.operands[0].shape.element_type != x.shape.element_type:
+    if known is None:
         return None
     rows = zip(known, x.shape.dimensions, update.shape.dimensions, strict=True)
     padding = tuple(PaddingDimension(start, bound - start - size) for start, bound, size in rows)

@@ -19,7 +19,7 @@ def gather_of_number(x: Instruction, site: Site) -> Instruction | None:
         return None
     if y.op.name == "broadcast" and not y.operands[0].shape.dimensions:
         return site.add("broadcast", y.operands, x.shape, dimensions=())
-    value = constant_value(y) if y.op.name == "constant" else None
+    value = constant_value(y)
     return None if value is None else site.number(x.shape, value)
 
 

@@ -51,7 +51,7 @@ def _last_of_all_integers(element_type: str) -> int:
     if converted(0, row) is None:
         return -1
     if row.float_format is not None:
-        return 1 << min(row.float_format.mantissa_bits + 1, row.float_format.bias - 1)
+        return 1 << min(row.float_format.mantissa_bits + 1, row.float_format.bias)
     return int(row.maximum) if row.is_integral else -1
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hlotool.analysis.simplify import constant_value, holds_all, is_splat, value_of_itself
 from hlotool.ir.model import Instruction
-from hlotool.opdefs.algebra import ones
-from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, IDEMPOTENT
+from hlotool.opdefs.algebra import Number, ones
+from hlotool.opdefs.traits import IDEMPOTENT
 from hlotool.optimizer.patterns import both_orders, element_type, is_complex, is_constant, is_float, is_integral, with_constants_together
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
@@ -105,7 +105,7 @@ def compare_with_itself(x: Instruction, site: Site) -> Instruction | None:
 def compare_with_limit(x: Instruction, site: Site) -> Instruction | None:
     """compare(a, 0), direction=GE -> true for unsigned a; the same for the greatest and the least number of all integer types"""
     row, limit = element_type(x.operands[0]), constant_value(x.operands[1])
-    if limit is None or not row.is_integral:
+    if not row.is_integral:
         return None
     direction = x.attributes["direction"]
     if (limit == row.minimum and direction == "GE") or (limit == row.maximum and direction == "LE"):
@@ -120,7 +120,8 @@ def compare_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """compare(iota, c) -> true or false, if all indices are on the same side of c"""
     first, limit = x.operands[0], constant_value(x.operands[1])
     row = element_type(first)
-    if first.op.name != "iota" or limit is None or not row.is_integral:
+    # An iota as the second operand is not known to be one number.
+    if limit is None or not row.is_integral:
         return None
     last = first.shape.dimensions[first.attributes["iota_dimension"]] - 1
     if last > row.maximum:
@@ -181,23 +182,26 @@ def of_itself(x: Instruction, site: Site) -> Instruction | None:
     return None if value is None else site.number(x.shape, value)
 
 
+def _ones(x: Instruction) -> Number:
+    """The number whose bits are all one, of integers or of pred, which alone have operations on bits."""
+    number = ones(element_type(x))
+    assert number is not None
+    return number
+
+
 @rule("and", "or", "xor", of=("not",))
 def with_complement(x: Instruction, site: Site) -> Instruction | None:
     """and(a, not(a)) -> 0; or(a, not(a)) -> all ones; xor(a, not(a)) -> all ones"""
-    number = 0 if x.op.name == "and" else ones(element_type(x))
     for first, second in both_orders(x):
-        if second.op.name == "not" and second.operands[0] is first and number is not None:
-            return site.number(x.shape, number)
+        if second.op.name == "not" and second.operands[0] is first:
+            return site.number(x.shape, 0 if x.op.name == "and" else _ones(x))
     return None
 
 
 @rule("xor")
 def xor_with_ones(x: Instruction, site: Site) -> Instruction | None:
     """xor(a, true) -> not(a); for integers, xor(a, -1) -> not(a)"""
-    number = ones(element_type(x))
-    if number is None:
-        return None
-    return next((site.add("not", [first], x.shape) for first, second in both_orders(x) if is_splat(second, number)), None)
+    return next((site.add("not", [first], x.shape) for first, second in both_orders(x) if is_splat(second, _ones(x))), None)
 
 
 @rule("and", "or", "maximum", "minimum", of=tuple(_DUAL))
@@ -225,11 +229,8 @@ def absorbed(x: Instruction, site: Site) -> Instruction | None:
 @rule("add", "multiply", "and", "or", "xor", "maximum", "minimum")
 def constants_together(x: Instruction, site: Site) -> Instruction | None:
     """add(add(a, c1), c2) -> add(a, add(c1, c2)) for integers; the same for other associative operations, and for maxima and minima of floats"""
-    if not (is_integral(x) or (is_float(x) and IDEMPOTENT in x.op.traits)):
-        return None
-    if ASSOCIATIVE not in x.op.traits or COMMUTATIVE not in x.op.traits:
-        return None
-    return with_constants_together(x, site)
+    is_exact = is_integral(x) or (is_float(x) and IDEMPOTENT in x.op.traits)
+    return with_constants_together(x, site) if is_exact else None
 
 
 @rule("minimum", "maximum", of=tuple(_DUAL))

@@ -36,7 +36,7 @@ def pad_of_equal_number(x: Instruction, site: Site) -> Instruction | None:
     source, value = x.operands
     if not are_plain(x):
         return None
-    is_same = source.op.name == "broadcast" and not source.operands[0].shape.dimensions and _is_same(source.operands[0], value)
+    is_same = source.op.name == "broadcast" and _is_same(source.operands[0], value)
     if not is_same and not is_empty(source.shape) and not _is_same(source, value):
         return None
     return site.add("broadcast", [value], x.shape, dimensions=())

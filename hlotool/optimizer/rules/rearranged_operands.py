@@ -21,8 +21,8 @@ from hlotool.shapes.shape import Shape, array_shape
 __all__: list[str] = []
 
 _ELEMENTWISE = tuple(op.name for op in OPS.values() if ELEMENTWISE in op.traits)
-# Longer constants are not decoded to give them other dimensions.
-_LONGEST_CONSTANT = 10_000
+# Constants of more elements are not decoded to give them other dimensions.
+_LARGEST_CONSTANT = 1000
 _MOST_USERS = 4
 
 # Inserts an operand as it is before the rearrangement.
@@ -30,15 +30,11 @@ Before = Callable[[], Instruction]
 
 
 def _rearranged(x: Instruction, opcode: str) -> Instruction | None:
-    """The first operand with an opcode, if it and all others that are not scalars have the dimensions of the result."""
+    """The first operand with an opcode that has the dimensions of the result, unless that is a scalar or empty."""
     dimensions = x.shape.dimensions
-    first = None
-    for y in x.operands:
-        if first is None and y.op.name == opcode and y.shape.dimensions == dimensions:
-            first = y
-        if y.shape.dimensions != dimensions and y.shape.dimensions:
-            return None
-    return first if first is not None and is_plain(x.shape) and dimensions and not is_empty(x.shape) else None
+    if not dimensions or is_empty(x.shape) or not is_plain(x.shape):
+        return None
+    return next((y for y in x.operands if y.op.name == opcode and y.shape.dimensions == dimensions), None)
 
 
 def _before(x: Instruction, one: Callable[[Instruction], Before | None]) -> list[Before] | None:
@@ -76,7 +72,7 @@ def _smaller_number(y: Instruction, sizes: tuple[int, ...], site: Site) -> Befor
     if y.op.name == "broadcast" and not y.operands[0].shape.dimensions:
         scalar = y.operands[0]
         return lambda: site.add("broadcast", [scalar], shape, dimensions=()) if sizes else scalar
-    value = constant_value(y) if y.op.name in ("constant", "broadcast") else None
+    value = constant_value(y)
     return None if value is None else lambda: site.number(shape, value)
 
 
@@ -100,7 +96,7 @@ def elementwise_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
 
 
 def _all_move(y: Instruction, site: Site) -> bool:
-    """Whether all users of a reshape are elementwise operations on it, on other reshapes and on numbers, so that it moves past each of them.
+    """Whether all users of a reshape are elementwise operations on reshapes and numbers, so that it moves past each of them.
 
     The users of these must be such that the reshapes are likely to meet others, since there are more of them at first.
     """
@@ -109,7 +105,7 @@ def _all_move(y: Instruction, site: Site) -> bool:
         return False
     sizes = y.operands[0].shape.dimensions
     for user in users:
-        if ELEMENTWISE not in user.op.traits or not all(z is y or _is_neutral(z, sizes) for z in user.operands) or site.rewriter.is_root(user):
+        if ELEMENTWISE not in user.op.traits or not all(_is_neutral(z, sizes) for z in user.operands) or site.rewriter.is_root(user):
             return False
         if not all(_absorbs(z) or ELEMENTWISE in z.op.traits for z in site.users(user)):
             return False
@@ -126,7 +122,7 @@ def _is_neutral(y: Instruction, sizes: tuple[int, ...]) -> bool:
         return y.operands[0].shape.dimensions == sizes
     if y.op.name == "broadcast":
         return not y.operands[0].shape.dimensions
-    return not y.shape.dimensions or (y.op.name == "constant" and constant_value(y) is not None)
+    return not y.shape.dimensions or constant_value(y) is not None
 
 
 def _before_reshape(y: Instruction, source: Shape, site: Site) -> Before | None:
@@ -140,7 +136,7 @@ def _before_reshape(y: Instruction, source: Shape, site: Site) -> Before | None:
         dimensions = broadcast_after_reshape(y, source.dimensions)
         return None if dimensions is None else lambda: site.add("broadcast", y.operands, shape, dimensions=dimensions)
     literal = y.literal
-    if literal is None or literal.elided or not site.has_one_user(y) or max(len(literal.text), len(literal.data or b"")) > _LONGEST_CONSTANT:
+    if literal is None or literal.elided or not site.has_one_user(y) or element_count(y.shape) > _LARGEST_CONSTANT:
         return None
     return lambda: site.constant(literal_from_bytes(shape, decode(literal)))
 
@@ -226,6 +222,6 @@ def elementwise_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
 
 
 def _before_broadcast(y: Instruction, mapped: tuple[int, ...], sizes: tuple[int, ...], site: Site) -> Before | None:
-    if y.op.name == "broadcast" and dimensions_of(y) == mapped and y.operands[0].shape.dimensions == sizes:
+    if y.op.name == "broadcast" and dimensions_of(y) == mapped:
         return _as_it_is(y.operands[0]) if is_plain(y.operands[0].shape) else None
     return _smaller_number(y, sizes, site)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from hlotool.analysis.simplify import identity_of, is_splat
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.base import OpDef
-from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, IDEMPOTENT
+from hlotool.opdefs.traits import ASSOCIATIVE, IDEMPOTENT
 from hlotool.optimizer.dimensions import dimensions_of
 from hlotool.optimizer.patterns import element_type, is_complex, is_integral
 from hlotool.optimizer.registry import rule
@@ -19,14 +19,14 @@ __all__: list[str] = []
 
 def _combiner(x: Instruction) -> OpDef | None:
     """The opcode that combines two elements, if x reduces one static array, and its function is a single operation of one element type."""
-    if len(x.operands) != 2 or not x.shape.is_array or any(x.operands[0].shape.dynamic):
+    if x.operands[0].shape.dynamic:
         return None
     root = x.attributes["to_apply"].root
     if len(root.operands) != 2 or any(operand.op.name != "parameter" for operand in root.operands) or root.operands[0] is root.operands[1]:
         return None
-    kind = x.shape.element_type
-    same = root.shape.element_type == kind and all(operand.shape.element_type == kind for operand in (*root.operands, *x.operands))
-    return root.op if same and ASSOCIATIVE in root.op.traits and COMMUTATIVE in root.op.traits else None
+    # Several arrays give a tuple, whose type none of them has. What is associative is also commutative.
+    same = all(operand.shape.element_type == x.shape.element_type for operand in (*root.operands, *x.operands))
+    return root.op if same and ASSOCIATIVE in root.op.traits else None
 
 
 def _starts_neutral(x: Instruction, combiner: OpDef) -> bool:
@@ -46,8 +46,9 @@ def reduce_of_single_elements(x: Instruction, site: Site) -> Instruction | None:
     Whatever the function and the initial value are: as in XLA, single elements are not combined with it.
     """
     array = x.operands[0]
-    if len(x.operands) != 2 or array.shape.dynamic or any(array.shape.dimensions[k] != 1 for k in dimensions_of(x)):
+    if array.shape.dynamic or any(array.shape.dimensions[k] != 1 for k in dimensions_of(x)):
         return None
+    # Several arrays give a tuple, whose type none of them has.
     if not array.shape.element_type == x.operands[1].shape.element_type == x.shape.element_type:
         return None
     return array if array.shape == x.shape else site.add("reshape", [array], x.shape)
@@ -56,10 +57,9 @@ def reduce_of_single_elements(x: Instruction, site: Site) -> Instruction | None:
 @rule("reduce")
 def reduce_of_empty(x: Instruction, site: Site) -> Instruction | None:
     """reduce(a, init) -> broadcast(init), if a has no elements"""
-    if len(x.operands) != 2 or not x.shape.is_array or x.operands[0].shape.dynamic or 0 not in x.operands[0].shape.dimensions:
-        return None
     init = x.operands[1]
-    if init.shape.element_type != x.shape.element_type:
+    # Several arrays give a tuple, and the second of them has another type.
+    if 0 not in x.operands[0].shape.dimensions or init.shape.element_type != x.shape.element_type:
         return None
     return init if init.shape == x.shape else site.add("broadcast", [init], x.shape, dimensions=())
 
@@ -147,7 +147,7 @@ def reduce_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
 def dot_of_nothing(x: Instruction, site: Site) -> Instruction | None:
     """dot(a, b) -> 0, if the contracting dimensions have no elements"""
     lhs = x.operands[0]
-    if lhs.shape.dynamic or all(lhs.shape.dimensions[k] for k in x.attributes["lhs_contracting_dims"]):
+    if all(lhs.shape.dimensions[k] for k in x.attributes.get("lhs_contracting_dims", ())):
         return None
     return site.number(x.shape, 0)
 
@@ -156,18 +156,18 @@ def dot_of_nothing(x: Instruction, site: Site) -> Instruction | None:
 def transpose_of_dot(x: Instruction, site: Site) -> Instruction | None:
     """transpose(dot(a, b)) -> dot(b, a), if the transpose exchanges the free dimensions of a and b"""
     inner = x.operands[0]
-    if not site.has_one_user(inner) or inner.attributes.keys() & {"operand_precision", "algorithm", "sparsity"}:
+    if not site.has_one_user(inner) or inner.attributes.keys() & {"operand_precision", "algorithm"}:
         return None
     written = inner.attributes
     batch = len(written.get("lhs_batch_dims", ()))
-    free = inner.operands[0].shape.rank - batch - len(written["lhs_contracting_dims"])
+    free = inner.operands[0].shape.rank - batch - len(written.get("lhs_contracting_dims", ()))
     rank = inner.shape.rank
     if tuple(dimensions_of(x)) != (*range(batch), *range(batch + free, rank), *range(batch, batch + free)):
         return None
     swapped = {
         "lhs_batch_dims": written.get("rhs_batch_dims"),
         "rhs_batch_dims": written.get("lhs_batch_dims"),
-        "lhs_contracting_dims": written["rhs_contracting_dims"],
-        "rhs_contracting_dims": written["lhs_contracting_dims"],
+        "lhs_contracting_dims": written.get("rhs_contracting_dims"),
+        "rhs_contracting_dims": written.get("lhs_contracting_dims"),
     }
     return site.with_operands(inner, inner.operands[::-1], x.shape, **swapped)

@@ -13,7 +13,9 @@ __all__: list[str] = []
 
 
 def _applies(x: Instruction) -> bool:
-    return is_plain(x.shape) and is_plain(x.operands[0].shape) and not is_empty(x.shape)
+    """Whether a slice, what it slices and the operands of that are static arrays, and the slice has elements."""
+    y = x.operands[0]
+    return is_plain(x.shape) and is_plain(y.shape) and not is_empty(x.shape) and not any(operand.shape.dynamic for operand in y.operands)
 
 
 def _last(part: SliceRange) -> int:
@@ -36,7 +38,7 @@ def slice_of_slice(x: Instruction, site: Site) -> Instruction | None:
         start, stride = inner.start + outer.start * inner.stride, inner.stride * outer.stride
         limit = inner.start + _last(outer) * inner.stride + 1
         # Where all of the inner slice is taken, its own limit is clearer.
-        limit = inner.limit if limit + inner.stride - 1 >= inner.limit and outer.stride == 1 else limit
+        limit = inner.limit if limit + inner.stride - 1 >= inner.limit else limit
         ranges.append(SliceRange(start, limit, stride))
     return site.add("slice", y.operands, x.shape, slice=tuple(ranges))
 
@@ -150,4 +152,4 @@ def slice_of_concatenate(x: Instruction, site: Site) -> Instruction | None:
                 return None
             kept.append(operand)
         start = end
-    return site.add("concatenate", kept, x.shape, dimensions=(dimension,)) if part.stride == 1 and others_whole and kept else None
+    return site.add("concatenate", kept, x.shape, dimensions=(dimension,)) if part.stride == 1 and others_whole else None

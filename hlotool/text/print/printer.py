@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
@@ -28,7 +28,7 @@ from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.stack_frames import RenumberedFrames
 from hlotool.text.source.marks import MARK_INTERVAL, marked_operands
 
-__all__ = ["to_text"]
+__all__ = ["header_attributes", "to_text"]
 
 _LOSSLESS = PrintOptions()
 # Attributes with which XLA builds the module's configuration, and with it the entry layout, before it has parsed the entry; and the
@@ -43,6 +43,7 @@ _DEFAULT_LAYOUT_UNLESS = (
 # Limits on computations printed inside one another, since their number can grow exponentially with the size of the module.
 _MAX_BODY_DEPTH = 100
 _MAX_BODIES = 1_000_000
+_NEW_LINE = "\n"
 _start_of, _attributes_of = attrgetter("start"), attrgetter("attributes")
 # `print_name_after_closing_brace` applies to computations with more instructions than this, as in XLA.
 _MAX_WITHOUT_NAME = 5
@@ -65,6 +66,16 @@ def to_text(module: Module, options: PrintOptions = _LOSSLESS) -> str:
     """
     with no_garbage_collection():
         return ModulePrinter(module, options).text()
+
+
+def header_attributes(module: Module, options: PrintOptions = _LOSSLESS) -> list[tuple[str, str]]:
+    """The attributes that a module's header shows: names, and texts of values.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> header_attributes(parse("HloModule m, replica_count=2\\nENTRY e { ROOT p = s32[] parameter(0) }"))
+    [('entry_computation_layout', '{(s32[])->s32[]}'), ('replica_count', '2')]
+    """
+    return [*ModulePrinter(module, options).header_attributes()]
 
 
 class ModulePrinter:
@@ -168,6 +179,17 @@ class ModulePrinter:
     def _header(self) -> str:
         module, options = self.module, self.options
         parts = [self.indent, "HloModule ", module.name if options.print_ids else ""]
+        for name, text in self.header_attributes():
+            parts.append(f",{_NEW_LINE if name == 'debug_attributes' else ' '}{name}={text}")
+        parts.append("\n\n")
+        tables = self._tables()
+        if tables is not None:
+            parts += [tables, "\n"]
+        return "".join(parts)
+
+    def header_attributes(self) -> Iterator[tuple[str, str]]:
+        """The attributes of the header that are printed, in XLA's order: names, and texts of values."""
+        module, options = self.module, self.options
         for name, spec in MODULE_ATTRIBUTES.items():
             value = module.attributes.get(name, spec.default)
             if name == "entry_computation_layout" and value is None:
@@ -178,16 +200,8 @@ class ModulePrinter:
                 continue
             if name == "origin_recovery_table":
                 value = tuple(self._recovery(row) for row in value)
-            if name == "debug_attributes":
-                parts.append(",\n" + f"{name}={CODECS[spec.kind].write(value, self.writer.style)}")
-                continue
-            parts.append(f", {name}={CODECS[spec.kind].write(value, self.writer.style)}")
-        parts += [f", {name}={value.text}" for name, value in module.attributes.items() if isinstance(value, Raw)]
-        parts.append("\n\n")
-        tables = self._tables()
-        if tables is not None:
-            parts += [tables, "\n"]
-        return "".join(parts)
+            yield name, CODECS[spec.kind].write(value, self.writer.style)
+        yield from ((name, value.text) for name, value in module.attributes.items() if isinstance(value, Raw))
 
     def _entry_layout(self) -> ProgramShape:
         """The layout of the entry; with some attributes, XLA replaces its dimension orders by the default ones."""

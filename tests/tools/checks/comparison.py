@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from random import Random
 
 from case_files import Case
+from patching import patch_faults
 from schemas import check_schema
 
 from checks.common import Mismatch, parsed, same
@@ -39,6 +41,10 @@ def compared(path: Path, case: Case) -> None:
     mirrored = sorted(_MIRRORED.get(name, name) for name in delta.categories)
     if [*_delta(case, swapped=True).categories] != mirrored:
         raise Mismatch(f"the other way round, the categories are {_delta(case, swapped=True).categories}")
+    if not _IGNORE.search(case.text):
+        faults = [*patch_faults(delta, Random(1))]
+        if faults:
+            raise Mismatch("\n".join(faults))
     # Whatever the difference is, the other formats have an instruction of it.
     report = report_of(delta)
     names = [place[1] for row in document["changed"] for place in (row["left"], row["right"])]

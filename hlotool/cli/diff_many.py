@@ -1,0 +1,122 @@
+"""What `hlotool diff` of folders and of passes share: options, messages about files, and output."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import click
+
+from hlotool.cli.diff_options import FolderChoice
+from hlotool.cli.diff_session import DiffRequest
+from hlotool.cli.inputs import Outcome
+from hlotool.cli.output import bug_message, complain, visible, write_out
+from hlotool.cli.render import Style, render_to_stderr, style_for
+from hlotool.differ.predicates import Predicate, parse_predicate
+from hlotool.differ.rendering.markdown import details
+from hlotool.differ.rendering.report import Report
+from hlotool.differ.rendering.rows import Layout, Row
+from hlotool.differ.rendering.text import text_rows
+from hlotool.workspace.comparing import CompareRequest, Failure, ModulePlace
+from hlotool.workspace.files import FileChoice
+from hlotool.workspace.writing import replace_file
+
+__all__ = ["ManyRequest", "chosen", "report_failure", "write_document", "write_rows", "write_text"]
+
+_COLORS = {"-": "red", "+": "green", "~": "yellow", "@": "cyan"}
+
+
+class ManyRequest(NamedTuple):
+    """The options of a difference of two modules, and those of folders and passes."""
+
+    base: DiffRequest
+    choice: FolderChoice
+    until: Predicate | None = None
+
+    @classmethod
+    def of(cls, base: DiffRequest, choice: FolderChoice) -> ManyRequest:
+        """The request for options; raises UsageError if --until is not understood."""
+        try:
+            return cls(base, choice, None if choice.until is None else parse_predicate(choice.until))
+        except ValueError as error:
+            raise click.UsageError(f"--until: {error}") from error
+
+    @property
+    def style(self) -> Style:
+        style = style_for(self.base.color, sys.stdout if self.base.output is None else None)
+        return style if self.base.width is None else style._replace(width=self.base.width)
+
+    def comparison(self, *, shows: bool, is_brief: bool = False) -> CompareRequest:
+        """What to do with each pair of modules, and whether to make of it what the format shows."""
+        base = self.base
+        layout = Layout(self.style.width and max(0, self.style.width - 4), base.unified, base.show_all)
+        show = partial(_shown, base.output_format, layout) if shows and not base.quiet else None
+        return CompareRequest(base.ignored, base.form, base.max_memory, self.until, show, is_brief)
+
+
+def _shown(output_format: str, layout: Layout, report: Report, left: ModulePlace, right: ModulePlace) -> Any:
+    """What a format shows of a difference."""
+    if output_format == "json":
+        document = report.delta.to_dict()
+        for side, place in (("left", left), ("right", right)):
+            document[side] = {"file": place.file, **document[side]}
+        return document
+    if output_format == "markdown":
+        return details(report)
+    # Without the sentence, which stands above.
+    return list(text_rows(report, layout))[1:]
+
+
+def chosen(request: ManyRequest, names: Iterable[str], outcome: Outcome) -> list[str]:
+    """The files that arguments stand for. Settings and git have no say, since they may differ between the two sides."""
+    choice = FileChoice(include=request.choice.include, exclude=request.choice.exclude, respect_gitignore=False, isolated=True)
+    files = choice.files([name for name in names if name != os.devnull])
+    for remark in files.remarks:
+        if remark.is_failure:
+            outcome.failed(remark.message)
+        elif not request.base.quiet:
+            complain(remark.message)
+    return files.names
+
+
+def report_failure(failure: Failure, outcome: Outcome, color: str) -> None:
+    """Shows why a file is left out."""
+    if failure.findings:
+        lines = {finding.diagnostic.line: finding.line for finding in failure.findings}
+        render_to_stderr([finding.diagnostic for finding in failure.findings], lambda number: lines.get(number, ""), color)
+    message = failure.message if failure.traceback is None else bug_message(failure.message, failure.traceback)
+    outcome.failed(message, failure.exit_code)
+
+
+def write_rows(rows: Iterable[Row], request: ManyRequest) -> None:
+    """Writes lines, in color where that is wanted."""
+    _write((_line(row, has_color=request.style.color) for row in rows), request)
+
+
+def _line(row: Row, *, has_color: bool) -> str:
+    text = visible(row.text)
+    if not has_color or row.mark == " ":
+        return f"{text}\n"
+    return click.style(text, fg=_COLORS.get(row.mark), bold=row.mark in "=@" or None, dim=row.mark == "." or None) + "\n"
+
+
+def write_document(document: dict[str, Any], request: ManyRequest) -> None:
+    """Writes a JSON document."""
+    write_text(json.dumps(document) + "\n", request)
+
+
+def write_text(text: str, request: ManyRequest) -> None:
+    """Writes a text to the file of -o, or to standard output."""
+    _write(iter([text]), request)
+
+
+def _write(pieces: Iterator[str], request: ManyRequest) -> None:
+    if request.base.output is not None:
+        replace_file(request.base.output, "".join(pieces))
+        return
+    for piece in pieces:
+        write_out(piece)

@@ -1,0 +1,223 @@
+"""`hlotool diff --passes`: what each pass of a pass-by-pass dump has changed, and the first that changed something of a kind.
+
+Imports the differ, and NumPy with it; so the command imports this module only when it compares dumps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hlotool.cli.diff_many import ManyRequest, chosen, report_failure, write_document, write_rows, write_text
+from hlotool.cli.diff_tables import EMPTY, PassRow, pass_headline, pass_rows, stat_rows
+from hlotool.cli.inputs import Outcome
+from hlotool.cli.output import complain, counted, visible
+from hlotool.cli.progress import progress
+from hlotool.cli.run_deadline import Deadline
+from hlotool.differ.categories import MINOR
+from hlotool.differ.dumps import DumpSequence, natural_order, sequences
+from hlotool.differ.rendering.markdown import listing
+from hlotool.differ.rendering.rows import Row
+from hlotool.errors import HlotoolError, nearest
+from hlotool.workspace.comparing import compare_sequence, forget_modules
+from hlotool.workspace.files import is_folder
+from hlotool.workspace.writing import check_outputs
+
+__all__ = ["SCHEMA", "compare_passes"]
+
+SCHEMA = "hlotool.diff-passes/1"
+"""The name and version of the format of `--output-format json` for passes."""
+
+
+class _Told(NamedTuple):
+    """The dumps of a module; with --until, only those up to the first that fits, which is `first` then."""
+
+    sequence: DumpSequence
+    rows: list[PassRow]
+    first: PassRow | None = None
+
+    @property
+    def title(self) -> str:
+        return " ".join(part for part in (self.sequence.module, f"({self.sequence.dump})" if self.sequence.dump else "") if part)
+
+
+def _titled(told: _Told, sentence: str) -> str:
+    return f"{told.title}: {sentence}" if told.title else sentence
+
+
+def compare_passes(files: Sequence[str], request: ManyRequest, outcome: Outcome, deadline: Deadline) -> None:
+    """Compares the dumps of each module one after the other, and sets the exit code: 1 if something has changed, 2 if a file cannot be read."""
+    names = [name for file in files for name in _files_of(file, request, outcome)]
+    check_outputs([request.base.output], names)
+    told: list[_Told] = []
+    try:
+        for sequence in _chosen_sequences(names, request, outcome):
+            one = _tell(sequence, request, outcome, deadline)
+            if len(one.rows) > 1:
+                told.append(one)
+    finally:
+        forget_modules()
+    outcome.at_least(1 if any(_differs(one, request) for one in told) else 0)
+    if not request.base.quiet and told:
+        _FORMATS[request.base.output_format](told, request)
+
+
+def _differs(told: _Told, request: ManyRequest) -> bool:
+    return told.first is not None if request.until is not None else any(row.differs for row in told.rows)
+
+
+def _files_of(name: str, request: ManyRequest, outcome: Outcome) -> list[str]:
+    """The files of an argument; those in a folder as people count."""
+    files = chosen(request, [name], outcome)
+    return natural_order(files) if is_folder(name) else files
+
+
+def _chosen_sequences(files: Sequence[str], request: ManyRequest, outcome: Outcome) -> list[DumpSequence]:
+    """The dumps of each module, or of the one that --module names. Raises HlotoolError if there are none."""
+    found = sequences(files)
+    if request.choice.module is not None:
+        names = {name for sequence in found for name in (sequence.module, sequence.dump) if name}
+        found = [sequence for sequence in found if request.choice.module in (sequence.module, sequence.dump)]
+        if not found:
+            meant = nearest(request.choice.module, names)
+            hint = f"did you mean '{meant}'?" if meant else f"there are {', '.join(sorted(names)) or 'no names of modules'}"
+            raise NoDumps(f"no dump is of a module '{request.choice.module}'; {hint}")
+    several = [sequence for sequence in found if len(sequence.files) > 1]
+    for sequence in found:
+        # Other files are read.
+        if len(sequence.files) == 1:
+            with outcome.file(sequence.files[0]):
+                Path(sequence.files[0]).stat()
+    if not several and not outcome.unreadable:
+        flags = "XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_pass_re=.*'"
+        raise NoDumps(f"{counted(len(files), 'file')}, and of no module more than one dump; XLA writes one for each pass with {flags}")
+    if len(several) < len(found) and not request.base.quiet:
+        complain(f"{counted(len(found) - len(several), 'module')} with only one dump left out")
+    return several
+
+
+class NoDumps(HlotoolError):
+    """Raised if there are no dumps to compare."""
+
+    exit_code = 2
+
+
+def _tell(sequence: DumpSequence, request: ManyRequest, outcome: Outcome, deadline: Deadline) -> _Told:
+    """Compares the dumps of a module, up to the first that --until is about."""
+    rows: list[PassRow] = []
+    comparison = request.comparison(shows=request.choice.details or request.until is not None, is_brief=True)
+    with progress(len(sequence.files), sequence.module or "Comparing", quiet=request.base.quiet) as advance:
+        for name, result in zip(sequence.names, compare_sequence(sequence.files, comparison, request.choice.jobs), strict=False):
+            deadline.check()
+            advance(result.right.file)
+            if result.failure is not None:
+                report_failure(result.failure, outcome, request.base.color)
+                continue
+            rows.append(PassRow(name, result.right.file, result, MINOR.issuperset(result.categories)))
+            if result.evidence:
+                return _Told(sequence, rows, rows[-1])
+    return _Told(sequence, rows)
+
+
+# ---- formats ---------------------------------------------------------------------------------------------------------
+
+
+def _text(told: Sequence[_Told], request: ManyRequest) -> None:
+    write_rows(_text_rows(told, request), request)
+
+
+def _text_rows(told: Sequence[_Told], request: ManyRequest) -> Iterator[Row]:
+    for k, one in enumerate(told):
+        if k:
+            yield EMPTY
+        yield from _until_rows(one, request) if request.until is not None else _module_rows(one, request)
+
+
+def _listed(told: _Told, request: ManyRequest) -> list[PassRow]:
+    """The passes to show: those that have changed more than names and metadata, or all."""
+    return [row for row in told.rows[1:] if request.base.show_all or (row.differs and not row.is_minor)]
+
+
+def _module_rows(told: _Told, request: ManyRequest) -> Iterator[Row]:
+    yield Row("=", _titled(told, pass_headline(told.rows)))
+    rows = _listed(told, request)
+    if request.base.name_only:
+        yield from (Row("~", f"~ {row.label}") for row in rows)
+    elif request.base.stat:
+        yield from stat_rows([(row.label, row.compared.counts) for row in rows])
+    else:
+        for row, lines in pass_rows(rows, request.style.width):
+            yield from lines
+            if request.choice.details and row.compared.shown:
+                yield from (line._replace(text=f"    {line.text}".rstrip()) for line in row.compared.shown)
+                yield EMPTY
+
+
+def _until_sentence(told: _Told, request: ManyRequest) -> str:
+    assert request.until is not None
+    text = request.until.text
+    if told.first is None:
+        return f"{text} changes in none of {counted(len(told.rows) - 1, 'step')}"
+    number = len(told.rows) - 1
+    return f"{text} first changes in step {number} of {len(told.sequence.files) - 1}, {told.first.label} ({told.first.compared.evidence})"
+
+
+def _until_rows(told: _Told, request: ManyRequest) -> Iterator[Row]:
+    yield Row("=" if told.first is not None else ".", _titled(told, _until_sentence(told, request)))
+    if told.first is None:
+        return
+    compared = told.first.compared
+    if compared.left is not None:
+        yield Row("-", f"- {compared.left.file}")
+    yield Row("+", f"+ {compared.right.file}")
+    yield EMPTY
+    yield Row(" ", compared.sentence)
+    yield from compared.shown or ()
+
+
+def _json(told: Sequence[_Told], request: ManyRequest) -> None:
+    modules = []
+    for one in told:
+        document: dict[str, Any] = {
+            "module": one.sequence.module,
+            "dump": one.sequence.dump,
+            "first": None if one.first is None else len(one.rows) - 2,
+            "passes": [_pass(row) for row in one.rows[1:]],
+        }
+        modules.append(document)
+    until = None if request.until is None else request.until.text
+    write_document({"schema": SCHEMA, "differs": any(_differs(one, request) for one in told), "until": until, "modules": modules}, request)
+
+
+def _pass(row: PassRow) -> dict[str, Any]:
+    changed, inserted, deleted = row.compared.counts
+    left = row.compared.left
+    before, after = row.compared.instructions
+    return {
+        "number": None if row.name is None or not row.pipeline else row.name.number,
+        "pipeline": row.pipeline,
+        "pass": row.name.stage if row.name is not None else "",
+        "left": {"file": None if left is None else left.file, "instructions": before},
+        "right": {"file": row.file, "instructions": after},
+        "categories": list(row.compared.categories),
+        "summary": row.compared.sentence,
+        "changed": changed,
+        "inserted": inserted,
+        "deleted": deleted,
+        "diff": row.compared.shown,
+    }
+
+
+def _markdown(told: Sequence[_Told], request: ManyRequest) -> None:
+    pieces = []
+    for one in told:
+        rows = [one.first] if one.first is not None else [] if request.until is not None else _listed(one, request)
+        sentence = _until_sentence(one, request) if request.until is not None else pass_headline(one.rows)
+        table = [("pass", "instructions", "what it changed"), *((visible(row.label), row.instructions, row.compared.sentence) for row in rows)]
+        blocks = [(visible(row.label), row.compared.shown) for row in rows if row.compared.shown]
+        pieces.append(listing(visible(one.title or "Passes"), sentence, table, blocks))
+    write_text("\n".join(pieces), request)
+
+
+_FORMATS = {"text": _text, "json": _json, "markdown": _markdown}

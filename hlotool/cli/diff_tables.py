@@ -1,0 +1,203 @@
+"""Differences of many modules as lines: the modules of two folders, and the passes of a dump."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from hlotool.cli.output import counted
+from hlotool.differ.dumps import DumpName
+from hlotool.differ.folders import Sketch
+from hlotool.differ.rendering.highlight import cut
+from hlotool.differ.rendering.rows import Row
+from hlotool.workspace.comparing import Compared
+
+__all__ = [
+    "EMPTY",
+    "MOST_PAIRS",
+    "FolderComparison",
+    "PairRow",
+    "PassRow",
+    "alike_line",
+    "headline",
+    "only_rows",
+    "pair_groups",
+    "pass_headline",
+    "pass_rows",
+    "stat_rows",
+]
+
+_MOST_ALIKE = 6
+_MOST_ONLY = 20
+MOST_PAIRS = 40
+"""The number of differing pairs that are shown, unless all are asked for."""
+_BAR = 40
+_LONGEST_STAGE = 34
+_LEAST_ROOM = 30
+EMPTY = Row(" ", "")
+
+
+class PairRow(NamedTuple):
+    """Modules that are counterparts, and what has changed; `is_minor` if that is nothing but names and metadata."""
+
+    left: Sketch
+    right: Sketch
+    compared: Compared
+    is_minor: bool
+
+    @property
+    def label(self) -> str:
+        """The names of both files, as one if they are equal."""
+        return " -> ".join(dict.fromkeys((self.left.label, self.right.label)))
+
+    @property
+    def differs(self) -> bool:
+        return bool(self.compared.categories)
+
+
+class FolderComparison(NamedTuple):
+    """What has changed from folder A to folder B."""
+
+    names: tuple[str, str]
+    pairs: list[PairRow]
+    left_only: list[Sketch]
+    right_only: list[Sketch]
+
+    @property
+    def differs(self) -> bool:
+        return bool(self.left_only or self.right_only) or any(row.differs for row in self.pairs)
+
+
+def headline(result: FolderComparison) -> str:
+    """How many modules differ, and how many only one folder has; empty if there are none."""
+    if not result.differs:
+        return ""
+    total = len(result.pairs)
+    changed = sum(row.differs and not row.is_minor for row in result.pairs)
+    minor = [row for row in result.pairs if row.is_minor and row.differs]
+    kinds = " and ".join(sorted({kind for row in minor for kind in row.compared.categories}, reverse=True))
+    parts = []
+    if changed:
+        parts.append(f"{changed} of {counted(total, 'module')} {'differs' if total == 1 else 'differ'}")
+        parts += [f"{len(minor)} {'is' if len(minor) == 1 else 'are'} equal but for {kinds}"] if minor else []
+    elif minor:
+        of = f"{len(minor)} of {counted(total, 'module')}" if len(minor) < total else counted(total, "module")
+        parts.append(f"{of} {'is' if total == 1 else 'are'} equal but for {kinds}")
+    elif total:
+        parts.append(f"{counted(total, 'module')} {'is' if total == 1 else 'are'} equal")
+    for sketches, name, other, verb in ((result.left_only, *result.names, "deleted"), (result.right_only, *result.names[::-1], "added")):
+        if sketches:
+            where = verb if other == os.devnull else f"only in {name}"
+            parts.append(f"{len(sketches) if parts else counted(len(sketches), 'module')} {where}")
+    return ", ".join(parts)
+
+
+def pair_groups(pairs: Iterable[PairRow], *, show_all: bool) -> list[list[PairRow]]:
+    """The pairs that differ, those with the same sentence together; without those that differ in names and metadata unless all are asked for."""
+    groups: dict[object, list[PairRow]] = {}
+    for row in pairs:
+        if row.differs and (show_all or not row.is_minor):
+            groups.setdefault(row.label if show_all else row.compared.sentence, []).append(row)
+    return list(groups.values())
+
+
+def alike_line(group: Sequence[PairRow], width: int) -> Iterator[Row]:
+    """The line for all pairs of a group but the first, in at most `width` characters; 0 is any number."""
+    if len(group) > 1:
+        names = ", ".join(row.right.label for row in group[1 : _MOST_ALIKE + 1])
+        rest = ", ..." if len(group) > _MOST_ALIKE + 1 else ""
+        yield Row(".", cut(f"    ... and the same in {counted(len(group) - 1, 'other module')}: {names}{rest}", width))
+
+
+def only_rows(result: FolderComparison, *, show_all: bool) -> Iterator[Row]:
+    """A line for each module that only one folder has, or for the first of them."""
+    for mark, sketches in (("-", result.left_only), ("+", result.right_only)):
+        number = len(sketches) if show_all or len(sketches) <= _MOST_ONLY + 1 else _MOST_ONLY
+        for sketch in sketches[:number]:
+            yield Row(mark, f"{mark} {sketch.label}: {counted(sketch.instructions, 'instruction')}")
+        if len(sketches) > number:
+            yield Row(".", f"  ... and {len(sketches) - number} more (--show-all)")
+
+
+def stat_rows(rows: Sequence[tuple[str, tuple[int, int, int]]]) -> Iterator[Row]:
+    """A bar for each row, with the numbers of changed, inserted and deleted instructions."""
+    column = max((len(label) for label, _ in rows), default=0)
+    scale = max([_BAR, *(sum(counts) for _, counts in rows)])
+    for label, counts in rows:
+        bar = "".join(mark * -(-n * _BAR // scale) for mark, n in zip("~+-", counts, strict=True))
+        yield Row(" ", f" {label:<{column}} | {sum(counts):>5} {bar}".rstrip())
+
+
+# ---- passes ----------------------------------------------------------------------------------------------------------
+
+
+class PassRow(NamedTuple):
+    """A dump and what has changed since the one before it; `is_minor` if that is nothing but names and metadata."""
+
+    name: DumpName | None
+    file: str
+    compared: Compared
+    is_minor: bool
+
+    @property
+    def differs(self) -> bool:
+        return bool(self.compared.categories)
+
+    @property
+    def pipeline(self) -> str:
+        return "" if self.name is None else self.name.pipeline
+
+    @property
+    def stage(self) -> str:
+        """The name of the pass, as far as the file tells it, after the number of the dump."""
+        if self.name is None:
+            return self.file.replace("\\", "/").rpartition("/")[2]
+        return f"{self.name.number:04} {self.name.stage}" if self.name.pipeline else self.name.stage or self.name.module
+
+    @property
+    def label(self) -> str:
+        """The number, the pipeline and the pass in one word each."""
+        name = self.name
+        return f"{name.number:04} {name.pipeline}/{name.stage}" if name is not None and name.pipeline else self.stage
+
+    @property
+    def instructions(self) -> str:
+        """How many instructions there are; before and after if that has changed."""
+        return " -> ".join(dict.fromkeys(map(str, self.compared.instructions)))
+
+
+def pass_headline(rows: Sequence[PassRow]) -> str:
+    """How many dumps of a module differ from those before them."""
+    differing = sum(row.differs and not row.is_minor for row in rows)
+    minor = [row for row in rows if row.differs and row.is_minor]
+    total = len(rows) - 1
+    sentence = f"{differing} of {counted(total, 'step')} {'changes' if differing == 1 else 'change'} something"
+    if not differing and not minor:
+        sentence = f"nothing changes in {counted(total, 'step')}"
+    if minor:
+        kinds = " and ".join(sorted({kind for row in minor for kind in row.compared.categories}, reverse=True))
+        sentence += f", {len(minor)} only {kinds}"
+    counts = [count for row in rows if row.compared.failure is None for count in row.compared.instructions]
+    if counts:
+        ends = " -> ".join(dict.fromkeys(map(str, (counts[0], counts[-1]))))
+        sentence += f"; {ends} {'instruction' if ends == '1' else 'instructions'}"
+    return sentence
+
+
+def pass_rows(rows: Sequence[PassRow], width: int) -> Iterator[tuple[PassRow, list[Row]]]:
+    """A line for each of the dumps, below the name of the pipeline where that is another one."""
+    stage_width = min(_LONGEST_STAGE, max((len(row.stage) for row in rows), default=0))
+    count_width = max((len(row.instructions) for row in rows), default=0)
+    pipeline = ""
+    for row in rows:
+        lines = []
+        if row.pipeline != pipeline:
+            lines.append(Row("@", row.pipeline or "after all pipelines"))
+        pipeline = row.pipeline
+        stage = cut(row.stage, stage_width)
+        beginning = f"  {stage:<{stage_width}}  {row.instructions:>{count_width}}  "
+        room = max(_LEAST_ROOM, width - len(beginning)) if width else 0
+        sentence = row.compared.sentence if row.differs else "-"
+        lines.append(Row("." if row.is_minor or not row.differs else " ", f"{beginning}{cut(sentence, room)}"))
+        yield row, lines

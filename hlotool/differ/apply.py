@@ -1,0 +1,358 @@
+"""Applies a patch to a module: `hlotool.apply`.
+
+Lines of the patch take the place of lines of the module, with the names that the module has, and the whole text is parsed. So the result is always a
+module that the parser accepts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from hlotool.collection import no_garbage_collection
+from hlotool.differ.frames import FrameTables
+from hlotool.differ.line_names import Name, definition_of, replaced
+from hlotool.differ.patch import PATCH_PRINT, closing_line, opening_line
+from hlotool.differ.patch_content import ComputationPatch, PatchContent, PatchedLine, read_content
+from hlotool.differ.patch_text import PatchError, PatchSyntaxError
+from hlotool.differ.resolution import Reference, Resolution
+from hlotool.errors import ParseError, Source
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.ir.names import NameTable
+from hlotool.ir.order import sorted_by_dependencies
+from hlotool.text.parse.parser import parse_source
+from hlotool.text.print.instruction import InstructionWriter, OwnNames
+from hlotool.text.print.printer import header_attributes
+
+__all__ = ["apply"]
+
+_MOST_SHOWN = 5
+_HINT = "make the patch again from this module, or adapt the line to it"
+
+Item = TypeVar("Item")
+
+
+def apply(module: Module, patch: str, *, reverse: bool = False, filename: str = "<patch>") -> Module:
+    """The module that a patch makes of a module, which stays as it is; with `reverse`, the one that the patch was made from.
+
+    `patch` is a text of `Delta.to_patch` or of `hlotool diff --patch`; `filename` is its name in messages. The module may have other names, and
+    instructions in another order, than the one that the patch was made from. Then names stay as they are, and new instructions get free ones. Raises
+    an HlotoolError if the module has not what the patch changes, and for a text that is not a patch.
+
+    >>> import hlotool
+    >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
+    >>> right = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] abs(p) }")
+    >>> patch = hlotool.diff(left, right).to_patch()
+    >>> other = hlotool.parse("ENTRY main { x = f32[] parameter(0) ROOT y = f32[] negate(x) }")
+    >>> apply(other, patch).entry.instructions
+    [<x = f32[] parameter>, <y = f32[] abs>]
+    """
+    if not patch.strip():
+        return _Application(module, PatchContent(filename)).result()
+    with no_garbage_collection():
+        try:
+            return _Application(module, read_content(patch, filename, reverse=reverse)).result()
+        except PatchSyntaxError:
+            raise
+        except PatchError as error:
+            if _fits(module, read_content(patch, filename, reverse=not reverse)):
+                raise PatchError(f"{error}; the patch may be applied already, since the module has what it makes") from error
+            raise
+
+
+def _fits(module: Module, content: PatchContent) -> bool:
+    """Whether a module has what a patch changes."""
+    try:
+        _Application(module, content)
+    except PatchError:
+        return False
+    return True
+
+
+class _Line(NamedTuple):
+    """A line of the result, and the number of the patch's line that it is, 0 for a line of the module. `name` is what it defines, and `operands`
+    and `called` are the names that it needs."""
+
+    text: str
+    number: int = 0
+    name: str = ""
+    operands: tuple[str, ...] = ()
+    called: tuple[str, ...] = ()
+
+
+class _Names:
+    """The names of the result.
+
+    `instructions` and `computations` are names of what the module has. `of_patch` and `computations_of_patch` are names of what the patch has, by its
+    name there; the former by computation.
+    """
+
+    def __init__(self, module: Module, content: PatchContent, resolution: Resolution) -> None:
+        self.content = content
+        self.resolution = resolution
+        self.has_names = self._has_names()
+        self.instructions = OwnNames()
+        self.computations = OwnNames()
+        self.computations_of_patch: dict[str, str] = {}
+        self.of_patch: dict[str, dict[str, str]] = {}
+        self._name_all([c for c in module.computations if c not in module.hidden])
+
+    def _has_names(self) -> bool:
+        """Whether the module has the names of the one that the patch was made from, so that changes of names apply."""
+        references, homes = self.resolution.references, self.resolution.homes
+        return all(
+            x.name == references[key].expected_name and homes[x].name == references[key].expected_computation
+            for key, x in self.resolution.instructions.items()
+        )
+
+    def _name_all(self, shown: Sequence[Computation]) -> None:
+        changes, parts = self.content.names, self.content.computations
+        patch_names = {c: name for name, c in self.resolution.computations.items()}
+        if self.has_names:
+            expected = changes.computations_of_patch()
+            patch_names = {c: expected.get(c.name, c.name) for c in shown} | patch_names
+        taken = NameTable()
+        for computation in shown:
+            name = patch_names.get(computation)
+            if name is not None and name in parts and parts[name].is_deleted:
+                continue
+            wanted = changes.wanted(name) if self.has_names and name is not None else computation.name
+            self.computations[computation] = taken.take(wanted)
+            if name is not None and not (name in parts and parts[name].is_new):
+                self.computations_of_patch[name] = self.computations[computation]
+        for name, part in parts.items():
+            if part.is_new:
+                self.computations_of_patch[name] = taken.take(changes.wanted(name) if self.has_names else name)
+                self._name_instructions(name, (), part, {})
+        expected_instructions = changes.instructions_of_patch() if self.has_names else {}
+        for computation, name in patch_names.items():
+            expected_here = expected_instructions.get(name)
+            part_here = parts.get(name)
+            if (expected_here is None and part_here is None) or (part_here is not None and (part_here.is_new or part_here.is_deleted)):
+                continue
+            self._name_instructions(name, computation.instructions, part_here or ComputationPatch(), expected_here or {})
+
+    def _name_instructions(self, computation: str, members: Sequence[Instruction], part: ComputationPatch, expected: Mapping[str, str]) -> None:
+        changes, taken = self.content.names, NameTable()
+        new = {line.name for line in part.lines if line.sign == "+"}
+        old = {line.name for line in part.lines if line.sign == "-"}
+        resolved = self.resolution.names_of_patch(computation)
+        names = self.of_patch[computation] = {}
+        for x in members:
+            name = resolved.get(x)
+            if name is not None and name in old and name not in new:
+                continue
+            if name is None and self.has_names:
+                name = expected.get(x.name, x.name)
+                name = None if name in new else name
+            wanted = changes.wanted(computation, name) if self.has_names and name is not None else x.name
+            self.instructions[x] = taken.take(wanted)
+            if name is not None:
+                names[name] = self.instructions[x]
+        for line in part.lines:
+            if line.sign == "+" and line.name and line.name not in names:
+                names[line.name] = taken.take(changes.wanted(computation, line.name) if self.has_names else line.name)
+
+
+class _Application:
+    def __init__(self, module: Module, content: PatchContent) -> None:
+        self.module = module
+        self.content = content
+        self.resolution = Resolution(module, content.references(), content.text_hash)
+        self._check()
+        self.names = _Names(module, content, self.resolution)
+        self.frames = FrameTables(module)
+        self.frame_numbers = self.frames.numbers_of(content.frames)
+        self.header = self._header()
+        self.writer = InstructionWriter(module, PATCH_PRINT, self.names.instructions, self.names.computations, None, lambda c, level: c.name)
+
+    def _check(self) -> None:
+        """Raises PatchError if the module has not what the patch changes."""
+        missing = self.resolution.missing()
+        if not missing:
+            return
+        messages = [self._about(reference) for reference in missing[:_MOST_SHOWN]]
+        if len(missing) > _MOST_SHOWN:
+            messages.append(f"... and {len(missing) - _MOST_SHOWN} more")
+        raise PatchError("\n".join(messages))
+
+    def _about(self, reference: Reference) -> str:
+        x = self.resolution.nearest(reference)
+        instead = f"the nearest is '{self.resolution.line(x)}'" if x is not None else "nothing there is like it"
+        place = f"{self.content.filename}:{reference.number}:1"
+        where = f"in computation '{reference.expected_computation}'"
+        return f"{place}: the patch does not apply: expected '{reference.line}' {where}, but {instead}; {_HINT}"
+
+    def _error(self, number: int, column: int, message: str) -> PatchError:
+        return PatchError(f"{self.content.filename}:{number}:{column}: {message}")
+
+    # ---- the text of the result -------------------------------------------------------------------------------------------
+
+    def result(self) -> Module:
+        """The module with the patch."""
+        name = self.module.name
+        change = self.content.names.module
+        if change is not None and name == change[0]:
+            name = change[1]
+        lines = [_Line(", ".join([f"HloModule {name}", *(f"{key}={value}" for key, value in self.header.items())])), _Line("")]
+        tables = self.frames.tables
+        if tables is not None:
+            lines.append(_Line(tables.text))
+        for block in self._in_order([*self._blocks()]):
+            lines += block
+            lines.append(_Line(""))
+        return self._parsed(lines)
+
+    def _parsed(self, lines: Sequence[_Line]) -> Module:
+        text = "".join([f"{line.text}\n" for line in lines])
+        try:
+            return parse_source(Source(text))
+        except ParseError as error:
+            raise self._misfit(error, lines) from error
+
+    def _misfit(self, error: ParseError, lines: Sequence[_Line]) -> PatchError:
+        """The error of a result that does not parse, at a line of the patch if it is there."""
+        diagnostic = error.diagnostics[0]
+        at = 0
+        for line in lines:
+            at += 1 + line.text.count("\n")
+            if at >= diagnostic.line:
+                break
+        hint = "; make the patch again from this module"
+        if line.number:
+            return self._error(line.number, diagnostic.column + 1, f"{diagnostic.message} [{diagnostic.code}]{hint}")
+        return PatchError(f"{self.content.filename}: with the patch, the module does not parse: {diagnostic.message}, at '{line.text.strip()}'{hint}")
+
+    def _header(self) -> dict[str, str]:
+        """The attributes of the header. Raises PatchError if they are not as the patch expects."""
+        header = dict(header_attributes(self.module, PATCH_PRINT))
+        for name, old, new, number in self.content.header:
+            current = header.get(name)
+            if current not in (old, new):
+                expected, actual = (f"'{name}={text}'" if text is not None else f"no '{name}'" for text in (old, current))
+                raise self._error(number, 1, f"the patch does not apply: expected {expected} in the header, but the module has {actual}; {_HINT}")
+            if new is None:
+                header.pop(name, None)
+            else:
+                header[name] = new
+        return header
+
+    def _blocks(self) -> Iterator[list[_Line]]:
+        """The lines of each computation of the result."""
+        parts = self.content.computations
+        for name, part in parts.items():
+            if part.is_new:
+                yield self._new_block(name, part)
+        patch_names = {c: name for name, c in self.resolution.computations.items()}
+        for computation in self.module.computations:
+            name = patch_names.get(computation, "")
+            changed = parts.get(name)
+            if computation in self.module.hidden or (changed is not None and changed.is_deleted):
+                continue
+            yield self._block(computation, name, changed)
+
+    def _new_block(self, name: str, part: ComputationPatch) -> list[_Line]:
+        opening, *lines, closing = part.lines
+        entry = "ENTRY " if opening.text.startswith("ENTRY ") else ""
+        final = self.names.computations_of_patch[name]
+        body = [self._patched(name, line) for line in lines]
+        return [_Line(f"{entry}%{final} {{", opening.number, final), *self._sorted(body), _Line(closing.text, closing.number)]
+
+    def _block(self, computation: Computation, name: str, part: ComputationPatch | None) -> list[_Line]:
+        final = self.names.computations[computation]
+        opening = opening_line(computation, final, is_entry=computation is self.module.entry)
+        closing = _Line(closing_line(computation))
+        lines = [*map(self._own_line, computation.instructions)]
+        if part is not None:
+            closing = next((_Line(line.text, line.number) for line in part.lines if line.sign == "+" and line.text.startswith("}")), closing)
+            lines = self._merged(computation, lines, name, part)
+        return [_Line(opening, 0, final), *self._sorted(lines), closing]
+
+    def _own_line(self, x: Instruction) -> _Line:
+        names, computations = self.names.instructions, self.names.computations
+        text = f"  {self.writer.write(x, is_root=self.resolution.homes[x].root is x, level=0)}"
+        before = x.operands if not x.attributes else (*x.operands, *x.control_predecessors)
+        called = tuple([computations[c] for c in self._named(x)]) if x.op.calls else ()
+        return _Line(text, 0, names[x], tuple([names[y] for y in before]), called)
+
+    def _named(self, x: Instruction) -> Iterator[Computation]:
+        """The computations that the line of an instruction names."""
+        hidden = self.module.hidden
+        for computation in x.called:
+            if computation in hidden:
+                yield from (c for inner in computation.instructions for c in inner.called)
+            else:
+                yield computation
+
+    def _merged(self, computation: Computation, own: Sequence[_Line], name: str, part: ComputationPatch) -> list[_Line]:
+        """The lines of a computation with those of the patch, each after the line that it follows in the patch."""
+        numbers = {x: number for number, x in enumerate(computation.instructions)}
+        places: dict[int, tuple[int, int]] = {}
+        added: list[tuple[tuple[int, int], _Line]] = []
+        gone: set[int] = set()
+        last = (-1, 0)
+        is_scheduled = self.header.get("is_scheduled") == "true"
+        for line in part.lines:
+            if not line.name:
+                continue
+            if line.sign == "+":
+                replaced_one = self.resolution.instructions.get((name, line.name)) if not is_scheduled else None
+                last = (numbers[replaced_one], len(added) + 1) if replaced_one is not None else (last[0], len(added) + 1)
+                added.append((last, self._patched(name, line)))
+                continue
+            number = numbers[self.resolution.instructions[name, line.name]]
+            if line.sign == "-":
+                gone.add(number)
+                last = max(last, (number, 0))
+            elif is_scheduled and last > (number, 0):
+                last = places[number] = last[0], len(added) + 1
+                added.append((last, own[number]))
+                gone.add(number)
+            else:
+                last = number, 0
+        kept = [((number, 0), line) for number, line in enumerate(own) if number not in gone]
+        return [line for _, line in sorted([*kept, *added], key=lambda item: item[0])]
+
+    def _patched(self, computation: str, line: PatchedLine) -> _Line:
+        """A line of the patch, with the names of the result."""
+        names, computations = self.names.of_patch[computation], self.names.computations_of_patch
+        definition = definition_of(line.text)
+        assert definition is not None
+        operands: list[str] = []
+        called: list[str] = []
+
+        def final(name: Name) -> str:
+            if name.kind == "frame":
+                return str(self.frame_numbers.get(int(name.text), name.text))
+            known = names if name.kind == "instruction" else computations
+            if name.text not in known:
+                raise self._error(line.number, name.start + 2, f"the {name.kind} '%{name.text}' is neither in this patch nor in the module")
+            (operands if name.kind == "instruction" else called).append(known[name.text])
+            return known[name.text]
+
+        rest = replaced(line.text, definition.end, final)
+        root = "ROOT " if definition.is_root else ""
+        own = names[line.name]
+        return _Line(f"  {root}%{own} = {rest}", line.number, own, tuple(operands), tuple(called))
+
+    # ---- order ------------------------------------------------------------------------------------------------------------
+
+    def _sorted(self, lines: list[_Line]) -> list[_Line]:
+        """The lines of a computation, each after those that it needs; a schedule stays as it is."""
+        by_name = {line.name: number for number, line in enumerate(lines)}
+        return _in_order(lines, [[by_name[name] for name in line.operands if name in by_name] for line in lines])
+
+    def _in_order(self, blocks: list[list[_Line]]) -> list[list[_Line]]:
+        """The computations, each after those that it calls."""
+        by_name = {block[0].name: number for number, block in enumerate(blocks)}
+        return _in_order(blocks, [[by_name[name] for line in block for name in line.called if name in by_name] for block in blocks])
+
+
+def _in_order(items: list[Item], needed: Sequence[Sequence[int]]) -> list[Item]:
+    if all(other < number for number, others in enumerate(needed) for other in others):
+        return items
+    try:
+        return [items[number] for number in sorted_by_dependencies(range(len(items)), needed.__getitem__)]
+    except ValueError:
+        # The parser says what is wrong.
+        return items

@@ -1,0 +1,119 @@
+"""The names of XLA's dumps: which module a file holds, and which pass it was written after.
+
+XLA writes `module_0001.jit_f.before_optimizations.txt`, then, with `--xla_dump_hlo_pass_re`, a file for the start of each pipeline and for each pass
+that changes the module, such as `module_0001.jit_f.0003.simplification.after_algsimp.before_dce.txt`, and at the end
+`module_0001.jit_f.cpu_after_optimizations.txt`. A name that would be too long has no name of the module, and a time may come first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import PurePath
+from typing import NamedTuple
+
+__all__ = ["DumpName", "DumpSequence", "dump_name", "natural_order", "sequences"]
+
+_SUFFIXES = (".hlo", ".txt", ".gz", ".xz", ".zst")
+_DUMP = re.compile(r"(?P<dump>(?:\d+\.)?module_\d+)\.(?P<rest>.+)")
+# The name of a module may end with a number, too, so that the last one counts.
+_STEP = re.compile(r"(?:^|\.)(?P<number>\d{4,})\.(?=(?:.*\.)?(?:after|before)_)")
+# Names of GPUs have a dot.
+_END = re.compile(r"(?:(?P<module>.+?)\.)??(?P<stage>(?:sm_[0-9.]+[a-z]?_gpu_|[^.]*_)?(?P<end>before|after)_optimizations(?:[^.]*))")
+_DIGITS = re.compile(r"(\d+)")
+_BEFORE, _PASS, _OTHER, _AFTER = range(4)
+
+
+class DumpName(NamedTuple):
+    """What the name of a dump says: which dump of which module, and for that of a pass its number, its pipeline and the name of the pass."""
+
+    dump: str
+    module: str
+    phase: int
+    number: int
+    pipeline: str
+    stage: str
+
+    @property
+    def is_before_optimizations(self) -> bool:
+        """Whether the file was written before the first pass."""
+        return self.phase == _BEFORE
+
+
+class DumpSequence(NamedTuple):
+    """The dumps of one module in the order in which XLA has written them. `names` are those of the files, None for names that are not XLA's."""
+
+    module: str
+    dump: str
+    files: list[str]
+    names: list[DumpName | None]
+
+
+def dump_name(path: str) -> DumpName | None:
+    """What the name of a file says if it is one that XLA gives to dumps.
+
+    >>> dump_name("dumps/module_0001.jit_f.0003.simplification.after_algsimp.before_dce.txt")
+    DumpName(dump='module_0001', module='jit_f', phase=1, number=3, pipeline='simplification', stage='algsimp')
+    >>> dump_name("module_0001.jit_f.sm_9.0a_gpu_after_optimizations.txt").stage
+    'sm_9.0a_gpu_after_optimizations'
+    >>> dump_name("softmax.hlo") is None
+    True
+    """
+    match = _DUMP.fullmatch(_stem(path))
+    if match is None:
+        return None
+    dump, rest = match["dump"], match["rest"]
+    steps = list(_STEP.finditer(rest))
+    if steps:
+        pipeline, stage = _pipeline_and_stage(rest[steps[-1].end() :])
+        return DumpName(dump, rest[: steps[-1].start()], _PASS, int(steps[-1]["number"]), pipeline, stage)
+    end = _END.fullmatch(rest)
+    if end is not None:
+        return DumpName(dump, end["module"] or "", _BEFORE if end["end"] == "before" else _AFTER, 0, "", end["stage"])
+    module, _, stage = rest.rpartition(".")
+    return DumpName(dump, module or stage, _OTHER, 0, "", stage if module else "")
+
+
+def _stem(path: str) -> str:
+    """The name of a file without the suffixes of HLO and of compression."""
+    name = PurePath(path).name
+    while name.endswith(_SUFFIXES):
+        name = name.rpartition(".")[0]
+    return name
+
+
+def _pipeline_and_stage(text: str) -> tuple[str, str]:
+    """Splits `PIPELINE.after_PASS.before_PASS`, in which one of the two passes may be missing."""
+    pipeline, found, rest = text.partition(".after_")
+    if found:
+        return pipeline, rest.partition(".before_")[0]
+    pipeline, found, rest = text.partition(".before_")
+    return (pipeline, f"before {rest}") if found else ("", text)
+
+
+def natural_order(names: Iterable[str]) -> list[str]:
+    """The names in the order in which people count.
+
+    >>> natural_order(["step10.hlo", "step9.hlo"])
+    ['step9.hlo', 'step10.hlo']
+    """
+    return sorted(names, key=lambda name: [(int(part), "") if part.isdecimal() else (-1, part) for part in _DIGITS.split(name)])
+
+
+def sequences(files: Iterable[str]) -> list[DumpSequence]:
+    """The dumps of each module in the order of their numbers. Files with other names are one sequence, in their own order.
+
+    >>> [sequence.files for sequence in sequences(["module_1.f.0002.p.after_b.txt", "module_1.f.0001.p.after_a.txt", "x.hlo", "module_2.g.txt"])]
+    [['module_1.f.0001.p.after_a.txt', 'module_1.f.0002.p.after_b.txt'], ['x.hlo'], ['module_2.g.txt']]
+    """
+    groups: dict[tuple[str, str], list[tuple[DumpName | None, str]]] = {}
+    for file in files:
+        name = dump_name(file)
+        groups.setdefault(("", "") if name is None else (str(PurePath(file).parent), name.dump), []).append((name, file))
+    found = []
+    for (_, dump), members in groups.items():
+        if dump:
+            members.sort(key=lambda member: (member[0][2:4] if member[0] is not None else (), member[1]))
+        module = next((name.module for name, _ in members if name is not None and name.module), "")
+        found.append(DumpSequence(module, dump, [file for _, file in members], [name for name, _ in members]))
+    return found

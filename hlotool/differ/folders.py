@@ -1,0 +1,227 @@
+"""Pairs the modules of two folders by what they contain, so that neither the numbers of dumps nor names of files matter.
+
+Modules with the same hash are pairs. Of the others, those are paired that are most alike. How alike, sketches tell: 512 bytes for each module,
+whatever its size, from which the part of instructions follows that two modules share (MinHash: Broder, "On the resemblance and containment of
+documents", 1997).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hlotool.differ.canonical import CanonicalForm
+from hlotool.differ.dumps import dump_name
+from hlotool.ir.model import Module
+
+__all__ = ["Pairing", "Sketch", "pair_up", "sketch"]
+
+_HASHES = 64
+# Modules that share less are different modules, unless their files have the same name.
+_LEAST_LIKENESS = 0.3
+# What names count, next to a likeness between 0 and 1.
+_SAME_FILE = 0.2
+_SAME_STAGE = 0.1
+_SAME_MODULE = 0.05
+# The number of counterparts that are considered for a module, and of comparisons at a time.
+_MOST_CANDIDATES = 32
+_ROUNDS = 8
+_BATCH = 1 << 22
+
+
+class Sketch(NamedTuple):
+    """What is known of a module that is not in memory.
+
+    `label` is the name of its file, relative to the folder. `signature` has a part for instructions as they are, and one for opcodes with the
+    opcodes of their operands, which stay the same where shapes change. `text` is a digest of the text, if that is known.
+    """
+
+    label: str
+    module: str
+    instructions: int
+    hash: str
+    signature: bytes
+    text: str = ""
+
+
+class Pairing(NamedTuple):
+    """The numbers of modules that are counterparts, and of those that only one side has, in the order of the files."""
+
+    pairs: list[tuple[int, int]]
+    left_only: list[int]
+    right_only: list[int]
+
+
+def sketch(module: Module, label: str) -> Sketch:
+    """The sketch of a module.
+
+    >>> import hlotool
+    >>> first = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
+    >>> second = hlotool.parse("ENTRY main { x = f32[] parameter(0) ROOT y = f32[] negate(x) }")
+    >>> sketch(first, "a.hlo").hash == sketch(second, "b.hlo").hash
+    True
+    """
+    form = CanonicalForm(module)
+    instructions = list(form.module.all_instructions())
+    exact = (form.contents[x] for x in instructions)
+    structure = (" ".join([x.op.name, *[operand.op.name for operand in x.operands]]) for x in instructions)
+    signature = np.concatenate([_signature(exact), _signature(structure)]).tobytes()
+    count = sum(len(computation.instructions) for computation in module.computations if computation not in module.hidden)
+    return Sketch(label, module.name, count, form.hash, signature)
+
+
+def _signature(features: Iterable[str]) -> np.ndarray[Any, Any]:
+    """The smallest value of each of several hash functions; two sets share as many features as they have such values in common."""
+    numbers = []
+    for feature, count in Counter(features).items():
+        first = int.from_bytes(blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+        # A feature that occurs twice is two features.
+        numbers += [first + occurrence * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF for occurrence in range(count)]
+    values = np.array(numbers, np.uint64)
+    seeds = np.arange(1, _HASHES + 1, dtype=np.uint64) * np.uint64(0xD1342543DE82EF95)
+    return (np.array([_mixed(values ^ seed).min() for seed in seeds], np.uint64) >> np.uint64(32)).astype(np.uint32)
+
+
+def _mixed(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The finalizer of SplitMix64, which makes every bit depend on all others."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    values ^= values >> np.uint64(31)
+    return values
+
+
+# ---- pairing ---------------------------------------------------------------------------------------------------------
+
+
+def pair_up(left: Sequence[Sketch], right: Sequence[Sketch]) -> Pairing:
+    """Pairs modules: equal ones first, then those that are most alike, then what is left by names.
+
+    Where several are equally alike, names of files and modules decide, then the order.
+
+    >>> import hlotool
+    >>> modules = [hlotool.parse(f"ENTRY e {{ p = f32[8] parameter(0) ROOT r = f32[8] {opcode}(p) }}") for opcode in ("sine", "tanh", "abs")]
+    >>> before = [sketch(modules[0], "0001.hlo"), sketch(modules[1], "0002.hlo")]
+    >>> after = [sketch(modules[1], "0001.hlo"), sketch(modules[0], "0002.hlo"), sketch(modules[2], "0003.hlo")]
+    >>> pair_up(before, after)
+    Pairing(pairs=[(0, 1), (1, 0)], left_only=[], right_only=[2])
+    """
+    pairer = _Pairer(left, right)
+    pairer.pair_equal()
+    for _ in range(_ROUNDS):
+        if not pairer.pair_alike():
+            break
+    pairer.pair_by_name()
+    partner = pairer.partner
+    return Pairing(sorted(partner.items()), [a for a in range(len(left)) if a not in partner], sorted(pairer.free))
+
+
+def _file(sketch: Sketch) -> Hashable:
+    """The name of a file; that of a dump without its numbers."""
+    name = dump_name(sketch.label)
+    return sketch.label if name is None else (str(PurePath(sketch.label).parent), name.module, name.phase, name.pipeline, name.stage)
+
+
+def _stage(sketch: Sketch) -> Hashable:
+    """Which pass a dump was written after; only equal to itself for other files."""
+    name = dump_name(sketch.label)
+    return sketch.label if name is None else (name.phase, name.pipeline, name.stage)
+
+
+def _module(sketch: Sketch) -> Hashable:
+    return sketch.module
+
+
+def _name_at_stage(sketch: Sketch) -> Hashable:
+    """The name of a module, and for a dump that of the pass."""
+    return sketch.module, None if dump_name(sketch.label) is None else _stage(sketch)
+
+
+def _no_name(sketch: Sketch) -> Hashable:
+    return None
+
+
+_NAMES_OR_NONE = (_file, _stage, _module, _no_name)
+_NAMES = ((_file, _SAME_FILE), (_stage, _SAME_STAGE), (_module, _SAME_MODULE))
+
+
+class _Pairer:
+    """The pairs so far, and the modules on the right that have no counterpart yet."""
+
+    def __init__(self, left: Sequence[Sketch], right: Sequence[Sketch]) -> None:
+        self.left = left
+        self.right = right
+        self.partner: dict[int, int] = {}
+        self.free = dict.fromkeys(range(len(right)))
+
+    def _pair(self, a: int, b: int) -> None:
+        self.partner[a] = b
+        del self.free[b]
+
+    def _rest(self) -> list[int]:
+        return [a for a in range(len(self.left)) if a not in self.partner]
+
+    def pair_equal(self) -> None:
+        """Pairs modules with the same text, then with the same hash, those with the same names first."""
+        for name_of in _NAMES_OR_NONE:
+            self._pair_by(lambda sketch, name_of=name_of: (sketch.hash, sketch.text, name_of(sketch)))  # type: ignore[misc]
+        for name_of in _NAMES_OR_NONE:
+            self._pair_by(lambda sketch, name_of=name_of: (sketch.hash, name_of(sketch)))  # type: ignore[misc]
+
+    def pair_by_name(self) -> None:
+        """Pairs modules in files of the same name, then those that alone have their name at this stage."""
+        self._pair_by(_file)
+        self._pair_by(_name_at_stage, only_unique=True)
+
+    def _pair_by(self, key_of: Callable[[Sketch], Hashable], *, only_unique: bool = False) -> None:
+        """Pairs modules with equal keys in their order."""
+        groups: dict[Hashable, list[int]] = {}
+        for b in reversed(self.free):
+            groups.setdefault(key_of(self.right[b]), []).append(b)
+        counts = Counter(key_of(self.left[a]) for a in self._rest())
+        for a in self._rest():
+            key = key_of(self.left[a])
+            if only_unique and (counts[key] > 1 or len(groups.get(key, ())) != 1):
+                continue
+            numbers = groups.get(key)
+            if numbers:
+                self._pair(a, numbers.pop())
+
+    def pair_alike(self) -> bool:
+        """Pairs modules that are alike, the most alike first; false if there are none."""
+        rest, free = self._rest(), list(self.free)
+        if not rest or not free:
+            return False
+        before = len(self.partner)
+        for _, a, b in sorted(_candidates([self.left[a] for a in rest], [self.right[b] for b in free])):
+            if rest[a] not in self.partner and free[b] in self.free:
+                self._pair(rest[a], free[b])
+        return len(self.partner) > before
+
+
+def _candidates(left: Sequence[Sketch], right: Sequence[Sketch]) -> Iterator[tuple[float, int, int]]:
+    """Pairs of numbers of modules that are alike, at most so many for each on the left, with a score that is smaller for better ones."""
+    first, second = (np.frombuffer(b"".join(sketch.signature for sketch in side), np.uint32).reshape(len(side), -1) for side in (left, right))
+    names = []
+    for name_of, bonus in _NAMES:
+        codes: dict[Hashable, int] = {}
+        rows, columns = (np.array([codes.setdefault(name_of(sketch), len(codes)) for sketch in side]) for side in (left, right))
+        names.append((rows, columns, bonus))
+    place = np.arange(len(right)) / len(right)
+    step = max(1, _BATCH // second.size)
+    for start in range(0, len(left), step):
+        batch = slice(start, start + step)
+        likeness = (first[batch, None, :] == second[None, :, :]).mean(axis=2)
+        score = likeness.copy()
+        for rows, columns, bonus in names:
+            score += bonus * (rows[batch, None] == columns[None, :])
+        # Among equals, that in the same place of the order.
+        score -= 1e-6 * np.abs(place[None, :] - (np.arange(start, start + len(score)) / len(left))[:, None])
+        score[likeness < _LEAST_LIKENESS] = -1
+        best = np.argsort(-score, axis=1, kind="stable")[:, :_MOST_CANDIDATES]
+        for row, columns in enumerate(best.tolist()):
+            yield from ((-float(score[row, column]), start + row, column) for column in columns if score[row, column] > 0)

@@ -1,0 +1,220 @@
+"""What a patch says, in one of its two directions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from hlotool.differ.frames import Frame, read_frame
+from hlotool.differ.line_names import definition_of
+from hlotool.differ.patch_text import COMPUTATION, FRAMES, HEADER, NAMES, REFERENCES, Hunk, Line, PatchSyntaxError, read_patch
+from hlotool.differ.resolution import Reference
+
+__all__ = ["ComputationPatch", "HeaderChange", "NameChanges", "PatchContent", "PatchedLine", "read_content"]
+
+_WORD = r"[A-Za-z_][A-Za-z0-9_.\-]*+"
+_OPENING = re.compile(rf"(?:ENTRY )?+%({_WORD}) \{{")
+_CLOSING = re.compile(r'\}(?:, execution_thread="[^"\\\n]*")?')
+_ATTRIBUTE = re.compile(rf"({_WORD})=(.+)", re.DOTALL)
+_RENAMED = re.compile(rf"HloModule (?P<module>{_WORD})|%(?P<computation>{_WORD})(?: %(?P<instruction>{_WORD}))?")
+_REFERENCE = re.compile(rf"({_WORD}) ({_WORD}) ([0-9a-f]+\.[0-9a-f]+(?:\.[0-9]+/[0-9]+)?)|module ([0-9a-f]+)")
+_REVERSED = {"-": "+", "+": "-", " ": " "}
+
+
+class HeaderChange(NamedTuple):
+    """An attribute of the header: its text before and after, None where it is absent; and the number of a line of the patch."""
+
+    name: str
+    old: str | None
+    new: str | None
+    number: int
+
+
+class PatchedLine(NamedTuple):
+    """A line of a computation. `name` is that of the instruction that it defines, empty for opening and closing lines."""
+
+    sign: str
+    text: str
+    name: str
+    number: int
+
+
+class ComputationPatch:
+    """The lines of a patch for one computation."""
+
+    def __init__(self) -> None:
+        self.lines: list[PatchedLine] = []
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the patch adds the computation."""
+        return self.lines[0].sign == "+" and _OPENING.fullmatch(self.lines[0].text) is not None
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether the patch removes the computation."""
+        return self.lines[0].sign == "-" and _OPENING.fullmatch(self.lines[0].text) is not None
+
+
+class NameChanges:
+    """Names in the module before and after, of what has another name in the patch.
+
+    Keys are the names in the patch of a computation and of an instruction in it, which is empty for the computation itself.
+    """
+
+    def __init__(self) -> None:
+        self.module: tuple[str, str] | None = None
+        self.before: dict[tuple[str, str], str] = {}
+        self.after: dict[tuple[str, str], str] = {}
+
+    def expected(self, computation: str, instruction: str = "") -> str:
+        """The name before of what the patch calls so."""
+        return self.before.get((computation, instruction), instruction or computation)
+
+    def wanted(self, computation: str, instruction: str = "") -> str:
+        """The name after of what the patch calls so."""
+        return self.after.get((computation, instruction), instruction or computation)
+
+    def computations_of_patch(self) -> dict[str, str]:
+        """Names in the patch of computations by their names before, where they differ."""
+        return {name: computation for (computation, instruction), name in self.before.items() if not instruction}
+
+    def instructions_of_patch(self) -> dict[str, dict[str, str]]:
+        """For computations of the patch, names in the patch of instructions by their names before, where these or those after differ."""
+        result: dict[str, dict[str, str]] = {}
+        for computation, instruction in self.after:
+            if instruction:
+                result.setdefault(computation, {})
+        for (computation, instruction), name in self.before.items():
+            if instruction:
+                result.setdefault(computation, {})[name] = instruction
+        return result
+
+
+class PatchContent:
+    """A patch as its direction is: `-` is what the module has, `+` what it gets."""
+
+    def __init__(self, filename: str) -> None:
+        self.filename = filename
+        self.header: list[HeaderChange] = []
+        self.frames: dict[int, Frame] = {}
+        self.computations: dict[str, ComputationPatch] = {}
+        self.names = NameChanges()
+        self.fingerprints: dict[tuple[str, str], str] = {}
+        # That of the module that has the names before.
+        self.text_hash = ""
+
+    def references(self) -> Iterator[Reference]:
+        """The instructions that the module must have: all that are deleted or context. Of computations that are deleted, the root is enough."""
+        for name, part in self.computations.items():
+            for line in part.lines:
+                if line.sign == "+" or not line.name:
+                    continue
+                definition = definition_of(line.text)
+                if part.is_deleted and not (definition is not None and definition.is_root):
+                    continue
+                fingerprint = self.fingerprints.get((name, line.name), "")
+                names = self.names
+                yield Reference(
+                    name, line.name, names.expected(name, line.name), names.expected(name), fingerprint, line.text.removeprefix("  "), line.number
+                )
+
+
+def read_content(text: str, filename: str, *, reverse: bool) -> PatchContent:
+    """Reads a patch, in one of its directions. Raises PatchSyntaxError, with line and column, for what is not a patch."""
+    reader = _ContentReader(filename, reverse=reverse)
+    for hunk in read_patch(text, filename):
+        reader.read(hunk)
+    return reader.content
+
+
+class _ContentReader:
+    def __init__(self, filename: str, *, reverse: bool) -> None:
+        self.content = PatchContent(filename)
+        self.is_reverse = reverse
+
+    def read(self, hunk: Hunk) -> None:
+        lines = [line._replace(sign=_REVERSED[line.sign]) for line in hunk.lines] if self.is_reverse else hunk.lines
+        if hunk.title == COMPUTATION:
+            self._computation(hunk.computation, lines)
+        elif hunk.title == HEADER:
+            self._header(lines)
+        elif hunk.title == FRAMES:
+            self._frames(lines)
+        elif hunk.title == NAMES:
+            # Always from the names in the patch to those of the right module.
+            self._names(hunk.lines)
+        elif hunk.title == REFERENCES:
+            self._references(lines)
+
+    def error(self, line: Line, expected: str, column: int = 2) -> PatchSyntaxError:
+        return PatchSyntaxError(f"{self.content.filename}:{line.number}:{column}: expected {expected}, but found '{line.text[:60]}'")
+
+    def _header(self, lines: Sequence[Line]) -> None:
+        changes: dict[str, HeaderChange] = {}
+        for line in lines:
+            match = _ATTRIBUTE.fullmatch(line.text)
+            if match is None or line.sign == " ":
+                raise self.error(line, "a changed attribute of the header, NAME=VALUE", 1 if line.sign == " " else 2)
+            name, value = match.groups()
+            change = changes.setdefault(name, HeaderChange(name, None, None, line.number))
+            if (change.old if line.sign == "-" else change.new) is not None:
+                raise self.error(line, f"'{name}' only once with '{line.sign}'")
+            changes[name] = change._replace(old=value) if line.sign == "-" else change._replace(new=value)
+        self.content.header += changes.values()
+
+    def _frames(self, lines: Sequence[Line]) -> None:
+        for line in lines:
+            row = read_frame(line.text)
+            if row is None:
+                raise self.error(line, 'a stack frame, such as \'2 called from 1: "model.py" in "step", 4:1 to 4:9\'')
+            if line.sign != "-":
+                self.content.frames[row[0]] = row[1]
+
+    def _computation(self, name: str, lines: Sequence[Line]) -> None:
+        part = self.content.computations.setdefault(name, ComputationPatch())
+        seen = {(line.sign == "+", line.name) for line in part.lines if line.name} | {
+            (line.sign != "-", line.name) for line in part.lines if line.name
+        }
+        for line in lines:
+            definition = definition_of(line.text)
+            if definition is None and _OPENING.fullmatch(line.text) is None and _CLOSING.fullmatch(line.text) is None:
+                raise self.error(line, "an instruction, such as '%n = f32[] negate(%p)', each name with a percent sign")
+            own = definition.name if definition is not None else ""
+            for side in {line.sign == "+", line.sign != "-"} if own else ():
+                if (side, own) in seen:
+                    raise self.error(line, f"each instruction of a computation once, but '%{own}' is there before")
+                seen.add((side, own))
+            part.lines.append(PatchedLine(line.sign, line.text, own, line.number))
+        if not part.lines:
+            del self.content.computations[name]
+
+    def _names(self, lines: Sequence[Line]) -> None:
+        if len(lines) % 2:
+            raise self.error(lines[-1], "old and new names in turn, '-' and '+'")
+        names = self.content.names
+        for line, following in [*pairwise(lines)][::2]:
+            old, new = _RENAMED.fullmatch(line.text), _RENAMED.fullmatch(following.text)
+            if old is None or line.sign != "-":
+                raise self.error(line, "'-HloModule NAME', '-%COMPUTATION' or '-%COMPUTATION %INSTRUCTION'", 1)
+            if new is None or following.sign != "+" or old.lastgroup != new.lastgroup:
+                raise self.error(following, f"the new name of '{line.text}', in a line like it with '+'", 1)
+            if old["module"] is not None:
+                names.module = (new["module"], old["module"]) if self.is_reverse else (old["module"], new["module"])
+                continue
+            key = old["computation"], old["instruction"] or ""
+            (names.before if self.is_reverse else names.after)[key] = new["instruction"] or new["computation"]
+
+    def _references(self, lines: Sequence[Line]) -> None:
+        for line in lines:
+            match = _REFERENCE.fullmatch(line.text)
+            if match is None:
+                raise self.error(line, "'module HASH' or 'COMPUTATION INSTRUCTION FINGERPRINT'")
+            if line.sign == "+":
+                continue
+            if match[4] is not None:
+                self.content.text_hash = match[4]
+            else:
+                self.content.fingerprints[match[1], match[2]] = match[3]

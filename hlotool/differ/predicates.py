@@ -1,0 +1,113 @@
+"""Questions about a difference that are answered with yes or no, such as `opcode=all-gather`: is that what has changed here?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import NamedTuple
+
+from hlotool.differ.categories import CATEGORIES, PREDICATES
+from hlotool.differ.delta import Delta
+from hlotool.errors import nearest
+from hlotool.opdefs.table import OPS
+
+__all__ = ["Predicate", "parse_predicate"]
+
+
+_WORDS: Mapping[str, Collection[str]] = {"opcode": OPS, "category": CATEGORIES}
+
+
+class Predicate(NamedTuple):
+    """What must have changed. `subject` is a key of PREDICATES, or `name` for an instruction or a computation."""
+
+    subject: str
+    value: str
+
+    @property
+    def text(self) -> str:
+        """The predicate as it is written."""
+        return self.value if self.subject == "name" else f"{self.subject}={self.value}"
+
+    def evidence(self, delta: Delta) -> str:
+        """What has changed, in a few words; empty if the predicate does not hold.
+
+        >>> import hlotool
+        >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
+        >>> right = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT m = f32[] abs(p) }")
+        >>> parse_predicate("opcode=abs").evidence(hlotool.diff(left, right))
+        'abs: 0 -> 1'
+        """
+        return _EVIDENCE[self.subject](delta, self.value)
+
+
+def parse_predicate(text: str) -> Predicate:
+    """Reads a predicate: `SUBJECT=VALUE`, or a category, an opcode, or the name of an instruction or a computation. Raises ValueError.
+
+    >>> parse_predicate("opcode=all-gather"), parse_predicate("layout"), parse_predicate("dot.5")
+    (Predicate(subject='opcode', value='all-gather'), Predicate(subject='category', value='layout'), Predicate(subject='name', value='dot.5'))
+    """
+    subject, sign, value = text.partition("=")
+    if not sign:
+        known = "category" if text in CATEGORIES else "opcode" if text in OPS else "name"
+        subject, value = known, text
+    elif subject not in PREDICATES:
+        meant = nearest(subject, PREDICATES)
+        hint = f"did you mean '{meant}={value}'?" if meant else f"there are {', '.join(f'{name}=' for name in PREDICATES)}"
+        raise ValueError(f"nothing is known about '{subject}='; {hint}")
+    if not value:
+        raise ValueError(f"'{text}' names nothing; write a category, an opcode or a name, such as opcode=all-gather")
+    words = _WORDS.get(subject)
+    if words is not None and value not in words:
+        meant = nearest(value, words)
+        raise ValueError(f"there is no {subject} '{value}'" + (f"; did you mean '{meant}'?" if meant else ""))
+    return Predicate(subject, value.removeprefix("%"))
+
+
+# ---- what has changed ------------------------------------------------------------------------------------------------
+
+
+def _opcode(delta: Delta, opcode: str) -> str:
+    graph = delta.graph
+    left = sum(x.op.name == opcode for x in graph.nodes[: graph.split])
+    right = sum(x.op.name == opcode for x in graph.nodes[graph.split :])
+    return f"{opcode}: {left} -> {right}" if left != right else ""
+
+
+def _category(delta: Delta, category: str) -> str:
+    return category if category in delta.categories else ""
+
+
+def _touched(delta: Delta) -> Iterator[tuple[int, str]]:
+    """The instructions that differ, and what happened to each."""
+    for node, changes in delta.changed.items():
+        kinds = ", ".join(change["kind"] for change in changes)
+        yield node, kinds
+        yield delta.pairs.partner[node], kinds
+    if "deleted" not in delta.ignored:
+        yield from ((node, "deleted") for node in delta.deleted)
+    if "inserted" not in delta.ignored:
+        yield from ((node, "inserted") for node in delta.inserted)
+
+
+def _instruction(delta: Delta, name: str) -> str:
+    nodes = delta.graph.nodes
+    return next((f"{name}: {what}" for node, what in _touched(delta) if nodes[node].name == name), "")
+
+
+def _computation(delta: Delta, name: str) -> str:
+    graph = delta.graph
+    homes = {number for number, computation in enumerate(graph.computations) if computation.name == name}
+    # The counterpart may have another name.
+    homes |= {delta.pairs.computations[number] for number in homes if number in delta.pairs.computations}
+    what = next((what for node, what in _touched(delta) if graph.home[node] in homes), "")
+    if not what and homes.intersection(delta.new_roots):
+        what = "root"
+    return f"{name}: {what}" if what else ""
+
+
+def _name(delta: Delta, name: str) -> str:
+    return _instruction(delta, name) or _computation(delta, name)
+
+
+_EVIDENCE: dict[str, Callable[[Delta, str], str]] = {
+    "opcode": _opcode, "category": _category, "instruction": _instruction, "computation": _computation, "name": _name,
+}  # fmt: skip

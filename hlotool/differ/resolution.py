@@ -1,0 +1,221 @@
+"""Which instructions of a module the lines of a patch mean, whatever the names in it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from hlotool.differ.fingerprints import fingerprints
+from hlotool.differ.fingerprints import text_hash as text_hash_of
+from hlotool.differ.line_names import definition_of, names_in, replaced
+from hlotool.errors import nearest
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.memo import cached_property
+from hlotool.text.print.instruction import InstructionWriter
+from hlotool.text.print.options import PrintOptions
+
+__all__ = ["Reference", "Resolution"]
+
+_PRINT = PrintOptions(print_operand_index_annotation_interval=0)
+_METADATA = re.compile(r', metadata=\{(?:[^}"]++|"(?:[^"\\]++|\\.)*+")*+\}')
+
+
+class Reference(NamedTuple):
+    """An instruction that a patch refers to: its computation and its name in the patch, its name in the module that the patch was made from,
+    its fingerprint, and its line, with the number in the patch."""
+
+    computation: str
+    name: str
+    expected_name: str
+    expected_computation: str
+    fingerprint: str
+    line: str
+    number: int
+
+
+class Resolution:
+    """Finds the instructions of a module that references mean.
+
+    In the module that the patch was made from, names say it; `text_hash` is the hash of its text. Elsewhere, an instruction with the fingerprint
+    is meant, whatever its name. In a module that has other changes, too, fingerprints have changed around
+    them: there, an instruction with the same name and line is meant, or the operand or user of one that has been found, or the only one
+    that is computed, or used, in the same way.
+    """
+
+    def __init__(self, module: Module, references: Iterable[Reference], text_hash: str = "") -> None:
+        self.module = module
+        self.references = {(reference.computation, reference.name): reference for reference in references}
+        self.instructions: dict[tuple[str, str], Instruction] = {}
+        self.computations: dict[str, Computation] = {}
+        self.taken: set[Instruction] = set()
+        self.homes = {x: c for c in module.computations for x in c.instructions}
+        self._writer = InstructionWriter.with_own_names(module, _PRINT)
+        self._resolve(text_hash)
+
+    def missing(self) -> list[Reference]:
+        """The references that mean no instruction of the module."""
+        return [reference for key, reference in self.references.items() if key not in self.instructions]
+
+    def names_of_patch(self, computation: str) -> dict[Instruction, str]:
+        """The instructions that have been found for a computation of the patch, with their names there."""
+        return self._names.get(computation, {})
+
+    @cached_property
+    def _names(self) -> dict[str, dict[Instruction, str]]:
+        names: dict[str, dict[Instruction, str]] = {}
+        for (computation, name), x in self.instructions.items():
+            names.setdefault(computation, {})[x] = name
+        return names
+
+    # ---- the steps --------------------------------------------------------------------------------------------------------
+
+    def _resolve(self, text_hash: str) -> None:
+        if not self.references:
+            return
+        if text_hash == text_hash_of(self.module):
+            self._by_name(is_certain=True)
+            self._settle_computations()
+            return
+        by_fingerprint = {text: x for x, text in self._fingerprints.items()}
+        for key, reference in self.references.items():
+            x = by_fingerprint.get(reference.fingerprint)
+            if x is not None:
+                self._take(key, x)
+        for step in (self._by_name, self._by_neighbors, self._by_half, self._by_neighbors):
+            if len(self.instructions) < len(self.references):
+                self._settle_computations()
+                step()
+        self._settle_computations()
+
+    def _take(self, key: tuple[str, str], x: Instruction) -> bool:
+        if key in self.instructions or x in self.taken or self.homes[x] in self.module.hidden:
+            return False
+        self.instructions[key] = x
+        self.taken.add(x)
+        return True
+
+    def _settle_computations(self) -> None:
+        """Finds the computations of the instructions that have been found; those elsewhere are given up."""
+        votes: dict[str, Counter[Computation]] = {}
+        for (name, _), x in self.instructions.items():
+            votes.setdefault(name, Counter())[self.homes[x]] += 1
+        used: set[Computation] = set()
+        self.computations.clear()
+        for name in sorted(votes, key=lambda name: -votes[name].total()):
+            for computation, _ in votes[name].most_common():
+                if computation not in used:
+                    used.add(computation)
+                    self.computations[name] = computation
+                    break
+        for key, x in [*self.instructions.items()]:
+            if self.computations.get(key[0]) is not self.homes[x]:
+                del self.instructions[key]
+                self.taken.discard(x)
+
+    def _by_name(self, *, is_certain: bool = False) -> None:
+        """Instructions of the same name whose lines are the same but for names; with `is_certain`, whatever their lines."""
+        by_name = {(c.name, x.name): x for c in self.module.computations for x in c.instructions}
+        for key, reference in self.references.items():
+            if key in self.instructions:
+                continue
+            computation = self.computations.get(reference.computation)
+            home = reference.expected_computation if computation is None else computation.name
+            x = by_name.get((home, reference.expected_name))
+            if x is not None and (is_certain or self._has_line(x, reference)):
+                self._take(key, x)
+
+    def _by_neighbors(self) -> None:
+        """Operands of instructions that have been found, and their only users of the same line."""
+        operands = {key: [*_operands(reference.line)] for key, reference in self.references.items()}
+        users: dict[tuple[str, str], list[tuple[tuple[str, str], int]]] = {}
+        for key, names in operands.items():
+            for position, name in enumerate(names):
+                users.setdefault((key[0], name), []).append((key, position))
+        queue = [*self.instructions]
+        while queue:
+            key = queue.pop()
+            x = self.instructions[key]
+            for name, operand in zip(operands[key], x.operands, strict=False):
+                other = key[0], name
+                if other in self.references and self._has_line(operand, self.references[other]) and self._take(other, operand):
+                    queue.append(other)
+            for other, position in users.get(key, ()):
+                if other in self.instructions:
+                    continue
+                alike = [y for y, k in self._users.get(x, ()) if k == position and y not in self.taken and self._has_line(y, self.references[other])]
+                if len(alike) == 1 and self._take(other, alike[0]):
+                    queue.append(other)
+
+    def _by_half(self) -> None:
+        """Instructions that are the only ones computed in the same way, or used in the same way."""
+        halves: tuple[dict[str, list[Instruction]], dict[str, list[Instruction]]] = ({}, {})
+        for x, text in self._fingerprints.items():
+            for half, part in zip(halves, text.split(".")[:2], strict=True):
+                half.setdefault(part, []).append(x)
+        for key, reference in self.references.items():
+            for half, part in zip(halves, reference.fingerprint.split("."), strict=False):
+                alike = half.get(part, ())
+                if len(alike) == 1 and self._has_line(alike[0], reference):
+                    self._take(key, alike[0])
+
+    # ---- lines ------------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _fingerprints(self) -> dict[Instruction, str]:
+        return fingerprints(self.module)
+
+    @cached_property
+    def _users(self) -> dict[Instruction, list[tuple[Instruction, int]]]:
+        users: dict[Instruction, list[tuple[Instruction, int]]] = {}
+        for x in self.module.all_instructions():
+            for position, operand in enumerate(x.operands):
+                users.setdefault(operand, []).append((x, position))
+        return users
+
+    def _has_line(self, x: Instruction, reference: Reference) -> bool:
+        """Whether the line of an instruction is that of a reference, apart from names and metadata."""
+        return _nameless(self.line(x)) == self._nameless_references[reference.computation, reference.name]
+
+    @cached_property
+    def _nameless_references(self) -> dict[tuple[str, str], str]:
+        return {key: _nameless(reference.line) for key, reference in self.references.items()}
+
+    def line(self, x: Instruction) -> str:
+        return self._writer.write(x, is_root=self.homes[x].root is x, level=0)
+
+    def nearest(self, reference: Reference) -> Instruction | None:
+        """The instruction that a reference most probably means, if none fits."""
+        computation = self.computations.get(reference.computation)
+        if computation is None:
+            computation = next((c for c in self.module.computations if c.name == reference.expected_computation), self.module.entry)
+        shown = {x.name: x for x in computation.instructions}
+        if reference.expected_name in shown:
+            return shown[reference.expected_name]
+        lines = {_nameless(self.line(x)): x for x in computation.instructions if x not in self.taken}
+        meant = nearest(_nameless(reference.line), [*lines][:_MOST_COMPARED])
+        by_lower = {line.lower(): x for line, x in lines.items()}
+        return by_lower.get(meant.lower()) if meant is not None else None
+
+
+_MOST_COMPARED = 1000
+
+
+def _operands(line: str) -> Iterable[str]:
+    """The names of the operands in a line, in order."""
+    definition = definition_of(line)
+    if definition is None:
+        return
+    end = line.find("control-predecessors={")
+    for name in names_in(line, definition.end):
+        if name.kind == "instruction" and (end < 0 or name.start < end):
+            yield name.text
+
+
+def _nameless(line: str) -> str:
+    """A line without names and metadata."""
+    line = _METADATA.sub("", line)
+    definition = definition_of(line)
+    root = "ROOT " if definition is not None and definition.is_root else ""
+    return root + replaced(line, definition.end if definition is not None else 0, lambda name: "")

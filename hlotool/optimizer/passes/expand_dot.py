@@ -1,0 +1,57 @@
+"""Dots of any dimension numbers as dots of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from hlotool.ir.model import Instruction
+from hlotool.optimizer.context import Context
+from hlotool.optimizer.dimensions import is_plain
+from hlotool.optimizer.passes.expand import expand
+from hlotool.optimizer.site import Site
+from hlotool.shapes.shape import array_shape
+
+__all__ = ["expand_dots"]
+
+
+def expand_dots(context: Context) -> bool:
+    """dot(a, b) -> reshape(dot(a', b')), where batch dimensions come first, and one dimension of each matrix is contracted
+
+    As in XLA's DotDecomposer: `a'` has its free dimensions before the contracting one, `b'` after it.
+    """
+    return expand(context, "expand-dot", {"dot": _dot})
+
+
+def _dot(x: Instruction, site: Site) -> Instruction | None:
+    lhs, rhs = x.operands[:2]
+    attributes = x.attributes
+    if len(x.operands) != 2 or "sparsity" in attributes or not all(is_plain(shape) for shape in (x.shape, lhs.shape, rhs.shape)):
+        return None
+    batch, contracted = [attributes.get(f"lhs_{kind}_dims", ()) for kind in ("batch", "contracting")]
+    batch_there, contracted_there = [attributes.get(f"rhs_{kind}_dims", ()) for kind in ("batch", "contracting")]
+    first = _matrix(lhs, site, batch, contracted, is_left=True)
+    second = _matrix(rhs, site, batch_there, contracted_there, is_left=False)
+    if first is lhs and second is rhs:
+        return None
+    count = len(batch)
+    batches = tuple(range(count))
+    shape = array_shape(x.shape.element_type, (*first.shape.dimensions[: count + 1], second.shape.dimensions[count + 1]))
+    changed = {
+        "lhs_batch_dims": batches or None,
+        "rhs_batch_dims": batches or None,
+        "lhs_contracting_dims": (count + 1,),
+        "rhs_contracting_dims": (count,),
+    }
+    return site.reshape(site.with_operands(x, [first, second], shape, **changed), x.shape.dimensions)
+
+
+def _matrix(x: Instruction, site: Site, batch: Sequence[int], contracted: Sequence[int], *, is_left: bool) -> Instruction:
+    """An operand with its batch dimensions, then one dimension for all free and one for all contracted ones."""
+    sizes = x.shape.dimensions
+    free = [k for k in range(len(sizes)) if k not in batch and k not in contracted]
+    rows, columns = (free, contracted) if is_left else (contracted, free)
+    order = (*batch, *rows, *columns)
+    if order != tuple(range(len(order))):
+        x = site.add("transpose", [x], array_shape(x.shape.element_type, tuple(sizes[k] for k in order)), dimensions=order)
+    return site.reshape(x, (*[sizes[k] for k in batch], prod(sizes[k] for k in rows), prod(sizes[k] for k in columns)))

@@ -1,0 +1,216 @@
+"""Gathers and scatters as loops over index vectors, each of which reads or updates one slice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from math import prod
+from typing import Any
+
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.algebra import Number
+from hlotool.optimizer.constants import number_literal
+from hlotool.optimizer.context import Context
+from hlotool.optimizer.dimensions import is_plain
+from hlotool.optimizer.passes.expand import expand
+from hlotool.optimizer.site import Site
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.shape import Shape, array_shape, tuple_shape
+from hlotool.shapes.values import SliceRange
+
+__all__ = ["expand_gathers", "expand_scatters"]
+
+_COUNTER = array_shape("s32")
+_MOST_TRIPS = 2**31 - 1
+# Narrower indices are converted, since numbers of rows may not fit.
+_INDEX_BITS = 32
+
+
+def expand_gathers(context: Context) -> bool:
+    """gather(a, i) -> while(...), whose iterations each copy one slice of `a`"""
+    return _expand(context, "expand-gather", "gather", _gather)
+
+
+def expand_scatters(context: Context) -> bool:
+    """scatter(a, i, u) -> while(...), whose iterations each combine one slice of `a` with one of `u`, if it is in bounds"""
+    return _expand(context, "expand-scatter", "scatter", _scatter)
+
+
+Expansion = Callable[[list[Computation], Instruction, Site], Instruction | None]
+
+
+def _expand(context: Context, name: str, opcode: str, expansion: Expansion) -> bool:
+    created: list[Computation] = []
+    changed = expand(context, name, {opcode: partial(expansion, created)})
+    # Those of an expansion that has not been accepted; callers are created after what they call.
+    for computation in reversed(created):
+        if not context.rewriter.caller_count(computation):
+            context.rewriter.erase_computation(computation)
+    return changed
+
+
+class _Indices:
+    """The index vectors of a gather or a scatter as rows of a matrix, of which each operand dimension takes one column or none."""
+
+    def __init__(self, site: Site, indices: Instruction, vector: int, mapped: Sequence[int], batching: Sequence[int], batches: Sequence[int]) -> None:
+        sizes = indices.shape.dimensions
+        if vector == len(sizes):
+            sizes = (*sizes, 1)
+            indices = site.reshape(indices, sizes)
+        others = [k for k in range(len(sizes)) if k != vector]
+        self.batch = tuple(sizes[k] for k in others)
+        self.count = prod(self.batch)
+        if vector != len(others):
+            shape = array_shape(indices.shape.element_type, (*self.batch, sizes[vector]))
+            indices = site.add("transpose", [indices], shape, dimensions=(*others, vector))
+        rows = site.reshape(indices, (self.count, sizes[vector]))
+        if ELEMENT_TYPES[rows.shape.element_type].bits < _INDEX_BITS:
+            rows = site.add("convert", [rows], array_shape("s32", rows.shape.dimensions))
+        self.element_type = rows.shape.element_type
+        for k in batches:
+            counted = site.add("iota", [], array_shape(self.element_type, self.batch), iota_dimension=others.index(k))
+            column = site.reshape(counted, (self.count, 1))
+            rows = site.add("concatenate", [rows, column], _widened(rows.shape, 1), dimensions=(1,))
+        self.rows = rows
+        self.columns = {dimension: k for k, dimension in enumerate((*mapped, *batching))}
+
+
+def _widened(shape: Shape, columns: int) -> Shape:
+    return array_shape(shape.element_type, (shape.dimensions[0], shape.dimensions[1] + columns))
+
+
+class _Loop:
+    """A loop with a counter and some arrays as its state, while its computations are built. `state` are the values in the body."""
+
+    def __init__(self, created: list[Computation], site: Site, name: str, operands: Sequence[Instruction], trips: int) -> None:
+        self.site = site
+        self.rewriter = site.rewriter
+        self.operands = [site.number(_COUNTER, 0), *operands]
+        self.shape = tuple_shape([x.shape for x in self.operands])
+        self.condition = self.rewriter.add_computation(f"{name}_condition")
+        self.body = self.rewriter.add_computation(f"{name}_body")
+        created += [self.condition, self.body]
+        self.into = self.condition
+        counter = self.element(self.parameter(), 0)
+        self.rewriter.set_root(self.add("compare", [counter, self.number(_COUNTER, trips)], array_shape("pred"), direction="LT"))
+        self.into = self.body
+        state = self.parameter()
+        self.counter, *self.state = [self.element(state, k) for k in range(len(self.operands))]
+        self.zero = self.number(_COUNTER, 0)
+
+    def add(self, opcode: str, operands: Sequence[Instruction], shape: Shape, **attributes: Any) -> Instruction:
+        """Adds an instruction to the computation that is being built."""
+        return self.rewriter.insert(opcode, operands, into=self.into, shape=shape, attributes=attributes)
+
+    def parameter(self) -> Instruction:
+        return self.rewriter.insert("parameter", into=self.into, name="state", shape=self.shape, immediate=0)
+
+    def element(self, state: Instruction, k: int) -> Instruction:
+        return self.add("get-tuple-element", [state], self.operands[k].shape, index=k)
+
+    def number(self, shape: Shape, number: Number) -> Instruction:
+        return self.rewriter.insert("constant", into=self.into, shape=shape, immediate=number_literal(shape.element_type, number))
+
+    def row(self, matrix: Instruction) -> Instruction:
+        """The slice of an array, in its first dimension, that belongs to this iteration."""
+        sizes = (1, *matrix.shape.dimensions[1:])
+        starts = [self.counter, *[self.zero] * (len(sizes) - 1)]
+        return self.add("dynamic-slice", [matrix, *starts], array_shape(matrix.shape.element_type, sizes), dynamic_slice_sizes=sizes)
+
+    def starts(self, indices: _Indices, matrix: Instruction, rank: int) -> list[Instruction]:
+        """Where the slice of this iteration starts in each of the dimensions of the operand."""
+        row, scalar = self.row(matrix), array_shape(indices.element_type)
+        columns = [self.column(row, k, scalar) for k in range(len(indices.columns))]
+        return [columns[indices.columns[d]] if d in indices.columns else self.number(scalar, 0) for d in range(rank)]
+
+    def column(self, row: Instruction, k: int, scalar: Shape) -> Instruction:
+        part = self.add("slice", [row], array_shape(scalar.element_type, (1, 1)), slice=(SliceRange(0, 1), SliceRange(k, k + 1)))
+        return self.add("reshape", [part], scalar)
+
+    def run(self, changed: Sequence[Instruction]) -> Instruction:
+        """The loop, at the place of the site, with these values as the next state."""
+        following = self.add("add", [self.counter, self.number(_COUNTER, 1)], _COUNTER)
+        self.rewriter.set_root(self.add("tuple", [following, *changed], self.shape))
+        self.rewriter.flush()
+        start = self.site.add("tuple", self.operands, self.shape)
+        return self.site.add("while", [start], self.shape, condition=self.condition, body=self.body)
+
+
+def _gather(created: list[Computation], x: Instruction, site: Site) -> Instruction | None:
+    operand, vectors = x.operands
+    attributes = x.attributes
+    batching = attributes.get("operand_batching_dims", ())
+    if not _is_expandable(x, vectors):
+        return None
+    mapped, batches = attributes["start_index_map"], attributes.get("start_indices_batching_dims", ())
+    indices = _Indices(site, vectors, attributes["index_vector_dim"], mapped, batching, batches)
+    sizes = attributes["slice_sizes"]
+    dropped = {*attributes["collapsed_slice_dims"], *batching}
+    window = tuple(size for k, size in enumerate(sizes) if k not in dropped)
+    element_type = x.shape.element_type
+    result = site.number(array_shape(element_type, (indices.count, *window)), 0)
+    loop = _Loop(created, site, "gather", [operand, indices.rows, result], indices.count)
+    source, matrix, copied = loop.state
+    starts = loop.starts(indices, matrix, len(sizes))
+    part = loop.add("dynamic-slice", [source, *starts], array_shape(element_type, sizes), dynamic_slice_sizes=sizes)
+    line = loop.add("reshape", [part], array_shape(element_type, (1, *window)))
+    places = [loop.counter, *[loop.zero] * len(window)]
+    total = loop.run([source, matrix, loop.add("dynamic-update-slice", [copied, line, *places], copied.shape)])
+    rows = site.add("get-tuple-element", [total], result.shape, index=3)
+    whole = site.reshape(rows, (*indices.batch, *window))
+    order = _places(len(whole.shape.dimensions), attributes["offset_dims"], len(indices.batch))
+    return whole if order == tuple(range(len(order))) else site.add("transpose", [whole], x.shape, dimensions=order)
+
+
+def _scatter(created: list[Computation], x: Instruction, site: Site) -> Instruction | None:
+    if len(x.operands) != 3 or not _is_expandable(x, x.operands[1]):
+        return None
+    operand, vectors, updates = x.operands
+    attributes, combiner = x.attributes, x.attributes["to_apply"]
+    if not operand.shape.element_type == updates.shape.element_type == combiner.root.shape.element_type:
+        return None
+    batching, batches = attributes.get("input_batching_dims", ()), attributes.get("scatter_indices_batching_dims", ())
+    mapped, windows = attributes["scatter_dims_to_operand_dims"], attributes["update_window_dims"]
+    indices = _Indices(site, vectors, attributes["index_vector_dim"], mapped, batching, batches)
+    # The dimensions of the updates: those of the indices, then those of the window.
+    order = (*[k for k in range(len(updates.shape.dimensions)) if k not in windows], *windows)
+    if order != tuple(range(len(order))):
+        shape = array_shape(updates.shape.element_type, tuple(updates.shape.dimensions[k] for k in order))
+        updates = site.add("transpose", [updates], shape, dimensions=order)
+    sizes = iter(updates.shape.dimensions[len(indices.batch) :])
+    dropped = {*attributes["inserted_window_dims"], *batching}
+    window = tuple(1 if k in dropped else next(sizes) for k in range(len(operand.shape.dimensions)))
+    lines = site.reshape(updates, (indices.count, *window))
+    loop = _Loop(created, site, "scatter", [operand, indices.rows, lines], indices.count)
+    target, matrix, changes = loop.state
+    starts = loop.starts(indices, matrix, len(window))
+    block = array_shape(x.shape.element_type, window)
+    before = loop.add("dynamic-slice", [target, *starts], block, dynamic_slice_sizes=window)
+    change = loop.add("reshape", [loop.row(changes)], block)
+    after = loop.add("map", [before, change], block, dimensions=tuple(range(len(window))), to_apply=combiner)
+    kept = loop.add("select", [_fits(loop, starts, window, operand.shape, indices), after, before], block)
+    total = loop.run([loop.add("dynamic-update-slice", [target, kept, *starts], target.shape), matrix, changes])
+    return site.add("get-tuple-element", [total], x.shape, index=1)
+
+
+def _fits(loop: _Loop, starts: Sequence[Instruction], window: Sequence[int], shape: Shape, indices: _Indices) -> Instruction:
+    """Whether the window of this iteration is in bounds, as an array of its dimensions: what is not is skipped."""
+    truth, scalar = array_shape("pred"), array_shape(indices.element_type)
+    limits = [(d, *limit) for d in sorted(indices.columns) for limit in ((0, "GE"), (shape.dimensions[d] - window[d], "LE"))]
+    parts = [loop.add("compare", [starts[d], loop.number(scalar, number)], truth, direction=direction) for d, number, direction in limits]
+    fits = reduce(lambda a, b: loop.add("and", [a, b], truth), parts) if parts else loop.number(truth, 1)
+    return loop.add("broadcast", [fits], array_shape("pred", tuple(window)), dimensions=())
+
+
+def _places(rank: int, windows: Sequence[int], batch_rank: int) -> tuple[int, ...]:
+    """Where each dimension of a gather's result is in an array with the dimensions of the indices first, then those of the window."""
+    batch, window = iter(range(batch_rank)), iter(range(batch_rank, rank))
+    return tuple([next(window) if k in windows else next(batch) for k in range(rank)])
+
+
+def _is_expandable(x: Instruction, vectors: Instruction) -> bool:
+    """Whether all shapes are static, there is something to index, and rows can be counted."""
+    shapes = [x.shape, *(y.shape for y in x.operands)]
+    if not all(shape.is_array and is_plain(shape) for shape in shapes) or any(0 in shape.dimensions for shape in shapes):
+        return False
+    return bool(x.operands[0].shape.dimensions) and prod(vectors.shape.dimensions) <= _MOST_TRIPS

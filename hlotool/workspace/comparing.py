@@ -1,0 +1,291 @@
+"""Compares the modules of many files: sketches of modules, from which pairs follow, and what has changed in each pair.
+
+Results can be sent between processes.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from hlotool.differ.delta import Delta
+from hlotool.differ.differ import diff
+from hlotool.differ.folders import Sketch, sketch
+from hlotool.differ.predicates import Predicate
+from hlotool.differ.rendering.report import Report, report_of
+from hlotool.differ.rendering.summary import summary
+from hlotool.errors import HlotoolError, ParseError, Source
+from hlotool.interp.allocation import memory_limit
+from hlotool.ir.model import Module
+from hlotool.workspace.findings import FileFinding
+from hlotool.workspace.modules import modules_or_error
+from hlotool.workspace.reading import InputForm, read_input
+from hlotool.workspace.workers import in_order
+
+__all__ = [
+    "CompareRequest",
+    "Compared",
+    "Failure",
+    "ModulePlace",
+    "SketchedFile",
+    "compare_modules",
+    "compare_pairs",
+    "compare_sequence",
+    "forget_modules",
+    "sketch_files",
+]
+
+# Errors that are kept of a file that does not parse.
+_MOST_ERRORS = 3
+_MOST_MODULES = 5
+# The modules of the texts that were read last, so that a pass-by-pass dump is parsed once.
+_recent: list[tuple[str, InputForm, list[Module]]] = []
+# By the digests of texts, since most files of two folders are equal.
+_sketches: dict[tuple[str, InputForm], list[Sketch]] = {}
+# What has been tried in vain, so that it is tried once.
+_unreadable: set[tuple[ModulePlace, InputForm]] = set()
+
+
+class ModulePlace(NamedTuple):
+    """A module in a file: its number, or None for the only one."""
+
+    file: str
+    number: int | None = None
+
+
+class CompareRequest(NamedTuple):
+    """What counts, how texts are read, what is asked of a difference, a function that makes of it what is to be shown, and the kind of sentence."""
+
+    ignored: frozenset[str] = frozenset()
+    form: InputForm = InputForm()
+    max_memory: int | None = None
+    predicate: Predicate | None = None
+    show: Callable[[Report, ModulePlace, ModulePlace], Any] | None = None
+    is_brief: bool = False
+
+
+class Failure(NamedTuple):
+    """Why a file is left out: a message of one line, and the first errors of the parser. `traceback` is set for a bug in hlotool."""
+
+    message: str
+    exit_code: int = 2
+    findings: Sequence[FileFinding] = ()
+    traceback: str | None = None
+
+
+class SketchedFile(NamedTuple):
+    """The modules of a file."""
+
+    file: str
+    sketches: list[Sketch]
+    failure: Failure | None = None
+
+
+class Compared(NamedTuple):
+    """What has changed from one module to another; `left` is None if there is no earlier module.
+
+    `counts` are the numbers of changed, inserted and deleted instructions. `shown` is what the function of the request has made.
+    """
+
+    left: ModulePlace | None
+    right: ModulePlace
+    module: str = ""
+    categories: tuple[str, ...] = ()
+    sentence: str = ""
+    instructions: tuple[int, int] = (0, 0)
+    counts: tuple[int, int, int] = (0, 0, 0)
+    evidence: str = ""
+    shown: Any = None
+    failure: Failure | None = None
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+
+
+def _modules(file: str, form: InputForm) -> list[Module]:
+    """The modules of a file; raises HlotoolError."""
+    return _modules_of(*read_input(file), form)
+
+
+def _modules_of(name: str, text: str, form: InputForm) -> list[Module]:
+    """The modules of a text, which may be those that were read last; raises HlotoolError."""
+    for known, known_form, modules in _recent:
+        if known == text and known_form == form:
+            return modules
+    modules, error = modules_or_error(text, name, form)
+    if error is not None and not (form.extract and modules):
+        raise _Unparsable(_failure_of(error, Source(text, name)))
+    del _recent[:-1]
+    _recent.append((text, form, modules))
+    return modules
+
+
+def forget_modules() -> None:
+    """Lets go of what has been kept of the files."""
+    _recent.clear()
+    _sketches.clear()
+    _unreadable.clear()
+
+
+def _module_at(place: ModulePlace, form: InputForm) -> Module:
+    modules = _modules(place.file, form)
+    if place.number is not None:
+        return modules[place.number]
+    if len(modules) != 1:
+        lines = ", ".join(str(module.source.first_line) for module in modules[:_MOST_MODULES] if module.source is not None)
+        more = ", ..." if len(modules) > _MOST_MODULES else ""
+        raise HlotoolError(f"'{place.file}' holds {len(modules)} modules, which begin on lines {lines}{more}; a dump of a pass has one")
+    return modules[0]
+
+
+class _Unparsable(HlotoolError):
+    """A text that does not parse."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+def _failure_of(error: ParseError, source: Source) -> Failure:
+    findings = [FileFinding(d, source.line_text(d.line)) for d in error.diagnostics[:_MOST_ERRORS]]
+    more = len(error.diagnostics) - len(findings)
+    message = f"'{source.filename}' is left out, since it does not parse" + (f" ({more} more errors; see hlotool verify)" if more else "")
+    return Failure(message, error.exit_code, findings)
+
+
+def _failure(error: Exception, file: str) -> Failure:
+    """The failure for an exception, whatever it is: other files go on."""
+    if isinstance(error, _Unparsable):
+        return error.failure
+    if isinstance(error, HlotoolError):
+        return Failure(str(error), max(error.exit_code, 2))
+    if isinstance(error, MemoryError):
+        return Failure(f"not enough memory for '{file}'")
+    return Failure(f"{type(error).__name__}: {error}", 3, traceback="".join(traceback.format_exception(error)))
+
+
+# ---- sketches --------------------------------------------------------------------------------------------------------
+
+
+def sketch_files(files: Sequence[tuple[str, str]], request: CompareRequest, jobs: int) -> Iterator[SketchedFile]:
+    """The sketches of the modules in files, each with the label to use for it, in the order of the files."""
+    return in_order(partial(_sketch_file, request=request), files, jobs, _lost_sketch)
+
+
+def _lost_sketch(file: str, reason: str) -> SketchedFile:
+    return SketchedFile(file, [], Failure(f"cannot read '{file}': {reason}"))
+
+
+def _sketch_file(file: str, label: str, request: CompareRequest) -> SketchedFile:
+    try:
+        with memory_limit(request.max_memory):
+            name, text = read_input(file)
+            digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+            sketches = _sketches.get((digest, request.form))
+            if sketches is None:
+                modules = _modules_of(name, text, request.form)
+                sketches = [sketch(module, _line(module, len(modules)))._replace(text=f"{digest}:{k}") for k, module in enumerate(modules)]
+                _sketches[digest, request.form] = sketches
+            return SketchedFile(file, [known._replace(label=f"{label}{known.label}") for known in sketches])
+    except Exception as error:
+        return SketchedFile(file, [], _failure(error, file))
+
+
+def _line(module: Module, count: int) -> str:
+    """What tells a module from others in its file."""
+    return "" if count == 1 or module.source is None else f":{module.source.first_line}"
+
+
+# ---- differences -----------------------------------------------------------------------------------------------------
+
+
+def compare_pairs(pairs: Sequence[tuple[ModulePlace, ModulePlace]], request: CompareRequest, jobs: int) -> Iterator[Compared]:
+    """What has changed in each pair, in the order of the pairs."""
+    work = [(right.file, (left, right)) for left, right in pairs]
+    return in_order(partial(_compare_pair, request=request), work, jobs, _lost_pair)
+
+
+def compare_sequence(files: Sequence[str], request: CompareRequest, jobs: int) -> Iterator[Compared]:
+    """What has changed in each file since the one before it; files that cannot be read or parsed are passed over."""
+    work = [(file, number) for number, file in enumerate(files)]
+    return in_order(partial(_compare_with_earlier, files=files, request=request), work, jobs, _lost_pair)
+
+
+def _lost_pair(file: str, reason: str) -> Compared:
+    return Compared(None, ModulePlace(file), failure=Failure(f"cannot compare '{file}': {reason}"))
+
+
+def _compare_pair(file: str, pair: tuple[ModulePlace, ModulePlace], request: CompareRequest) -> Compared:
+    left, right = pair
+    try:
+        with memory_limit(request.max_memory):
+            return compare_modules(_module_at(left, request.form), _module_at(right, request.form), left, right, request)
+    except Exception as error:
+        return Compared(left, right, failure=_failure(error, file))
+
+
+def _compare_with_earlier(file: str, number: int, files: Sequence[str], request: CompareRequest) -> Compared:
+    right = ModulePlace(file)
+    try:
+        with memory_limit(request.max_memory):
+            # Before the later one, since its text was read just before.
+            place, left = _first_readable(map(ModulePlace, reversed(files[:number])), request.form)
+            module = _module_at(right, request.form)
+            if left is None or place is None:
+                count = _instructions(module)
+                return Compared(None, right, module.name, instructions=(count, count))
+            return compare_modules(left, module, place, right, request)
+    except Exception as error:
+        if isinstance(error, HlotoolError):
+            _unreadable.add((right, request.form))
+        return Compared(None, right, failure=_failure(error, file))
+
+
+def _first_readable(places: Iterator[ModulePlace], form: InputForm) -> tuple[ModulePlace, Module] | tuple[None, None]:
+    """The first module that can be read. Those that cannot are reported where they are the later one."""
+    for place in places:
+        if (place, form) not in _unreadable:
+            try:
+                return place, _module_at(place, form)
+            except HlotoolError:
+                _unreadable.add((place, form))
+    return None, None
+
+
+def compare_modules(left: Module, right: Module, left_place: ModulePlace, right_place: ModulePlace, request: CompareRequest) -> Compared:
+    """What has changed from one module to another.
+
+    >>> import hlotool
+    >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
+    >>> right = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] abs(p) }")
+    >>> compared = compare_modules(left, right, ModulePlace("a.hlo"), ModulePlace("b.hlo"), CompareRequest())
+    >>> compared.sentence, compared.counts
+    ('1 instruction changed (negate -> abs)', (1, 0, 0))
+    """
+    instructions = _instructions(left), _instructions(right)
+    compared = Compared(left_place, right_place, right.name, instructions=instructions)
+    if left is right and request.show is None:
+        return compared
+    delta = diff(left, right, ignore=request.ignored)
+    evidence = request.predicate.evidence(delta) if request.predicate is not None else ""
+    report = report_of(delta)
+    shown = request.show(report, left_place, right_place) if request.show is not None and (evidence or request.predicate is None) else None
+    return compared._replace(
+        categories=delta.categories,
+        sentence=summary(report, is_brief=request.is_brief),
+        counts=_counts(delta),
+        evidence=evidence,
+        shown=shown,
+    )
+
+
+def _instructions(module: Module) -> int:
+    return sum(len(computation.instructions) for computation in module.computations if computation not in module.hidden)
+
+
+def _counts(delta: Delta) -> tuple[int, int, int]:
+    inserted, deleted = (0 if kind in delta.ignored else len(nodes) for kind, nodes in (("inserted", delta.inserted), ("deleted", delta.deleted)))
+    return len(delta.changed), inserted, deleted

@@ -1,0 +1,72 @@
+"""Special shapes in the cases: an array in a memory space, with tiles or of dynamic size keeps its shape, and no rule rewrites it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from case_files import read_cases
+
+import hlotool
+from hlotool.analysis.simplify import constant_value
+from hlotool.optimizer.options import OptimizeOptions
+from hlotool.record import replace
+from hlotool.shapes.layout import default_layout
+from hlotool.shapes.shape import Shape, array_shape
+
+HERE = Path(__file__).parent
+_COMMENT = re.compile(r"^//[^\n]*\n", re.MULTILINE)
+# Their rules build arrays of other shapes, for which they cannot choose a memory space, tiles or dynamic sizes.
+SHAPING = (
+    "broadcast",
+    "concatenate",
+    "dynamic_slice",
+    "empty_operands",
+    "gather_scatter",
+    "iota",
+    "pad",
+    "rearranged_operands",
+    "reshape",
+    "slice",
+    "transpose",
+)
+# Nobody waits for these to be computed in a memory, or asks for their size.
+NO_MATTER = ("iota", "set-dimension-size")
+CASES = [
+    (topic, number, _COMMENT.sub("", case.text))
+    for topic in SHAPING
+    for number, case in enumerate(read_cases(HERE / f"{topic}.hlo"), 1)
+    if "// fast-math" not in case.text
+]
+
+
+def special_shapes(shape: Shape) -> list[Shape]:
+    """An array shape in a memory space, with tiles, larger or distributed elements, and a dynamic size."""
+    layout = shape.layout or default_layout(shape.rank)
+    return [
+        shape.with_layout(replace(layout, memory_space=1)),
+        shape.with_layout(replace(layout, tiles=((8, 128),))),
+        shape.with_layout(replace(layout, element_size_in_bits=64)),
+        shape.with_layout(replace(layout, split_configs=((0, ()),))),
+        array_shape(shape.element_type, shape.dimensions, (True,) + (False,) * (shape.rank - 1)),
+    ]
+
+
+@pytest.mark.parametrize(("topic", "number", "text"), CASES, ids=lambda value: str(value) if not isinstance(value, str) or "\n" not in value else "")
+def test_special_shapes(topic: str, number: int, text: str) -> None:
+    arrays = [x for x in hlotool.parse(text).entry.instructions if x.shape.is_array and x.shape.dimensions]
+    names = [x.name for x in arrays if x.op.name not in NO_MATTER and constant_value(x) is None]
+    for name in names:
+        for k in range(5):
+            module = hlotool.parse(text)
+            x = module.entry[name]
+            with hlotool.Rewriter(module) as rewriter:
+                rewriter.update(x, shape=special_shapes(x.shape)[k])
+            if any(d.severity == "error" for d in hlotool.verify(module)):
+                continue
+            after = hlotool.optimize(module, topic, options=OptimizeOptions(explain=True))
+            shapes = {y.name: y.shape for y in after.entry.instructions}
+            rewritten = {rewrite.instruction for rewrite in after.report.rewrites}
+            assert shapes.get(name) == x.shape, f"{x.shape} {x}\n{after}"
+            assert name not in rewritten, f"{x.shape} {x}\n{after}"

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from hlotool.cli.diff_many import ManyRequest, chosen, report_failure, write_document, write_rows, write_text
-from hlotool.cli.diff_tables import EMPTY, MOST_PAIRS, FolderComparison, PairRow, alike_line, headline, only_rows, pair_groups, stat_rows
+from hlotool.cli.diff_tables import MOST_PAIRS, FolderComparison, PairRow, alike_line, headline, only_rows, pair_groups, stat_rows
 from hlotool.cli.inputs import Outcome
 from hlotool.cli.output import visible
 from hlotool.cli.progress import progress
@@ -21,7 +21,7 @@ from hlotool.cli.run_deadline import Deadline
 from hlotool.differ.categories import MINOR
 from hlotool.differ.folders import Sketch, pair_up
 from hlotool.differ.rendering.markdown import listing
-from hlotool.differ.rendering.rows import Row
+from hlotool.differ.rendering.rows import EMPTY, Row
 from hlotool.workspace.comparing import Compared, ModulePlace, compare_pairs, forget_modules, sketch_files
 from hlotool.workspace.files import is_folder
 from hlotool.workspace.reading import file_status

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
 import click
 
 from hlotool.cli.diff_options import FolderChoice
+from hlotool.cli.diff_output import row_line, write_difference
 from hlotool.cli.diff_session import DiffRequest
 from hlotool.cli.inputs import Outcome
-from hlotool.cli.output import bug_message, complain, visible, write_out
+from hlotool.cli.output import bug_message, complain
 from hlotool.cli.render import Style, render_to_stderr, style_for
 from hlotool.differ.predicates import Predicate, parse_predicate
 from hlotool.differ.rendering.markdown import details
@@ -23,11 +24,8 @@ from hlotool.differ.rendering.rows import Layout, Row
 from hlotool.differ.rendering.text import text_rows
 from hlotool.workspace.comparing import CompareRequest, Failure, ModulePlace
 from hlotool.workspace.files import FileChoice
-from hlotool.workspace.writing import replace_file
 
 __all__ = ["ManyRequest", "chosen", "report_failure", "write_document", "write_rows", "write_text"]
-
-_COLORS = {"-": "red", "+": "green", "~": "yellow", "@": "cyan"}
 
 
 class ManyRequest(NamedTuple):
@@ -53,7 +51,7 @@ class ManyRequest(NamedTuple):
     def comparison(self, *, shows: bool, is_brief: bool = False) -> CompareRequest:
         """What to do with each pair of modules, and whether to make of it what the format shows."""
         base = self.base
-        layout = Layout(self.style.width and max(0, self.style.width - 4), base.unified, base.show_all)
+        layout = Layout(self.style.width and max(0, self.style.width - 4), base.unified, base.show_all, base.side_by_side)
         show = partial(_shown, base.output_format, layout) if shows and not base.quiet else None
         return CompareRequest(base.ignored, base.form, base.max_memory, self.until, show, is_brief)
 
@@ -94,14 +92,8 @@ def report_failure(failure: Failure, outcome: Outcome, color: str) -> None:
 
 def write_rows(rows: Iterable[Row], request: ManyRequest) -> None:
     """Writes lines, in color where that is wanted."""
-    _write((_line(row, has_color=request.style.color) for row in rows), request)
-
-
-def _line(row: Row, *, has_color: bool) -> str:
-    text = visible(row.text)
-    if not has_color or row.mark == " ":
-        return f"{text}\n"
-    return click.style(text, fg=_COLORS.get(row.mark), bold=row.mark in "=@" or None, dim=row.mark == "." or None) + "\n"
+    lines = [row_line(row, has_color=request.style.color) for row in rows]
+    write_difference(lines, request.base.output, has_pager=not request.base.no_pager)
 
 
 def write_document(document: dict[str, Any], request: ManyRequest) -> None:
@@ -111,12 +103,4 @@ def write_document(document: dict[str, Any], request: ManyRequest) -> None:
 
 def write_text(text: str, request: ManyRequest) -> None:
     """Writes a text to the file of -o, or to standard output."""
-    _write(iter([text]), request)
-
-
-def _write(pieces: Iterator[str], request: ManyRequest) -> None:
-    if request.base.output is not None:
-        replace_file(request.base.output, "".join(pieces))
-        return
-    for piece in pieces:
-        write_out(piece)
+    write_difference([text], request.base.output, has_pager=False)

@@ -10,12 +10,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-import click
-
+from hlotool.cli.diff_output import row_line, write_difference
 from hlotool.cli.diff_runs import RunChoice, run_both
 from hlotool.cli.inputs import Outcome, read_module
-from hlotool.cli.output import visible, write_out
-from hlotool.cli.pager import show_in_pager
 from hlotool.cli.render import style_for
 from hlotool.cli.run_deadline import Deadline
 from hlotool.cli.text_diff import header_name, painted_patch
@@ -25,16 +22,14 @@ from hlotool.differ.differ import diff
 from hlotool.differ.rendering.markdown import markdown
 from hlotool.differ.rendering.page import page
 from hlotool.differ.rendering.report import report_of
-from hlotool.differ.rendering.rows import Layout, Row
+from hlotool.differ.rendering.rows import Layout
 from hlotool.differ.rendering.runs import run_rows
 from hlotool.differ.rendering.text import name_rows, statistic_rows, text_rows
 from hlotool.interp.allocation import memory_limit
 from hlotool.workspace.reading import InputForm
-from hlotool.workspace.writing import replace_file
 
 __all__ = ["DiffRequest", "compare"]
 
-_COLORS = {"-": "red", "+": "green", "~": "yellow", "@": "cyan"}
 _Names = tuple[str, str]
 
 
@@ -102,7 +97,7 @@ def _compare_runs(delta: Delta, request: DiffRequest, names: _Names, outcome: Ou
         return
     style = style_for(request.color, sys.stdout if request.output is None else None)
     rows = run_rows(result, report_of(delta), Layout(style.width if request.width is None else request.width))
-    _write((_line(row, has_color=style.color) for row in rows), request, deadline)
+    _write((row_line(row, has_color=style.color) for row in rows), request, deadline)
 
 
 # ---- formats ---------------------------------------------------------------------------------------------------------
@@ -115,29 +110,7 @@ def _text(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
     report = report_of(delta)
     rows = name_rows(report) if request.name_only else statistic_rows(report, layout) if request.stat else text_rows(report, layout)
     for row in rows:
-        yield _line(row, has_color=style.color)
-
-
-def _line(row: Row, *, has_color: bool) -> str:
-    return f"{_painted(row) if has_color else visible(row.text)}\n"
-
-
-def _painted(row: Row) -> str:
-    pieces, last = [], 0
-    for span in row.spans:
-        pieces += [_style(row.text[last : span.start], row.mark), _style(row.text[span.start : span.end], span.mark, is_strong=span.is_strong)]
-        last = span.end
-    return "".join((*pieces, _style(row.text[last:], row.mark)))
-
-
-def _style(text: str, mark: str, *, is_strong: bool = False) -> str:
-    if not text:
-        return ""
-    color = _COLORS.get(mark)
-    if color is None and mark not in ("=", "."):
-        return visible(text)
-    bold = True if mark in ("=", "@") or is_strong else None
-    return click.style(visible(text), fg=color, bold=bold, reverse=True if is_strong else None, dim=True if mark == "." else None)
+        yield row_line(row, has_color=style.color)
 
 
 def _json(delta: Delta, request: DiffRequest, names: _Names, **more: Any) -> Iterator[str]:
@@ -175,10 +148,4 @@ def _write(rendered: Iterable[str], request: DiffRequest, deadline: Deadline) ->
     deadline.check()
     # A reader has time.
     deadline.stop()
-    if request.output is not None:
-        replace_file(request.output, "".join(pieces))
-        return
-    if pieces and request.output_format == "text" and not request.no_pager and show_in_pager(pieces):
-        return
-    for piece in pieces:
-        write_out(piece)
+    write_difference(pieces, request.output, has_pager=request.output_format == "text" and not request.no_pager)

@@ -14,7 +14,6 @@ from hlotool.differ.rendering.rows import Row
 from hlotool.workspace.comparing import Compared
 
 __all__ = [
-    "EMPTY",
     "MOST_PAIRS",
     "FolderComparison",
     "PairRow",
@@ -35,7 +34,6 @@ MOST_PAIRS = 40
 _BAR = 40
 _LONGEST_STAGE = 34
 _LEAST_ROOM = 30
-EMPTY = Row(" ", "")
 
 
 class PairRow(NamedTuple):

@@ -59,7 +59,7 @@ def test_options_of_diff(cli, files, options, message):
 
 
 def test_in_place(cli, files, file_of):
-    left, right, patch = files
+    left, _, patch = files
     assert cli("apply", patch, left).exit_code == 0
     assert same(left.read_text(), RIGHT)
     assert cli("apply", "-R", patch, left).exit_code == 0
@@ -70,7 +70,7 @@ def test_in_place(cli, files, file_of):
 
 
 def test_elsewhere(cli, files, tmp_path):
-    left, right, patch = files
+    left, _, patch = files
     out = tmp_path / "out.hlo"
     assert cli("apply", patch, left, "-o", out).exit_code == 0
     assert same(out.read_text(), RIGHT)
@@ -93,7 +93,7 @@ def test_check(cli, files):
 
 
 def test_a_patch_that_does_not_apply(cli, files):
-    left, right, patch = files
+    _, right, patch = files
     result = cli("apply", patch, right)
     assert result.exit_code == 1
     expected = "expected '%t = f32[8]{0} tanh(%p)' in computation 'e', but the nearest is '%t = f32[8]{0} logistic(%p)'"

@@ -60,7 +60,7 @@ def summary(report: Report, *, is_brief: bool = False) -> str:
     if is_brief:
         side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - told - MINOR]
     sentence = ", ".join(map(" ".join, clauses))
-    if is_brief or len(sentence) <= _LONGEST:
+    if len(sentence) <= _LONGEST:
         return sentence + (f"; nothing else but {_joined(side_issues)}" if side_issues else "")
     return _in_numbers(report) + (f"; also {_joined(side_issues)}" if side_issues else "")
 

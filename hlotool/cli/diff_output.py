@@ -1,0 +1,50 @@
+"""Lines of differences in color, and where they are written: a file, a pager, or standard output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from hlotool.cli.output import visible, write_out
+from hlotool.cli.pager import show_in_pager
+from hlotool.differ.rendering.rows import Row
+from hlotool.workspace.writing import replace_file
+
+__all__ = ["row_line", "write_difference"]
+
+_COLORS = {"-": "red", "+": "green", "~": "yellow", "@": "cyan"}
+
+
+def row_line(row: Row, *, has_color: bool) -> str:
+    """The text of a row with a line break, without control characters of the input."""
+    return f"{_painted(row) if has_color else visible(row.text)}\n"
+
+
+def _painted(row: Row) -> str:
+    pieces, last = [], 0
+    for span in row.spans:
+        pieces += [_style(row.text[last : span.start], row.mark), _style(row.text[span.start : span.end], span.mark, is_strong=span.is_strong)]
+        last = span.end
+    return "".join((*pieces, _style(row.text[last:], row.mark)))
+
+
+def _style(text: str, mark: str, *, is_strong: bool = False) -> str:
+    if not text:
+        return ""
+    color = _COLORS.get(mark)
+    if color is None and mark not in ("=", "."):
+        return visible(text)
+    bold = True if mark in ("=", "@") or is_strong else None
+    return click.style(visible(text), fg=color, bold=bold, reverse=True if is_strong else None, dim=True if mark == "." else None)
+
+
+def write_difference(pieces: Sequence[str], output: str | None, *, has_pager: bool) -> None:
+    """Writes text to a file, or to standard output, on a terminal through a pager if there is one and `has_pager`."""
+    if output is not None:
+        replace_file(output, "".join(pieces))
+        return
+    if pieces and has_pager and show_in_pager(pieces):
+        return
+    for piece in pieces:
+        write_out(piece)

@@ -44,7 +44,7 @@ DUMPS = {
 SHOWN = """jit_f (module_0007): 4 of 6 steps change something, 1 only names; 6 -> 4 instructions
 simplification
   0001 algsimp                  6  1 instruction changed (tanh: operands)
-  0002 dce                 6 -> 3  3 deleted (constant, broadcast, add)
+  0002 dce                 6 -> 3  3 deleted (broadcast, add, constant)
 spmd
   0010 partitioner         3 -> 4  1 instruction changed (negate: f32[8] -> f32[16] and operands), 1 inserted (all-gather)
 after all pipelines
@@ -121,7 +121,7 @@ def test_until_shows_the_difference(cli, dumps):
             "- dumps/module_0007.jit_f.0001.simplification.after_algsimp.before_dce.txt\n"
             "+ dumps/module_0007.jit_f.0002.simplification.after_dce.before_pipeline-end.txt\n"
             "\n"
-            "3 deleted (constant, broadcast, add)\n"
+            "3 deleted (broadcast, add, constant)\n"
             "\n"
             "main (ENTRY)\n"
             "  - zero = f32[] constant(0)\n"
@@ -184,7 +184,7 @@ def test_files_that_do_not_parse(cli, dumps):
     assert result.stderr.count("does not parse") == 1
     assert f"dumps/{bad}:8:" in result.stderr
     # The next one is compared with the last one that parses.
-    assert "  0002 dce                 6 -> 3  1 instruction changed (tanh: operands), 3 deleted (constant, broadcast, add)\n" in result.stdout
+    assert "  0002 dce                 6 -> 3  1 instruction changed (tanh: operands), 3 deleted (broadcast, add, constant)\n" in result.stdout
 
 
 def test_no_file_parses(cli, dumps):
@@ -245,7 +245,7 @@ def test_json(cli, dumps):
 def test_markdown(cli, dumps):
     text = cli("diff", "--passes", dumps(DUMPS), "--output-format", "markdown").stdout
     assert text.startswith("### jit\\_f (module\\_0007)\n\n4 of 6 steps change something")
-    assert "| 0002 simplification/dce | 6 -\\> 3 | 3 deleted (constant, broadcast, add) |\n" in text
+    assert "| 0002 simplification/dce | 6 -\\> 3 | 3 deleted (broadcast, add, constant) |\n" in text
     until = cli("diff", "--passes", "dumps", "--output-format", "markdown", "--until", "opcode=add").stdout
     assert "<details><summary>0002 simplification/dce</summary>" in until
 

@@ -115,10 +115,8 @@ def slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | None:
 def dynamic_slice_of_update(x: Instruction, site: Site) -> Instruction | None:
     """dynamic-slice(dynamic-update-slice(a, b, i), i) -> b, if the shapes are equal"""
     y = x.operands[0]
-    if y.op.name != "dynamic-update-slice" or _starts(y, 2) is None:
-        return None
-    # Of another shape, it is refused.
-    return y.operands[1] if x.operands[1:] == y.operands[2:] else None
+    # An update of another shape is refused.
+    return y.operands[1] if y.op.name == "dynamic-update-slice" and x.operands[1:] == y.operands[2:] else None
 
 
 @rule("dynamic-update-slice", of=("dynamic-update-slice",))
@@ -149,4 +147,4 @@ def update_of_number(x: Instruction, site: Site) -> Instruction | None:
 @rule("dynamic-update-slice")
 def update_by_nothing(x: Instruction, site: Site) -> Instruction | None:
     """dynamic-update-slice(a, b, i) -> a, if `b` has no elements"""
-    return x.operands[0] if is_plain(x.operands[1].shape) and is_empty(x.operands[1].shape) else None
+    return x.operands[0] if is_empty(x.operands[1].shape) else None

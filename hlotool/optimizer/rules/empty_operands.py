@@ -13,6 +13,4 @@ __all__: list[str] = []
 @rule("convolution")
 def convolution_of_nothing(x: Instruction, site: Site) -> Instruction | None:
     """convolution(a, b) -> broadcast(0), if `a` or `b` has no elements"""
-    if not is_plain(x.shape) or is_empty(x.shape) or not any(is_empty(y.shape) and is_plain(y.shape) for y in x.operands):
-        return None
-    return site.number(x.shape, 0)
+    return site.number(x.shape, 0) if is_plain(x.shape) and any(is_empty(y.shape) for y in x.operands) else None

@@ -40,6 +40,6 @@ def gather_of_everything(x: Instruction, site: Site) -> Instruction | None:
 def scatter_of_nothing(x: Instruction, site: Site) -> Instruction | None:
     """scatter(a, i, b) -> a, if `b` has no elements"""
     count = len(x.operands) // 2
-    if any(not is_plain(y.shape) or not is_empty(y.shape) for y in x.operands[count + 1 :]):
+    if any(not is_empty(y.shape) for y in x.operands[count + 1 :]):
         return None
     return x.operands[0] if count == 1 else site.add("tuple", x.operands[:count], x.shape)

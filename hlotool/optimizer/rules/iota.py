@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hlotool.analysis.simplify import constant_value, converted
 from hlotool.ir.model import Instruction
-from hlotool.optimizer.dimensions import element_count, is_empty, is_plain
+from hlotool.optimizer.dimensions import element_count, is_plain
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 from hlotool.shapes.dtype import ELEMENT_TYPES
@@ -18,16 +18,14 @@ _LARGE = 64
 @rule("iota")
 def iota_of_one(x: Instruction, site: Site) -> Instruction | None:
     """iota -> broadcast(0), if the dimension that counts has size 1"""
-    if x.shape.dimensions[x.attributes["iota_dimension"]] != 1 or not is_plain(x.shape):
-        return None
-    return site.number(x.shape, 0)
+    return site.number(x.shape, 0) if x.shape.dimensions[x.attributes["iota_dimension"]] == 1 else None
 
 
 @rule("convert", of=("iota",))
 def convert_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """convert(iota) -> iota, if both types can represent all numbers"""
     y = x.operands[0]
-    if not is_plain(x.shape) or not is_plain(y.shape) or is_empty(x.shape):
+    if not is_plain(x.shape):
         return None
     last = y.shape.dimensions[y.attributes["iota_dimension"]] - 1
     if last > min(_last_of_all_integers(x.shape.element_type), _last_of_all_integers(y.shape.element_type)):
@@ -39,7 +37,7 @@ def convert_of_iota(x: Instruction, site: Site) -> Instruction | None:
 def remainder_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """remainder(iota, c) -> iota, if all numbers are less than c"""
     y, row = x.operands[0], ELEMENT_TYPES[x.shape.element_type]
-    if y.op.name != "iota" or not row.is_integral or y.shape != x.shape or not is_plain(x.shape):
+    if y.op.name != "iota" or not row.is_integral:
         return None
     divisor, count = constant_value(x.operands[1]), x.shape.dimensions[y.attributes["iota_dimension"]]
     return y if divisor is not None and count <= divisor else None
@@ -58,7 +56,7 @@ def _last_of_all_integers(element_type: str) -> int:
 @rule("constant")
 def constant_of_equal_numbers(x: Instruction, site: Site) -> Instruction | None:
     """constant({v, v, ...}) -> broadcast(v), for more than 64 elements"""
-    if not is_plain(x.shape) or element_count(x.shape) <= _LARGE:
+    if element_count(x.shape) <= _LARGE:
         return None
     value = constant_value(x)
     return None if value is None else site.number(x.shape, value)

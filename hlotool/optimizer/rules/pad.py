@@ -49,7 +49,7 @@ def pad_of_pad(x: Instruction, site: Site) -> Instruction | None:
     What the first one removes must not be added again by the second, and there must be no padding between elements.
     """
     y, value = x.operands
-    if y.op.name != "pad" or not _is_same(y.operands[1], value) or not are_plain(x) or not are_plain(y):
+    if not _is_same(y.operands[1], value) or not are_plain(x) or not are_plain(y):
         return None
     padding = []
     for inner, outer in zip(y.attributes["padding"], x.attributes["padding"], strict=True):

@@ -89,7 +89,7 @@ def elementwise_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
     if first is None:
         return None
     source = first.operands[0].shape
-    if not is_plain(source) or not (_disappears(x, site, "reshape", source.dimensions) or _all_move(first, site)):
+    if not _disappears(x, site, "reshape", source.dimensions) and not _all_move(first, site):
         return None
     before = _before(x, lambda y: _before_reshape(y, source, site))
     return None if before is None else site.reshape(_apply(x, site, before, source.dimensions), x.shape.dimensions)
@@ -173,9 +173,8 @@ def elementwise_of_transposes(x: Instruction, site: Site) -> Instruction | None:
 def _before_transpose(y: Instruction, permutation: tuple[int, ...], sizes: tuple[int, ...], site: Site) -> Before | None:
     if y.op.name == "transpose":
         return _as_it_is(y.operands[0]) if dimensions_of(y) == permutation and is_plain(y.operands[0].shape) else None
-    number = _smaller_number(y, sizes, site)
-    if number is not None or y.op.name != "broadcast":
-        return number
+    if y.op.name != "broadcast":
+        return _smaller_number(y, sizes, site)
     dimensions = tuple(permutation[k] for k in dimensions_of(y))
     return lambda: site.add("broadcast", y.operands, array_shape(y.shape.element_type, sizes), dimensions=dimensions)
 

@@ -6,6 +6,7 @@ from hlotool.ir.model import Instruction
 from hlotool.optimizer.dimensions import (
     broadcast_after_reshape,
     dimensions_of,
+    element_count,
     increases,
     is_empty,
     is_plain,
@@ -82,7 +83,7 @@ def reshape_of_iota(x: Instruction, site: Site) -> Instruction | None:
 def reshape_of_slice_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     """reshape(slice(reshape(a))) -> reshape(slice(a)), if the inner reshape only adds or drops dimensions of size 1"""
     y = x.operands[0]
-    if y.operands[0].op.name != "reshape" or not site.has_one_user(y):
+    if y.operands[0].op.name != "reshape" or not site.has_one_user(y) or is_empty(x.shape):
         return None
     source = y.operands[0].operands[0]
     if not (is_plain(x.shape) and is_plain(y.shape) and is_plain(source.shape) and is_plain(y.operands[0].shape)):
@@ -142,7 +143,10 @@ def bitcast_as_reshape(x: Instruction, site: Site) -> Instruction | None:
     source = x.operands[0].shape
     if site.rewriter.module.is_scheduled or not _is_row_major(source) or not _is_row_major(x.shape):
         return None
-    return site.add("reshape", x.operands, x.shape) if source.element_type == x.shape.element_type else None
+    # A bitcast may be to a part of an array.
+    if source.element_type != x.shape.element_type or element_count(source) != element_count(x.shape):
+        return None
+    return site.add("reshape", x.operands, x.shape)
 
 
 def _is_row_major(shape: Shape) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -41,23 +41,10 @@ def module_cost(module: Module) -> Cost:
     Cost(flops=6, transcendentals=6)
     """
     costs: dict[Computation, Cost] = {}
-    # On a stack, since calls may be nested deeper than Python's own.
-    stack = [module.entry]
-    while stack:
-        computation = stack[-1]
-        missing = [callee for callee in _callees(computation) if callee not in costs]
-        if missing and computation not in costs:
-            # A computation that calls itself, which the verifier refuses, counts as empty there.
-            costs[computation] = Cost()
-            stack += missing
-            continue
+    # Computations are defined before they are called.
+    for computation in module.computations:
         costs[computation] = _sum(computation, costs)
-        stack.pop()
     return costs[module.entry]
-
-
-def _callees(computation: Computation) -> Iterator[Computation]:
-    return (callee for x in computation.instructions if x.op.calls for callee in x.called)
 
 
 def _sum(computation: Computation, costs: Mapping[Computation, Cost]) -> Cost:
@@ -65,8 +52,6 @@ def _sum(computation: Computation, costs: Mapping[Computation, Cost]) -> Cost:
     for x in computation.instructions:
         work = _work(x)
         total = total.plus(Cost(work.flops, work.transcendentals))
-        if not x.op.calls:
-            continue
         if not _RUNNING.isdisjoint(x.op.traits):
             total = total.plus(_called(x, costs))
         for name, times in work.runs.items():

@@ -70,7 +70,7 @@ def known_trip_count(loop: Instruction) -> int | None:
     [None, 10]
     """
     try:
-        count = int(json.loads(loop.backend_config or "")["known_trip_count"]["n"])
+        count = int(json.loads(str(loop.backend_config))["known_trip_count"]["n"])
     except (ValueError, TypeError, KeyError, RecursionError):
         return exact_trip_count(loop)
     return count if count >= 0 else None

@@ -45,6 +45,8 @@ def compare_folders(request: ManyRequest, outcome: Outcome, deadline: Deadline) 
         result = _compared(request, outcome, deadline)
     finally:
         forget_modules()
+    # A reader has time.
+    deadline.stop()
     outcome.at_least(1 if result.differs else 0)
     if not base.quiet:
         _FORMATS[base.output_format](result, request)
@@ -58,7 +60,7 @@ def _compared(request: ManyRequest, outcome: Outcome, deadline: Deadline) -> Fol
     # Nothing but names and metadata can differ where hashes are equal.
     same = {b for a, b in pairing.pairs if left[a].text == right[b].text or (base.ignored >= MINOR and left[a].hash == right[b].hash)}
     places = [(left_places[a], right_places[b]) for a, b in pairing.pairs if b not in same]
-    comparison = request.comparison(shows=request.choice.details or base.output_format == "json", is_brief=True)
+    comparison = request.comparison(shows=request.choice.details or base.output_format == "json")
     compared: dict[ModulePlace, Compared] = {}
     with progress(len(places), "Comparing", quiet=base.quiet) as advance:
         for result in compare_pairs(places, comparison, request.choice.jobs):
@@ -142,7 +144,9 @@ def _wrapped(sentence: str, request: ManyRequest) -> list[str]:
     """A sentence in at most two lines; --details has all of it."""
     if not request.style.width or request.choice.details or request.base.show_all:
         return [f"    {sentence}"]
-    return wrap(sentence, request.style.width, initial_indent="    ", subsequent_indent="    ", max_lines=2, placeholder=" ...")
+    return wrap(
+        sentence, request.style.width, initial_indent="    ", subsequent_indent="    ", max_lines=2, placeholder=" ...", break_on_hyphens=False
+    )
 
 
 def _pair_rows(group: list[PairRow], request: ManyRequest) -> Iterator[Row]:
@@ -151,7 +155,7 @@ def _pair_rows(group: list[PairRow], request: ManyRequest) -> Iterator[Row]:
     yield from (Row(" ", line) for line in _wrapped(first.compared.sentence, request))
     yield from alike_line(group, request.style.width)
     if request.choice.details and first.compared.shown:
-        yield from (row._replace(text=f"    {row.text}".rstrip()) for row in first.compared.shown)
+        yield from (row.indented(4) for row in first.compared.shown)
         yield EMPTY
 
 

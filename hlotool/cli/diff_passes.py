@@ -58,6 +58,8 @@ def compare_passes(files: Sequence[str], request: ManyRequest, outcome: Outcome,
                 told.append(one)
     finally:
         forget_modules()
+    # A reader has time.
+    deadline.stop()
     outcome.at_least(1 if any(_differs(one, request) for one in told) else 0)
     if not request.base.quiet and told:
         _FORMATS[request.base.output_format](told, request)
@@ -150,7 +152,7 @@ def _module_rows(told: _Told, request: ManyRequest) -> Iterator[Row]:
         for row, lines in pass_rows(rows, request.style.width):
             yield from lines
             if request.choice.details and row.compared.shown:
-                yield from (line._replace(text=f"    {line.text}".rstrip()) for line in row.compared.shown)
+                yield from (line.indented(4) for line in row.compared.shown)
                 yield EMPTY
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hlotool.cli.diff_output import row_line, write_difference
-from hlotool.cli.diff_runs import RunChoice, run_both
 from hlotool.cli.inputs import Outcome, read_module
 from hlotool.cli.render import style_for
 from hlotool.cli.run_deadline import Deadline
@@ -23,7 +22,6 @@ from hlotool.differ.rendering.markdown import markdown
 from hlotool.differ.rendering.page import page
 from hlotool.differ.rendering.report import report_of
 from hlotool.differ.rendering.rows import Layout
-from hlotool.differ.rendering.runs import run_rows
 from hlotool.differ.rendering.text import name_rows, statistic_rows, text_rows
 from hlotool.interp.allocation import memory_limit
 from hlotool.workspace.reading import InputForm
@@ -88,6 +86,10 @@ def compare(request: DiffRequest, outcome: Outcome, deadline: Deadline) -> None:
 
 def _compare_runs(delta: Delta, request: DiffRequest, names: _Names, outcome: Outcome, deadline: Deadline) -> None:
     """Runs both modules. A module that cannot be run is bad input, unless only the right one fails, and that is the difference."""
+    # Imported on use, since most comparisons run nothing.
+    from hlotool.cli.diff_runs import RunChoice, run_both  # noqa: PLC0415
+    from hlotool.differ.rendering.runs import run_rows  # noqa: PLC0415
+
     result = run_both(delta, RunChoice(**request.semantic or {}), request.max_memory, deadline, quiet=request.quiet)
     outcome.at_least(1 if result else 2 if result.failure is not None else 0)
     if request.quiet:

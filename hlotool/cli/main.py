@@ -58,6 +58,7 @@ _OTHER_NAMES = {
     "docs": "explain",
     "compare": "diff",
     "delta": "diff",
+    "patch": "apply",
     "version": "--version",
 }
 """Names that commands have in other tools."""

@@ -12,8 +12,9 @@ from typing import NamedTuple, TypeVar
 from hlotool.collection import no_garbage_collection
 from hlotool.differ.frames import FrameTables
 from hlotool.differ.line_names import Name, definition_of, replaced
-from hlotool.differ.patch import PATCH_PRINT, closing_line, opening_line
+from hlotool.differ.patch import PATCH_PRINT, opening_line
 from hlotool.differ.patch_content import ComputationPatch, PatchContent, PatchedLine, read_content
+from hlotool.differ.patch_rows import closing_line
 from hlotool.differ.patch_text import PatchError, PatchSyntaxError
 from hlotool.differ.resolution import Reference, Resolution
 from hlotool.errors import ParseError, Source
@@ -260,7 +261,7 @@ class _Application:
 
     def _block(self, computation: Computation, name: str, part: ComputationPatch | None) -> list[_Line]:
         final = self.names.computations[computation]
-        opening = opening_line(computation, final, is_entry=computation is self.module.entry)
+        opening = opening_line(final, is_entry=computation is self.module.entry)
         closing = _Line(closing_line(computation))
         lines = [*map(self._own_line, computation.instructions)]
         if part is not None:

@@ -127,6 +127,8 @@ def read_content(text: str, filename: str, *, reverse: bool) -> PatchContent:
     reader = _ContentReader(filename, reverse=reverse)
     for hunk in read_patch(text, filename):
         reader.read(hunk)
+    for part in reader.content.computations.values():
+        reader.check(part)
     return reader.content
 
 
@@ -149,7 +151,7 @@ class _ContentReader:
         elif hunk.title == REFERENCES:
             self._references(lines)
 
-    def error(self, line: Line, expected: str, column: int = 2) -> PatchSyntaxError:
+    def error(self, line: Line | PatchedLine, expected: str, column: int = 2) -> PatchSyntaxError:
         return PatchSyntaxError(f"{self.content.filename}:{line.number}:{column}: expected {expected}, but found '{line.text[:60]}'")
 
     def _header(self, lines: Sequence[Line]) -> None:
@@ -190,6 +192,20 @@ class _ContentReader:
             part.lines.append(PatchedLine(line.sign, line.text, own, line.number))
         if not part.lines:
             del self.content.computations[name]
+
+    def check(self, part: ComputationPatch) -> None:
+        """Raises PatchSyntaxError unless a computation that is added or removed is so as a whole."""
+        is_whole = part.is_new or part.is_deleted
+        for number, line in enumerate(part.lines):
+            is_last = number == len(part.lines) - 1
+            if not line.name and line.text.endswith("{") and number:
+                raise self.error(line, "an instruction")
+            if is_whole and line.sign != part.lines[0].sign:
+                raise self.error(line, f"'{part.lines[0].sign}' in all lines of a computation that begins with it", 1)
+            if is_whole and number and bool(line.name) == is_last:
+                raise self.error(line, "'}' at the end of the computation" if is_last else "an instruction")
+        if is_whole and len(part.lines) == 1:
+            raise self.error(part.lines[0], "a computation, of which there is only the first line")
 
     def _names(self, lines: Sequence[Line]) -> None:
         if len(lines) % 2:

@@ -19,6 +19,10 @@ from hlotool.text.print.options import PrintOptions
 __all__ = ["Reference", "Resolution"]
 
 _PRINT = PrintOptions(print_operand_index_annotation_interval=0)
+# Lines that a message looks at for the nearest one.
+_MOST_COMPARED = 1000
+# A value with more users does not say which of them is meant, and asking all of them for each would take too long.
+_MOST_USERS = 100
 _METADATA = re.compile(r', metadata=\{(?:[^}"]++|"(?:[^"\\]++|\\.)*+")*+\}')
 
 
@@ -144,7 +148,10 @@ class Resolution:
             for other, position in users.get(key, ()):
                 if other in self.instructions:
                     continue
-                alike = [y for y, k in self._users.get(x, ()) if k == position and y not in self.taken and self._has_line(y, self.references[other])]
+                users_here = self._users.get(x, ())
+                if len(users_here) > _MOST_USERS:
+                    continue
+                alike = [y for y, k in users_here if k == position and y not in self.taken and self._has_line(y, self.references[other])]
                 if len(alike) == 1 and self._take(other, alike[0]):
                     queue.append(other)
 
@@ -197,9 +204,6 @@ class Resolution:
         meant = nearest(_nameless(reference.line), [*lines][:_MOST_COMPARED])
         by_lower = {line.lower(): x for line, x in lines.items()}
         return by_lower.get(meant.lower()) if meant is not None else None
-
-
-_MOST_COMPARED = 1000
 
 
 def _operands(line: str) -> Iterable[str]:

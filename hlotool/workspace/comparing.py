@@ -275,7 +275,7 @@ def compare_modules(left: Module, right: Module, left_place: ModulePlace, right_
     shown = request.show(report, left_place, right_place) if request.show is not None and (evidence or request.predicate is None) else None
     return compared._replace(
         categories=delta.categories,
-        sentence=summary(report, is_brief=request.is_brief),
+        sentence=summary(report, mentions_minor=False, is_brief=request.is_brief),
         counts=_counts(delta),
         evidence=evidence,
         shown=shown,

@@ -6,6 +6,7 @@ import pytest
 
 import hlotool
 from hlotool.analysis.cost import Cost, module_cost
+from hlotool.analysis.loops import known_trip_count
 
 COMPUTATIONS = """
 add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
@@ -106,6 +107,21 @@ def test_costs(instruction):
     more = "  r = f32[3,16,4] parameter(15)\n  sizes = s32[3] parameter(16)\n" if "ragged" in instruction else ""
     module = hlotool.parse(f"HloModule m\n{COMPUTATIONS}\nENTRY e {{{OPERANDS}{more}\n  ROOT result = {instruction}\n}}\n")
     assert module_cost(module) == COSTS[instruction]
+
+
+def test_operations_in_other_threads():
+    """A start runs its computation; its done does not run it once more."""
+    text = "  s = ((f32[8,16]), f32[8,16], s32[]) async-start(p), calls=double\n  ROOT d = f32[8,16] async-done(s)\n"
+    module = hlotool.parse(f"HloModule m\n{COMPUTATIONS}\nENTRY e {{\n  p = f32[8,16] parameter(0)\n{text}}}\n")
+    assert module_cost(module) == Cost(128, 0)
+
+
+@pytest.mark.parametrize(("config", "count"), [('{"n":"3"}', 3), ('{"n":"-3"}', None), ('{"n":"x"}', 10), ("3", 10), ('{"m":"3"}', 10)])
+def test_numbers_of_iterations(config, count):
+    """What a configuration does not say follows from constants."""
+    loop = f'while(s), condition=below, body=next, backend_config={{"known_trip_count":{config}}}'
+    module = hlotool.parse(f"HloModule m\n{COMPUTATIONS}\nENTRY e {{\n  s = s32[] constant(0)\n  ROOT w = s32[] {loop}\n}}\n")
+    assert known_trip_count(module.entry.root) == count
 
 
 def test_calls_add_up():

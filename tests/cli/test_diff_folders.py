@@ -304,6 +304,17 @@ def test_processes_give_the_same(process, folders, tmp_path):
     assert (one.returncode, one.stdout, one.stderr) == (two.returncode, two.stdout, two.stderr)
 
 
+def test_highlights_of_details(cli, folders):
+    """What differs in a pair is highlighted where it stands, also in lines that are indented."""
+    pair = folders({"a.hlo": SMALL}, {"a.hlo": SMALL.replace("abs(", "sign(")})
+    plain = cli("diff", "before/a.hlo", "after/a.hlo", "--color", "always", "--no-pager").stdout.splitlines()
+    details = cli("diff", *pair, "--details", "--color", "always", "--no-pager").stdout.splitlines()
+    marks = re.compile(r"\x1b\[7m\w+")
+    highlighted = [marks.findall(line) for line in plain if "\x1b[7m" in line]
+    assert highlighted
+    assert [marks.findall(line) for line in details if "\x1b[7m" in line] == highlighted
+
+
 def test_names_are_escaped_and_colored(cli, folders):
     pair = folders({"a\x1b[31m.hlo": SMALL}, {"a\x1b[31m.hlo": SMALL.replace("abs(", "sign(")})
     assert "\x1b" not in cli("diff", *pair).stdout

@@ -104,6 +104,11 @@ def test_damaged_patches(case) -> None:
         ("@@ computation", "@@ header @@\n+replicas\n@@ computation", "m.patch:4:2: expected a changed attribute of the header"),
         ("@@ computation", "@@ header @@\n+replica_count=2\n+replica_count=3\n@@ computation", "expected 'replica_count' only once with '+'"),
         ("@@ computation", "@@ header @@\n+replica_count=many\n@@ computation", "m.patch: with the patch, the module does not parse"),
+        ("@@ computation", "@@ computation f @@\n+%f {\n@@ computation", "m.patch:4:2: expected a computation, of which there is only"),
+        ("@@ computation", "@@ computation f @@\n+%f {\n+}\n+}\n@@ computation", "m.patch:5:2: expected an instruction"),
+        ("@@ computation", "@@ computation f @@\n+%f {\n+  %x = f32[] parameter(0)\n@@ computation", "m.patch:5:2: expected '}' at the end"),
+        ("@@ computation", "@@ computation f @@\n+%f {\n-  %x = f32[] parameter(0)\n+}\n@@ computation", "m.patch:5:1: expected '+' in all lines"),
+        ("+  %t", "+%f {\n+  %t", "m.patch:6:2: expected an instruction"),
         ("+  %t", " \\x\n+  %t", "m.patch:6:1: ' \\' continues the line before"),
     ],
 )  # fmt: skip

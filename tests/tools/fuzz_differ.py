@@ -3,8 +3,8 @@
 Modules are those of tests/programs, generated ones, those in files, which may also be lists of texts, and those of the folder HLOTOOL_CORPUS.
 Each is edited once, 10 times and 200 times, renamed, and, unless it is scheduled, reordered. Every edit must be told with its kind, and nothing
 else may be, unless there is an explanation that costs no more than the edits. A module does not differ from itself, nor from its renamed copy but
-for names, and the difference the other way round has the same categories. `--faults` runs modules with one wrong part, which
-must be named; `--hash-seeds` compares what processes with several hash seeds tell,
+for names, and the difference the other way round has the same categories. Patches give one module from the other, whatever its names.
+`--faults` runs modules with one wrong part, which must be named; `--hash-seeds` compares what processes with several hash seeds tell,
 `--linear` measures the time on growing modules.
 """
 
@@ -25,6 +25,7 @@ from random import Random
 from edit_modules import Edited, edit_module, renamed, reordered
 from fuzz_optimizer import texts_of
 from generator import random_module
+from patching import patch_faults
 
 import hlotool
 from hlotool.differ.costs import Costs
@@ -159,7 +160,7 @@ def check(name: str, text: str, random: Random, outcomes: Counter[str]) -> Itera
         edited.module = renamed(edited.module, random)
         delta = hlotool.diff(module, edited.module)
         what = ", ".join(sorted({edit.kind for edit in edited.edits})) if count == 1 else f"{count} edits"
-        for fault in (*faults(edited, delta, outcomes), *_swapped_faults(edited, delta)):
+        for fault in (*faults(edited, delta, outcomes), *_swapped_faults(edited, delta), *patch_faults(delta, random)):
             yield f"{name}, {what}: {fault}"
 
 
@@ -232,7 +233,9 @@ def linear_faults() -> Iterator[str]:
     for count in (1000, 4000):
         left, right = hlotool.parse(layers(count)), renamed(hlotool.parse(layers(count, count // 2)), Random(1))
         start = time.process_time()
-        hlotool.diff(left, right).to_dict()
+        delta = hlotool.diff(left, right)
+        delta.to_dict()
+        hlotool.apply(left, delta.to_patch())
         times.append(time.process_time() - start)
     print(f"1,000 layers {times[0]:.2f} s, 4,000 layers {times[1]:.2f} s")
     if times[1] > 6 * times[0]:

@@ -23,6 +23,17 @@ class Row(NamedTuple):
     text: str
     spans: tuple[Span, ...] = ()
 
+    def indented(self, columns: int) -> Row:
+        """The line with spaces before it, unless it is empty.
+
+        >>> Row("-", "a b", (Span(2, 3, "-"),)).indented(2)
+        Row(mark='-', text='  a b', spans=(Span(start=4, end=5, mark='-', is_strong=False),))
+        """
+        if not self.text:
+            return self
+        spans = tuple(span._replace(start=span.start + columns, end=span.end + columns) for span in self.spans)
+        return self._replace(text=f"{' ' * columns}{self.text}", spans=spans)
+
 
 class Layout(NamedTuple):
     """How much to show: the width of lines (0 for any), lines of context, whether equal changes are shown one by one, and whether in two columns."""

@@ -64,11 +64,13 @@ class Amount(NamedTuple):
 def amounts(delta: Delta) -> list[Amount]:
     """Instructions, computations, what they compute, collectives and their data, and the peak memory of scheduled modules; without what is 0."""
     costs = module_cost(delta.left), module_cost(delta.right)
+    # What a library computes is not known: without this remark, a program that calls one would seem to compute less.
+    where = " outside of custom calls" if any("custom_call_target" in x.attributes for x in delta.graph.nodes) else ""
     rows = [
         _amount("instructions", delta, lambda module: sum(len(c.instructions) for c in module.computations if c not in module.hidden)),
         _amount("computations", delta, lambda module: sum(c not in module.hidden for c in module.computations)),
-        Amount("FLOPs", costs[0].flops, costs[1].flops, _rounded),
-        Amount("transcendentals", costs[0].transcendentals, costs[1].transcendentals, _rounded),
+        Amount(f"FLOPs{where}", costs[0].flops, costs[1].flops, _rounded),
+        Amount(f"transcendentals{where}", costs[0].transcendentals, costs[1].transcendentals, _rounded),
         _amount("collectives", delta, lambda module: sum(1 for _ in _collective_sizes(module))),
         _amount("data of collectives", delta, lambda module: sum(_collective_sizes(module)))._replace(written=format_bytes),
     ]

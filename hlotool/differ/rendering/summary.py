@@ -37,10 +37,11 @@ _REGIONS = {
 }
 
 
-def summary(report: Report, *, is_brief: bool = False) -> str:
+def summary(report: Report, *, mentions_minor: bool = True, is_brief: bool = False) -> str:
     """The sentence; empty if nothing differs.
 
-    A brief one begins with what happened to whole computations, and says nothing of names and metadata where there are other differences.
+    Without `mentions_minor`, it says nothing of names and metadata where there are other differences. A brief one, whose end may be cut off, begins
+    with what happened to whole computations, and tells which instructions have changed, however many.
 
     >>> import hlotool
     >>> from hlotool.differ.rendering.report import report_of
@@ -57,10 +58,10 @@ def summary(report: Report, *, is_brief: bool = False) -> str:
     clauses = [*_regions(report), *clauses] if is_brief else [*clauses, *_regions(report)]
     if not clauses:
         return f"equal but for {_joined(side_issues)}" if side_issues else ""
-    if is_brief:
+    if not mentions_minor:
         side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - told - MINOR]
     sentence = ", ".join(map(" ".join, clauses))
-    if len(sentence) <= _LONGEST:
+    if is_brief or len(sentence) <= _LONGEST:
         return sentence + (f"; nothing else but {_joined(side_issues)}" if side_issues else "")
     return _in_numbers(report) + (f"; also {_joined(side_issues)}" if side_issues else "")
 

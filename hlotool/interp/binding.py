@@ -115,7 +115,6 @@ _FACTS: dict[str, Callable[[Instruction, RunOptions], Any]] = {
     "site": lambda x, options: x,
     "group_mode": lambda x, options: group_mode(x),
     "frontend_attributes": lambda x, options: x.attributes.get("frontend_attributes", {}),
-    "backend_config": lambda x, options: x.backend_config,
     "target": target_of,
     "shardings": lambda x, options: tuple(y.attributes.get("sharding") for y in (x, *x.operands)),
 }

@@ -74,6 +74,7 @@ MUTATED = (
 
 NOTICING = (
     "tests/analysis",
+    "tests/devices/partitions.hlo",
     "tests/interp",
     "tests/ir",
     "tests/ops/out-of-range.hlo",

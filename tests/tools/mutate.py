@@ -207,7 +207,7 @@ class Mutator:
         return not wanted or any(f"{name}.".startswith(f"{word}.") or (parts and word.startswith(f"{name}.")) for word in wanted)
 
     def _mentions(self) -> Callable[[str], set[str]]:
-        """The tests that reach a function in which a constant is mentioned, or one that is made of it."""
+        """The tests that reach a function in which a constant is mentioned, or one that is made of it, and those in files that import it."""
         lines: dict[str, set[int]] = defaultdict(set)
         derived: dict[str, set[str]] = defaultdict(set)
         for module in [name for name in sys.modules if name.startswith("hlotool.")]:
@@ -223,13 +223,19 @@ class Mutator:
                     for name in names_in(statement):
                         derived[name].add(ast.unparse(target))
 
+        importing: dict[str, set[str]] = defaultdict(set)
+        for test, item in self.items.items():
+            for name in vars(getattr(item, "module", None) or object):
+                importing[name].add(test)
+
         def tests(name: str) -> set[str]:
             names, stack = {name}, [name]
             while stack:
                 fresh = derived[stack.pop()] - names
                 names |= fresh
                 stack += fresh
-            return {test for known in names for line in lines[known] for test in self.reaching.get(line, ())}
+            reaching = {test for known in names for line in lines[known] for test in self.reaching.get(line, ())}
+            return reaching.union(*[importing[known] for known in names])
 
         return tests
 

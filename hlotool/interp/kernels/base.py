@@ -46,14 +46,13 @@ PER_CALL_FACTS = frozenset({"batch", "device", "can_alias"})
 operand 0 or a part of it any more, so that the kernel may write into it and return it.
 """
 
-FACTS = PER_CALL_FACTS | {"result", "operand_shapes", "options", "site", "group_mode", "frontend_attributes", "backend_config", "shardings", "target"}
+FACTS = PER_CALL_FACTS | {"result", "operand_shapes", "options", "site", "group_mode", "frontend_attributes", "shardings", "target"}
 """Keyword parameters of kernels that are not attributes of the op alone.
 
 `result` is the Shape of the result, `operand_shapes` a tuple of Shapes, `options` the RunOptions. `site` is a hashable that stands for
 the instruction: devices meet there, and per-device state is kept under it. `group_mode` is what the ids of a collective number
-(`analysis.collectives`); `frontend_attributes` is a dict of strings and `backend_config` a string or None. `shardings` are those of the
-instruction and of its operands, None where there is none. `target` is what is known about the target of a custom call
-(`interp.custom_calls.table`).
+(`analysis.collectives`); `frontend_attributes` is a dict of strings. `shardings` are those of the instruction and of its operands, None
+where there is none. `target` is what is known about the target of a custom call (`interp.custom_calls.table`).
 """
 
 

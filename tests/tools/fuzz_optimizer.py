@@ -27,12 +27,15 @@ from xla_oracle import Xla, XlaError
 import hlotool
 from hlotool.errors import HlotoolError
 from hlotool.interp.inputs import random_arguments
+from hlotool.interp.options import RunOptions
 from hlotool.interp.values import leaves
 from hlotool.ir.model import Module
 from hlotool.optimizer.checking import difference
 from hlotool.optimizer.constants import literal_of
 
 INPUTS = 4
+# Loops whose bounds are inputs may run for hours.
+LIMITS = RunOptions(elided_fill="iota", max_iterations=100_000, timeout_seconds=20)
 RELATIVE = 1e-3
 
 
@@ -99,7 +102,7 @@ def fault(text: str, *, runs: bool, xla: Xla | None, outcomes: Counter[str]) -> 
         return "a second run changes the module"
     if not runs:
         return None
-    found = difference(module, after, INPUTS)
+    found = difference(module, after, INPUTS, options=LIMITS)
     if found is None and xla is not None:
         return by_xla(module, again, xla, outcomes)
     return found

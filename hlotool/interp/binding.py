@@ -108,6 +108,10 @@ class Binding:
         return failure(module, x, "R004", f"{prefix}{reason}", "hlotool verify tells whether the module is valid")
 
 
+def _shardings(x: Instruction, _options: RunOptions) -> tuple[Any, ...]:
+    return tuple(y.attributes.get("sharding") for y in (x, *x.operands))
+
+
 _FACTS: dict[str, Callable[[Instruction, RunOptions], Any]] = {
     "result": lambda x, options: x.shape,
     "operand_shapes": lambda x, options: tuple(operand.shape for operand in x.operands),
@@ -116,7 +120,7 @@ _FACTS: dict[str, Callable[[Instruction, RunOptions], Any]] = {
     "group_mode": lambda x, options: group_mode(x),
     "frontend_attributes": lambda x, options: x.attributes.get("frontend_attributes", {}),
     "target": target_of,
-    "shardings": lambda x, options: tuple(y.attributes.get("sharding") for y in (x, *x.operands)),
+    "shardings": _shardings,
 }
 """The facts that an instruction tells about itself."""
 

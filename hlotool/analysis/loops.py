@@ -11,7 +11,10 @@ from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.algebra import Number
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 
-__all__ = ["carried_elements", "exact_trip_count", "known_trip_count", "trip_count"]
+__all__ = ["TRIP_COUNT", "carried_elements", "exact_trip_count", "known_trip_count", "trip_count"]
+
+TRIP_COUNT = "known_trip_count"
+"""The field of a configuration that tells the number of iterations: `{"known_trip_count":{"n":"10"}}`."""
 
 _DIRECTIONS: dict[str, Callable[[float, float], bool]] = {"EQ": eq, "NE": ne, "LT": lt, "LE": le, "GT": gt, "GE": ge}
 # Rules distinguish only loops of no, one and more iterations.
@@ -70,7 +73,7 @@ def known_trip_count(loop: Instruction) -> int | None:
     [None, 10]
     """
     try:
-        count = int(json.loads(str(loop.backend_config))["known_trip_count"]["n"])
+        count = int(json.loads(str(loop.backend_config))[TRIP_COUNT]["n"])
     except (ValueError, TypeError, KeyError, RecursionError):
         return exact_trip_count(loop)
     return count if count >= 0 else None

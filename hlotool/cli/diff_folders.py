@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
 import click
 
 from hlotool.cli.diff_many import ManyRequest, chosen, report_failure, write_document, write_rows, write_text
-from hlotool.cli.diff_tables import MOST_PAIRS, FolderComparison, PairRow, alike_line, headline, only_rows, pair_groups, stat_rows
+from hlotool.cli.diff_tables import MOST_PAIRS, FolderComparison, PairRow, alike_line, headline, only_rows, pair_groups
 from hlotool.cli.inputs import Outcome
 from hlotool.cli.output import visible
 from hlotool.cli.progress import progress
@@ -21,7 +22,7 @@ from hlotool.cli.run_deadline import Deadline
 from hlotool.differ.categories import MINOR
 from hlotool.differ.folders import Sketch, pair_up
 from hlotool.differ.rendering.markdown import listing
-from hlotool.differ.rendering.rows import EMPTY, Row
+from hlotool.differ.rendering.rows import EMPTY, Row, bar_rows
 from hlotool.workspace.comparing import Compared, ModulePlace, compare_pairs, forget_modules, sketch_files
 from hlotool.workspace.files import is_folder
 from hlotool.workspace.reading import file_status
@@ -38,7 +39,7 @@ def compare_folders(request: ManyRequest, outcome: Outcome, deadline: Deadline) 
     base = request.base
     for name, other in ((base.left, base.right), (base.right, base.left)):
         if not is_folder(name) and os.devnull not in (name, other):
-            inside = os.path.join(other, os.path.basename(name))  # noqa: PTH118, PTH119
+            inside = str(Path(other, Path(name).name))
             hint = f", such as '{name}' and '{inside}'" if file_status(inside) is not None else ""
             raise click.UsageError(f"'{other}' is a folder and '{name}' is not; compare two files{hint}, or two folders")
     try:
@@ -90,7 +91,7 @@ def _sketched(name: str, request: ManyRequest, outcome: Outcome, deadline: Deadl
     files = chosen(request, [name], outcome)
     check_outputs([base.output], files)
     # Git keeps the contents of commits in temporary folders, whose names say nothing.
-    labels = [os.path.relpath(file, name) if is_folder(name) else os.path.basename(file) for file in files]  # noqa: PTH119
+    labels = [os.path.relpath(file, name) if is_folder(name) else Path(file).name for file in files]
     sketches: list[Sketch] = []
     places: list[ModulePlace] = []
     with progress(len(files), f"Reading {name}", quiet=base.quiet) as advance:
@@ -130,7 +131,7 @@ def _text_rows(result: FolderComparison, request: ManyRequest) -> Iterator[Row]:
     if groups or result.left_only or result.right_only:
         yield EMPTY
     if request.base.stat:
-        yield from stat_rows([(row.label, row.compared.counts) for row in result.pairs if row.differs and (show_all or not row.is_minor)])
+        yield from bar_rows([(row.label, row.compared.counts) for row in result.pairs if row.differs and (show_all or not row.is_minor)])
     else:
         number = len(groups) if show_all or len(groups) <= MOST_PAIRS + 1 else MOST_PAIRS
         for group in groups[:number]:

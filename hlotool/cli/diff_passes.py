@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hlotool.cli.diff_many import ManyRequest, chosen, report_failure, write_document, write_rows, write_text
-from hlotool.cli.diff_tables import PassRow, pass_headline, pass_rows, stat_rows
+from hlotool.cli.diff_tables import PassRow, pass_headline, pass_rows
 from hlotool.cli.inputs import Outcome
 from hlotool.cli.output import complain, counted, visible
 from hlotool.cli.progress import progress
@@ -18,7 +18,7 @@ from hlotool.cli.run_deadline import Deadline
 from hlotool.differ.categories import MINOR
 from hlotool.differ.dumps import DumpSequence, natural_order, sequences
 from hlotool.differ.rendering.markdown import listing
-from hlotool.differ.rendering.rows import EMPTY, Row
+from hlotool.differ.rendering.rows import EMPTY, Row, bar_rows
 from hlotool.errors import HlotoolError, nearest
 from hlotool.workspace.comparing import compare_sequence, forget_modules
 from hlotool.workspace.files import is_folder
@@ -147,7 +147,7 @@ def _module_rows(told: _Told, request: ManyRequest) -> Iterator[Row]:
     if request.base.name_only:
         yield from (Row("~", f"~ {row.label}") for row in rows)
     elif request.base.stat:
-        yield from stat_rows([(row.label, row.compared.counts) for row in rows])
+        yield from bar_rows([(row.label, row.compared.counts) for row in rows])
     else:
         for row, lines in pass_rows(rows, request.style.width):
             yield from lines

@@ -24,14 +24,12 @@ __all__ = [
     "pair_groups",
     "pass_headline",
     "pass_rows",
-    "stat_rows",
 ]
 
 _MOST_ALIKE = 6
 _MOST_ONLY = 20
 MOST_PAIRS = 40
 """The number of differing pairs that are shown, unless all are asked for."""
-_BAR = 40
 _LONGEST_STAGE = 34
 _LEAST_ROOM = 30
 
@@ -116,15 +114,6 @@ def only_rows(result: FolderComparison, *, show_all: bool) -> Iterator[Row]:
             yield Row(mark, f"{mark} {sketch.label}: {counted(sketch.instructions, 'instruction')}")
         if len(sketches) > number:
             yield Row(".", f"  ... and {len(sketches) - number} more (--show-all)")
-
-
-def stat_rows(rows: Sequence[tuple[str, tuple[int, int, int]]]) -> Iterator[Row]:
-    """A bar for each row, with the numbers of changed, inserted and deleted instructions."""
-    column = max((len(label) for label, _ in rows), default=0)
-    scale = max([_BAR, *(sum(counts) for _, counts in rows)])
-    for label, counts in rows:
-        bar = "".join(mark * -(-n * _BAR // scale) for mark, n in zip("~+-", counts, strict=True))
-        yield Row(" ", f" {label:<{column}} | {sum(counts):>5} {bar}".rstrip())
 
 
 # ---- passes ----------------------------------------------------------------------------------------------------------

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["Outcome", "chosen_files", "files_or_stdin", "read_module", "read_modules"]
 
 
-_MOST_MODULES = 5
-
-
 class Outcome:
     """The exit code of a command: the highest of its files, since the command goes on after a bad file."""
 
@@ -118,7 +115,7 @@ def read_module(file: str, outcome: Outcome, form: InputForm, color: str, stdin_
     Raises HlotoolError if there are several; `needs_one` says in the message why that is one too many.
     """
     # Imported on use, since --help does not need the parser.
-    from hlotool.workspace.modules import modules_or_error  # noqa: PLC0415
+    from hlotool.workspace.modules import modules_or_error, only_module  # noqa: PLC0415
 
     name, text = read_input(file, stdin_filename)
     modules, error = modules_or_error(text, name, form)
@@ -126,11 +123,7 @@ def read_module(file: str, outcome: Outcome, form: InputForm, color: str, stdin_
         outcome.at_least(error.exit_code)
         render_to_stderr(error.diagnostics, Source(text, name).line_text, color)
         return None
-    if len(modules) != 1:
-        lines = ", ".join(str(module.source.first_line) for module in modules[:_MOST_MODULES] if module.source is not None)
-        more = ", ..." if len(modules) > _MOST_MODULES else ""
-        raise HlotoolError(f"'{name}' holds {len(modules)} modules, which begin on lines {lines}{more}; {needs_one}")
-    return ModuleOfFile(name, text, modules[0])
+    return ModuleOfFile(name, text, only_module(modules, name, needs_one))
 
 
 class Chosen(NamedTuple):

@@ -37,7 +37,7 @@ from hlotool.interp.statistics import has_nan, nan_counts
 from hlotool.interp.tracing import NonfiniteWatch, Tracer, TraceRow
 from hlotool.interp.values import leaves
 from hlotool.shapes.shape import tuple_shape
-from hlotool.workspace.modules import modules_or_error
+from hlotool.workspace.modules import modules_or_error, only_module
 from hlotool.workspace.reading import read_input
 from hlotool.workspace.writing import replace_file
 
@@ -45,7 +45,6 @@ __all__ = ["Session"]
 
 _MOST_NAMES = 8
 _MOST_DEVICES = 1024
-_MOST_MODULES = 10
 
 
 class Session:
@@ -142,11 +141,7 @@ class Session:
         modules, error = modules_or_error(text, name, self.request.form)
         if error is not None and not (self.request.form.extract and modules):
             raise error
-        if len(modules) != 1:
-            lines = ", ".join(str(module.source.first_line) for module in modules[:_MOST_MODULES] if module.source is not None)
-            more = ", ..." if len(modules) > _MOST_MODULES else ""
-            raise HlotoolError(f"'{name}' holds {len(modules)} modules, which begin on lines {lines}{more}; run takes one at a time")
-        (module,) = modules
+        module = only_module(modules, name, "run takes one at a time")
         self.deadline.check()
         if self.request.verify and (errors := [d for d in hlotool.verify(module) if d.severity == "error"]):
             complain(f"'{name}' is not valid HLO; use --no-verify to run it anyway")

@@ -12,15 +12,15 @@ from typing import NamedTuple, TypeVar
 from hlotool.collection import no_garbage_collection
 from hlotool.differ.frames import FrameTables
 from hlotool.differ.line_names import Name, definition_of, replaced
-from hlotool.differ.patch import PATCH_PRINT, opening_line
 from hlotool.differ.patch_content import ComputationPatch, PatchContent, PatchedLine, read_content
-from hlotool.differ.patch_rows import closing_line
+from hlotool.differ.patch_lines import PATCH_PRINT, closing_line, opening_line
 from hlotool.differ.patch_text import PatchError, PatchSyntaxError
 from hlotool.differ.resolution import Reference, Resolution
 from hlotool.errors import ParseError, Source
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.names import NameTable
 from hlotool.ir.order import sorted_by_dependencies
+from hlotool.ir.walk import shown_computations
 from hlotool.text.parse.parser import parse_source
 from hlotool.text.print.instruction import InstructionWriter, OwnNames
 from hlotool.text.print.printer import header_attributes
@@ -96,7 +96,7 @@ class _Names:
         self.computations = OwnNames()
         self.computations_of_patch: dict[str, str] = {}
         self.of_patch: dict[str, dict[str, str]] = {}
-        self._name_all([c for c in module.computations if c not in module.hidden])
+        self._name_all(shown_computations(module))
 
     def _has_names(self) -> bool:
         """Whether the module has the names of the one that the patch was made from, so that changes of names apply."""

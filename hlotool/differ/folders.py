@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from hashlib import blake2b
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ import numpy as np
 from hlotool.differ.canonical import CanonicalForm
 from hlotool.differ.dumps import dump_name
 from hlotool.ir.model import Module
+from hlotool.ir.walk import shown_computations
 
 __all__ = ["Pairing", "Sketch", "pair_up", "sketch"]
 
@@ -71,7 +73,7 @@ def sketch(module: Module, label: str) -> Sketch:
     exact = (form.contents[x] for x in instructions)
     structure = (" ".join([x.op.name, *[operand.op.name for operand in x.operands]]) for x in instructions)
     signature = np.concatenate([_signature(exact), _signature(structure)]).tobytes()
-    count = sum(len(computation.instructions) for computation in module.computations if computation not in module.hidden)
+    count = sum(len(computation.instructions) for computation in shown_computations(module))
     return Sketch(label, module.name, count, form.hash, signature)
 
 
@@ -145,6 +147,18 @@ def _no_name(sketch: Sketch) -> Hashable:
     return None
 
 
+def _text_and_hash(sketch: Sketch) -> Hashable:
+    return sketch.text, sketch.hash
+
+
+def _hash(sketch: Sketch) -> Hashable:
+    return sketch.hash
+
+
+def _contents_and_name(contents_of: Callable[[Sketch], Hashable], name_of: Callable[[Sketch], Hashable], sketch: Sketch) -> Hashable:
+    return contents_of(sketch), name_of(sketch)
+
+
 _NAMES_OR_NONE = (_file, _stage, _module, _no_name)
 _NAMES = ((_file, _SAME_FILE), (_stage, _SAME_STAGE), (_module, _SAME_MODULE))
 
@@ -167,10 +181,9 @@ class _Pairer:
 
     def pair_equal(self) -> None:
         """Pairs modules with the same text, then with the same hash, those with the same names first."""
-        for name_of in _NAMES_OR_NONE:
-            self._pair_by(lambda sketch, name_of=name_of: (sketch.hash, sketch.text, name_of(sketch)))  # type: ignore[misc]
-        for name_of in _NAMES_OR_NONE:
-            self._pair_by(lambda sketch, name_of=name_of: (sketch.hash, name_of(sketch)))  # type: ignore[misc]
+        for contents_of in (_text_and_hash, _hash):
+            for name_of in _NAMES_OR_NONE:
+                self._pair_by(partial(_contents_and_name, contents_of, name_of))
 
     def pair_by_name(self) -> None:
         """Pairs modules in files of the same name, then those that alone have their name at this stage."""

@@ -14,18 +14,15 @@ from hlotool.differ.fingerprints import fingerprints, text_hash
 from hlotool.differ.frames import frame_lines
 from hlotool.differ.graph import Graph
 from hlotool.differ.line_names import names_in
+from hlotool.differ.patch_lines import PATCH_PRINT, opening_line
 from hlotool.differ.patch_rows import PatchRows, Row
 from hlotool.differ.patch_text import COMPUTATION, FRAMES, HEADER, NAMES, REFERENCES, Hunk, Line, write_patch
 from hlotool.ir.model import Computation
 from hlotool.ir.names import NameTable
 from hlotool.text.print.instruction import InstructionWriter, OwnNames
-from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import header_attributes
 
-__all__ = ["PATCH_PRINT", "opening_line", "patch_of"]
-
-PATCH_PRINT = PrintOptions(print_operand_index_annotation_interval=0)
-"""How the lines of a patch are printed: losslessly, without the numbers of operands."""
+__all__ = ["patch_of"]
 
 
 def patch_of(delta: Delta, left_name: str = "a", right_name: str = "b") -> str:
@@ -52,11 +49,6 @@ def patch_of(delta: Delta, left_name: str = "a", right_name: str = "b") -> str:
         return ""
     with no_garbage_collection():
         return "".join(write_patch(_Maker(delta).hunks(), left_name, right_name))
-
-
-def opening_line(name: str, *, is_entry: bool) -> str:
-    """The first line of a computation."""
-    return f"{'ENTRY ' if is_entry else ''}%{name} {{"
 
 
 class _Maker:
@@ -139,7 +131,7 @@ class _Maker:
         numbers: tuple[set[int], set[int]] = (set(), set())
         for _, rows in parts:
             for row in rows:
-                if row.sign != " " and row.left + row.right > -2:
+                if row.sign != " " and max(row.left, row.right) >= 0:
                     numbers[row.sign == "+"].update(int(name.text) for name in names_in(self._text(row)) if name.kind == "frame")
         first, second = [*frame_lines(self.left, numbers[0])], [*frame_lines(self.right, numbers[1])]
         known = set(second)

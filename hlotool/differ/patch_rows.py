@@ -8,15 +8,9 @@ from typing import NamedTuple
 from hlotool.differ.changes import longest_increasing
 from hlotool.differ.delta import Delta
 from hlotool.differ.graph import Graph
-from hlotool.ir.model import Computation
+from hlotool.differ.patch_lines import closing_line
 
-__all__ = ["PatchRows", "Row", "closing_line"]
-
-
-def closing_line(computation: Computation) -> str:
-    """The last line of a computation."""
-    thread = computation.execution_thread
-    return "}" if thread == "main" else f'}}, execution_thread="{thread}"'
+__all__ = ["PatchRows", "Row"]
 
 
 class Row(NamedTuple):

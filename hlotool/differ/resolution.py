@@ -10,15 +10,14 @@ from typing import NamedTuple
 from hlotool.differ.fingerprints import fingerprints
 from hlotool.differ.fingerprints import text_hash as text_hash_of
 from hlotool.differ.line_names import definition_of, names_in, replaced
+from hlotool.differ.patch_lines import PATCH_PRINT
 from hlotool.errors import nearest
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.memo import cached_property
 from hlotool.text.print.instruction import InstructionWriter
-from hlotool.text.print.options import PrintOptions
 
 __all__ = ["Reference", "Resolution"]
 
-_PRINT = PrintOptions(print_operand_index_annotation_interval=0)
 # Lines that a message looks at for the nearest one.
 _MOST_COMPARED = 1000
 # A value with more users does not say which of them is meant, and asking all of them for each would take too long.
@@ -55,7 +54,7 @@ class Resolution:
         self.computations: dict[str, Computation] = {}
         self.taken: set[Instruction] = set()
         self.homes = {x: c for c in module.computations for x in c.instructions}
-        self._writer = InstructionWriter.with_own_names(module, _PRINT)
+        self._writer = InstructionWriter.with_own_names(module, PATCH_PRINT)
         self._resolve(text_hash)
 
     def missing(self) -> list[Reference]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from hlotool.ir.model import Computation, Instruction, Module
 
-__all__ = ["computation_post_order", "fusion_computations", "instruction_post_order", "is_fusion_computation", "print_order"]
+__all__ = ["computation_post_order", "fusion_computations", "instruction_post_order", "is_fusion_computation", "print_order", "shown_computations"]
 
 
 def instruction_post_order(computation: Computation) -> list[Instruction]:
@@ -96,3 +96,15 @@ def print_order(module: Module, computation: Computation, fused: set[Computation
     if module.is_scheduled and computation not in fused:
         return computation.instructions
     return instruction_post_order(computation)
+
+
+def shown_computations(module: Module) -> list[Computation]:
+    """The computations that the text shows: all but those that the sugar of async operations stands for.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> text = "ENTRY e { p = f32[2] parameter(0) s = ((f32[2]), f32[2], s32[]) negate-start(p) ROOT d = f32[2] negate-done(s) }"
+    >>> module = parse(text)
+    >>> len(module.computations), [computation.name for computation in shown_computations(module)]
+    (2, ['e'])
+    """
+    return [computation for computation in module.computations if computation not in module.hidden]

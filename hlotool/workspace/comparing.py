@@ -20,8 +20,9 @@ from hlotool.differ.rendering.summary import summary
 from hlotool.errors import HlotoolError, ParseError, Source
 from hlotool.interp.allocation import memory_limit
 from hlotool.ir.model import Module
+from hlotool.ir.walk import shown_computations
 from hlotool.workspace.findings import FileFinding
-from hlotool.workspace.modules import modules_or_error
+from hlotool.workspace.modules import modules_or_error, only_module
 from hlotool.workspace.reading import InputForm, read_input
 from hlotool.workspace.workers import in_order
 
@@ -40,7 +41,6 @@ __all__ = [
 
 # Errors that are kept of a file that does not parse.
 _MOST_ERRORS = 3
-_MOST_MODULES = 5
 # The modules of the texts that were read last, so that a pass-by-pass dump is parsed once.
 _recent: list[tuple[str, InputForm, list[Module]]] = []
 # By the digests of texts, since most files of two folders are equal.
@@ -134,11 +134,7 @@ def _module_at(place: ModulePlace, form: InputForm) -> Module:
     modules = _modules(place.file, form)
     if place.number is not None:
         return modules[place.number]
-    if len(modules) != 1:
-        lines = ", ".join(str(module.source.first_line) for module in modules[:_MOST_MODULES] if module.source is not None)
-        more = ", ..." if len(modules) > _MOST_MODULES else ""
-        raise HlotoolError(f"'{place.file}' holds {len(modules)} modules, which begin on lines {lines}{more}; a dump of a pass has one")
-    return modules[0]
+    return only_module(modules, place.file, "a dump of a pass has one")
 
 
 class _Unparsable(HlotoolError):
@@ -283,7 +279,7 @@ def compare_modules(left: Module, right: Module, left_place: ModulePlace, right_
 
 
 def _instructions(module: Module) -> int:
-    return sum(len(computation.instructions) for computation in module.computations if computation not in module.hidden)
+    return sum(len(computation.instructions) for computation in shown_computations(module))
 
 
 def _counts(delta: Delta) -> tuple[int, int, int]:

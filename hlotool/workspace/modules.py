@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import NamedTuple
 
@@ -11,7 +11,9 @@ from hlotool.ir.model import Module
 from hlotool.text.parse.parser import decoded, parse_source, parts_of
 from hlotool.workspace.reading import InputForm
 
-__all__ = ["ModuleSource", "module_sources", "modules_of", "modules_or_error"]
+__all__ = ["ModuleSource", "module_sources", "modules_of", "modules_or_error", "only_module"]
+
+_MOST_LINES = 10
 
 
 class ModuleSource(NamedTuple):
@@ -61,3 +63,19 @@ def modules_or_error(text: str, name: str, form: InputForm) -> tuple[list[Module
         else:
             modules.append(module)
     return modules, ParseError(diagnostics) if diagnostics else None
+
+
+def only_module(modules: Sequence[Module], name: str, needs_one: str) -> Module:
+    """The only module of a text. Raises HlotoolError if there are several; `needs_one` says why that is one too many.
+
+    >>> import hlotool
+    >>> text = "HloModule a\\nENTRY e { ROOT p = f32[] parameter(0) }\\n// -----\\nHloModule b\\nENTRY e { ROOT p = f32[] parameter(0) }"
+    >>> only_module(hlotool.parse_all(text), "ab.hlo", "run takes one at a time")
+    Traceback (most recent call last):
+    hlotool.errors.HlotoolError: 'ab.hlo' holds 2 modules, which begin on lines 1, 4; run takes one at a time
+    """
+    if len(modules) == 1:
+        return modules[0]
+    lines = ", ".join(str(module.source.first_line) for module in modules[:_MOST_LINES] if module.source is not None)
+    more = ", ..." if len(modules) > _MOST_LINES else ""
+    raise HlotoolError(f"'{name}' holds {len(modules)} modules, which begin on lines {lines}{more}; {needs_one}")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-__all__ = ["EMPTY", "Layout", "Row", "Span"]
+__all__ = ["EMPTY", "Layout", "Row", "Span", "bar_rows"]
+
+_LONGEST_BAR = 40
 
 
 class Span(NamedTuple):
@@ -45,3 +48,16 @@ class Layout(NamedTuple):
 
 
 EMPTY = Row(" ", "")
+
+
+def bar_rows(rows: Sequence[tuple[str, tuple[int, int, int]]]) -> Iterator[Row]:
+    """A line with a bar for each title, as `git diff --stat` shows it, with the numbers of changed, inserted and deleted instructions.
+
+    >>> [row.text for row in bar_rows([("main", (2, 1, 0)), ("add", (0, 0, 1))])]
+    [' main |     3 ~~+', ' add  |     1 -']
+    """
+    column = max((len(title) for title, _ in rows), default=0)
+    scale = max([_LONGEST_BAR, *(sum(counts) for _, counts in rows)])
+    for title, counts in rows:
+        bar = "".join(mark * -(-n * _LONGEST_BAR // scale) for mark, n in zip("~+-", counts, strict=True))
+        yield Row(" ", f" {title:<{column}} | {sum(counts):>5} {bar}".rstrip())

@@ -13,6 +13,7 @@ from hlotool.differ.categories import CATEGORIES
 from hlotool.differ.delta import Delta
 from hlotool.differ.rendering.report import Report, Section
 from hlotool.ir.model import Instruction, Module
+from hlotool.ir.walk import shown_computations
 from hlotool.opdefs.traits import COLLECTIVE, STRUCTURAL
 from hlotool.shapes.memory import format_bytes
 
@@ -67,8 +68,8 @@ def amounts(delta: Delta) -> list[Amount]:
     # What a library computes is not known: without this remark, a program that calls one would seem to compute less.
     where = " outside of custom calls" if any("custom_call_target" in x.attributes for x in delta.graph.nodes) else ""
     rows = [
-        _amount("instructions", delta, lambda module: sum(len(c.instructions) for c in module.computations if c not in module.hidden)),
-        _amount("computations", delta, lambda module: sum(c not in module.hidden for c in module.computations)),
+        _amount("instructions", delta, lambda module: sum(len(c.instructions) for c in shown_computations(module))),
+        _amount("computations", delta, lambda module: len(shown_computations(module))),
         Amount(f"FLOPs{where}", costs[0].flops, costs[1].flops, _rounded),
         Amount(f"transcendentals{where}", costs[0].transcendentals, costs[1].transcendentals, _rounded),
         _amount("collectives", delta, lambda module: sum(1 for _ in _collective_sizes(module))),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hlotool.differ.rendering.body import section_rows
 from hlotool.differ.rendering.highlight import cut
 from hlotool.differ.rendering.report import Report
-from hlotool.differ.rendering.rows import EMPTY, Layout, Row
+from hlotool.differ.rendering.rows import EMPTY, Layout, Row, bar_rows
 from hlotool.differ.rendering.statistics import amounts, opcode_changes, opcode_lists, section_counts
 from hlotool.differ.rendering.summary import count_of, region_sentences, summary
 
@@ -15,7 +15,6 @@ __all__ = ["name_rows", "section_blocks", "statistic_rows", "text_rows"]
 
 _MOST_COMPUTATIONS = 40
 _MOST_OPCODES = 12
-_LONGEST_BAR = 40
 _LEAST_ROOM = 20
 
 
@@ -58,12 +57,8 @@ def statistic_rows(report: Report, layout: Layout) -> Iterator[Row]:
         return
     counts = sorted(section_counts(report), key=lambda row: -row.total)
     number = len(counts) if layout.show_all or len(counts) <= _MOST_COMPUTATIONS else _MOST_COMPUTATIONS
-    titles = [cut(row.title, max(_LEAST_ROOM, layout.width // 2 if layout.width else 0)) for row in counts[:number]]
-    column = max(map(len, titles), default=0)
-    scale = max([_LONGEST_BAR, *(row.total for row in counts)])
-    for title, row in zip(titles, counts, strict=False):
-        bar = "".join(mark * -(-n * _LONGEST_BAR // scale) for mark, n in (("~", row.changed), ("+", row.inserted), ("-", row.deleted)))
-        yield Row(" ", f" {title:<{column}} | {row.total:>5} {bar}".rstrip())
+    room = max(_LEAST_ROOM, layout.width // 2 if layout.width else 0)
+    yield from bar_rows([(cut(row.title, room), (row.changed, row.inserted, row.deleted)) for row in counts[:number]])
     if len(counts) > number:
         yield Row(".", f" ... and {count_of(len(counts) - number, 'more computation')} (--show-all)")
     yield Row("=", sentence)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hlotool.analysis.loops import exact_trip_count
+from hlotool.analysis.loops import TRIP_COUNT, exact_trip_count
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.traits import COMMUNICATES
 from hlotool.optimizer.context import Context
@@ -12,7 +12,6 @@ from hlotool.optimizer.inlining import can_replace_caller, copy_body, replace_ca
 
 __all__ = ["annotate_trip_counts", "unroll_loops"]
 
-_KEY = "known_trip_count"
 # Instructions that come out of a loop, at most: an outer loop is unrolled after those in it, which multiplies them.
 _MOST_COPIES = 4096
 
@@ -41,12 +40,12 @@ def _with_count(config: str, count: int) -> str | None:
         decoded = json.loads(config)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(decoded, dict) or _KEY in decoded:
+    if not isinstance(decoded, dict) or TRIP_COUNT in decoded:
         return None
     # The other fields are kept as they are written.
     fields = config.strip()[1:].lstrip()
     separator = "," if decoded else ""
-    return f'{{"{_KEY}":{{"n":"{count}"}}{separator}{fields}'
+    return f'{{"{TRIP_COUNT}":{{"n":"{count}"}}{separator}{fields}'
 
 
 def unroll_loops(context: Context) -> bool:

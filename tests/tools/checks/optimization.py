@@ -23,7 +23,7 @@ _FAST_MATH = re.compile(r"^// fast-math: ([a-z, ]+)$", re.MULTILINE)
 _PLAIN = PrintOptions(print_percent=False, include_layout_in_shapes=False, print_metadata=False)
 _INPUTS = 6
 # A loop that does not end takes little time.
-_OPTIONS = RunOptions(elided_fill="iota", max_iterations=2000)
+_OPTIONS = RunOptions(elided_fill="iota", max_iterations=10_000)
 
 
 def optimized(path: Path, case: Case) -> None:

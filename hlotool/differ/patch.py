@@ -73,10 +73,13 @@ class _Maker:
         graph = self.graph
         shown = [b for b in range(graph.computation_split, len(graph.computations)) if self._is_shown(b)]
         taken = NameTable()
+        # Also the names of those that are deleted, which have hunks of their own.
+        for a in range(graph.computation_split):
+            if self._is_shown(a):
+                taken.add(graph.computations[a].name)
         for b in shown:
             if b in self.computations:
                 self.computation_names[graph.computations[b]] = graph.computations[self.computations[b]].name
-                taken.add(graph.computations[self.computations[b]].name)
         for b in shown:
             if b not in self.computations:
                 self.computation_names[graph.computations[b]] = taken.take(graph.computations[b].name)

@@ -101,20 +101,25 @@ def _philox(state: Array, sizes: Sequence[int], bits: int) -> tuple[Array, Array
     return np.array(state_after), np.stack(parts, axis=1).reshape(-1)[:count].reshape(sizes)
 
 
-_ALGORITHMS: dict[str, Callable[[Array, Sequence[int], int], tuple[Array, Array]]] = {
-    "rng_three_fry": _three_fry,
-    "rng_philox": _philox,
+# With the numbers of bytes that a state may have: a key and a counter, which has one or two words.
+_ALGORITHMS: dict[str, tuple[Callable[[Array, Sequence[int], int], tuple[Array, Array]], tuple[int, ...]]] = {
+    "rng_three_fry": (_three_fry, (16,)),
+    "rng_philox": (_philox, (16, 24)),
     # As on XLA:CPU.
-    "rng_default": _philox,
+    "rng_default": (_philox, (16, 24)),
 }
 
 
 @kernel("rng-bit-generator")
 def rng_bit_generator(state: Array, *, algorithm: RandomAlgorithm, result: Shape) -> Value:
+    generate, sizes = _ALGORITHMS[algorithm]
+    if state.nbytes not in sizes:
+        shapes = " or ".join([f"u64[{size // 8}]" for size in sizes])
+        raise Violation("R004", "operand 0", f"the state of {algorithm} must be {shapes}, got {result.elements[0].text_without_layout}")
     bits = result.elements[1]
     number = NUMBERS[bits.element_type]
     # As 64-bit numbers, whatever the element type of the state; the number of bits is the same.
-    after, drawn = _ALGORITHMS[algorithm](np.ascontiguousarray(state).view(_LONG), bits.dimensions, number.bits)
+    after, drawn = generate(np.ascontiguousarray(state).view(_LONG), bits.dimensions, number.bits)
     return after.view(state.dtype), drawn.astype(f"u{number.held.itemsize}").view(number.held)
 
 

@@ -121,8 +121,9 @@ def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[
     for mark in marks:
         message, hint = None, None
         idle = [word for word in mark.words if word not in mark.used and word != _CODE]
-        unknown = [word for word in idle if not _known(word)]
-        unused = [word for word in idle if word not in unknown and all(code in judged for code in _known(word))]
+        codes_of = {word: _known(word) for word in idle}
+        unknown = [word for word, codes in codes_of.items() if not codes]
+        unused = [word for word, codes in codes_of.items() if codes and all(code in judged for code in codes)]
         if mark.verb not in _ALL_VERBS:
             meant = _OTHER_VERBS.get(mark.verb.lower()) or nearest(mark.verb, _VERBS)
             message, hint = f"no suppression is called '{mark.verb}'", f"did you mean '{meant}'?" if meant else f"there are {', '.join(_VERBS)}"

@@ -15,6 +15,7 @@ from hlotool.shapes.shape import ProgramShape
 from hlotool.text.locate.instruction import locate
 from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.print.options import PrintOptions
+from hlotool.text.print.printer import header_attributes
 from hlotool.text.source.places import Place
 
 __all__ = ["Change", "Changes", "longest_increasing"]
@@ -134,9 +135,14 @@ class Changes:
             if name == "entry_computation_layout":
                 if first is not None and second is not None and _differs_in_layout(first, second):
                     changes.append({"kind": "layout", "key": name})
-            elif first != second and repr(first) != repr(second):
+            elif first != second and repr(first) != repr(second) and self._prints_otherwise(name):
                 changes.append({"kind": "header", "key": name})
         return changes
+
+    def _prints_otherwise(self, name: str) -> bool:
+        """Whether the texts of a header attribute differ, which may contain texts of modules with other spaces and defaults."""
+        first, second = (dict(header_attributes(module, PrintOptions())).get(name) for module in (self.left, self.right))
+        return first != second
 
 
 def _differs_in_layout(first: ProgramShape, second: ProgramShape) -> bool:

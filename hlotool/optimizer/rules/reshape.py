@@ -70,7 +70,7 @@ def _broadcast_of_reshape(x: Instruction, y: Instruction, site: Site) -> Instruc
 def reshape_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """reshape(iota) -> iota, if the dimension that counts is not split or merged"""
     y = x.operands[0]
-    if not is_plain(x.shape) or not is_plain(y.shape) or is_empty(x.shape):
+    if not is_plain(x.shape) or is_empty(x.shape):
         return None
     counted = y.attributes["iota_dimension"]
     for before, after in matched_groups(y.shape.dimensions, x.shape.dimensions):
@@ -124,11 +124,11 @@ def bitcast_of_bitcast(x: Instruction, site: Site) -> Instruction | None:
 def bitcast_of_transpose(x: Instruction, site: Site) -> Instruction | None:
     """bitcast(transpose(a)) -> bitcast(a), if the transpose leaves the order in memory as it is"""
     y = x.operands[0]
-    if not is_plain(y.shape) or not is_plain(x.shape):
-        return None
     source, permutation = y.operands[0].shape, y.attributes["dimensions"]
-    if not is_plain(source) or source.element_type != x.shape.element_type or source.layout is None or y.shape.layout is None:
+    if not all(map(is_plain, (x.shape, y.shape, source))) or source.element_type != x.shape.element_type:
         return None
+    assert source.layout is not None
+    assert y.shape.layout is not None
     if tuple(permutation[k] for k in y.shape.layout.minor_to_major) != source.layout.minor_to_major:
         return None
     return y.operands[0] if source == x.shape else site.with_operands(x, y.operands)

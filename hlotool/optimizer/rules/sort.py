@@ -15,6 +15,6 @@ def sort_of_one_element(x: Instruction, site: Site) -> Instruction | None:
     """sort(a, b) -> tuple(a, b), if the sorted dimension has at most one element; a sort of one operand is the operand"""
     first = x.operands[0].shape
     dimension = dimensions_of(x)[0]
-    if first.dimensions[dimension] not in (0, 1) or any(first.dynamic):
+    if first.dimensions[dimension] not in (0, 1):
         return None
     return site.add("tuple", x.operands, x.shape) if x.shape.is_tuple else x.operands[0]

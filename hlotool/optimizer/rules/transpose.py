@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hlotool.ir.model import Instruction
-from hlotool.optimizer.dimensions import dimensions_of, increases, inverse, is_empty, is_plain, matched_dimensions
+from hlotool.optimizer.dimensions import dimensions_of, increases, inverse, is_plain, matched_dimensions
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 
@@ -54,7 +54,7 @@ def transpose_of_ones(x: Instruction, site: Site) -> Instruction | None:
 def transpose_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     """transpose(reshape(a)) -> reshape(transpose(a)), if the reshape only adds or drops dimensions of size 1"""
     y = x.operands[0]
-    if not site.has_one_user(y) or not is_plain(x.shape) or not is_plain(y.shape) or is_empty(x.shape):
+    if not site.has_one_user(y) or not is_plain(x.shape) or not is_plain(y.shape):
         return None
     source = y.operands[0]
     places = matched_dimensions(y.shape.dimensions, source.shape.dimensions)
@@ -82,8 +82,6 @@ def reverse_of_reverse(x: Instruction, site: Site) -> Instruction | None:
 def reverse_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
     """reverse(broadcast(a)) -> broadcast(a), if only new dimensions are reversed"""
     y = x.operands[0]
-    if not is_plain(x.shape) or y.shape != x.shape:
-        return None
     mapped = dimensions_of(y)
     return None if any(k in mapped and x.shape.dimensions[k] != 1 for k in dimensions_of(x)) else y
 

@@ -62,14 +62,11 @@ class Site:
 
     def with_operands(self, x: Instruction, operands: Sequence[Instruction], shape: Shape | None = None, **changed: Any) -> Instruction:
         """Inserts an instruction like `x` with other operands and, if named, other attributes; the value None removes an attribute."""
-        if (shape or x.shape).dynamic:
+        shape = shape or x.shape
+        if shape.dynamic:
             _require_dynamic_operand(x.op, operands)
-        attributes = x.attributes.changed(changed) if changed else x.attributes
-        if "control-predecessors" in attributes or "sharding" in attributes:
-            attributes = attributes.changed({"control-predecessors": None, "sharding": None})
-        new = self.rewriter.insert(
-            x.op, operands, before=self.x, shape=shape or x.shape, attributes=attributes, backend_config=x.backend_config, origin=x
-        )
+        attributes = x.attributes.changed({"control-predecessors": None, "sharding": None, **changed})
+        new = self.rewriter.insert(x.op, operands, before=self.x, shape=shape, attributes=attributes, backend_config=x.backend_config, origin=x)
         self.inserted.append(new)
         return new
 

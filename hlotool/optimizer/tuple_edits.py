@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import accumulate
 
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Instruction
@@ -14,7 +15,7 @@ __all__ = [
     "is_removable_root",
     "keep_elements_of_operand",
     "keep_elements_of_result",
-    "keep_elements_of_root",
+    "keep_elements_of_tuple",
     "taken_elements",
 ]
 
@@ -23,21 +24,15 @@ _BY_ELEMENT = frozenset({"parameter_replication", "frontend_attributes", "statis
 
 
 def is_only_taken_apart(rewriter: Rewriter, x: Instruction) -> bool:
-    """Whether x is a tuple that only get-tuple-elements use, and whose elements can be removed one by one."""
-    if not x.shape.is_tuple or rewriter.is_root(x) or rewriter.control_successors(x):
+    """Whether only get-tuple-elements use a tuple, and its elements can be removed one by one."""
+    if rewriter.is_root(x) or not _BY_ELEMENT.isdisjoint(x.attributes):
         return False
-    return _has_plain_attributes(x) and all(user.op.name == "get-tuple-element" for user in rewriter.users(x))
-
-
-def _has_plain_attributes(x: Instruction) -> bool:
-    sharding = x.attributes.get("sharding")
-    is_flat = sharding is None or not sharding.is_tuple or len(sharding.elements) == len(x.shape.elements) == x.shape.leaf_count
-    return is_flat and _BY_ELEMENT.isdisjoint(x.attributes)
+    return all(user.op.name == "get-tuple-element" for user in rewriter.users(x))
 
 
 def is_removable_root(rewriter: Rewriter, root: Instruction) -> bool:
     """Whether a root is a tuple that nothing else uses, so that elements can be removed."""
-    return root.op.name == "tuple" and not rewriter.users(root) and not rewriter.control_successors(root) and _has_plain_attributes(root)
+    return root.op.name == "tuple" and not rewriter.users(root) and _BY_ELEMENT.isdisjoint(root.attributes)
 
 
 def taken_elements(rewriter: Rewriter, x: Instruction) -> set[int]:
@@ -50,47 +45,32 @@ def keep_elements_of_result(rewriter: Rewriter, x: Instruction, kept: Sequence[i
     _narrow(rewriter, x, kept)
     numbers = {old: new for new, old in enumerate(kept)}
     for user in rewriter.users(x):
-        index = user.attributes["index"]
-        if numbers[index] != index:
-            rewriter.update(user, attributes={"index": numbers[index]})
+        rewriter.update(user, attributes={"index": numbers[user.attributes["index"]]})
 
 
-def keep_elements_of_root(rewriter: Rewriter, root: Instruction, kept: Sequence[int]) -> list[Instruction]:
-    """Changes a root for which `is_removable_root` holds; returns the operands that it has lost."""
-    lost = _difference(root.operands, kept)
-    _narrow(rewriter, root, kept, [root.operands[k] for k in kept])
-    return lost
+def keep_elements_of_tuple(rewriter: Rewriter, group: Instruction, kept: Sequence[int]) -> Sequence[Instruction]:
+    """Changes a tuple instruction, such as a root for which `is_removable_root` holds; returns its operands, of which some may be dead."""
+    operands = group.operands
+    _narrow(rewriter, group, kept, [operands[k] for k in kept])
+    return operands
 
 
-def keep_elements_of_operand(rewriter: Rewriter, x: Instruction, number: int, kept: Sequence[int]) -> list[Instruction]:
-    """Changes an operand that is a tuple instruction, or inserts another one if it has other users; returns what may be dead."""
+def keep_elements_of_operand(rewriter: Rewriter, x: Instruction, number: int, kept: Sequence[int]) -> Sequence[Instruction]:
+    """The same for an operand that is a tuple instruction, or for a copy of it if it has other users."""
     group = x.operands[number]
-    lost = [group, *_difference(group.operands, kept)]
-    if rewriter.use_count(group) > 1 or rewriter.is_root(group) or rewriter.control_successors(group) or group.control_predecessors:
-        copy = rewriter.insert("tuple", group.operands, before=x, shape=group.shape, attributes=_sharding_of(group), origin=group)
-        rewriter.set_operand(x, number, copy)
-        group = copy
-    _narrow(rewriter, group, kept, [group.operands[k] for k in kept])
-    return lost
-
-
-def _sharding_of(x: Instruction) -> dict[str, object]:
-    sharding = x.attributes.get("sharding")
-    return {} if sharding is None else {"sharding": sharding}
-
-
-def _difference(operands: Sequence[Instruction], kept: Iterable[int]) -> list[Instruction]:
-    rest = set(kept)
-    return [operand for k, operand in enumerate(operands) if k not in rest]
+    if rewriter.use_count(group) > 1 or rewriter.is_root(group):
+        group = rewriter.insert_copy(group, before=x)
+        rewriter.set_operand(x, number, group)
+    return keep_elements_of_tuple(rewriter, group, kept)
 
 
 def _narrow(rewriter: Rewriter, x: Instruction, kept: Sequence[int], operands: Sequence[Instruction] | None = None) -> None:
     shape = tuple_shape([x.shape.elements[k] for k in kept])
-    attributes: dict[str, object] = {}
+    attributes: dict[str, object] = {"origin": None}
     sharding = x.attributes.get("sharding")
-    if sharding is not None and sharding.is_tuple:
+    if sharding is not None:
+        starts = list(accumulate((element.leaf_count for element in x.shape.elements), initial=0))
+        leaves = [leaf for k in kept for leaf in sharding.elements[starts[k] : starts[k + 1]]]
         # XLA gives the empty tuple a sharding of one element.
-        attributes["sharding"] = tuple_sharding([sharding.elements[k] for k in kept]) if kept else None
-    if "origin" in x.attributes:
-        attributes["origin"] = None
+        attributes["sharding"] = tuple_sharding(leaves) if leaves else None
     rewriter.update(x, shape=shape, operands=x.operands if operands is None else operands, attributes=attributes)

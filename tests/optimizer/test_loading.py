@@ -146,11 +146,12 @@ def test_rules_that_fail(load, body, message):
 
 
 def test_what_a_deep_result_depends_on(load):
-    """Where the operands of a result are not near those of the instruction, they are searched."""
+    """Where the operands of a result are not near those of the instruction, they are searched, each once."""
     chain = "".join(f"n{k + 1} = f32[] negate(n{k}) " for k in range(10))
-    text = f"ENTRY e {{ n0 = f32[] parameter(0) q = f32[] sine(n0) {chain}ROOT r = f32[] abs(n10) }}"
+    sums = "m0 = f32[] sine(n0) " + "".join(f"m{k + 1} = f32[] add(m{k}, m{k}) " for k in range(100))
+    text = f"ENTRY e {{ n0 = f32[] parameter(0) {sums}q = f32[] sine(m100) {chain}ROOT r = f32[] abs(n10) }}"
     load(RULE.format(body="return site.add('tanh', [next(y for y in site.rewriter.instructions(site.rewriter.owner(x)) if y.name == 'q')])"))
-    assert [x.name for x in hlotool.optimize(hlotool.parse(text), "my_rules").entry.instructions] == ["n0", "q", "tanh"]
+    assert [x.name for x in hlotool.optimize(hlotool.parse(text), "my_rules").entry.instructions][-2:] == ["q", "tanh"]
 
 
 @pytest.mark.parametrize("header", ["", "HloModule m, is_scheduled=true "])
@@ -169,6 +170,35 @@ def test_results_that_are_not_valid(load, header, result, reason):
     assert hlotool.to_text(result) == hlotool.to_text(module)
     (answer,) = [why.reason for why in result.report.reasons if why.name == "test-abs-of-negate"]
     assert f"the new '{reason}' would not be valid: " in answer
+
+
+def test_results_that_are_refused_one_after_the_other(load):
+    """What each of the rules has inserted is gone before the next one is asked."""
+    second = RULE.partition("\n@rule")[1:]
+    wrong = RULE.format(body="return site.add('iota', [], x.shape, iota_dimension=7)")
+    load(wrong + "".join(second).format(body="return site.add('iota', [], x.shape, iota_dimension=8)").replace("test_abs", "second_abs"))
+    module = hlotool.parse(TEXT.replace("f32[]", "f32[4]"))
+    assert hlotool.to_text(hlotool.optimize(module, "my_rules")) == hlotool.to_text(module)
+
+
+@pytest.mark.parametrize(
+    ("result", "is_possible"),
+    [
+        ("site.add('negate', [d])", True),
+        ("site.add('negate', [d], x.shape)", True),
+        ("site.with_operands(d, [p, n])", True),
+        ("site.add('dynamic-reshape', [p, n], x.shape)", True),
+        ("site.add('negate', [p], x.shape)", False),
+        ("site.with_operands(x, [p])", False),
+        ("site.add('reshape', [p], x.shape)", False),
+        ("site.add('iota', [], x.shape, iota_dimension=0)", False),
+    ],
+)
+def test_results_of_dynamic_size(load, result, is_possible):
+    """They have the size of an operand, or one that is set: in other arrays, there would be more elements than before."""
+    load(RULE.format(body=f"d = x.operands[0]; p, n = d.operands; return {result}"))
+    text = "ENTRY e { p = f32[4] parameter(0) n = s32[] parameter(1) d = f32[<=4] set-dimension-size(p, n), dimensions={0} ROOT r = f32[<=4] abs(d) }"
+    assert hlotool.optimize(hlotool.parse(text), "my_rules").report.count == is_possible
 
 
 @pytest.mark.parametrize(

@@ -109,12 +109,15 @@ MUTATED_RULES = (
     "optimizer.rules.sort",
     "optimizer.rules.transpose",
     "optimizer.rules.while_loops",
+    "optimizer.site",
+    "optimizer.tuple_edits",
 )
-"""Modules with the rewrite rules, of which every mutation is noticed, too."""
+"""Modules with the rewrite rules and what they are made with, of which every mutation is noticed, too."""
 
 NOTICING_RULES = (
     "tests/optimizer/*.hlo",
     "tests/optimizer/test_limits.py",
+    "tests/optimizer/test_loading.py",
     "tests/optimizer/test_rules_alone.py",
     "tests/optimizer/test_special_shapes.py",
     "hlotool/optimizer",

@@ -9,7 +9,7 @@ from hlotool.optimizer.tuple_edits import (
     is_only_taken_apart,
     is_removable_root,
     keep_elements_of_result,
-    keep_elements_of_root,
+    keep_elements_of_tuple,
     taken_elements,
 )
 
@@ -83,6 +83,6 @@ def _remove_unneeded_results(context: Context, computation: Computation, callers
     kept = [k for k in range(count) if k in needed]
     if len(kept) == count or not kept or not context.allows("unneeded-results", computation.root):
         return
-    context.erase_if_dead(keep_elements_of_root(rewriter, computation.root, kept))
+    context.erase_if_dead(keep_elements_of_tuple(rewriter, computation.root, kept))
     for caller in callers:
         keep_elements_of_result(rewriter, caller, kept)

@@ -13,7 +13,7 @@ from hlotool.optimizer.tuple_edits import (
     is_removable_root,
     keep_elements_of_operand,
     keep_elements_of_result,
-    keep_elements_of_root,
+    keep_elements_of_tuple,
     taken_elements,
 )
 from hlotool.shapes.shape import Shape, array_shape
@@ -63,7 +63,7 @@ def _remove_unneeded_results(context: Context, x: Instruction) -> None:
     if len(kept) == len(x.shape.elements) or not context.allows("unneeded-branch-results", x):
         return
     for root in roots:
-        context.erase_if_dead(keep_elements_of_root(rewriter, root, kept))
+        context.erase_if_dead(keep_elements_of_tuple(rewriter, root, kept))
     keep_elements_of_result(rewriter, x, kept)
 
 

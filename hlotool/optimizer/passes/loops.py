@@ -15,7 +15,7 @@ from hlotool.optimizer.tuple_edits import (
     is_removable_root,
     keep_elements_of_operand,
     keep_elements_of_result,
-    keep_elements_of_root,
+    keep_elements_of_tuple,
     taken_elements,
 )
 from hlotool.shapes.dtype import ELEMENT_TYPES
@@ -190,7 +190,7 @@ class _Loop:
         if len(kept) == count or not self.context.allows("unneeded-loop-elements", self.x):
             return
         # What reads the other elements is used by nothing else, so it is dead.
-        self.context.erase_if_dead(keep_elements_of_root(rewriter, self.root, kept))
+        self.context.erase_if_dead(keep_elements_of_tuple(rewriter, self.root, kept))
         lost = keep_elements_of_operand(rewriter, self.x, 0, kept)
         for p in (self.parameter, self.tested, self.x):
             keep_elements_of_result(rewriter, p, kept)

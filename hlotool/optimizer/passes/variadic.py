@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hlotool.ir.model import Computation, Instruction
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.tuple_edits import is_only_taken_apart, is_removable_root, keep_elements_of_root, taken_elements
+from hlotool.optimizer.tuple_edits import is_only_taken_apart, is_removable_root, keep_elements_of_tuple, taken_elements
 from hlotool.shapes.shape import tuple_shape
 
 __all__ = ["remove_unneeded_operands"]
@@ -121,7 +121,7 @@ def _narrow(context: Context, x: Instruction, computation: Computation, kept: li
     """Removes the parameters, and the results, of the other operands."""
     rewriter, count, root = context.rewriter, len(x.shape.elements), computation.root
     if root.op.name == "tuple":
-        context.erase_if_dead(keep_elements_of_root(rewriter, root, kept))
+        context.erase_if_dead(keep_elements_of_tuple(rewriter, root, kept))
         if len(kept) == 1:
             rewriter.set_root(root.operands[0])
             rewriter.erase(root)

@@ -51,8 +51,8 @@ class Context:
         # The number of changes when a pass was last finished, by its name.
         self._finished: dict[str, int] = {}
         self._with_effects = computations_with_effects(module)
-        # Computations that are started asynchronously, and those of async sugar.
-        self._left_alone = {f for f in module.computations if f in module.hidden or any(map(_starts, self.rewriter.callers(f)))}
+        # Computations that are started asynchronously, among them those of async sugar.
+        self._left_alone = {f for f in module.computations if any(map(_starts, self.rewriter.callers(f)))}
         modes = VerifyModes(layout_sensitive=self.keeps_layouts, layouts_kept=self.keeps_layouts, allow_mixed_precision=True)
         rules = InstructionRules(Facts(module, modes))
         self._judge = rules.judge
@@ -144,8 +144,9 @@ class Context:
     def violation(self, x: Instruction) -> str | None:
         """Which constraint of its opcode a new instruction breaks, as a message; None if it breaks none."""
         violation = self._judge(x)
-        is_error = violation is not None and (violation.severity or severity_of(violation.code)) == "error"
-        return violation.message if violation is not None and is_error else None
+        if violation is None or (violation.severity or severity_of(violation.code)) != "error":
+            return None
+        return violation.message
 
     def erase_if_dead(self, instructions: Iterable[Instruction]) -> list[Instruction]:
         """Erases those instructions that nobody uses and that have no effect, and what is dead after that.

@@ -16,7 +16,7 @@ def has_changeable_signature(caller: Instruction) -> bool:
 
     The name of a composite stands for an operation with these operands, for which a compiler may have code of its own.
     """
-    return ANY_SIGNATURE in caller.op.traits and not caller.op.is_asynchronous and not caller.attributes.get("is_composite", False)
+    return ANY_SIGNATURE in caller.op.traits and not caller.attributes.get("is_composite", False)
 
 
 def copy_body(
@@ -24,8 +24,7 @@ def copy_body(
 ) -> dict[Instruction, Instruction]:
     """Inserts copies of the instructions of a computation; returns them by original, and the operands by parameter.
 
-    Unless these copies are the last before the body is erased, fusions get a computation of their own. If `before` is the only caller, the
-    instructions themselves are moved.
+    Fusions get a computation of their own. If these copies are the last, and `before` is the only caller, the instructions themselves are moved.
     """
     if is_last and rewriter.is_only_caller(before, body):
         instructions = rewriter.instructions(body)
@@ -39,7 +38,7 @@ def copy_body(
         copy = copies[y] = rewriter.insert_copy(y, [copies[operand] for operand in y.operands], before=before)
         if y.control_predecessors:
             rewriter.update(copy, attributes={"control-predecessors": tuple(copies[z] for z in y.control_predecessors)})
-        if y.op.name == "fusion" and not is_last:
+        if y.op.name == "fusion":
             rewriter.update(copy, attributes={"calls": rewriter.clone_computation(y.called[0])})
     return copies
 
@@ -57,16 +56,10 @@ def can_replace_caller(x: Instruction, body: Computation) -> bool:
 
 
 def replace_caller(rewriter: Rewriter, x: Instruction, body: Computation, copies: dict[Instruction, Instruction]) -> None:
-    """Replaces a caller by a copy of the root; a computation that is not called any more goes, and its copy takes over the names."""
+    """Replaces a caller by a copy of the root; a computation that is not called any more goes."""
     root = copies[body.root]
-    inherited = {name: x.attributes[name] for name in _INHERITED if name in x.attributes}
-    if inherited:
-        rewriter.update(root, attributes=inherited)
+    rewriter.update(root, attributes={name: x.attributes[name] for name in _INHERITED if name in x.attributes})
     rewriter.replace_all_uses(x, root)
     rewriter.erase(x)
-    if rewriter.caller_count(body):
-        return
-    rewriter.erase_computation(body)
-    for y, copy in copies.items():
-        if y.op.name != "parameter" and copy is not y and not rewriter.is_name_used(y.name):
-            rewriter.rename(copy, y.name)
+    if not rewriter.caller_count(body):
+        rewriter.erase_computation(body)

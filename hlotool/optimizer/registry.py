@@ -130,9 +130,9 @@ def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), n
 
 def place_of_failure(error: BaseException, function: Callable[..., object]) -> str:
     """The line at which an exception was raised in the file that defines a function, as ` in my_rules.py, line 7`; empty if it was not there."""
-    file = getattr(sys.modules.get(function.__module__), "__file__", None)
+    file = getattr(sys.modules.get(function.__module__), "__file__", "")
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    return f" in {Path(file).name}, line {lines[-1]}" if lines and file else ""
+    return f" in {Path(file).name}, line {lines[-1]}" if lines else ""
 
 
 def fast_math_flags(words: Iterable[str]) -> frozenset[str]:
@@ -141,6 +141,9 @@ def fast_math_flags(words: Iterable[str]) -> frozenset[str]:
     >>> fast_math_flags(["nsz", "nan"])
     Traceback (most recent call last):
     hlotool.optimizer.registry.RuleError: there is no fast-math flag 'nan'; did you mean 'nnan'?
+    >>> fast_math_flags(["exact"])
+    Traceback (most recent call last):
+    hlotool.optimizer.registry.RuleError: there is no fast-math flag 'exact'
     """
     flags = frozenset(words)
     for flag in sorted(flags - FAST_MATH.keys()):

@@ -31,6 +31,10 @@ h {
   ROOT unused = f32[] parameter(0)
 }
 
+i {
+  ROOT unused.1 = f32[] parameter(0)
+}
+
 ENTRY e {
   p = f32[] parameter(0)
   q = f32[] call(p), to_apply=f

@@ -7,10 +7,10 @@ import sys
 import pytest
 
 import hlotool
-from hlotool.errors import HlotoolError
+from hlotool.errors import HlotoolError, InternalError
 from hlotool.optimizer import loading
 from hlotool.optimizer.pipeline import PASSES, pass_names, pass_of, pass_summary
-from hlotool.optimizer.registry import RuleError, all_rules, forget_rules
+from hlotool.optimizer.registry import RuleError, all_rules, forget_rules, rule
 
 HEAD = '"""Rules of a test."""\nfrom hlotool.optimizer.pipeline import named_pass\nfrom hlotool.optimizer.registry import rule\n'
 THREE = "(context.instructions(context.module.entry) * 2)[:3]"
@@ -70,6 +70,7 @@ def test_a_pass(load):
         ("x = '\x00'\n", "cannot load"),
         (RULE.format(body="return None") + "1 / 0\n", "line 8: ZeroDivisionError"),
         (RULE.format(body="return None").replace('"abs"', '"obs"'), "there is no opcode 'obs'; did you mean 'abs'?"),
+        (RULE.format(body="return None").replace('"abs"', '"abs", of=("negat",)'), "there is no opcode 'negat'; did you mean 'negate'?"),
     ],
 )
 def test_files_that_fail(load, text, message):
@@ -128,6 +129,7 @@ def test_files_that_cannot_be_read(load, tmp_path):
         ("site.add('negate', x.operands)", "has inserted instructions and returned None"),
         ("return site.add('nogate', x.operands)", "failed in my rules.py, line 7: EditError"),
         ("import hlotool; return hlotool.parse('ENTRY e { ROOT f = f32[] parameter(0) }').entry.root", "returned 'f', which is not in the same"),
+        ("return site.rewriter.computations()[0].root", "returned 'o', which is not in the same"),
         ("site.rewriter.replace_all_uses(x, x.operands[0]); site.rewriter.erase(x); return x", "has removed the instruction"),
         ("return site.users(x)[0]", "returned 'c', which depends on the instruction that it would replace"),
         ("return site.add('negate', [site.add('floor', site.users(x))])", "returned 'negate', which depends on the instruction"),
@@ -135,14 +137,38 @@ def test_files_that_cannot_be_read(load, tmp_path):
 )
 def test_rules_that_fail(load, body, message):
     load(RULE.format(body=body))
-    module = hlotool.parse(TEXT.replace("ROOT r = f32[] abs(n)", "r = f32[] abs(n) ROOT c = f32[] ceil(r)"))
+    module = hlotool.parse("g { ROOT o = f32[] parameter(0) } " + TEXT.replace("ROOT r = f32[] abs(n)", "r = f32[] abs(n) ROOT c = f32[] ceil(r)"))
     with pytest.raises(RuleError) as caught:
         hlotool.optimize(module, "my_rules")
-    assert message in str(caught.value)
+    assert f"rule 'test-abs-of-negate' {message}" in str(caught.value)
     assert caught.value.exit_code == 2
     with pytest.raises(RuleError) as caught:
-        hlotool.optimize(module, "dce", options=hlotool.OptimizeOptions(explain_why_not="r"))
-    assert message in str(caught.value)
+        hlotool.optimize(module, "cse", options=hlotool.OptimizeOptions(explain_why_not="r"))
+    assert f"rule 'test-abs-of-negate' {message}" in str(caught.value)
+
+
+def test_a_rule_of_hlotool_that_fails():
+    """That is an internal error, whose line in hlotool's own files helps nobody."""
+
+    def rewrite(x, site):
+        raise ValueError("x")
+
+    rewrite.__module__ = "hlotool.optimizer.rules.logic"
+    rule("abs", name="test-of-hlotool")(rewrite)
+    with pytest.raises(InternalError, match=r"^rule 'test-of-hlotool' failed: ValueError: x; at 'r' \(abs\)$"):
+        hlotool.optimize(hlotool.parse(TEXT), "logic")
+    forget_rules(["test-of-hlotool"])
+
+
+def test_a_rule_without_a_docstring(load):
+    load(RULE.format(body=GOOD).replace('    """abs(negate(a)) -> abs(a)"""\n', ""))
+    entry = all_rules()["test-abs-of-negate"]
+    assert (entry.summary, entry.details) == ("", "")
+
+
+def test_a_rule_that_returns_the_instruction(load):
+    load(RULE.format(body="return x"))
+    assert hlotool.optimize(hlotool.parse(TEXT), "my_rules").report.count == 0
 
 
 def test_what_a_deep_result_depends_on(load):
@@ -198,6 +224,21 @@ def test_results_of_dynamic_size(load, result, is_possible):
     """They have the size of an operand, or one that is set: in other arrays, there would be more elements than before."""
     load(RULE.format(body=f"d = x.operands[0]; p, n = d.operands; return {result}"))
     text = "ENTRY e { p = f32[4] parameter(0) n = s32[] parameter(1) d = f32[<=4] set-dimension-size(p, n), dimensions={0} ROOT r = f32[<=4] abs(d) }"
+    assert hlotool.optimize(hlotool.parse(text), "my_rules").report.count == is_possible
+
+
+@pytest.mark.parametrize(
+    ("result", "is_possible"),
+    [
+        # With a warning, since XLA accepts this in a module.
+        ("site.add('reverse', [p], x.shape, dimensions=(0,))", True),
+        ("site.add('reverse', [p], dimensions=(0,))", False),
+        ("p", False),
+    ],
+)
+def test_results_of_static_size(load, result, is_possible):
+    load(RULE.format(body=f"p = site.rewriter.module.entry.parameters[0]; return {result}"))
+    text = "ENTRY e { p = f32[<=4] parameter(0) q = f32[4] parameter(1) r = f32[4] abs(q) ROOT t = (f32[<=4], f32[4]) tuple(p, r) }"
     assert hlotool.optimize(hlotool.parse(text), "my_rules").report.count == is_possible
 
 

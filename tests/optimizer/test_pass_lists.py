@@ -108,6 +108,17 @@ def test_only_some_computations(module):
         hlotool.optimize(module, options=OptimizeOptions(only=frozenset({"duble"})))
 
 
+def test_a_loop_in_one_of_some_computations():
+    """Its body, which is none of them, keeps the element that nothing needs."""
+    state = "s = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0"
+    body = f"b {{ {state} d = s32[] constant(1) j = s32[] add(i, d) u = s32[] get-tuple-element(s), index=1 ROOT t = (s32[], s32[]) tuple(j, u) }}"
+    condition = f"c {{ {state} n = s32[] constant(9) ROOT l = pred[] compare(i, n), direction=LT }}"
+    loop = "u = (s32[], s32[]) tuple(p, p) w = (s32[], s32[]) while(u), condition=c, body=b ROOT r = s32[] get-tuple-element(w), index=0"
+    module = hlotool.parse(f"{body} {condition} ENTRY e {{ p = s32[] parameter(0) {loop} }}")
+    assert hlotool.optimize(module, "loops", options=OptimizeOptions(only=frozenset({"c", "e"}))).report.count == 0
+    assert hlotool.optimize(module, "loops", options=OptimizeOptions(only=frozenset({"b", "c", "e"}))).report.count == 1
+
+
 @pytest.mark.parametrize("name", pass_names())
 def test_each_pass_alone(module, name):
     result = hlotool.optimize(module, f"{name}{{max=1}}")
@@ -132,6 +143,9 @@ def test_the_report_stays_with_the_module(module):
     assert record["rewrites"] == len(record["explanations"]) == sum(row["rewrites"] for row in record["passes"]) > 0
     assert {reason["instruction"] for reason in record["reasons"]} == {"r"}
     assert hlotool.optimize(module, []).report.as_json()["explanations"] == []
+    # Rewrites are counted, but described only if somebody asks.
+    plain = hlotool.optimize(module, "fold,dce").report
+    assert (plain.count, plain.rewrites) == (report.count, [])
 
 
 def test_a_pass_alone(module):

@@ -182,9 +182,11 @@ def _registered_again(module: str) -> Iterator[None]:
 
 
 def is_plain(value: object) -> bool:
-    """Whether a constant is made of collections, texts and numbers, whose copies are as good."""
+    """Whether a constant is made of collections, texts, numbers and types of Python's own, whose copies are as good."""
     if isinstance(value, tuple | list | set | frozenset):
         return all(map(is_plain, value))
+    if isinstance(value, type):
+        return value.__module__ == "builtins"
     # Dictionaries of other types may not be changed.
     return isinstance(value, str | int | float | bytes | type(None)) or type(value) is dict or type(value).__name__ == "Pattern"
 

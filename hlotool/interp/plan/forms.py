@@ -1,0 +1,140 @@
+"""Operations that may be computed block by block: the function for a block, made from the rows and functions of the elementwise kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hlotool.interp.dtypes import NUMBERS, Array, NumberType
+from hlotool.interp.kernels.conversion import converted
+from hlotool.interp.kernels.elementwise import COMPARISONS, ELEMENTWISE, Elementwise
+from hlotool.interp.monoids import monoid_of
+from hlotool.interp.plan.graph import Operation, Variable
+from hlotool.record import Record
+
+__all__ = ["Form", "Reduction", "form_of", "reduction_of"]
+
+_NARROW = ("f16", "bf16")
+"""Floats that are held in blocks as f32 and rounded after each operation. Smaller ones are not: their kernels round twice."""
+
+
+class Form(Record):
+    """How a block of the result is computed from blocks of the operands, all in the types that are computed in.
+
+    `function` takes the blocks, and `out` as NumPy's functions do if it `fills`. `rounds` tells whether the result must be rounded to its
+    element type, since it is computed in a wider one. A `copies` form is its operand, in another type at most.
+    """
+
+    function: Callable[..., Any]
+    fills: bool = False
+    rounds: bool = False
+    copies: bool = False
+
+
+class Reduction(Record):
+    """A reduction of blocks: `function(block)` gives the result without the dimensions `axes`."""
+
+    function: Callable[[Array], Array]
+    axes: tuple[int, ...]
+
+
+def is_blockwise(variable: Variable) -> bool:
+    """Whether the numbers of a variable can be held in blocks: of known dimensions, in a type that NumPy computes in or that f32 contains.
+
+    Complex numbers are not, because the functions that take them apart return views, which must not be overwritten.
+    """
+    shape = variable.shape
+    if not shape.is_array or any(shape.dynamic or ()) or shape.element_type not in NUMBERS:
+        return False
+    number = NUMBERS[shape.element_type]
+    return number.kind != "complex" and (number.held == number.computed or number.element.name in _NARROW)
+
+
+def form_of(operation: Operation) -> Form | None:
+    """The form of an elementwise operation, None for all others and for types that cannot be held in blocks."""
+    make = _FORMS.get(operation.instruction.opcode)
+    if make is None or len(operation.results) != 1:
+        return None
+    variables = [*operation.results, *operation.reads]
+    if not all(map(is_blockwise, variables)):
+        return None
+    numbers = [NUMBERS[variable.shape.element_type] for variable in variables]
+    return make(operation, numbers[0], numbers[1:])
+
+
+def _of_function(function: Callable[..., Any], result: NumberType, exact: bool) -> Form:
+    return Form(function, isinstance(function, np.ufunc), result.computed != result.held and not exact)
+
+
+def _row_form(row: Elementwise, operation: Operation, result: NumberType, operands: Sequence[NumberType]) -> Form | None:
+    if len({number.computed for number in operands}) != 1:
+        return None
+    widest = max(operands, key=lambda number: number.bits)
+    is_exact = row.exact and all(number.held == result.held or number.held == number.computed == result.held for number in operands)
+    return _of_function(row.of_kind(widest), result, is_exact)
+
+
+def _compare_form(operation: Operation, result: NumberType, operands: Sequence[NumberType]) -> Form | None:
+    attributes = operation.instruction.attributes
+    if attributes.get("type") == "TOTALORDER" or operands[0].computed != operands[1].computed or operands[0].kind == "complex":
+        return None
+    return Form(COMPARISONS[attributes["direction"]], True)
+
+
+def _select_form(operation: Operation, result: NumberType, operands: Sequence[NumberType]) -> Form | None:
+    return Form(np.where) if operands[1].held == operands[2].held == result.held else None
+
+
+def _clamp_form(operation: Operation, result: NumberType, operands: Sequence[NumberType]) -> Form | None:
+    if any(number.held != result.held for number in operands):
+        return None
+    larger, smaller = (_ROWS[name].of_kind(result) for name in ("maximum", "minimum"))
+    return Form(lambda low, x, high: smaller(high, larger(low, x)))
+
+
+def _convert_form(operation: Operation, result: NumberType, operands: Sequence[NumberType]) -> Form | None:
+    (source,) = operands
+    if source.computed == result.computed:
+        # Between f32 and what it contains; everything else of one type is of one width.
+        return Form(np.positive, True, source.held != result.held and result.held != result.computed, True)
+    if result.computed == result.held:
+        return Form(partial(converted, number=result))
+    wide = NUMBERS["f32"]
+    return Form(partial(converted, number=wide), False, True) if source.kind in ("signed", "unsigned", "pred") else None
+
+
+_ROWS = {row.opcode: row for row in ELEMENTWISE}
+_FORMS: dict[str, Callable[[Operation, NumberType, Sequence[NumberType]], Form | None]] = {
+    **{name: partial(_row_form, row) for name, row in _ROWS.items()},
+    "compare": _compare_form,
+    "select": _select_form,
+    "clamp": _clamp_form,
+    "convert": _convert_form,
+}
+
+
+def reduction_of(operation: Operation) -> Reduction | None:
+    """The reduction of one array by a monoid from its identity, which gives the same result however many elements are reduced at once."""
+    x = operation.instruction
+    if x.opcode != "reduce" or len(operation.operands) != 2 or len(operation.results) != 1:
+        return None
+    variables = [*operation.reads, *operation.results]
+    element_types = {variable.shape.element_type for variable in variables}
+    monoid, (source, init) = monoid_of(x.attributes["to_apply"]), variables[:2]
+    if monoid is None or len(element_types) != 1 or init.constant is None or not all(map(is_blockwise, variables)):
+        return None
+    number, sizes = NUMBERS[source.shape.element_type], source.shape.dimensions
+    if monoid.numbers not in _UNORDERED and number.computed != number.held:
+        return None
+    axes = tuple(sorted(x.attributes["dimensions"]))
+    if not monoid.may_repeat(init.constant) or 0 in sizes or all(sizes[k] == 1 for k in axes):
+        return None
+    start = init.constant.astype(number.computed)
+    return Reduction(partial(monoid.reduced, init=start), axes)
+
+
+_UNORDERED = (np.maximum, np.minimum)
+"""Narrow sums are rounded after every step, in an order that depends on the whole array."""

@@ -90,8 +90,7 @@ class Rule(Record):
         """The exception for one that the rule has raised: an InternalError for hlotool's own rules, a RuleError for those of users."""
         if isinstance(error, RuleError):
             return error
-        place = "" if self.is_built_in else place_of_failure(error, self.rewrite)
-        return self._misbehaved(x, f"failed{place}: {type(error).__name__}: {error}")
+        return self._misbehaved(x, f"failed{place_of_failure(error, self.rewrite)}: {type(error).__name__}: {error}")
 
     def _misbehaved(self, x: Instruction, message: str) -> HlotoolError:
         return (InternalError if self.is_built_in else RuleError)(f"rule '{self.name}' {message}; at '{x.name}' ({x.op.name})")

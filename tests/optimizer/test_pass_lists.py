@@ -143,9 +143,23 @@ def test_the_report_stays_with_the_module(module):
     assert record["rewrites"] == len(record["explanations"]) == sum(row["rewrites"] for row in record["passes"]) > 0
     assert {reason["instruction"] for reason in record["reasons"]} == {"r"}
     assert hlotool.optimize(module, []).report.as_json()["explanations"] == []
-    # Rewrites are counted, but described only if somebody asks.
-    plain = hlotool.optimize(module, "fold,dce").report
-    assert (plain.count, plain.rewrites) == (report.count, [])
+
+
+@pytest.mark.parametrize("measures_time", [False, True])
+def test_the_time_of_rules_is_measured_if_somebody_asks(module, measures_time):
+    report = hlotool.optimize(module, "algsimp", options=OptimizeOptions(measures_time=measures_time)).report
+    seconds = [row.seconds for row in report.statistics.values() if row.tries]
+    assert seconds
+    assert all((time > 0) == measures_time for time in seconds)
+
+
+@pytest.mark.parametrize("explain", [False, True])
+def test_rewrites_are_described_if_somebody_asks(module, explain):
+    with hlotool.Rewriter(module) as rewriter:
+        rewriter.clone_computation(module.computations[0])
+    report = hlotool.optimize(module, "dce,fold", options=OptimizeOptions(explain=explain)).report
+    assert report.count == 3
+    assert len(report.rewrites) == (3 if explain else 0)
 
 
 def test_a_pass_alone(module):

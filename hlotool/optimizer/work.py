@@ -7,7 +7,7 @@ from math import isqrt, prod
 from hlotool.errors import Violation
 from hlotool.interp.observers import Observer, Whereabouts
 from hlotool.ir.model import Computation, Instruction
-from hlotool.opdefs.traits import ACCUMULATED, COMMUNICATES, DEVICE_ID, EXPENSIVE, FORWARDS, MOVES, NONDETERMINISTIC, OVERWRITES, STRUCTURAL
+from hlotool.opdefs.traits import ACCUMULATED, COMMUNICATES, DEVICE_ID, EXPENSIVE, FORWARDS, MOVES, NONDETERMINISTIC, STRUCTURAL
 from hlotool.shapes.shape import Shape
 
 __all__ = ["FixedValues", "WorkLimit", "work_of"]
@@ -40,27 +40,22 @@ def work_of(x: Instruction) -> int:
     >>> work_of(parse(text).entry.root)
     25024
     """
-    sizes = [prod(shape.dimensions) for shape in _arrays(x)]
-    largest = max(sizes, default=0)
-    window = x.attributes.get("window")
-    steps = prod(dimension.size for dimension in window) if window else 1
-    if ACCUMULATED in x.op.traits and len(sizes) >= 3:
+    shapes = _shapes(x)
+    sizes = [prod(shape.dimensions) for shape in shapes]
+    steps = prod(dimension.size for dimension in x.attributes.get("window", ()))
+    if ACCUMULATED in x.op.traits:
         # For matrices of m x k, k x n and m x n, this is m x k x n.
         return _OVERHEAD + isqrt(sizes[0] * sizes[1] * sizes[2] * steps)
-    if EXPENSIVE in x.op.traits and not x.op.calls and x.op.traits.isdisjoint({MOVES, OVERWRITES}):
+    if EXPENSIVE in x.op.traits and not x.op.calls and MOVES not in x.op.traits:
         # Such as a triangular-solve: each element depends on a whole row or column.
-        steps *= max((size for shape in _arrays(x) for size in shape.dimensions[-1:]), default=1)
-    return _OVERHEAD + largest * steps
+        steps *= max((size for shape in shapes for size in shape.dimensions[-1:]), default=1)
+    return _OVERHEAD + max(sizes, default=0) * steps
 
 
-def _arrays(x: Instruction) -> list[Shape]:
-    """The shapes of the arrays that an instruction computes and reads; values that it passes on in tuples are not copied."""
-    arrays = [y.shape for y in x.operands if y.shape.is_array]
-    if x.shape.is_array:
-        return [x.shape, *arrays]
-    if x.op.traits.isdisjoint({STRUCTURAL, FORWARDS}):
-        arrays += [leaf for leaf in x.shape.leaves() if leaf.is_array]
-    return arrays
+def _shapes(x: Instruction) -> list[Shape]:
+    """The shapes of what an instruction computes, without what it passes on, and of its operands; tuples and tokens count as one element."""
+    results = x.shape.leaves() if x.op.traits.isdisjoint({STRUCTURAL, FORWARDS}) else ()
+    return [*results, *(y.shape for y in x.operands)]
 
 
 class FixedValues:

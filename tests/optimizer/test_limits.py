@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from math import isqrt
+
 import pytest
 
 import hlotool
 from hlotool.ir.model import Module
+from hlotool.optimizer.work import work_of
 
 
 def doubling_calls(levels: int) -> Module:
@@ -37,6 +40,38 @@ def dot(size: int) -> Module:
     """A dot of two vectors of ones, for which nothing but the vectors has to be kept."""
     text = f"one = s32[] constant(1) v = s32[1,{size}] broadcast(one), dimensions={{}} w = s32[{size},1] broadcast(one), dimensions={{}} "
     return hlotool.parse(f"ENTRY e {{ {text} ROOT d = s32[1,1] dot(v, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}} }}")
+
+
+@pytest.mark.parametrize(
+    ("line", "elements"),
+    [
+        ("dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}", 20 * 30 * 40),
+        ("convolution(i, k), window={size=3x3}, dim_labels=b01f_01io->b01f", isqrt(9 * 9 * 4 * (3 * 3 * 4 * 5) * (7 * 7 * 5) * 9)),
+        ("reduce-window(p, z), window={size=3x3}, to_apply=add", 20 * 30 * 9),
+        ("reduce(p, z), dimensions={0}, to_apply=add", 20 * 30),
+        ("cholesky(m), lower=true", 50 * 50 * 50),
+        ("add(p, p)", 20 * 30),
+        ("gather(p, j), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,30}", 20 * 30),
+        ("iota(), iota_dimension=0", 7),
+        ("infeed(o)", 5000),
+        ("tuple(p, q)", 30 * 40),
+        ("get-tuple-element(t), index=1", 1),
+        ("opt-barrier(t)", 1),
+        ("parameter(7)", 0),
+        ("after-all()", 0),
+    ],
+)
+def test_work(line: str, elements: int) -> None:
+    """Of elements that are computed or read, but not of those that are passed on."""
+    opcode = line.partition("(")[0]
+    shapes = {"iota": "s32[7] ", "infeed": "((f32[5000]), token[]) ", "parameter": "(f32[8]) ", "opt-barrier": "(f32[20,30], f32[30,40]) "}
+    add = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }"
+    text = "p = f32[20,30] parameter(0) q = f32[30,40] parameter(1) i = f32[1,9,9,4] parameter(2) k = f32[3,3,4,5] parameter(3) "
+    text += (
+        "z = f32[] parameter(4) m = f32[50,50] parameter(5) j = s32[2] parameter(6) t = (f32[20,30], f32[30,40]) tuple(p, q) o = token[] after-all() "
+    )
+    module = hlotool.parse(f"{add} ENTRY e {{ {text} ROOT r = {shapes.get(opcode, '')}{line} }}")
+    assert work_of(module.entry.root) == 1024 + elements
 
 
 @pytest.mark.parametrize("module", [doubling_calls(40), nested_loops(4, 900, "constant(0)")], ids=["calls", "loops"])

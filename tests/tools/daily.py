@@ -87,8 +87,11 @@ NOTICING = (
 
 MUTATED_RULES = (
     "optimizer.constants",
+    "optimizer.context",
     "optimizer.dimensions",
+    "optimizer.inlining",
     "optimizer.patterns",
+    "optimizer.registry",
     "optimizer.rules.arithmetic",
     "optimizer.rules.broadcast",
     "optimizer.rules.calls",
@@ -111,6 +114,7 @@ MUTATED_RULES = (
     "optimizer.rules.while_loops",
     "optimizer.site",
     "optimizer.tuple_edits",
+    "optimizer.work",
 )
 """Modules with the rewrite rules and what they are made with, of which every mutation is noticed, too."""
 

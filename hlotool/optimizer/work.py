@@ -42,7 +42,7 @@ def work_of(x: Instruction) -> int:
     """
     shapes = _shapes(x)
     sizes = [prod(shape.dimensions) for shape in shapes]
-    steps = prod(dimension.size for dimension in x.attributes.get("window", ()))
+    steps: int = prod(dimension.size for dimension in x.attributes.get("window", ()))
     if ACCUMULATED in x.op.traits:
         # For matrices of m x k, k x n and m x n, this is m x k x n.
         return _OVERHEAD + isqrt(sizes[0] * sizes[1] * sizes[2] * steps)

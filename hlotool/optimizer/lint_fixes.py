@@ -17,7 +17,6 @@ from hlotool.interp.literal import literal_value
 from hlotool.interp.options import RunOptions
 from hlotool.ir.model import Instruction, Module
 from hlotool.memo import cached_property
-from hlotool.opdefs.traits import FOLDABLE
 from hlotool.optimizer.constants import CannotBuildError, is_writable, literal_of
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.passes.cse import equal_instructions
@@ -57,9 +56,9 @@ def rewrite_edits(faulty: Faulty, names: Sequence[str]) -> list[Edit]:
 
 
 def _folded(x: Instruction) -> Literal | None:
-    """The array that an instruction with constant operands gives, None if it is not short."""
-    literals = [operand.literal for operand in x.operands if operand.literal is not None and not operand.literal.elided]
-    if FOLDABLE not in x.op.traits or not x.shape.is_array or elements_of(x.shape) > _MOST_ELEMENTS or len(literals) < len(x.operands):
+    """The array that an instruction of which W021 says that it can be folded gives, None if it is not short."""
+    literals = [operand.literal for operand in x.operands if operand.literal is not None]
+    if not x.shape.is_array or elements_of(x.shape) > _MOST_ELEMENTS:
         return None
     try:
         value = compute(x, [literal_value(literal, RunOptions()) for literal in literals])
@@ -105,7 +104,7 @@ class _Trial:
             new = Site(self.rewriter, x).constant(literal)
             yield new, [new]
         for entry in all_rules().values():
-            if x.op.name in entry.opcodes and not entry.flags and not {entry.name, entry.topic}.isdisjoint(names):
+            if x.op.name in entry.opcodes and not {entry.name, entry.topic}.isdisjoint(names):
                 yield from self._result_of(entry, x)
 
     def _result_of(self, entry: Rule, x: Instruction) -> Iterator[tuple[Instruction, list[Instruction]]]:

@@ -141,8 +141,6 @@ class _Simplifier:
                 self.report.remark(f"rule '{name}' does not stop firing in computation '{computation.name}'; its rules have been stopped")
                 self.report.is_stopped = True
                 break
-        queue.clear()
-        waiting.clear()
 
     def _candidates(self, x: Instruction) -> list[_Candidate]:
         """The rules for the opcode of an instruction and those of its operands, which are looked up once for the same opcodes."""

@@ -19,7 +19,7 @@ from hlotool.optimizer.registry import all_rules
 from hlotool.text.parse.parser import parse
 from hlotool.verifier.engine import verify
 from hlotool.verifier.explanations import example_of, explain_rule
-from hlotool.verifier.fixing import fix_rules, fix_text, rewrite_fixes, with_fixes
+from hlotool.verifier.fixing import apply_edits, fix_rules, fix_text, rewrite_fixes, with_fixes
 from hlotool.verifier.ignoring import add_ignores
 from hlotool.workspace.lint_fixes import rewrite_edits
 
@@ -354,6 +354,129 @@ def test_lines_that_rewrites_leave_alone(lines):
     assert rewritten_lines(lines, "W019") == lines
 
 
+def offered_lines(lines: str, code: str) -> list[str]:
+    """The lines after each fix that is offered for findings of a code, applied alone; whether the result is valid is not asked."""
+    module = parse(BODY.format(lines))
+    findings = with_fixes(module, verify(module, select=[code]), rewrite=rewrite_edits)
+    assert findings
+    first, _, rest = BODY.format("|").partition("|")
+    texts = [apply_edits(BODY.format(lines), d.fix.edits) for d in findings if d.fix is not None]
+    return [text.removeprefix(first).removesuffix(rest) for text in texts]
+
+
+NUMBERS = ", ".join(map(str, range(101)))
+
+
+@pytest.mark.parametrize(
+    ("code", "lines"),
+    [
+        # Too long, a tuple, and a number that no text has.
+        ("W021", f"  c = s32[101] constant({{{NUMBERS}}})\n  ROOT n = s32[101] negate(c)\n"),
+        ("W021", "  a = f32[] constant(nan)\n  b = f32[] constant(1)\n  ROOT c = c64[] complex(a, b)\n"),
+        # The result has another sharding, or is what an instruction without a line of its own computes.
+        ("W019", "  a = f32[2,3] negate(p)\n  ROOT b = f32[2,3] negate(a), sharding={replicated}\n"),
+        ("W019", "  a = f32[2,3] abs(f32[2,3] sine(p))\n  ROOT b = f32[2,3] abs(f32[2,3] abs(f32[2,3] cosine(p)))\n"),
+        # What is not done is no reason to remove what is used.
+        ("W011", "  a = f32[6] reshape(p)\n  ROOT b = f32[3,2] reshape(/* p */ a)\n"),
+    ],
+)
+def test_fixes_that_are_not_offered(code, lines):
+    assert offered_lines(lines, code) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "lines", "after"),
+    [
+        # Only by rewrites that the lint names: neither what is equal nor what could be folded, nor by another rule.
+        (
+            "W019",
+            "  y = s32[4] subtract(q, q)\n  z = s32[4] subtract(q, q)\n  ROOT r = (s32[4], s32[4]) tuple(y, z)\n",
+            [
+                (
+                    "  constant = s32[] constant(0)\n  y = s32[4] broadcast(constant), dimensions={}\n  z = s32[4] subtract(q, q)\n"
+                    "  ROOT r = (s32[4], s32[4]) tuple(y, z)\n"
+                ),
+                (
+                    "  y = s32[4] subtract(q, q)\n  constant = s32[] constant(0)\n  z = s32[4] broadcast(constant), dimensions={}\n"
+                    "  ROOT r = (s32[4], s32[4]) tuple(y, z)\n"
+                ),
+            ],
+        ),
+        (
+            "W019",
+            "  c = s32[2] constant({1, 2})\n  ROOT z = s32[2] subtract(c, c)\n",
+            ["  constant = s32[] constant(0)\n  ROOT z = s32[2] broadcast(constant), dimensions={}\n"],
+        ),
+        (
+            "W045",
+            "  n = f32[2,3] negate(p)\n  c = f32[2,3] concatenate(n), dimensions={0}\n  ROOT r = f32[2,3] sine(c)\n",
+            ["  n = f32[2,3] negate(p)\n  ROOT r = f32[2,3] sine(n)\n"],
+        ),
+        # With the sharding of what is replaced.
+        (
+            "W019",
+            "  ROOT z = s32[4] subtract(q, q), sharding={devices=[2]<=[2]}\n",
+            ["  constant = s32[] constant(0)\n  ROOT z = s32[4] broadcast(constant), dimensions={}, sharding={devices=[2]<=[2]}\n"],
+        ),
+        # What has an effect, a control dependency or a suppression stays, and so does the root.
+        (
+            "W019",
+            (
+                '  a = s32[4] custom-call(q), custom_call_target="f", custom_call_has_side_effect=true\n  z = s32[4] subtract(a, a)\n'
+                "  ROOT n = s32[4] negate(z)\n"
+            ),
+            [
+                (
+                    '  a = s32[4] custom-call(q), custom_call_target="f", custom_call_has_side_effect=true\n  constant = s32[] constant(0)\n'
+                    "  z = s32[4] broadcast(constant), dimensions={}\n  ROOT n = s32[4] negate(z)\n"
+                )
+            ],
+        ),
+        (
+            "W019",
+            "  b = s32[4] abs(q)\n  a = s32[4] negate(q), control-predecessors={b}\n  z = s32[4] subtract(a, a)\n  ROOT n = s32[4] subtract(z, b)\n",
+            [
+                (
+                    "  b = s32[4] abs(q)\n  a = s32[4] negate(q), control-predecessors={b}\n  constant = s32[] constant(0)\n"
+                    "  z = s32[4] broadcast(constant), dimensions={}\n  ROOT n = s32[4] subtract(z, b)\n"
+                )
+            ],
+        ),
+        (
+            "W019",
+            "  a = s32[4] negate(q)  // hlotool: ignore[W001]\n  z = s32[4] subtract(a, a)\n  ROOT n = s32[4] negate(z)\n",
+            [
+                (
+                    "  a = s32[4] negate(q)  // hlotool: ignore[W001]\n  constant = s32[] constant(0)\n"
+                    "  z = s32[4] broadcast(constant), dimensions={}\n  ROOT n = s32[4] negate(z)\n"
+                )
+            ],
+        ),
+        (
+            "W019",
+            "  ROOT a = s32[4] negate(q)\n  z = s32[4] subtract(a, a)\n  n = s32[4] negate(z)\n",
+            [
+                (
+                    "  ROOT a = s32[4] negate(q)\n  constant = s32[] constant(0)\n  z = s32[4] broadcast(constant), dimensions={}\n"
+                    "  n = s32[4] negate(z)\n"
+                )
+            ],
+        ),
+    ],
+)
+def test_fixes_that_are_offered(code, lines, after):
+    assert offered_lines(lines, code) == after
+
+
+def test_texts_with_errors_are_not_rewritten():
+    """What is not read may need what would be replaced; a warning, as about an unknown opcode, does not matter."""
+    lines = "  a = f32[2,3] negate(p)\n  b = f32[2,3] negate(a)\n  c = f32[2,3] {}\n  ROOT r = f32[2,3] sine(b)\n"
+    for end, is_fixed in (("ceil(a) =", False), ("nogate(a)", True)):
+        module = parse(BODY.format(lines.format(end)), strict=False)
+        findings = with_fixes(module, verify(module, select=["W019"]), rewrite=rewrite_edits)
+        assert [d.fix is not None for d in findings] == [is_fixed]
+
+
 def test_another_instruction_becomes_the_root(cli):
     text = "HloModule m{}\n\nENTRY %e (p: f32[4]) -> f32[4] {{\n  {}%p = f32[4]{{0}} parameter(0)\n{}}}\n"
     lines = '  %a = f32[4]{0} negate(f32[4]{0} %p)\n  ROOT %r = f32[4]{0} negate(f32[4]{0} %a), metadata={op_name="r"}\n'
@@ -406,6 +529,8 @@ def test_few_findings_need_the_optimizer(tmp_path, codes, is_needed):
 def test_rewrites_that_fix_lints_exist():
     names = {*all_rules(), *(entry.topic for entry in all_rules().values()), "cse", "fold"}
     assert all(fix.title and names.issuperset(fix.rewrites) for fix in rewrite_fixes().values())
+    inexact = {name for entry in all_rules().values() if entry.flags for name in (entry.name, entry.topic)}
+    assert all(inexact.isdisjoint({*fix.rewrites} - {"cse", "fold"}) for fix in rewrite_fixes().values())
     assert rewrite_fixes().keys() <= CODE_NAMES.keys() - fix_rules().keys()
     assert (explain_rule("W010").fix, explain_rule("W010").fix_is_safe) == ("Transpose once", True)
 

@@ -88,8 +88,11 @@ class _Trial:
         if not self.context.is_movable(x) or not self._has_line(x):
             return []
         for new, inserted in self._results(x, names):
-            adapt(self.rewriter, x, new, inserted)
-            edits = self._new_lines(x, new, inserted) if new in inserted else self._other_uses(x, new)
+            if new in inserted:
+                adapt(self.rewriter, x, new)
+                edits = self._new_lines(x, new, inserted)
+            else:
+                edits = self._other_uses(x, new)
             unused = self._unused_lines(x, new) if edits else []
             for y in reversed(inserted):
                 self.rewriter.erase(y)

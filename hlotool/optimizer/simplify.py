@@ -93,10 +93,8 @@ def refusal(context: Context, entry: Rule, x: Instruction, new: Instruction, ins
     return next((f"the new '{y.op.name}' would not be valid: {message}" for y in inserted if (message := context.violation(y))), None)
 
 
-def adapt(rewriter: Rewriter, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> None:
-    """Gives a new instruction the layout and the sharding of the one that it replaces."""
-    if new not in inserted:
-        return
+def adapt(rewriter: Rewriter, x: Instruction, new: Instruction) -> None:
+    """Gives an instruction the layout and the sharding of the one that it replaces; those of an old one are the same, or it is refused."""
     if new.shape != x.shape:
         rewriter.update(new, shape=x.shape)
     sharding = x.attributes.get("sharding")
@@ -188,7 +186,7 @@ class _Simplifier:
         rewriter = self.rewriter
         if refusal(self.context, entry, x, new, inserted) is not None:
             return False
-        adapt(rewriter, x, new, inserted)
+        adapt(rewriter, x, new)
         self.fired[entry.name] += 1
         keeps_name = new in inserted and new.op is x.op
         self.context.allows(entry.name, x, tuple(inserted) or (new,), renamed=new if keeps_name else None)

@@ -277,15 +277,15 @@ def test_a_pass_that_does_not_count_its_rewrites(load):
     assert result.report.remarks == ["pass 'test-pass' has changed the module without `context.allows`, so that its rewrites are not counted"]
 
 
-@pytest.mark.parametrize(("opcode", "operand"), [("reverse", "x"), ("abs", "x.operands[0]"), ("ceil", "x.operands[0].operands[0]")])
-def test_rules_see_what_another_pass_has_changed(load, opcode, operand):
+@pytest.mark.parametrize(("opcode", "changed"), [("iota", "x"), ("abs", "x.operands[0]"), ("ceil", "x.operands[0].operands[0]")])
+def test_rules_see_what_another_pass_has_changed(load, opcode, changed):
     """An instruction whose attributes have changed, its users, and their users."""
-    rules = RULE.format(body=f"return {operand}.operands[0] if {operand}.attributes['dimensions'] == (1,) else None").replace("abs", opcode)
+    body = f"return site.rewriter.module.entry.parameters[0] if {changed}.attributes['iota_dimension'] == 1 else None"
     change = PASS.partition("    p, n, r")[0] + "    for x in context.instructions(context.module.entry):\n"
-    change += "        if x.attributes.get('dimensions') == (0,) and context.allows('test-pass', x):\n"
-    change += "            context.rewriter.update(x, attributes={'dimensions': (1,)})\n"
-    load(rules + change.removeprefix(HEAD))
-    text = "ENTRY e { p = f32[2,2] parameter(0) n = f32[2,2] reverse(p), dimensions={0} r = f32[2,2] abs(n) ROOT c = f32[2,2] ceil(r) }"
+    change += "        if x.attributes.get('iota_dimension') == 0 and context.allows('test-pass', x):\n"
+    change += "            context.rewriter.update(x, attributes={'iota_dimension': 1})\n"
+    load(RULE.format(body=body).replace("abs", opcode) + change.removeprefix(HEAD))
+    text = "ENTRY e { p = f32[2,2] parameter(0) n = f32[2,2] iota(), iota_dimension=0 r = f32[2,2] abs(n) ROOT c = f32[2,2] ceil(r) }"
     assert hlotool.optimize(hlotool.parse(text), "my_rules").report.count == 0
     assert hlotool.optimize(hlotool.parse(text), "my_rules,test-pass,my_rules").report.count == 2
 
@@ -293,8 +293,8 @@ def test_rules_see_what_another_pass_has_changed(load, opcode, operand):
 @pytest.mark.parametrize(("header", "count"), [("", 1), ("HloModule m, is_scheduled=true ", 0)])
 def test_layouts_of_results(load, header, count):
     """They are those of what they replace, if the module decides about layouts."""
-    load(RULE.format(body="return site.add('ceil', x.operands, x.shape.with_layout(x.operands[0].shape.layout))"))
-    text = "ENTRY e { p = f32[2,3]{1,0} parameter(0) ROOT r = f32[2,3]{0,1} abs(p) }"
+    load(RULE.format(body="return site.add('reshape', x.operands, x.shape.with_layout(x.operands[0].shape.layout))").replace('"abs"', '"copy"'))
+    text = "ENTRY e { p = f32[2,3]{1,0} parameter(0) ROOT r = f32[2,3]{0,1} copy(p) }"
     result = hlotool.optimize(hlotool.parse(header + text), "my_rules")
     assert result.report.count == count
     assert result.entry.root.shape.layout.minor_to_major == (0, 1)

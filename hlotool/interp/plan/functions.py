@@ -78,12 +78,16 @@ class FunctionWriter:
                 pass
             elif needed.isdisjoint(item.results):
                 continue
-            variables = implicit_operands(item) if type(item) is Operation else None
-            variables = list(item.reads) if variables is None else variables
+            variables = self._reads(item)
             needed.update(variables)
             items.append(item)
             reads.append(variables)
         return items[::-1], reads[::-1], needed
+
+    def _reads(self, item: Item) -> list[Variable]:
+        """The variables that the statements of an item name."""
+        sources = implicit_operands(item) if type(item) is Operation else None
+        return list(item.reads) if sources is None else sources
 
     def _delete(self, variables: Iterable[Variable]) -> None:
         names = [self.writer.name(variable) for variable in variables if variable.constant is None and not variable.is_scalar]

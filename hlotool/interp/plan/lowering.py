@@ -25,7 +25,7 @@ from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import IDENTITY, VIEW
 from hlotool.shapes.shape import Shape
 
-__all__ = ["CannotPlan", "CallGraph", "Lowering"]
+__all__ = ["CallGraph", "CannotPlan", "Lowering"]
 
 _FOLDED_ELEMENTS = 1 << 16
 _INLINED_SIZE = 64

@@ -40,7 +40,7 @@ class PlanFunction:
         self._options = options
         namespace: dict[str, Any] = {**GLOBALS, **writer.writer.namespace}
         # The source consists of names and numbers that the writer has made up, see its documentation.
-        exec(compile(self.source, f"<plan of {ascii(computation.name)}>", "exec"), namespace)
+        exec(compile(self.source, f"<plan of {computation.name!a}>", "exec"), namespace)
         self._function = namespace["plan"]
         self._code: CodeType = self._function.__code__
 

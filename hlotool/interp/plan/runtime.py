@@ -19,6 +19,7 @@ from hlotool.interp.values import Value, leaves, with_leaves
 
 __all__ = ["GLOBALS", "Mismatch", "PlanRun", "first_check"]
 
+
 class Mismatch(Exception):
     """A tuple has other arrays than its shape says, which only the reference executor can deal with."""
 

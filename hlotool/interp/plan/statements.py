@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from hlotool.interp.binding import Binding
-from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES
-from hlotool.interp.plan.forms import Form, form_of
-from hlotool.interp.plan.graph import Leaves, Operation, Variable, broadcast_source
+from hlotool.interp.dtypes import NUMPY_TYPES
+from hlotool.interp.plan.forms import Form, form_of, reduction_of
+from hlotool.interp.plan.graph import Leaves, Operation, Variable
 from hlotool.interp.plan.scalars import scalar_expression
+from hlotool.interp.plan.views import view_expression
 from hlotool.interp.plan.writer import Writer
 from hlotool.shapes.shape import Shape
 
@@ -28,12 +29,12 @@ def implicit_operands(operation: Operation) -> list[Variable] | None:
     if form is None or form.rounds:
         return None
     variables = list(operation.reads)
-    if any(NUMBERS[variable.shape.element_type].held != NUMBERS[variable.shape.element_type].computed for variable in (*variables, *operation.results)):
+    if form.is_narrow:
         return None
     sizes = operation.results[0].shape.dimensions
     if any(variable.shape.dimensions not in (sizes, ()) for variable in variables):
         return None
-    sources = [broadcast_source(variable)[0] for variable in variables]
+    sources = [variable.broadcast_source[0] for variable in variables]
     if any(source is variable and variable.shape.dimensions == sizes for source, variable in zip(sources, variables, strict=True)):
         return sources
     first = next((k for k, variable in enumerate(variables) if variable.shape.dimensions == sizes), None)
@@ -56,6 +57,16 @@ def write_operation(writer: Writer, operation: Operation, binding: Binding, dyin
         _write_elementwise(writer, operation, sources, dying, reusable)
         return
     reusable.difference_update(operation.reads)
+    view = view_expression(operation, writer)
+    if view is not None:
+        writer.line(f"{writer.name(operation.results[0])} = {view}")
+        return
+    reduction = reduction_of(operation)
+    if reduction is not None:
+        (result,) = operation.results
+        call = f"{writer.bind(reduction.function)}({writer.name(operation.operands[0][0])}, axes={writer.bind(reduction.axes)})"
+        writer.line(f"{writer.name(result)} = {call}{'[()]' if result.is_scalar else ''}")
+        return
     write_kernel(writer, operation, binding, dying)
 
 
@@ -67,7 +78,7 @@ def _write_elementwise(writer: Writer, operation: Operation, sources: list[Varia
     for variable, source in zip(operation.reads, sources, strict=True):
         expression = writer.name(source)
         if source is not variable and source.shape.dimensions:
-            _, axes = broadcast_source(variable)
+            _, axes = variable.broadcast_source
             if axes != tuple(range(result.shape.rank - len(axes), result.shape.rank)):
                 expression += f"[{', '.join(':' if k in axes else 'None' for k in range(result.shape.rank))}]"
         operands.append(expression)

@@ -64,8 +64,6 @@ def _analytic(opcode: str, function: Function, **rest: Any) -> Elementwise:
     return Elementwise(opcode, function, function, **rest)
 
 
-
-
 ELEMENTWISE: tuple[Elementwise, ...] = (
     # One operand.
     Elementwise("abs", np.abs, f.complex_abs, np.abs, exact=True),

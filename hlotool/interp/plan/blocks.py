@@ -13,7 +13,7 @@ import numpy as np
 from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES
 from hlotool.interp.plan.forms import Form, Reduction
 from hlotool.interp.plan.fusing import Cluster
-from hlotool.interp.plan.graph import Axes, Operation, Variable, broadcast_source
+from hlotool.interp.plan.graph import Axes, Operation, Variable
 from hlotool.interp.plan.writer import Lines, Writer
 
 __all__ = ["write_cluster"]
@@ -47,7 +47,7 @@ class _ClusterWriter:
         self.same: dict[Variable, Variable] = {}
         self.users = dict.fromkeys(cluster.results, 0)
         for operation in cluster.operations:
-            for source, _ in map(broadcast_source, operation.reads):
+            for source, _ in (variable.broadcast_source for variable in operation.reads):
                 if source in self.users:
                     self.users[source] += 1
 
@@ -116,7 +116,7 @@ class _ClusterWriter:
         form = self.cluster.forms[operation]
         keys = []
         for operand in operation.reads:
-            source, axes = broadcast_source(operand)
+            source, axes = operand.broadcast_source
             if source in self.cluster.axes:
                 keys.append((source, self.cluster.axes[source]))
             elif isinstance(form, Reduction):
@@ -233,15 +233,22 @@ class _ClusterWriter:
     def _write_reduction(self, operation: Operation, form: Reduction, operand: str, target: str | None) -> None:
         writer = self.writer
         (result,) = operation.results
-        source = broadcast_source(operation.operands[0][0])[0]
+        source = operation.operands[0][0].broadcast_source[0]
         spanned = self.cluster.axes.get(source, tuple(range(len(self.domain))))
         kept = set(self.cluster.axes[result])
         reduced = [k for k in spanned if k not in kept]
         # Along the axes that the operand does not span, it has one element, which stays.
         value = f"{writer.bind(form.function)}({operand}, axes={writer.bind(tuple([k - self.axis for k in reduced]))})"
         value += f"[{', '.join('None' if k in reduced else ':' for k in range(self.axis, len(self.domain)))}]"
-        self.names[result] = target or writer.local("r")
-        writer.line(f"{target}[...] = {value}" if target else f"{self.names[result]} = {value}")
+        number = NUMBERS[result.shape.element_type]
+        if target is not None and number.held == number.computed:
+            self.names[result] = target
+            writer.line(f"{target}[...] = {value}")
+            return
+        self.names[result] = writer.local("r")
+        writer.line(f"{self.names[result]} = {value}")
+        if target is not None:
+            writer.line(f"{target}[...] = {self.names[result]}")
 
     def _write_elementwise(self, result: Variable, form: Form, operands: list[str], spans: list[Axes], target: str | None) -> None:
         writer, axes = self.writer, self.cluster.axes[result]

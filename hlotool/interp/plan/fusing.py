@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from math import prod
 
 from hlotool.interp.plan.forms import Form, Reduction
-from hlotool.interp.plan.graph import Axes, Operation, Region, Variable, broadcast_source
+from hlotool.interp.plan.graph import Axes, Operation, Region, Variable
 
 __all__ = ["Cluster", "Forms", "schedule"]
 
@@ -44,7 +44,7 @@ class Cluster:
         own = {result for operation in self.operations for result in operation.results}
         for operation in self.operations:
             for variable in operation.reads:
-                source, _ = broadcast_source(variable)
+                source, _ = variable.broadcast_source
                 if source not in own:
                     yield source
 
@@ -55,8 +55,9 @@ class Cluster:
 
 def schedule(region: Region, forms: Forms) -> list[Operation | Cluster]:
     """The operations in an order in which they can run, those of each cluster in its place."""
-    items = _Clustering(region, forms).items()
-    return _ordered(items)
+    if all(prod(result.shape.dimensions) < _SMALLEST for operation in region.operations for result in operation.results):
+        return list(region.operations)
+    return _ordered(_Clustering(region, forms).items())
 
 
 class _Clustering:
@@ -100,12 +101,12 @@ class _Clustering:
         # A barrier, after everything that it reads.
         level = max((self._level_after(variable) for variable in operation.reads), default=0)
         if operation.instruction.opcode == "broadcast":
-            source, _ = broadcast_source(operation.results[0])
+            source, _ = operation.results[0].broadcast_source
             level = self.level.get(source, 0)
         self.level.update(dict.fromkeys(operation.results, level))
 
     def _level_after(self, variable: Variable) -> int:
-        source, _ = broadcast_source(variable)
+        source, _ = variable.broadcast_source
         return self.level.get(source, 0) + (source in self.cluster)
 
     def _add_elementwise(self, operation: Operation, form: Form) -> bool:
@@ -113,7 +114,7 @@ class _Clustering:
         sizes = result.shape.dimensions
         if prod(sizes) < 2:
             return False
-        sources = [broadcast_source(variable) for variable in operation.reads]
+        sources = [variable.broadcast_source for variable in operation.reads]
         own = [variable.shape.dimensions for variable in operation.reads]
         if any(shape not in (sizes, ()) for shape in own):
             return False
@@ -144,8 +145,8 @@ class _Clustering:
         return found if all(span == tuple([found[k] for k in axes]) for span, axes in spans) else None
 
     def _add_reduction(self, operation: Operation, form: Reduction) -> bool:
-        (result,), (source,) = operation.results, operation.operands[0]
-        source, axes = broadcast_source(source)
+        (source,) = operation.operands[0]
+        source, axes = source.broadcast_source
         whole = tuple(range(len(operation.operands[0][0].shape.dimensions)))
         if axes != whole:
             return False

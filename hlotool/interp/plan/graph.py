@@ -13,7 +13,7 @@ from hlotool.interp.values import Value
 from hlotool.ir.model import Computation, Instruction
 from hlotool.shapes.shape import Shape
 
-__all__ = ["Axes", "Branches", "Call", "Leaves", "Loop", "Operation", "Region", "Variable", "broadcast_source"]
+__all__ = ["Axes", "Branches", "Call", "Leaves", "Loop", "Operation", "Region", "Variable"]
 
 
 class Variable:
@@ -23,17 +23,22 @@ class Variable:
     constants and the state of loops.
     """
 
-    __slots__ = ("constant", "shape", "source")
+    __slots__ = ("_broadcast", "constant", "is_scalar", "shape", "source")
 
     def __init__(self, shape: Shape, constant: Value = None) -> None:
         self.shape = shape
         self.constant = constant
         self.source: Operation | None = None
+        self.is_scalar = shape.is_array and not shape.dimensions
+        """Whether it is a number, which generated code holds as a NumPy scalar instead of an array."""
+        self._broadcast: tuple[Variable, Axes] | None = None
 
     @property
-    def is_scalar(self) -> bool:
-        """Whether it is a number, which generated code holds as a NumPy scalar instead of an array."""
-        return self.shape.is_array and not self.shape.dimensions
+    def broadcast_source(self) -> tuple[Variable, Axes]:
+        """The variable that is broadcast to make this one, and the dimensions that it has in it; itself, with all, if it is no broadcast."""
+        if self._broadcast is None:
+            self._broadcast = _broadcast_source(self)
+        return self._broadcast
 
 
 Axes = tuple[int, ...]
@@ -41,8 +46,7 @@ Leaves = tuple[Variable, ...]
 """The variables of the leaves of a value, in order."""
 
 
-def broadcast_source(variable: Variable) -> tuple[Variable, Axes]:
-    """The variable that is broadcast to make this one, and the dimensions that it has in it; itself, with all, if it is no broadcast."""
+def _broadcast_source(variable: Variable) -> tuple[Variable, Axes]:
     axes: Axes = tuple(range(variable.shape.rank))
     while (operation := variable.source) is not None and operation.instruction.opcode == "broadcast" and len(operation.operands[0]) == 1:
         dimensions = operation.instruction.attributes.get("dimensions", ())
@@ -53,15 +57,22 @@ def broadcast_source(variable: Variable) -> tuple[Variable, Axes]:
     return variable, axes
 
 
+UNKNOWN = object()
+
+
 class Operation:
     """The application of an instruction's kernel to variables. `operands` has the leaves of each operand, `results` those of the result."""
 
-    __slots__ = ("instruction", "operands", "results")
+    __slots__ = ("form", "instruction", "operands", "reads", "results")
 
     def __init__(self, instruction: Instruction, operands: Sequence[Leaves], results: Leaves) -> None:
         self.instruction = instruction
         self.operands = tuple(operands)
+        self.reads: Leaves = tuple([leaf for leaves in operands for leaf in leaves])
+        """The variables that it needs, those that its regions take from outside included."""
         self.results = results
+        self.form: Any = UNKNOWN
+        """What `forms.form_of` has found out."""
         for result in results:
             result.source = self
 
@@ -69,12 +80,6 @@ class Operation:
     def is_pure(self) -> bool:
         """Whether it may be left out if nothing reads its results, and may run before or after others."""
         return self.instruction.op.is_pure and not self.regions
-
-    @property
-    def reads(self) -> Iterator[Variable]:
-        """The variables that it needs, those that its regions take from outside included."""
-        for leaves in self.operands:
-            yield from leaves
 
     @property
     def regions(self) -> tuple[Region, ...]:
@@ -107,7 +112,7 @@ class Region:
         for operation in self.operations:
             for variable in operation.reads:
                 yield variable
-                yield broadcast_source(variable)[0]
+                yield variable.broadcast_source[0]
         yield from self.results
 
 
@@ -125,12 +130,7 @@ class Loop(Operation):
         self.state = state
         self.condition = condition
         self.body = body
-
-    @property
-    def reads(self) -> Iterator[Variable]:
-        yield from super().reads
-        for region in self.regions:
-            yield from region.free_variables()
+        self.reads += tuple([variable for region in self.regions for variable in region.free_variables()])
 
     @property
     def regions(self) -> tuple[Region, ...]:
@@ -145,12 +145,7 @@ class Branches(Operation):
     def __init__(self, instruction: Instruction, selector: Variable, regions: Sequence[Region], results: Leaves) -> None:
         super().__init__(instruction, ((selector,),), results)
         self._regions = tuple(regions)
-
-    @property
-    def reads(self) -> Iterator[Variable]:
-        yield from super().reads
-        for region in self.regions:
-            yield from region.free_variables()
+        self.reads += tuple([variable for region in regions for variable in region.free_variables()])
 
     @property
     def regions(self) -> tuple[Region, ...]:

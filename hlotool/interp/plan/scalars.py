@@ -6,7 +6,6 @@ the expression calls the kernel's function for these.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -64,12 +63,10 @@ def scalar_expression(operation: Operation, writer: Writer) -> str | None:
     'v1 + v2'
     """
     variables = [*operation.reads, *operation.results]
-    if len(operation.results) != 1 or not all(variable.is_scalar and variable.shape.element_type in NUMBERS for variable in variables):
+    form = form_of(operation) if all(variable.is_scalar for variable in variables) else None
+    if form is None or form.is_narrow:
         return None
     numbers = [NUMBERS[variable.shape.element_type] for variable in variables]
-    form = form_of(operation)
-    if form is None or form.rounds or any(number.held != number.computed for number in numbers):
-        return None
     operands = [writer.name(variable) for variable in operation.reads]
     if operation.instruction.opcode == "convert":
         source, result = numbers
@@ -97,6 +94,3 @@ def _expression(writer: Writer, form: Form, operands: list[str]) -> str:
     call = f"{function}({', '.join(f'asarray({operand})' for operand in operands)})[()]"
     partly = _PARTLY.get(form.function)
     return call if partly is None else partly.format(*operands, call=call)
-
-
-Template = Callable[..., str]

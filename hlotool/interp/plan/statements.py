@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from hlotool.interp.binding import Binding
-from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES
-from hlotool.interp.plan.forms import Form, form_of
-from hlotool.interp.plan.graph import Leaves, Operation, Variable, broadcast_source
+from hlotool.interp.dtypes import NUMPY_TYPES
+from hlotool.interp.plan.forms import Form, form_of, reduction_of
+from hlotool.interp.plan.graph import Leaves, Operation, Variable
 from hlotool.interp.plan.scalars import scalar_expression
+from hlotool.interp.plan.views import view_expression
 from hlotool.interp.plan.writer import Writer
 from hlotool.shapes.shape import Shape
 
@@ -28,12 +29,12 @@ def implicit_operands(operation: Operation) -> list[Variable] | None:
     if form is None or form.rounds:
         return None
     variables = list(operation.reads)
-    if any(NUMBERS[variable.shape.element_type].held != NUMBERS[variable.shape.element_type].computed for variable in (*variables, *operation.results)):
+    if form.is_narrow:
         return None
     sizes = operation.results[0].shape.dimensions
     if any(variable.shape.dimensions not in (sizes, ()) for variable in variables):
         return None
-    sources = [broadcast_source(variable)[0] for variable in variables]
+    sources = [variable.broadcast_source[0] for variable in variables]
     if any(source is variable and variable.shape.dimensions == sizes for source, variable in zip(sources, variables, strict=True)):
         return sources
     first = next((k for k, variable in enumerate(variables) if variable.shape.dimensions == sizes), None)
@@ -42,21 +43,34 @@ def implicit_operands(operation: Operation) -> list[Variable] | None:
     return [*sources[:first], variables[first], *sources[first + 1 :]]
 
 
-def write_operation(writer: Writer, operation: Operation, binding: Binding, dying: Sequence[Variable], reusable: set[Variable]) -> None:
+def write_operation(
+    writer: Writer, operation: Operation, binding: Binding, sources: list[Variable] | None, dying: Sequence[Variable], reusable: set[Variable]
+) -> Variable | None:
     """Writes the statements that compute an operation's results; `dying` are the operands that nothing reads later.
 
-    `reusable` are variables whose arrays nothing else refers to; the result takes the place of one that dies.
+    Returns the operand that a kernel may overwrite, whose name has been deleted before the call.
+
+    `sources` are its `implicit_operands`. `reusable` are variables whose arrays nothing else refers to; the result takes the place of one that dies.
     """
     expression = scalar_expression(operation, writer)
     if expression is not None:
         writer.line(f"{writer.name(operation.results[0])} = {expression}")
-        return
-    sources = implicit_operands(operation)
+        return None
     if sources is not None:
         _write_elementwise(writer, operation, sources, dying, reusable)
-        return
+        return None
     reusable.difference_update(operation.reads)
-    write_kernel(writer, operation, binding, dying)
+    view = view_expression(operation, writer)
+    if view is not None:
+        writer.line(f"{writer.name(operation.results[0])} = {view}")
+        return None
+    reduction = reduction_of(operation)
+    if reduction is not None:
+        (result,) = operation.results
+        call = f"{writer.bind(reduction.function)}({writer.name(operation.operands[0][0])}, axes={writer.bind(reduction.axes)})"
+        writer.line(f"{writer.name(result)} = {call}{'[()]' if result.is_scalar else ''}")
+        return None
+    return write_kernel(writer, operation, binding, dying)
 
 
 def _write_elementwise(writer: Writer, operation: Operation, sources: list[Variable], dying: Sequence[Variable], reusable: set[Variable]) -> None:
@@ -67,7 +81,7 @@ def _write_elementwise(writer: Writer, operation: Operation, sources: list[Varia
     for variable, source in zip(operation.reads, sources, strict=True):
         expression = writer.name(source)
         if source is not variable and source.shape.dimensions:
-            _, axes = broadcast_source(variable)
+            _, axes = variable.broadcast_source
             if axes != tuple(range(result.shape.rank - len(axes), result.shape.rank)):
                 expression += f"[{', '.join(':' if k in axes else 'None' for k in range(result.shape.rank))}]"
         operands.append(expression)
@@ -105,8 +119,12 @@ def _array_expression(writer: Writer, variable: Variable) -> str:
     return f"asarray({writer.name(variable)})"
 
 
-def write_kernel(writer: Writer, operation: Operation, binding: Binding, dying: Sequence[Variable]) -> None:
-    """Writes the call of an operation's kernel, and the check that the results are what the instruction says."""
+def write_kernel(writer: Writer, operation: Operation, binding: Binding, dying: Sequence[Variable]) -> Variable | None:
+    """Writes the call of an operation's kernel, and the check that the results are what the instruction says.
+
+    Returns the operand that the kernel may overwrite.
+    """
+    passed = None
     x = operation.instruction
     pairs = list(zip(x.operands, operation.operands, strict=True))
     arguments = [value_expression(writer, y.shape, leaves) for y, leaves in pairs]
@@ -117,7 +135,8 @@ def write_kernel(writer: Writer, operation: Operation, binding: Binding, dying: 
         keywords.append("batch=None")
     if "can_alias" in binding.per_call:
         first = operation.operands[0]
-        if len(first) == 1 and first[0] in dying and not first[0].is_scalar:
+        if len(first) == 1 and first[0] in dying and not first[0].is_scalar and operation.reads.count(first[0]) == 1:
+            passed = first[0]
             writer.line(f"o = [{arguments[0]}]")
             writer.line(f"del {writer.name(first[0])}")
             writer.line("can = can_alias(o)")
@@ -129,8 +148,9 @@ def write_kernel(writer: Writer, operation: Operation, binding: Binding, dying: 
     if binding.suspends:
         call = f"run.drive({call})"
     _write_result(writer, operation, binding, call)
-    if arguments and arguments[0] == "*o":
+    if passed is not None:
         writer.line("o = None")
+    return passed
 
 
 def _write_result(writer: Writer, operation: Operation, binding: Binding, call: str) -> None:

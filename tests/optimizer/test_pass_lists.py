@@ -162,6 +162,21 @@ def test_rewrites_are_described_if_somebody_asks(module, explain):
     assert len(report.rewrites) == (3 if explain else 0)
 
 
+@pytest.mark.parametrize(
+    ("lines", "before", "after"),
+    [
+        # A new instruction with the same opcode keeps the name of the old one; one that was there is what replaces it.
+        ("n = f32[] negate(p) ROOT r = f32[] abs(n)", "r = f32[] abs(n)", ("r = f32[] abs(p)",)),
+        ("n = f32[] abs(p) ROOT r = f32[] abs(n)", "r = f32[] abs(n)", ("n = f32[] abs(p)",)),
+        ("n = f32[] negate(p) ROOT r = f32[] multiply(n, n)", "r = f32[] multiply(n, n)", ("r = f32[] multiply(p, p)",)),
+    ],
+)
+def test_what_is_said_of_a_rewrite(lines, before, after):
+    module = hlotool.parse(f"ENTRY e {{ p = f32[] parameter(0) {lines} }}")
+    (rewrite,) = hlotool.optimize(module, "algsimp", options=OptimizeOptions(explain=True)).report.rewrites
+    assert (rewrite.before, rewrite.after) == (before, after)
+
+
 def test_a_pass_alone(module):
     with Context(module) as context:
         assert fold_constants(context)

@@ -72,6 +72,9 @@ class FixedValues:
         >>> text += "ENTRY e { p = u32[] parameter(0) n = negate(p) ROOT c = call(n), to_apply=f }"
         >>> [FixedValues().has_fixed_value(x) for x in parse(text).entry.instructions]
         [True, True, False]
+        >>> text = "ENTRY e { a = f32[] constant(0) ROOT r = f32[] rng(a, a), distribution=rng_uniform }"
+        >>> FixedValues().has_fixed_value(parse(text).entry.root)
+        False
         """
         return _is_fixed(x) and all(map(self._returns_fixed_value, x.called))
 

@@ -150,7 +150,7 @@ def test_the_time_of_rules_is_measured_if_somebody_asks(module, measures_time):
     report = hlotool.optimize(module, "algsimp", options=OptimizeOptions(measures_time=measures_time)).report
     seconds = [row.seconds for row in report.statistics.values() if row.tries]
     assert seconds
-    assert all((time > 0) == measures_time for time in seconds)
+    assert all((0 < time < 30) == measures_time for time in seconds)
 
 
 @pytest.mark.parametrize("explain", [False, True])

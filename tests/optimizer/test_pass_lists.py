@@ -169,6 +169,11 @@ def test_rewrites_are_described_if_somebody_asks(module, explain):
         ("n = f32[] negate(p) ROOT r = f32[] abs(n)", "r = f32[] abs(n)", ("r = f32[] abs(p)",)),
         ("n = f32[] abs(p) ROOT r = f32[] abs(n)", "r = f32[] abs(n)", ("n = f32[] abs(p)",)),
         ("n = f32[] negate(p) ROOT r = f32[] multiply(n, n)", "r = f32[] multiply(n, n)", ("r = f32[] multiply(p, p)",)),
+        (
+            "i = s32[4] iota(), iota_dimension=0 ROOT r = s32[4] subtract(i, i)",
+            "r = s32[4] subtract(i, i)",
+            ("constant = s32[] constant(0)", "broadcast = s32[4] broadcast(constant), dimensions={}"),
+        ),
     ],
 )
 def test_what_is_said_of_a_rewrite(lines, before, after):

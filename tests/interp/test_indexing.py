@@ -124,7 +124,7 @@ def test_scatter(random: Random) -> None:
     operand = stored_anyhow(random, np.asarray(generator.choice(values, numbers.operand)).astype(dtype))
     updates = stored_anyhow(random, np.asarray(generator.choice(values, numbers.result)).astype(dtype))
     indices = generator.integers(-1, 4, numbers.indices, np.int32)
-    scalar = hlotool.parse(text.split("\nENTRY")[0].replace("f {", "ENTRY f {"))
+    scalar = hlotool.parse(text.split("\nENTRY", maxsplit=1)[0].replace("f {", "ENTRY f {"))
     expected = operand.copy()
     memo: dict[tuple[bytes, bytes], Array] = {}
     for place, element in numbers.elements(indices, clamps=False):

@@ -46,20 +46,20 @@ def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
 
 def _ratio(coefficients: tuple[tuple[float, ...], tuple[float, ...]], x: Array) -> Array:
     above, below = coefficients
-    return _polynomial(above, x) / _polynomial(below, x)
+    return np.asarray(_polynomial(above, x) / _polynomial(below, x))
 
 
 def _near(x: Array) -> Array:
-    return x * _ratio(_NEAR, x * x)
+    return np.asarray(x * _ratio(_NEAR, x * x))
 
 
 def _middle(x: Array) -> Array:
-    return 1 - np.exp(-x * x) * _ratio(_MIDDLE, x)
+    return np.asarray(1 - np.exp(-x * x) * _ratio(_MIDDLE, x))
 
 
 def _far(x: Array) -> Array:
     tail = _ratio(_FAR, 1 / (x * x)) / (x * x)
-    return 1 - np.exp(-x * x) * (_ONE_OVER_ROOT_PI - tail) / x
+    return np.asarray(1 - np.exp(-x * x) * (_ONE_OVER_ROOT_PI - tail) / x)
 
 
 _RANGES = ((-1.0, 0.46875, _near), (0.46875, 4.0, _middle), (4.0, _SATURATED, _far))

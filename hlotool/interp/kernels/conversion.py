@@ -85,9 +85,9 @@ def _saturated(values: Array, number: NumberType) -> Array:
 
 def _limited(values: Array, number: NumberType) -> Array:
     """As `_saturated`, for types whose limits are floats: doubles, or f32 for integers of at most 16 bits."""
-    limits = number.element.minimum, number.element.maximum
     floats = np.float32 if number.bits <= 16 and values.dtype == np.float32 else np.float64
-    inside = np.asarray(np.clip(values, *map(floats, limits), dtype=floats))
+    inside = np.asarray(np.maximum(values, floats(number.element.minimum), dtype=floats))
+    np.minimum(inside, floats(number.element.maximum), out=inside)
     is_nan = np.isnan(inside)
     if is_nan.any():
         np.copyto(inside, 0, where=is_nan)

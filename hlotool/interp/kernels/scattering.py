@@ -160,7 +160,7 @@ def _combine_slices(reducer: Computation, targets: list[Array], index: tuple[Arr
         if ufunc is None:
             combined = listed((yield Invoke(reducer, (*old, *new), new[0].shape)))
         else:
-            combined = [ufunc(old[0], new[0], out=old[0])]
+            combined = (ufunc(old[0], new[0], out=old[0]),)
         for target, values in zip(targets, combined, strict=True):
             target[here] = values
     return None

@@ -32,7 +32,7 @@ _ONE_OVER_ROOT_PI = 5.6418958354775628695e-1
 _SATURATED = 6.0
 
 
-_BLOCK = 1 << 13
+_BLOCK = 1 << 14
 """The number of elements that are computed at a time, so that they stay in a core's cache."""
 
 

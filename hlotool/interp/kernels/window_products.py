@@ -2,7 +2,8 @@
 
 * columns: the elements that each place of the result reads are copied into a buffer (im2col), and a matrix product combines them
   with the kernels;
-* places: a product for each place, if the result has fewer places than the window has taps, as in gradients of kernels;
+* places: a product for each place, if the result has fewer places than the window has taps, as in gradients of kernels; if features
+  are outside of the batch in memory, columns of taps instead, which is a sum of products of blocks;
 * shifts and correlations: the same two for groups of a single feature, in which there are no matrices to multiply.
 
 Buffers have a few hundred kilobytes, to stay in a core's cache, and the memory order of the images: channels outside or inside of the

@@ -11,6 +11,7 @@ from math import prod
 
 import numpy as np
 
+from hlotool.interp.arg_reducers import arg_reducer_of
 from hlotool.interp.dtypes import NUMBERS, Array, number_type
 from hlotool.interp.kernels.base import Invoke, Run, kernel
 from hlotool.interp.kernels.conversion import converted
@@ -65,7 +66,7 @@ def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Sh
         passed_on = tuple(converted(x, number_type(init)).reshape(kept) for x, init in zip(inputs, inits, strict=True))
         return passed_on if result.is_tuple else passed_on[0]
     if count > 1:
-        return (yield from _folded(to_apply, inputs, inits, axes))
+        return (yield from _reduced_together(to_apply, inputs, inits, axes))
     (x,), (init,), monoid = inputs, inits, monoid_of(to_apply)
     rounded = _rounds_each_step(x, monoid, axes)
     if monoid is None or rounded or not (_starts_once(x, monoid, axes) or monoid.may_repeat(init)):
@@ -73,6 +74,16 @@ def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Sh
     if monoid is not None and not rounded:
         return monoid.reduced(x, init, axes)
     return (yield from _folded(to_apply, (x,), inits, axes))[0]
+
+
+def _reduced_together(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> Run:
+    """A tuple of the reduced inputs; of reducers such as argmax, init is the only pair that they are applied to."""
+    arg_reducer = arg_reducer_of(reducer) if len(inputs) == 2 else None
+    winners = arg_reducer.winners(inputs, inits, axes) if arg_reducer is not None else None
+    if winners is None:
+        return (yield from _folded(reducer, inputs, inits, axes))
+    kept = winners[0].shape
+    return listed((yield Invoke(reducer, (*(np.broadcast_to(init, kept) for init in inits), *winners), kept)))
 
 
 def _starts_once(x: Array, monoid: Monoid, axes: tuple[int, ...]) -> bool:

@@ -37,6 +37,10 @@ class Monoid(Record):
     def is_sum(self) -> bool:
         return self.numbers is np.add
 
+    @property
+    def compares(self) -> bool:
+        return self.winning_zero is not None
+
     def may_repeat(self, init: Array) -> bool:
         """Whether it makes no difference how often init enters a reduction."""
         number, op = number_type(init), OPS[self.opcode]

@@ -15,6 +15,7 @@ from hlotool.interp.arg_reducers import arg_reducer_of
 from hlotool.interp.dtypes import NUMBERS, Array, number_type
 from hlotool.interp.kernels.base import Invoke, Run, kernel
 from hlotool.interp.kernels.conversion import converted
+from hlotool.interp.kernels.pooling import pooled
 from hlotool.interp.monoids import Monoid, monoid_of
 from hlotool.interp.values import Value
 from hlotool.interp.windows import taps
@@ -199,6 +200,10 @@ def reduce_window(*operands: Array, window: Window, to_apply: Computation, resul
     if not window:
         # XLA:CPU returns a scalar unchanged.
         return inputs if result.is_tuple else inputs[0]
+    monoid = monoid_of(to_apply) if count == 1 else None
+    pools = pooled(monoid, inputs[0], inits[0], window, sizes) if monoid is not None else None
+    if pools is not None:
+        return (pools,) if result.is_tuple else pools
     if all(w.window_dilation == 1 for w in window) and (yield from _may_be_grouped(to_apply, inputs, window)):
         state = yield from _long_window_fold(to_apply, inputs, inits, window, sizes)
     else:

@@ -139,7 +139,7 @@ def _converted_columns_reduced(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -
         for k in range(0, count, step):
             result[k : k + step] = _columns_reduced(ufunc, stack[k : k + step].astype(dtype), dtype)
         return result
-    width = min(columns, BLOCK // min(rows, _PARTIAL))
+    width = min(columns, max(1, BLOCK // min(rows, _PARTIAL)))
     height = max(1, BLOCK // width)
     for k in range(count):
         for left in range(0, columns, width):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from hlotool.interp.memory import too_much_memory
 from hlotool.interp.observers import Observer
 from hlotool.interp.options import RunOptions
 from hlotool.interp.placement import part_hint
+from hlotool.interp.plan.cache import plan_for
+from hlotool.interp.plan.errors import CannotPlan, Mismatch
 from hlotool.interp.program import obstacles, runnable_instructions
 from hlotool.interp.queues import HostQueues
 from hlotool.interp.reference import ReferenceExecutor
@@ -25,9 +27,12 @@ from hlotool.interp.values import Value, checked_argument, owned, with_leaves
 from hlotool.ir.model import Instruction, Module
 from hlotool.shapes.shape import Shape
 
+if TYPE_CHECKING:
+    from hlotool.interp.plan.plan import Plan
+
 __all__ = ["compute", "evaluate", "evaluate_replicas"]
 
-EXECUTORS = ("auto", "reference")
+EXECUTORS = ("auto", "plan", "reference")
 _DEFAULTS = RunOptions()
 
 
@@ -39,8 +44,9 @@ def evaluate(
     Arguments are anything that NumPy makes arrays of, and nested tuples of such; floats are converted to the parameter's float type
     and integers to its integer type. The result's arrays have the exact element type (bf16 and its kin as ml_dtypes types) and belong
     to the caller; tuples are tuples. Raises EvaluationError, and nothing else, whatever the module and the arguments are. `executor`
-    is "reference", or "auto" for the fastest there is; `observers` are told of every instruction. Threads may evaluate the same
-    module at the same time.
+    is "reference", which calls one kernel for each instruction; "plan", which compiles the module to Python code first; or "auto", which does
+    that when it pays. Both give the same results. `observers` are told of every instruction, by the reference executor only. Threads may evaluate
+    the same module at the same time.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] negate(x) }")
@@ -120,16 +126,30 @@ def _evaluate(
     meshes = mesh_axes(module.frontend_attributes.get("xla.sdy.meshes", "")) if module.frontend_attributes else None
     grid = DeviceGrid(count // num_partitions, num_partitions, (queues,) if isinstance(queues, HostQueues) else queues, meshes)
     values = [_checked_arguments(module, of_device) for of_device in arguments]
-    reference = ReferenceExecutor(module, options, grid.devices[0], observers)
+    needs_reference = count > 1 or not all(observer.is_optional for observer in observers)
+    plan = None if needs_reference else plan_for(module, options, executor)
     # Once for all: entering it for each operation would triple the cost of small ones.
     with np.errstate(all="ignore"):
-        runs = [reference.on(device).run(Invoke(module.entry, of_device)) for device, of_device in zip(grid.devices, values, strict=True)]
-        results = in_lockstep(runs)
+        results = _results(module, grid, options, observers, values, plan)
         try:
             return [owned(result, module.entry.root.shape, of_device) for result, of_device in zip(results, values, strict=True)]
         except MemoryError:
             # A result may be a view that repeats few elements; as an array of its own, it may not fit in memory.
             raise failure(module, module.entry.root, "R004", "the result cannot be computed: not enough memory") from None
+
+
+def _results(
+    module: Module, grid: DeviceGrid, options: RunOptions, observers: Sequence[Observer], values: Sequence[tuple[Value, ...]], plan: Plan | None
+) -> list[Value]:
+    """What each device computes from its arguments."""
+    if plan is not None:
+        try:
+            return in_lockstep([plan.start(options, grid.devices[0], Invoke(module.entry, values[0]))])
+        except (CannotPlan, Mismatch):
+            # A computation, or a value that a kernel returns, is not what is written. Nothing has happened yet that would be seen twice.
+            pass
+    reference = ReferenceExecutor(module, options, grid.devices[0], observers)
+    return in_lockstep([reference.on(device).run(Invoke(module.entry, of_device)) for device, of_device in zip(grid.devices, values, strict=True)])
 
 
 def _checked_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value, ...]:

@@ -17,7 +17,7 @@ from hlotool.interp.arg_reducers import arg_reducer_of
 from hlotool.interp.array_reductions import reduced_along
 from hlotool.interp.dtypes import NUMBERS, Array
 from hlotool.interp.functions import maximum_floats, minimum_floats
-from hlotool.interp.kernels import pooling, reduction
+from hlotool.interp.kernels import pooling, reduction, scattering
 
 SPECIAL_NUMBERS = [0.0, -0.0, 1.0, 1.0, -1.0, 2.0, np.inf, -np.inf, np.nan]
 
@@ -202,6 +202,11 @@ def random_window(random: Random) -> tuple[str, str, int, int]:
             return f"{size} {stride}", f"{low}_{high} {window_dilation} {base_dilation}", base, room // stride + 1
 
 
+def window_text(windows: list[tuple[str, str, int, int]]) -> str:
+    rows = zip(*((*w[0].split(), *w[1].split()) for w in windows), strict=True)
+    return "{{size={} stride={} pad={} rhs_dilate={} lhs_dilate={}}}".format(*("x".join(row) for row in rows))
+
+
 @settings(max_examples=150)
 @given(RANDOM)
 def test_windows_hold_what_the_reducer_gives(random: Random) -> None:
@@ -215,10 +220,7 @@ def test_windows_hold_what_the_reducer_gives(random: Random) -> None:
     comparisons = [[0.0, -0.0], [0.0, -0.0, -1.0], [0.0, 1.0, -1.0], SPECIAL_NUMBERS]
     numbers = random.choice(comparisons) if name in ("f32", "f64", "bf16") and not is_sum else [0, 1, 1, 2, 3]
     x, init = random_array(random, bases, name, numbers), random_array(random, [], name, numbers[:2])
-    shape, strides, paddings, dilations, bases_dilated = (
-        "x".join(row) for row in zip(*((w[0].split()[0], w[0].split()[1], *w[1].split()) for w in windows), strict=True)
-    )
-    window = f"{{size={shape} stride={strides} pad={paddings} rhs_dilate={dilations} lhs_dilate={bases_dilated}}}"
+    window = window_text(windows)
     text = REDUCE.format(
         type=name,
         opcode=opcode,
@@ -248,3 +250,54 @@ def test_running_sums_are_rounded_once() -> None:
     result = hlotool.evaluate(hlotool.parse(text), [x, np.float32(0)])
     np.testing.assert_array_equal(result, np.cumsum(x, axis=1, dtype=np.float64).astype(np.float32))
     assert ml_dtypes.finfo(np.float32).eps > np.abs(result / np.cumsum(x, axis=1, dtype=np.float64) - 1).max()
+
+
+SELECT = """ge {{ a = {type}[] parameter(0) b = {type}[] parameter(1) ROOT r = pred[] compare(a, b), direction={direction} }}
+last {{ a = {type}[] parameter(0) ROOT b = {type}[] parameter(1) }}
+add {{ a = {type}[] parameter(0) b = {type}[] parameter(1) ROOT r = {type}[] add(a, b) }}
+ENTRY e {{ x = {type}[{sizes}] parameter(0) s = {type}[{windows}] parameter(1) i = {type}[] parameter(2)
+  ROOT r = {type}[{sizes}] select-and-scatter(x, s, i), window={window}, select=ge, scatter={scatter} }}"""
+COMPARISONS = {"GE": np.greater_equal, "LE": np.less_equal, "GT": np.greater}
+
+
+@settings(max_examples=100)
+@given(RANDOM)
+def test_selected_elements_receive_the_values_of_their_windows(random: Random) -> None:
+    windows = [random_window(random) for _ in range(random.choice((1, 2)))]
+    if random.random() < 0.5:
+        windows.insert(0, ("1 1", "0_0 1 1", 5, 5))
+    # Dilated arrays are not allowed here, and large windows would take long.
+    windows = [w if w[1].endswith("1") and w[3] * int(w[0].split()[0]) < 100 else ("1 1", "0_0 1 1", 4, 4) for w in windows]
+    bases, sizes = ([w[k] for w in windows] for k in (2, 3))
+    name, direction = random.choice(("f32", "f64", "s32", "bf16")), random.choice(list(COMPARISONS))
+    scatter = random.choice(("add", "last"))
+    x = random_array(random, bases, name, SPECIAL_NUMBERS if name != "s32" else [0, 1, 2, -3])
+    keys = x.astype(np.float64)
+    source, init = random_array(random, sizes, name, [1, 2, 3]), random_array(random, [], name, [0, 1])
+    text = SELECT.format(
+        type=name,
+        direction=direction,
+        scatter=scatter,
+        sizes=",".join(map(str, bases)),
+        windows=",".join(map(str, sizes)),
+        window=window_text(windows),
+    )
+    note(f"{text}\n{x}\n{source}")
+    expected = np.full(bases, init)
+    for place in np.ndindex(*sizes):
+        selected = None
+        for tap in np.ndindex(*(int(w[0].split()[0]) for w in windows)):
+            element = tuple(element_of(w, p, t) for w, p, t in zip(windows, place, tap, strict=True))
+            if all(0 <= k < base for k, base in zip(element, bases, strict=True)):
+                selected = selected if selected is not None and COMPARISONS[direction](keys[selected], keys[element]) else element
+        if selected is not None:
+            expected[selected] = source[place] if scatter == "last" else expected[selected] + source[place]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scattering, "_PART", random.choice((1, 30, 1 << 18)))
+        result = hlotool.evaluate(hlotool.parse(text), [x, source, init])
+    assert result.tobytes() == expected.tobytes()
+
+
+def element_of(window: tuple[str, str, int, int], place: int, tap: int) -> int:
+    stride, (padding, dilation) = int(window[0].split()[1]), window[1].split()[:2]
+    return place * stride - int(padding.split("_")[0]) + tap * int(dilation)

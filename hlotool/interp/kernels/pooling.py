@@ -22,7 +22,7 @@ from hlotool.record import replace
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.values import WindowDimension
 
-__all__ = ["pooled"]
+__all__ = ["pooled", "pooled_in_order"]
 
 _FEW_TAPS = 16
 """Up to this number, elements of a window are combined one after the other; longer windows are made of shorter ones."""
@@ -70,17 +70,17 @@ def _identity(monoid: Monoid, number: NumberType) -> Array:
 def _pooled(
     ufunc: Any, x: Array, init: Array, fill: Array, window: Sequence[WindowDimension], sizes: Sequence[int], number: NumberType
 ) -> Array | None:
-    slides = [k for k, w in enumerate(window) if w != WindowDimension(1, window_dilation=w.window_dilation)]
+    slides = [k for k, w in enumerate(window) if not _is_still(w)]
     steps: dict[tuple[int, int, int], Callable[[Array], Array] | None] = {}
     result = np.empty(sizes, number.held)
     start = init.astype(number.computed, copy=False)
     for block in _blocks(x, window, sizes, slides):
-        part = x[tuple([slice(None) if k in slides else where for k, where in enumerate(block)])].astype(number.computed, copy=False)
+        part = x[_elements(block, slides)].astype(number.computed, copy=False)
         for k in slides:
-            strip = (k, block[k].start, block[k].stop)
-            if strip not in steps:
-                steps[strip] = _step(ufunc, number.computed, fill, window[k], strip, x.shape[k])
-            step = steps[strip]
+            key = k, block[k].start, block[k].stop
+            if key not in steps:
+                steps[key] = _step(ufunc, number.computed, fill, _strip(window[k], block[k]), block[k].stop - block[k].start, x.shape[k])
+            step = steps[key]
             if step is None:
                 return None
             part = step(part.swapaxes(0, k)).swapaxes(0, k)
@@ -107,16 +107,50 @@ def _blocks(x: Array, window: Sequence[WindowDimension], sizes: Sequence[int], s
     return product(*([slice(low, min(low + step, size)) for low in range(0, size, step)] for step, size in zip(steps, sizes, strict=True)))
 
 
+def pooled_in_order(monoid: Monoid, x: Array, init: Array, window: Sequence[WindowDimension], sizes: Sequence[int]) -> Array:
+    """The reductions of windows of narrow floats, rounded after each of their elements, in row-major order."""
+    number = number_type(x)
+    ufunc, result = monoid.ufunc(number), np.empty(sizes, number.held)
+    if 0 in sizes:
+        return result
+    start = init.astype(number.computed)
+    slides = [k for k, w in enumerate(window) if not _is_still(w)]
+    for block in _blocks(x, window, sizes, slides):
+        part = x[_elements(block, slides)].astype(number.computed)
+        strips = [_strip(w, where) for w, where in zip(window, block, strict=True)]
+        current, rounded = np.full(result[block].shape, start), result[block]
+        rounded[...] = init
+        lengths: tuple[int, ...] = current.shape
+        bases: tuple[int, ...] = part.shape
+        for place in product(*(taps(w, size, base) for w, size, base in zip(strips, lengths, bases, strict=True))):
+            targets, elements = tuple([target for _, target, _ in place]), tuple([element for _, _, element in place])
+            ufunc(current[targets], part[elements], out=current[targets])
+            rounded[targets] = current[targets]
+            current[targets] = rounded[targets]
+    return result
+
+
+def _is_still(window: WindowDimension) -> bool:
+    """Whether each result along the dimension is made of the element at its own index."""
+    return window == WindowDimension(1, window_dilation=window.window_dilation)
+
+
+def _elements(block: Sequence[slice], slides: Sequence[int]) -> tuple[slice, ...]:
+    return tuple([slice(None) if k in slides else where for k, where in enumerate(block)])
+
+
+def _strip(window: WindowDimension, where: slice) -> WindowDimension:
+    """The windows of some results, which follow each other: they slide over all elements, but begin later."""
+    if _is_still(window):
+        return window
+    return replace(window, padding_low=window.padding_low - where.start * window.stride)
+
+
 # ---- one dimension ----------------------------------------------------------------------------------------------------
 
 
-def _step(
-    ufunc: Any, dtype: np.dtype[Any], fill: Array, whole: WindowDimension, strip: tuple[int, int, int], base: int
-) -> Callable[[Array], Array] | None:
-    """The function that reduces the windows of a strip along the first dimension; None if there is none that would not take long."""
-    _, low, high = strip
-    size = high - low
-    window = replace(whole, padding_low=whole.padding_low - low * whole.stride)
+def _step(ufunc: Any, dtype: np.dtype[Any], fill: Array, window: WindowDimension, size: int, base: int) -> Callable[[Array], Array] | None:
+    """The function that reduces windows along the first dimension; None if there is none that would not take long."""
     if window.size <= _FEW_TAPS and not (window.size > _FEW_TAPS // 4 and _accumulates(ufunc, dtype, window, size, base)):
         places = [(targets, elements) for _, targets, elements in taps(window, size, base)]
         return partial(_by_taps, ufunc, places, size, fill)

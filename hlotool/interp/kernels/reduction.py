@@ -15,7 +15,7 @@ from hlotool.interp.arg_reducers import arg_reducer_of
 from hlotool.interp.dtypes import NUMBERS, Array, number_type
 from hlotool.interp.kernels.base import Invoke, Run, kernel
 from hlotool.interp.kernels.conversion import converted
-from hlotool.interp.kernels.pooling import pooled
+from hlotool.interp.kernels.pooling import pooled, pooled_in_order
 from hlotool.interp.monoids import Monoid, monoid_of
 from hlotool.interp.values import Value
 from hlotool.interp.windows import taps
@@ -94,15 +94,18 @@ def _starts_once(x: Array, monoid: Monoid, axes: tuple[int, ...]) -> bool:
     return all(x.strides[k] == 0 for k in axes) or (number_type(x).element.name in _LIBRARY_TYPES and x.size >= _LIBRARY_SIZE)
 
 
+def _is_rounded(x: Array, monoid: Monoid) -> bool:
+    """Whether the result of the operation may be no number of the element type, so that it makes a difference when it is rounded."""
+    number = number_type(x)
+    return not monoid.compares and number.kind == "float" and number.computed != number.held
+
+
 def _rounds_each_step(x: Array, monoid: Monoid | None, axes: tuple[int, ...]) -> bool:
     """Whether sums and products of narrow floats are rounded after every step, as on XLA:CPU.
 
     If windows have so many elements that steps would take too long, they are rounded once, which is more exact.
     """
-    number = number_type(x)
-    if monoid is None or monoid.winning_zero is not None or number.kind != "float" or number.computed == number.held:
-        return False
-    return prod(min(x.shape[k], _WINDOW) for k in axes) <= _LONG
+    return monoid is not None and _is_rounded(x, monoid) and prod(min(x.shape[k], _WINDOW) for k in axes) <= _LONG
 
 
 def _in_windows(reducer: Computation, x: Array, init: Array, axes: tuple[int, ...]) -> Run:
@@ -213,6 +216,9 @@ def reduce_window(*operands: Array, window: Window, to_apply: Computation, resul
 
 def _window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], window: Window, sizes: Sequence[int]) -> Run:
     """A tuple of the reductions at `sizes` positions of the window; padding and holes are skipped."""
+    monoid = monoid_of(reducer) if len(inputs) == 1 else None
+    if monoid is not None and _is_rounded(inputs[0], monoid):
+        return (pooled_in_order(monoid, inputs[0], inits[0], window, sizes),)
     state = tuple(np.array(np.broadcast_to(init, sizes)) for init in inits)
     places = [taps(w, size, base) for w, size, base in zip(window, sizes, inputs[0].shape, strict=True)]
     for place in product(*places):

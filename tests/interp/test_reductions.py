@@ -34,6 +34,7 @@ def with_small_blocks(patch: pytest.MonkeyPatch, random: Random) -> None:
     size = random.choice((4, 60, 1000, 1 << 16))
     for module in (array_reductions, arg_reducers, pooling):
         patch.setattr(module, "BLOCK", size)
+    patch.setattr(array_reductions, "_SMALL", 0)
     patch.setattr(array_reductions, "_PARTIAL", random.choice((2, 8, 64)))
     patch.setattr(array_reductions, "_WIDE_ROW", random.choice((16, 2048)))
     patch.setattr(pooling, "_LONG_ROW", random.choice((1, 256)))

@@ -6,12 +6,15 @@ once, for others when they are evaluated a second time.
 
 from __future__ import annotations
 
+import warnings
+from importlib import import_module
 from itertools import chain
 from math import prod
 from operator import attrgetter, is_
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from hlotool.errors import HlotoolError
 from hlotool.interp.options import RunOptions
 from hlotool.interp.plan.errors import CannotPlan
 from hlotool.ir.model import Module
@@ -58,11 +61,17 @@ def plan_for(module: Module, options: RunOptions, executor: str) -> Plan | None:
     if any(COMMUNICATES in x.op.traits for x in module.all_instructions()):
         return None
     # On use, since a small module that is run once needs no compiler.
-    from hlotool.interp.plan.plan import Plan  # noqa: PLC0415
-
+    compiler = import_module("hlotool.interp.plan.plan")
     try:
-        entry.plan = Plan(module, options)
+        entry.plan = compiler.Plan(module, options)
     except CannotPlan:
+        return None
+    except (MemoryError, ValueError, HlotoolError):
+        # Constants that cannot be read; the reference executor says which.
+        return None
+    except Exception as error:
+        message = f"hlotool cannot compile module '{module.name}', and runs it instruction by instruction; please report this: {error!r}"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
         return None
     return entry.plan
 

@@ -33,7 +33,7 @@ _EXACT_SUMS = {"f": np.dtype(np.float64), "c": np.dtype(np.complex128)}
 
 
 def pooled(monoid: Monoid, x: Array, init: Array, window: Sequence[WindowDimension], sizes: Sequence[int]) -> Array | None:
-    """The reductions of windows, each with init once; None if the order of elements matters or the windows are unusual.
+    """The reductions of windows, each with init once; None if the order of elements matters, or the windows are unusual or wrong.
 
     Sums of floats are sums of the sums along one dimension. Running sums of f32 are computed in f64 and rounded once.
 
@@ -47,7 +47,7 @@ def pooled(monoid: Monoid, x: Array, init: Array, window: Sequence[WindowDimensi
     number = number_type(x)
     is_float = number.kind in ("float", "complex")
     order_matters = is_float and not monoid.compares and not (monoid.is_sum and number.computed == number.held)
-    if order_matters or not x.size or 0 in sizes:
+    if order_matters or not x.size or 0 in sizes or not len(window) == len(sizes) == x.ndim:
         return None
     ufunc, fill = monoid.ufunc(number), _identity(monoid, number)
     result = _pooled(ufunc, x, init, fill, window, sizes, number)

@@ -175,7 +175,7 @@ class _ClusterWriter:
         return name
 
     def _write_operation(self, operation: Operation, targets: dict[Variable, str]) -> None:
-        self.writer.current = operation.instruction
+        self.writer.comment(operation.instruction)
         (result,) = operation.results
         form, target = self.cluster.forms[operation], targets.get(result)
         keys = self._keys(operation)

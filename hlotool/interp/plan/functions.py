@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from hlotool.analysis.loops import exact_trip_count
-from hlotool.interp.failures import broken_rule
+from hlotool.interp.failures import is_as_inferred
 from hlotool.interp.kernels.control_flow import is_pure
 from hlotool.interp.options import RunOptions
 from hlotool.interp.plan.blocks import write_cluster
@@ -201,7 +201,7 @@ def _must_run(item: Item) -> bool:
     """Whether something is noticed of an operation that nothing needs: its effect, or the error that it is."""
     if isinstance(item, Cluster):
         return False
-    return not item.is_pure or broken_rule(item.instruction) is not None
+    return not (item.is_pure and is_as_inferred(item.instruction))
 
 
 _WRITERS: dict[type, Callable[[Any, Any, list[Variable]], None]] = {

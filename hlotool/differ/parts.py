@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from hlotool.errors import HlotoolError
+from hlotool.differ.constants import ConstantKeys
 from hlotool.ir.model import Computation, Instruction, Module
-from hlotool.literals.data import decode
 from hlotool.opdefs.base import REQUIRED
 from hlotool.opdefs.codecs.base import WriteStyle
 from hlotool.opdefs.table import CODECS
@@ -32,8 +31,6 @@ COMPARED_APART = frozenset({"sharding", "frontend_attributes", "control-predeces
 """Attributes that are not among the `attributes` of an instruction, but parts of their own."""
 
 _FRAME = re.compile(r" ?stack_frame_id=(\d+)")
-# Longer texts are only equal if they are spelled alike; decoding them would take longer than the rest.
-_LONGEST_LITERAL = 1 << 16
 
 
 class Parts:
@@ -52,9 +49,10 @@ class Parts:
         self._costs: dict[tuple[int, int], int] = {}
         self._configurations: dict[str, int] = {}
         self._sets: dict[Hashable, int] = {}
+        self._constants = ConstantKeys()
 
     def add(self, module: Module) -> list[int]:
-        """The keys of all instructions of a module, in textual order."""
+        """The keys of all instructions of one of two modules, in textual order."""
         frames = _Frames(module, self._number)
         raw = self._raw
         keys = []
@@ -69,6 +67,7 @@ class Parts:
             if key is None:
                 key = raw[quick] = self._key(x, metadata)
             keys.append(key)
+        self._constants.begin_second()
         return keys
 
     def _key(self, x: Instruction, metadata: Hashable) -> int:
@@ -77,7 +76,7 @@ class Parts:
             x.op.name,
             x.shape,
             self._attributes(x),
-            self._number(("constant", literal_value(x.immediate))) if isinstance(x.immediate, Literal) else 0,
+            self._number(("constant", self._constants.of(x.immediate))) if isinstance(x.immediate, Literal) else 0,
         )
         annotations = (
             self._number(("metadata", metadata)) if metadata is not None else 0,
@@ -278,24 +277,6 @@ def configuration(text: str | None) -> Any:
         return json.loads(value) if isinstance(value, str) and value[:1] in ("{", "[") else value
     except (ValueError, RecursionError):
         return unquote(text) if text.startswith('"') else text
-
-
-def literal_value(literal: Literal) -> Hashable:
-    """The value of a constant without its spelling: bytes for each array, the text where that is too long or elided."""
-    return tuple([_array_value(leaf) for leaf in literal.leaves()])
-
-
-def _array_value(leaf: Literal) -> Hashable:
-    if leaf.elided:
-        return "..."
-    if leaf.data is not None:
-        return leaf.data
-    if len(leaf.text) > _LONGEST_LITERAL or not leaf.shape.is_array:
-        return leaf.text
-    try:
-        return decode(leaf)
-    except (HlotoolError, ValueError, OverflowError):
-        return leaf.text
 
 
 class _Frames:

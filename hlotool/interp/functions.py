@@ -308,7 +308,10 @@ def _sign_extended(x: Array, bits: int) -> Array:
 
 def _shifted(shift: Any, x: Array, amount: Array, bits: int, beyond: Any, dtype: np.dtype[Any]) -> Array:
     """x shifted by an amount that is read as unsigned; `beyond` if the amount is not less than the width."""
-    distance = _unsigned(amount, bits)
+    distance = _unsigned(_one_if_uniform(amount), bits)
+    if not distance.ndim:
+        whole: Array = np.asarray(shift(x, distance.astype(x.dtype)) if distance < bits else np.broadcast_to(beyond, x.shape).astype(x.dtype))
+        return whole.view(dtype)
     is_inside = distance < bits
     moved = shift(x, np.where(is_inside, distance, 0).astype(x.dtype))
     result: Array = np.where(is_inside, moved, beyond)

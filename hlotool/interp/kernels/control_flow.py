@@ -18,7 +18,7 @@ from hlotool.interp.values import Value, leaves, with_leaves, zeros
 from hlotool.ir.model import Computation
 from hlotool.shapes.shape import Shape, compatible
 
-__all__: list[str] = []
+__all__ = ["FIRST_COMPARED", "branch_of", "is_pure", "is_same", "next_iteration"]
 
 Batch = tuple[int, ...]
 
@@ -67,11 +67,12 @@ def async_done(previous: Value) -> Value:
 # ---- while ------------------------------------------------------------------------------------------------------------
 
 
-_FIRST_COMPARED = 64
+FIRST_COMPARED = 64
 """The iteration from which on it is checked whether a loop can still end."""
 
 
-def _next_iteration(iterations: int, options: RunOptions) -> int:
+def next_iteration(iterations: int, options: RunOptions) -> int:
+    """The number of iterations after one more; raises Violation if there are as many as the options allow."""
     if iterations == options.max_iterations:
         raise Violation("R005", "opcode", f"the loop did not end after {iterations} iterations", "raise max_iterations if it should go on")
     return iterations + 1
@@ -89,7 +90,7 @@ def _while_batch(init: Value, *, condition: Computation, body: Computation, opti
         active = active[goes_on]
         if not len(active):
             break
-        iterations = _next_iteration(iterations, options)
+        iterations = next_iteration(iterations, options)
         current = with_leaves(result, [leaf[goes_on] for leaf in leaves(current)])
         advanced = yield Invoke(body, (current,), (len(active),))
         for leaf, changed in zip(state, leaves(advanced), strict=True):
@@ -108,13 +109,13 @@ def while_(init: Value, *, condition: Computation, body: Computation, options: R
     state, iterations = init, 0
     del init
     while bool((yield Invoke(condition, (state,)))):
-        iterations = _next_iteration(iterations, options)
+        iterations = next_iteration(iterations, options)
         request = Invoke(body, (state,))
         # Held only if it is compared, because a state that is held cannot be updated in place.
-        before = state if iterations >= _FIRST_COMPARED and iterations & (iterations - 1) == 0 else None
+        before = state if iterations >= FIRST_COMPARED and iterations & (iterations - 1) == 0 else None
         del state
         state = yield request
-        if before is not None and _is_same(before, state) and _is_pure(condition) and _is_pure(body):
+        if before is not None and is_same(before, state) and is_pure(condition) and is_pure(body):
             break
         del before
     return state
@@ -130,12 +131,13 @@ def _require_lasting_state(body: Computation) -> None:
         raise Violation("R004", "body", message, "return what the next iteration takes")
 
 
-def _is_same(before: Value, after: Value) -> bool:
+def is_same(before: Value, after: Value) -> bool:
+    """Whether all arrays have the same bits."""
     pairs = zip(leaves(before), leaves(after), strict=True)
     return all(a is b or (isinstance(a, np.ndarray) and np.array_equal(patterns(a), patterns(b))) for a, b in pairs)
 
 
-def _is_pure(computation: Computation) -> bool:
+def is_pure(computation: Computation) -> bool:
     """Whether the value of a computation depends on its arguments only."""
     seen, stack = {computation}, [computation]
     while stack:
@@ -157,7 +159,7 @@ def _branches(true_computation: Computation | None, false_computation: Computati
     return named or list(listed)
 
 
-def _branch_of(selector: Array, count: int) -> Array:
+def branch_of(selector: Array, count: int) -> Array:
     """The index of the branch that each selector picks; an index out of range picks the last one."""
     if selector.dtype == np.bool_:
         return np.where(selector, 0, 1)
@@ -175,7 +177,7 @@ def _conditional_batch(
 ) -> Run:
     """Each branch runs for the instances that pick it."""
     branches = _branches(true_computation, false_computation, branch_computations)
-    picked = np.broadcast_to(_branch_of(selector, len(branches)), batch).reshape(-1)
+    picked = np.broadcast_to(branch_of(selector, len(branches)), batch).reshape(-1)
     merged: list[Array] = []
     for k, branch in enumerate(branches):
         here = np.flatnonzero(picked == k)
@@ -202,7 +204,7 @@ def conditional(
     branch_computations: tuple[Computation, ...],
 ) -> Run:
     branches = _branches(true_computation, false_computation, branch_computations)
-    index = int(_branch_of(selector, len(branches)))
+    index = int(branch_of(selector, len(branches)))
     request = Invoke(branches[index], (operands[index],))
     del operands
     return (yield request)

@@ -64,10 +64,6 @@ def _analytic(opcode: str, function: Function, **rest: Any) -> Elementwise:
     return Elementwise(opcode, function, function, **rest)
 
 
-def _itself(x: Array) -> Array:
-    return x
-
-
 ELEMENTWISE: tuple[Elementwise, ...] = (
     # One operand.
     Elementwise("abs", np.abs, f.complex_abs, np.abs, exact=True),
@@ -93,7 +89,7 @@ ELEMENTWISE: tuple[Elementwise, ...] = (
     _of_any("negate", np.negative, exact=True),
     Elementwise("not", integers=np.invert, preds=np.logical_not),
     Elementwise("popcnt", integers=f.population_count, by_width=True),
-    Elementwise("real", _itself, np.real, exact=True),
+    Elementwise("real", np.positive, np.real, exact=True),
     Elementwise("round-nearest-afz", f.round_half_away, exact=True),
     Elementwise("round-nearest-even", np.rint, exact=True),
     Elementwise("rsqrt", f.reciprocal_root, f.complex_reciprocal_root),

@@ -1,0 +1,292 @@
+"""Statements for clusters: a loop over blocks of rows that stay in the processor's cache, with one call of a NumPy function for each operation.
+
+Blocks of the operands are views. Blocks of results are views of the results' arrays; everything else is computed into few buffers of the size of
+a block, which are used again and again. Narrow floats are f32 in a block, and rounded after each operation.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES
+from hlotool.interp.plan.forms import Form, Reduction
+from hlotool.interp.plan.fusing import Cluster
+from hlotool.interp.plan.graph import Axes, Operation, Variable
+from hlotool.interp.plan.writer import Lines, Writer
+
+__all__ = ["write_cluster"]
+
+_BLOCK_ELEMENTS = 1 << 15
+"""Of four bytes, so that the buffers of a few operations fit into the second cache; smaller blocks show the time of calls."""
+
+
+def write_cluster(writer: Writer, cluster: Cluster, needed: set[Variable]) -> None:
+    """Writes the loop over a cluster's blocks; `needed` are the variables that are read elsewhere."""
+    _ClusterWriter(writer, cluster, needed).write()
+
+
+class _ClusterWriter:
+    def __init__(self, writer: Writer, cluster: Cluster, needed: set[Variable]) -> None:
+        self.writer = writer
+        self.cluster = cluster
+        self.outputs = [result for result in cluster.results if result in needed]
+        self.domain = cluster.dimensions
+        self.axis = self._chunked_axis()
+        rest = prod(self.domain[self.axis + 1 :])
+        blocks = -(-self.domain[self.axis] * rest // _BLOCK_ELEMENTS)
+        self.chunk = max(1, -(-self.domain[self.axis] // blocks)) if blocks else 1
+        # Expressions for what is in the block: variables of the cluster, and those from outside by the axes that they span.
+        self.names: dict[Variable, str] = {}
+        self.inputs: dict[tuple[Variable, Axes], str] = {}
+        self.free: dict[tuple[str, Axes], list[str]] = {}
+        self.slots: dict[Variable, tuple[tuple[str, Axes], str]] = {}
+        self.buffers: list[tuple[str, tuple[str, Axes]]] = []
+        # Variables that stand for the same block as another one.
+        self.same: dict[Variable, Variable] = {}
+        self.users = dict.fromkeys(cluster.results, 0)
+        for operation in cluster.operations:
+            for source, _ in (variable.broadcast_source for variable in operation.reads):
+                if source in self.users:
+                    self.users[source] += 1
+
+    def _chunked_axis(self) -> int:
+        """The axis that blocks divide; those before it are taken one by one, those after it as a whole."""
+        axis = 0
+        while axis < self.cluster.inner - 1 and prod(self.domain[axis + 1 :]) > _BLOCK_ELEMENTS:
+            axis += 1
+        return axis
+
+    # ---- before the loop -----------------------------------------------------------------------------------------------
+
+    def write(self) -> None:
+        writer = self.writer
+        stores = {variable: self._allocate(variable) for variable in self.outputs}
+        sources = [(name, key) for key, name in self._aligned_inputs()]
+        # The body is generated before the buffers that it needs are known, and written after them.
+        with writer.diverted() as body:
+            for name, (variable, axes) in sources:
+                block = writer.local("b")
+                writer.line(f"{block} = {name}{self._index(axes)}")
+                self.inputs[variable, axes] = self._widened(block, variable, axes)
+            targets = {}
+            for variable, store in stores.items():
+                targets[variable] = writer.local("o")
+                writer.line(f"{targets[variable]} = {store}{self._index(self.cluster.axes[variable])}")
+            for operation in self.cluster.operations:
+                self._write_operation(operation, targets)
+        self._write_loops(body)
+
+    def _allocate(self, variable: Variable) -> str:
+        """Allocates the array of a result; returns the name of a view with all axes of the domain."""
+        writer, axes = self.writer, self.cluster.axes[variable]
+        name = writer.name(variable)
+        dtype = NUMPY_TYPES[variable.shape.element_type]
+        writer.line(f"{name} = empty({writer.bind(variable.shape.dimensions)}, {writer.bind(dtype, dtype.name)})")
+        return self._aligned(name, variable, axes)
+
+    def _aligned(self, name: str, variable: Variable, axes: Axes) -> str:
+        if len(axes) == len(self.domain):
+            return name
+        view = self.writer.local("a")
+        self.writer.line(f"{view} = {name}[{', '.join(':' if k in axes else 'None' for k in range(len(self.domain)))}]")
+        return view
+
+    def _aligned_inputs(self) -> list[tuple[tuple[Variable, Axes], str]]:
+        """The arrays from outside as views with all axes of the domain; scalars are ready for use in blocks."""
+        aligned: dict[tuple[Variable, Axes], str] = {}
+        for operation in self.cluster.operations:
+            for operand, key in zip(operation.reads, self._keys(operation), strict=True):
+                variable, axes = key
+                if variable in self.users or key in aligned or key in self.inputs or self._is_initial(operation, operand):
+                    continue
+                if variable.is_scalar:
+                    self.inputs[key] = self._widened(self.writer.name(variable), variable, ())
+                else:
+                    aligned[key] = self._aligned(self.writer.name(variable), variable, axes)
+        return list(aligned.items())
+
+    def _is_initial(self, operation: Operation, operand: Variable) -> bool:
+        return isinstance(self.cluster.forms[operation], Reduction) and operand is operation.operands[1][0]
+
+    def _keys(self, operation: Operation) -> list[tuple[Variable, Axes]]:
+        """Each operand's source, and the axes of the domain that it spans."""
+        (result,) = operation.results
+        form = self.cluster.forms[operation]
+        keys = []
+        for operand in operation.reads:
+            source, axes = operand.broadcast_source
+            if source in self.cluster.axes:
+                keys.append((source, self.cluster.axes[source]))
+            elif isinstance(form, Reduction):
+                keys.append((source, tuple(range(len(self.domain))) if operand.shape.dimensions else ()))
+            else:
+                spanned = self.cluster.axes[result]
+                keys.append((source, tuple([spanned[k] for k in axes])))
+        return keys
+
+    # ---- the loop --------------------------------------------------------------------------------------------------------
+
+    def _index(self, axes: Axes) -> str:
+        """The index of the current block in a view with all axes."""
+        parts = [f"i{k}" if k in axes else "0" for k in range(self.axis)]
+        parts.append("i:j" if self.axis in axes else ":")
+        return f"[{', '.join(parts)}]"
+
+    def _write_loops(self, body: Lines) -> None:
+        writer, chunk = self.writer, self.chunk
+        size = self.domain[self.axis]
+        for name, (dtype, axes) in self.buffers:
+            sizes = [self.domain[k] if k in axes else 1 for k in range(self.axis + 1, len(self.domain))]
+            first = chunk if self.axis in axes else 1
+            writer.line(f"{name}w = empty({writer.bind((first, *sizes))}, {writer.bind(NUMPY_TYPES[dtype], NUMPY_TYPES[dtype].name)})")
+            if size % chunk == 0 or self.axis not in axes:
+                writer.line(f"{name} = {name}w")
+        partial = [name for name, (_, axes) in self.buffers if size % chunk and self.axis in axes]
+        heads = [f"for i{k} in range({self.domain[k]}):" for k in range(self.axis)]
+        with writer.blocks([*heads, f"for i in range(0, {size}, {chunk}):"]):
+            writer.line(f"j = i + {chunk}")
+            for name in partial:
+                writer.line(f"{name} = {name}w[:{size} - i]")
+            writer.extend(body)
+
+    # ---- operations in a block -----------------------------------------------------------------------------------------
+
+    def _widened(self, block: str, variable: Variable, axes: Axes) -> str:
+        """The block in the type that is computed in."""
+        number = NUMBERS[variable.shape.element_type]
+        if number.held == number.computed:
+            return block
+        wide = self.writer.local("b")
+        dtype = self.writer.bind(number.computed, number.computed.name)
+        if variable.is_scalar:
+            self.writer.line(f"{wide} = {block}.astype({dtype})")
+            return wide
+        buffer = self._buffer("f32", axes)
+        self.writer.line(f"{buffer}[...] = {block}")
+        return buffer
+
+    def _buffer(self, dtype: str, axes: Axes) -> str:
+        """A buffer of the size of a block that nothing uses any more, or a new one."""
+        kept = self.free.setdefault((dtype, axes), [])
+        if kept:
+            return kept.pop()
+        name = self.writer.local("t")
+        self.buffers.append((name, (dtype, axes)))
+        return name
+
+    def _write_operation(self, operation: Operation, targets: dict[Variable, str]) -> None:
+        self.writer.current = operation.instruction
+        (result,) = operation.results
+        form, target = self.cluster.forms[operation], targets.get(result)
+        keys = self._keys(operation)
+        operands = [self.names[key[0]] if key[0] in self.names else self.inputs.get(key, "") for key in keys]
+        if isinstance(form, Form) and form.copies:
+            self._write_copy(result, keys[0][0], operands[0], form, target)
+            return
+        # Before the result gets a buffer, which may be that of an operand.
+        for source, _ in keys:
+            self._release(source)
+        if isinstance(form, Reduction):
+            self._write_reduction(operation, form, operands[0], target)
+        else:
+            self._write_elementwise(result, form, operands, [axes for _, axes in keys], target)
+        if not self.users[result]:
+            self._free(result)
+
+    def _release(self, source: Variable) -> None:
+        """One of the operations that read a variable has been written."""
+        source = self.same.get(source, source)
+        if source in self.users:
+            self.users[source] -= 1
+            if not self.users[source]:
+                self._free(source)
+
+    def _free(self, variable: Variable) -> None:
+        if variable in self.slots:
+            key, name = self.slots.pop(variable)
+            self.free.setdefault(key, []).append(name)
+
+    def _write_copy(self, result: Variable, source: Variable, operand: str, form: Form, target: str | None) -> None:
+        """The operand itself, or what remains of it in a narrower type."""
+        writer, axes = self.writer, self.cluster.axes[result]
+        if target is not None:
+            writer.line(f"{target}[...] = {operand}")
+        if not form.rounds:
+            origin = self.same.get(source, source)
+            self.names[result] = operand
+            if origin in self.users:
+                self.same[result] = origin
+                self.users[origin] += self.users[result]
+            self._release(source)
+            return
+        self._release(source)
+        if self.users[result]:
+            narrow = target or self._buffer(result.shape.element_type, axes)
+            if target is None:
+                writer.line(f"{narrow}[...] = {operand}")
+                self.free[result.shape.element_type, axes].append(narrow)
+            self.names[result] = self._own_buffer(result, "float32", axes)
+            writer.line(f"{self.names[result]}[...] = {narrow}")
+
+    def _write_reduction(self, operation: Operation, form: Reduction, operand: str, target: str | None) -> None:
+        writer = self.writer
+        (result,) = operation.results
+        source = operation.operands[0][0].broadcast_source[0]
+        spanned = self.cluster.axes.get(source, tuple(range(len(self.domain))))
+        kept = set(self.cluster.axes[result])
+        reduced = [k for k in spanned if k not in kept]
+        # Along the axes that the operand does not span, it has one element, which stays.
+        value = f"{writer.bind(form.function)}({operand}, axes={writer.bind(tuple([k - self.axis for k in reduced]))})"
+        value += f"[{', '.join('None' if k in reduced else ':' for k in range(self.axis, len(self.domain)))}]"
+        number = NUMBERS[result.shape.element_type]
+        if target is not None and number.held == number.computed:
+            self.names[result] = target
+            writer.line(f"{target}[...] = {value}")
+            return
+        self.names[result] = writer.local("r")
+        writer.line(f"{self.names[result]} = {value}")
+        if target is not None:
+            writer.line(f"{target}[...] = {self.names[result]}")
+
+    def _write_elementwise(self, result: Variable, form: Form, operands: list[str], spans: list[Axes], target: str | None) -> None:
+        writer, axes = self.writer, self.cluster.axes[result]
+        number = NUMBERS[result.shape.element_type]
+        is_narrow = number.held != number.computed
+        function = writer.bind(form.function, form.function.__name__ if isinstance(form.function, np.ufunc) else None)
+        arguments = ", ".join(operands)
+
+        def write(into: str) -> None:
+            writer.line(f"{function}({arguments}, {into})" if form.fills else f"{into}[...] = {function}({arguments})")
+
+        if target is not None and not is_narrow:
+            self.names[result] = target
+            write(target)
+            return
+        if form.fills or axes not in spans:
+            value = self._own_buffer(result, number.computed.name, axes)
+            write(value)
+        else:
+            value = writer.local("r")
+            writer.line(f"{value} = {function}({arguments})")
+        self.names[result] = value
+        if target is not None:
+            writer.line(f"{target}[...] = {value}")
+            if form.rounds and self.users[result]:
+                writer.line(f"{value}[...] = {target}")
+        elif form.rounds:
+            narrow = self._buffer(result.shape.element_type, axes)
+            writer.line(f"{narrow}[...] = {value}")
+            writer.line(f"{value}[...] = {narrow}")
+            self.free[result.shape.element_type, axes].append(narrow)
+
+    def _own_buffer(self, result: Variable, computed: str, axes: Axes) -> str:
+        key = (_ELEMENT_TYPES[computed], axes)
+        name = self._buffer(*key)
+        self.slots[result] = (key, name)
+        return name
+
+
+_ELEMENT_TYPES = {number.held.name: name for name, number in NUMBERS.items()}
+"""The element types by the names of NumPy's."""

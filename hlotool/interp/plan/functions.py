@@ -1,0 +1,204 @@
+"""The Python function of a region: its operations in order, with loops and branches as Python's own, and what can be freed after each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from hlotool.analysis.loops import exact_trip_count
+from hlotool.interp.kernels.control_flow import is_pure
+from hlotool.interp.options import RunOptions
+from hlotool.interp.plan.blocks import write_cluster
+from hlotool.interp.plan.forms import Form, Reduction, form_of, reduction_of
+from hlotool.interp.plan.fusing import Cluster, schedule
+from hlotool.interp.plan.graph import Branches, Call, Loop, Operation, Region, Variable
+from hlotool.interp.plan.lowering import Lowering
+from hlotool.interp.plan.runtime import first_check
+from hlotool.interp.plan.statements import implicit_operands, value_expression, write_operation, write_unpacked
+from hlotool.interp.plan.writer import Writer
+
+__all__ = ["FunctionWriter"]
+
+Item = Operation | Cluster
+
+
+class FunctionWriter:
+    """Writes the function of a region, and of the regions in it.
+
+    Regions are nested no deeper than Python's blocks may be, so methods may call each other for them.
+    """
+
+    def __init__(self, lowering: Lowering, options: RunOptions) -> None:
+        self.writer = Writer()
+        self.lowering = lowering
+        self.options = options
+        self.is_timed = options.timeout_seconds is not None
+
+    def write(self, region: Region) -> None:
+        """Writes `def plan(run, ...)`, which takes and returns the leaves of values."""
+        writer = self.writer
+        names = [writer.name(parameter) for parameter in region.parameters]
+        with writer.block(f"def plan({', '.join(['run', *names])}):"):
+            for parameter in region.parameters:
+                if parameter.is_scalar:
+                    writer.line(f"{writer.name(parameter)} = {writer.name(parameter)}[()]")
+            self._write_region(region, region.parameters)
+            writer.line(f"return ({''.join(f'{writer.name(result)}, ' for result in region.results)})")
+
+    # ---- regions ---------------------------------------------------------------------------------------------------------
+
+    def _form_of(self, operation: Operation) -> Form | Reduction | None:
+        if isinstance(operation, (Loop, Branches, Call)):
+            return None
+        return form_of(operation) or reduction_of(operation)
+
+    def _write_region(self, region: Region, owned: Iterable[Variable]) -> None:
+        """Writes the operations of a region, which frees what it computes, except the results, and the variables that it owns."""
+        items, reads, needed = self._needed_items(region)
+        local = {*owned, *(result for item in items for result in item.results)}
+        later = set(region.results)
+        dying: list[list[Variable]] = []
+        for item, variables in zip(reversed(items), reversed(reads), strict=True):
+            last = [variable for variable in dict.fromkeys((*variables, *item.results)) if variable in local and variable not in later]
+            later.update(last)
+            dying.append(last)
+        self._delete([variable for variable in owned if variable not in later])
+        reusable: set[Variable] = set()
+        for item, last in zip(items, reversed(dying), strict=True):
+            self._write_item(item, last, needed, reusable)
+            reusable.difference_update(last)
+
+    def _needed_items(self, region: Region) -> tuple[list[Item], list[list[Variable]], set[Variable]]:
+        """The operations and clusters whose results are read, in the order in which they run; the variables that each reads; and all of these."""
+        needed = set(region.results)
+        items: list[Item] = []
+        reads: list[list[Variable]] = []
+        for item in reversed(schedule(region, self._form_of)):
+            if isinstance(item, Operation) and not item.is_pure:
+                pass
+            elif needed.isdisjoint(item.results):
+                continue
+            variables = self._reads(item)
+            needed.update(variables)
+            items.append(item)
+            reads.append(variables)
+        return items[::-1], reads[::-1], needed
+
+    def _reads(self, item: Item) -> list[Variable]:
+        """The variables that the statements of an item name."""
+        sources = implicit_operands(item) if type(item) is Operation else None
+        return list(item.reads) if sources is None else sources
+
+    def _delete(self, variables: Iterable[Variable]) -> None:
+        names = [self.writer.name(variable) for variable in variables if variable.constant is None and not variable.is_scalar]
+        if names:
+            self.writer.line(f"del {', '.join(dict.fromkeys(names))}")
+
+    def _write_item(self, item: Item, dying: list[Variable], needed: set[Variable], reusable: set[Variable]) -> None:
+        if isinstance(item, Cluster):
+            self.writer.comment(item.operations[-1].instruction)
+            write_cluster(self.writer, item, needed)
+            reusable.update(result for result in item.results if result in needed)
+            self._delete(variable for variable in dying if variable not in item.results)
+            return
+        self.writer.comment(item.instruction)
+        write = _WRITERS.get(type(item))
+        if write is not None:
+            reusable.difference_update(item.reads)
+            write(self, item, dying)
+            return
+        binding = self.lowering.bindings[item.instruction]
+        write_operation(self.writer, item, binding, dying, reusable)
+        if "can_alias" in binding.per_call and item.operands[0][0] in dying:
+            # It has been deleted before the call.
+            dying = [variable for variable in dying if variable is not item.operands[0][0]]
+        self._delete(dying)
+        if self.is_timed and not all(result.is_scalar for result in item.results):
+            self.writer.line("run.check_time()")
+
+    # ---- control flow ----------------------------------------------------------------------------------------------------
+
+    def _assign(self, targets: Iterable[Variable], values: Iterable[Variable]) -> None:
+        pairs = [(self.writer.name(target), self.writer.name(value)) for target, value in zip(targets, values, strict=True)]
+        pairs = [(target, value) for target, value in pairs if target != value]
+        if pairs:
+            self.writer.line(f"{', '.join(target for target, _ in pairs)} = {', '.join(value for _, value in pairs)}")
+
+    def _write_loop(self, loop: Loop, dying: list[Variable]) -> None:
+        writer = self.writer
+        self._assign(loop.state, loop.operands[0])
+        initial = set(loop.operands[0])
+        inside = {variable for region in loop.regions for variable in region.free_variables()}
+        self._delete(variable for variable in dying if variable in initial and variable not in inside)
+        is_finite = exact_trip_count(loop.instruction) is not None
+        check = first_check(self.options, is_finite)
+        is_compared = not is_finite and all(map(is_pure, loop.instruction.called))
+        count, limit, held = (writer.local(prefix) for prefix in ("n", "c", "h"))
+        if check is not None:
+            writer.line(f"{count} = 0; {limit} = {check}; {held} = None")
+        state = "".join(f"{value_expression(writer, variable.shape, (variable,))}, " for variable in loop.state)
+        with writer.block("while True:"):
+            if self.is_timed:
+                writer.line("run.check_time()")
+            self._write_region(loop.condition, ())
+            (goes_on,) = loop.condition.results
+            writer.current = loop.instruction
+            writer.line(f"if not {writer.name(goes_on)}: break")
+            if check is not None:
+                writer.line(f"{count} += 1")
+                with writer.block(f"if {count} == {limit}:"):
+                    writer.line(f"{limit} = next_check({count}, run.options)")
+                    if is_compared:
+                        writer.line(f"{held} = ({state})")
+            self._write_region(loop.body, loop.state)
+            writer.current = loop.instruction
+            self._assign(loop.state, loop.body.results)
+            self._delete(self._local_results(loop.body, loop.state))
+            if check is not None and is_compared:
+                with writer.block(f"if {held} is not None:"):
+                    writer.line(f"if is_same({held}, ({state})): break")
+                    writer.line(f"{held} = None")
+        self._delete(variable for variable in dying if not (variable in initial and variable not in inside) and variable not in loop.results)
+        self._delete(variable for variable in dying if variable in loop.results)
+
+    def _local_results(self, region: Region, targets: Iterable[Variable]) -> list[Variable]:
+        """The results of a region that have been assigned to targets, and are computed in it."""
+        local = {result for operation in region.operations for result in operation.results}
+        kept = set(targets)
+        return [result for result in region.results if result in local and result not in kept]
+
+    def _write_branches(self, branches: Branches, dying: list[Variable]) -> None:
+        writer = self.writer
+        ((selector,), *_) = branches.operands
+        writer.line(f"k = int(branch_of(asarray({writer.name(selector)}), {len(branches.regions)}))")
+        owned = [variable for variable in dying if variable not in branches.results and not variable.is_scalar and variable.constant is None]
+        for number, region in enumerate(branches.regions):
+            # Python has no limit for branches in a row, unlike for blocks in each other.
+            last = number == len(branches.regions) - 1
+            head = "if True:" if last and not number else "else:" if last else f"{'elif' if number else 'if'} k == {number}:"
+            with writer.block(head):
+                returned = [variable for variable in owned if variable in region.results]
+                self._write_region(region, [variable for variable in owned if variable not in returned])
+                writer.current = branches.instruction
+                self._assign(branches.results, region.results)
+                self._delete([*self._local_results(region, ()), *returned])
+        self._delete(variable for variable in dying if variable in branches.results)
+
+    def _write_call(self, call: Call, dying: list[Variable]) -> None:
+        writer = self.writer
+        arguments = [value_expression(writer, y.shape, leaves) for y, leaves in zip(call.instruction.operands, call.operands, strict=True)]
+        computation = writer.bind(call.computation)
+        writer.line(f"r = run.invoke(Invoke({computation}, ({''.join(f'{argument}, ' for argument in arguments)})))")
+        if call.instruction.shape.is_tuple:
+            write_unpacked(writer, call.instruction.shape, call.results, "r")
+        else:
+            (result,) = call.results
+            writer.line(f"{writer.name(result)} = r{'[()]' if result.is_scalar else ''}; r = None")
+        self._delete(dying)
+
+
+_WRITERS: dict[type, Callable[[Any, Any, list[Variable]], None]] = {
+    Loop: FunctionWriter._write_loop,
+    Branches: FunctionWriter._write_branches,
+    Call: FunctionWriter._write_call,
+}

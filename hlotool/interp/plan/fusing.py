@@ -1,0 +1,222 @@
+"""Which operations of a region are computed together, block by block, so that what lies between them never goes to memory.
+
+Elementwise operations on arrays of one shape, the domain, make a cluster with the broadcasts into it, the reductions along its last dimensions,
+and what is computed from these. In a cluster, a variable spans some of the axes of the domain and has the size 1 along the others.
+
+An operation that cannot be in a cluster is a barrier between those that it depends on and those that depend on it. Levels count the barriers: a
+cluster has operations of one level, so no path leads out of it and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
+from math import prod
+
+from hlotool.interp.plan.forms import Form, Reduction
+from hlotool.interp.plan.graph import Axes, Operation, Region, Variable
+
+__all__ = ["Cluster", "Forms", "schedule"]
+
+Forms = Callable[[Operation], Form | Reduction | None]
+
+_SMALLEST = 1 << 14
+"""The number of elements from which on blocks are worth their overhead."""
+_LONGEST_ROW = 1 << 18
+"""The most elements of a row that is reduced in a block."""
+
+
+class Cluster:
+    """Operations over one domain, in order. `axes` are those that each variable spans, `inner` is the first axis that a reduction takes."""
+
+    __slots__ = ("axes", "dimensions", "forms", "inner", "operations")
+
+    def __init__(self, dimensions: tuple[int, ...]) -> None:
+        self.dimensions = dimensions
+        self.operations: list[Operation] = []
+        self.forms: dict[Operation, Form | Reduction] = {}
+        self.axes: dict[Variable, Axes] = {}
+        self.inner = len(dimensions)
+
+    @property
+    def reads(self) -> Iterator[Variable]:
+        """The variables that it takes from outside, with those that are broadcast instead of what they are broadcast to."""
+        own = {result for operation in self.operations for result in operation.results}
+        for operation in self.operations:
+            for variable in operation.reads:
+                source, _ = variable.broadcast_source
+                if source not in own:
+                    yield source
+
+    @property
+    def results(self) -> tuple[Variable, ...]:
+        return tuple([result for operation in self.operations for result in operation.results])
+
+
+def schedule(region: Region, forms: Forms) -> list[Operation | Cluster]:
+    """The operations in an order in which they can run, those of each cluster in its place."""
+    items = _Clustering(region, forms).items()
+    return _ordered(items)
+
+
+class _Clustering:
+    def __init__(self, region: Region, forms: Forms) -> None:
+        self.region = region
+        self.forms = forms
+        self.level: dict[Variable, int] = {}
+        self.cluster: dict[Variable, int] = {}
+        self.clusters: list[Cluster] = []
+        # Clusters that have become part of another one.
+        self.merged: list[int] = []
+        self.place: dict[Operation, int] = {}
+        for operation in region.operations:
+            self._add(operation)
+
+    def items(self) -> list[Operation | Cluster]:
+        """Clusters of several operations, and the operations outside of them, by their last operation."""
+        for operation in self.region.operations:
+            if operation in self.place:
+                self.clusters[self._root(self.place[operation])].operations.append(operation)
+        items: list[Operation | Cluster] = []
+        for operation in self.region.operations:
+            cluster = self.clusters[self._root(self.place[operation])] if operation in self.place else None
+            if cluster is None or not _is_worthwhile(cluster):
+                items.append(operation)
+            elif operation is cluster.operations[-1]:
+                items.append(cluster)
+        return items
+
+    def _root(self, number: int) -> int:
+        while self.merged[number] != number:
+            number = self.merged[number]
+        return number
+
+    def _add(self, operation: Operation) -> None:
+        form = self.forms(operation)
+        if isinstance(form, Form) and self._add_elementwise(operation, form):
+            return
+        if isinstance(form, Reduction) and self._add_reduction(operation, form):
+            return
+        # A barrier, after everything that it reads.
+        level = max((self._level_after(variable) for variable in operation.reads), default=0)
+        if operation.instruction.opcode == "broadcast":
+            source, _ = operation.results[0].broadcast_source
+            level = self.level.get(source, 0)
+        self.level.update(dict.fromkeys(operation.results, level))
+
+    def _level_after(self, variable: Variable) -> int:
+        source, _ = variable.broadcast_source
+        return self.level.get(source, 0) + (source in self.cluster)
+
+    def _add_elementwise(self, operation: Operation, form: Form) -> bool:
+        (result,) = operation.results
+        sizes = result.shape.dimensions
+        if prod(sizes) < 2:
+            return False
+        sources = [variable.broadcast_source for variable in operation.reads]
+        own = [variable.shape.dimensions for variable in operation.reads]
+        if any(shape not in (sizes, ()) for shape in own):
+            return False
+        full = tuple(range(len(sizes)))
+        level = max((self.level.get(source, 0) for source, _ in sources), default=0)
+        latest = [(source, axes) for source, axes in sources if source in self.cluster and self.level[source] == level]
+        joined = self._common_axes(latest, sizes)
+        if joined is None:
+            if prod(sizes) < _SMALLEST:
+                return False
+            self._join(operation, form, level + bool(latest), sizes, full, [])
+        else:
+            self._join(operation, form, level, self._cluster_of(latest[0][0]).dimensions, joined, [source for source, _ in latest])
+        return True
+
+    def _common_axes(self, latest: list[tuple[Variable, Axes]], sizes: tuple[int, ...]) -> Axes | None:
+        """The axes of a result with these sizes in the domain that all the latest operands share; None if they do not, or there are none."""
+        domains = {self._cluster_of(source).dimensions for source, _ in latest}
+        if len(domains) != 1:
+            return None
+        (domain,) = domains
+        spans = [(self._cluster_of(source).axes[source], axes) for source, axes in latest]
+        whole = tuple(range(len(sizes)))
+        candidates = [span for span, axes in spans if axes == whole]
+        found = candidates[0] if candidates else tuple(range(len(domain)))
+        if tuple([domain[k] for k in found]) != sizes:
+            return None
+        return found if all(span == tuple([found[k] for k in axes]) for span, axes in spans) else None
+
+    def _add_reduction(self, operation: Operation, form: Reduction) -> bool:
+        (source,) = operation.operands[0]
+        source, axes = source.broadcast_source
+        whole = tuple(range(len(operation.operands[0][0].shape.dimensions)))
+        if axes != whole:
+            return False
+        sizes = source.shape.dimensions
+        cluster = self._cluster_of(source) if source in self.cluster else None
+        domain = sizes if cluster is None else cluster.dimensions
+        spanned = whole if cluster is None else cluster.axes[source]
+        reduced = [spanned[k] for k in form.axes]
+        inner = min(reduced)
+        if inner == 0 or prod(domain) < _SMALLEST or prod(domain[inner:]) > _LONGEST_ROW:
+            return False
+        kept = tuple([k for k in spanned if k not in reduced])
+        self._join(operation, form, self.level.get(source, 0), domain, kept, [source] if cluster is not None else [], inner)
+        return True
+
+    def _cluster_of(self, variable: Variable) -> Cluster:
+        return self.clusters[self._root(self.cluster[variable])]
+
+    def _join(
+        self, operation: Operation, form: Form | Reduction, level: int, domain: Axes, axes: Axes, members: list[Variable], inner: int | None = None
+    ) -> None:
+        """Puts an operation into the cluster that its operands `members` are in, which become one."""
+        roots = list(dict.fromkeys(self._root(self.cluster[member]) for member in members))
+        if not roots:
+            roots = [len(self.clusters)]
+            self.clusters.append(Cluster(domain))
+            self.merged.append(roots[0])
+        cluster = self.clusters[roots[0]]
+        for other in roots[1:]:
+            self.merged[other] = roots[0]
+            cluster.axes.update(self.clusters[other].axes)
+            cluster.forms.update(self.clusters[other].forms)
+            cluster.inner = min(cluster.inner, self.clusters[other].inner)
+        (result,) = operation.results
+        cluster.axes[result] = axes
+        cluster.forms[operation] = form
+        if inner is not None:
+            cluster.inner = min(cluster.inner, inner)
+        self.place[operation] = self.cluster[result] = roots[0]
+        self.level[result] = level
+
+
+def _is_worthwhile(cluster: Cluster) -> bool:
+    return len(cluster.operations) > 1 or any(isinstance(form, Form) and form.rounds for form in cluster.forms.values())
+
+
+# ---- order -----------------------------------------------------------------------------------------------------------
+
+
+def _ordered(items: list[Operation | Cluster]) -> list[Operation | Cluster]:
+    """The items with operands before their users, otherwise in the order that they have. What has an effect keeps its order."""
+    makers = {result: k for k, item in enumerate(items) for result in item.results}
+    needs: list[set[int]] = []
+    users: list[list[int]] = [[] for _ in items]
+    last_effect = None
+    for k, item in enumerate(items):
+        before = {makers[variable] for variable in item.reads if variable in makers} - {k}
+        if isinstance(item, Operation) and not item.is_pure:
+            if last_effect is not None:
+                before.add(last_effect)
+            last_effect = k
+        needs.append(before)
+        for other in before:
+            users[other].append(k)
+    ready = [k for k, before in enumerate(needs) if not before]
+    order: list[Operation | Cluster] = []
+    while ready:
+        k = heappop(ready)
+        order.append(items[k])
+        for user in users[k]:
+            needs[user].discard(k)
+            if not needs[user]:
+                heappush(ready, user)
+    return order

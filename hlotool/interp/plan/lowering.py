@@ -1,0 +1,344 @@
+"""Computations as regions: calls and fusions are inlined, tuples taken apart, constants folded, repeated operations computed once.
+
+A module that cannot be lowered, because what is written is not true or nested too deeply, raises CannotPlan; the reference executor runs it, and
+says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hlotool.analysis.loops import carried_elements
+from hlotool.interp.binding import Binding
+from hlotool.interp.dtypes import NUMPY_TYPES
+from hlotool.interp.literal import literal_value
+from hlotool.interp.options import RunOptions
+from hlotool.interp.plan.graph import Branches, Call, Leaves, Loop, Operation, Region, Variable
+from hlotool.interp.program import in_order, left_out
+from hlotool.interp.values import leaves, with_leaves
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.traits import IDENTITY, VIEW
+from hlotool.shapes.shape import Shape
+
+__all__ = ["CallGraph", "CannotPlan", "Lowering"]
+
+_FOLDED_ELEMENTS = 1 << 16
+_INLINED_SIZE = 64
+_DEEPEST_REGION = 12
+"""Python allows 20 blocks in each other."""
+_DEEPEST_CALL = 60
+
+
+class CannotPlan(Exception):
+    """Why there is no plan for a computation."""
+
+
+class CallGraph:
+    """How large computations are with all that they call, and how many places call them; for everything that an entry reaches."""
+
+    def __init__(self, entry: Computation) -> None:
+        self.calls: Counter[Computation] = Counter()
+        self.sizes: dict[Computation, int] = {}
+        depths: dict[Computation, int] = {}
+        stack: list[tuple[Computation, bool]] = [(entry, False)]
+        while stack:
+            computation, is_ready = stack.pop()
+            if computation in self.sizes:
+                continue
+            called = [c for x in computation.instructions for c in x.called]
+            if not is_ready:
+                stack.append((computation, True))
+                stack += [(c, False) for c in called]
+                continue
+            self.calls.update(called)
+            self.sizes[computation] = len(computation.instructions) + sum(self.sizes.get(c, 0) for c in called)
+            depths[computation] = 1 + max((depths.get(c, 0) for c in called), default=0)
+        if depths[entry] > _DEEPEST_CALL:
+            raise CannotPlan(f"calls are nested {depths[entry]} deep")
+
+    def is_inlined(self, computation: Computation) -> bool:
+        """Whether the code of a computation stands where it is called, instead of in a function of its own."""
+        return self.calls[computation] <= 1 or self.sizes.get(computation, 0) <= _INLINED_SIZE
+
+
+class _Request:
+    """What a lowering yields to have a computation lowered into a region; it is sent the leaves of the result."""
+
+    __slots__ = ("arguments", "computation", "known", "region")
+
+    def __init__(self, computation: Computation, arguments: Sequence[Leaves], region: Region, known: _Known) -> None:
+        self.computation = computation
+        self.arguments = arguments
+        self.region = region
+        self.known = known
+
+
+class _Known:
+    """The operations computed so far, by what they compute, in a region and those around it."""
+
+    __slots__ = ("depth", "operations", "outer")
+
+    def __init__(self, outer: _Known | None = None) -> None:
+        self.outer = outer
+        self.operations: dict[Any, Leaves] = {}
+        self.depth: int = 0 if outer is None else outer.depth + 1
+
+    def get(self, key: Any) -> Leaves | None:
+        level: _Known | None = self
+        while level is not None:
+            known = level.operations.get(key)
+            if known is not None:
+                return known
+            level = level.outer
+        return None
+
+
+_Run: TypeAlias = Generator[_Request, Leaves, Leaves]
+_Handler: TypeAlias = "Callable[[Lowering, _Place, Instruction, list[Leaves]], _Run]"
+
+
+class _Place:
+    """Where operations are added: a region, and what is known there."""
+
+    __slots__ = ("known", "region")
+
+    def __init__(self, region: Region, known: _Known) -> None:
+        self.region = region
+        self.known = known
+
+
+class Lowering:
+    """Lowers computations of a module for runs with the same options.
+
+    >>> import hlotool
+    >>> text = "f { a = f32[] parameter(0) ROOT b = f32[] negate(a) } ENTRY e { x = f32[] parameter(0) ROOT r = f32[] call(x), to_apply=f }"
+    >>> module = hlotool.parse(text)
+    >>> region = Lowering(RunOptions(), CallGraph(module.entry)).region(module.entry)
+    >>> [operation.instruction.opcode for operation in region.operations]
+    ['negate']
+    """
+
+    def __init__(self, options: RunOptions, graph: CallGraph) -> None:
+        self.options = options
+        self.graph = graph
+        self.bindings: dict[Instruction, Binding] = {}
+
+    def region(self, computation: Computation) -> Region:
+        """The region of a computation, with a parameter for each leaf of its parameters."""
+        region = Region()
+        arguments = [variables_of(parameter.shape) for parameter in computation.parameters]
+        region.parameters = tuple([leaf for argument in arguments for leaf in argument])
+        region.results = self._lowered(_Request(computation, arguments, region, _Known()))
+        return region
+
+    def _lowered(self, request: _Request) -> Leaves:
+        """Keeps the lowerings that request each other on a stack."""
+        stack = [self._computation(request)]
+        sent: Any = None
+        while stack:
+            try:
+                wanted = stack[-1].send(sent)
+            except StopIteration as end:
+                stack.pop()
+                sent = end.value
+                continue
+            stack.append(self._computation(wanted))
+            sent = None
+        result: Leaves = sent
+        return result
+
+    def _computation(self, request: _Request) -> _Run:
+        computation, place = request.computation, _Place(request.region, request.known)
+        parameters = computation.parameters
+        if len(parameters) != len(request.arguments):
+            raise CannotPlan(f"'{computation.name}' is called with {len(request.arguments)} arguments")
+        environment: dict[Instruction, Leaves] = {}
+        for parameter, argument in zip(parameters, request.arguments, strict=True):
+            environment[parameter] = as_declared(argument, parameter.shape)
+        unknown = left_out(computation, self.options)
+        for k, x in enumerate(in_order(computation)):
+            if x in environment or x in unknown:
+                continue
+            if x.literal is not None:
+                environment[x] = constants_of(x.shape, literal_value(x.literal, self.options, k))
+                continue
+            operands = [environment[operand] for operand in x.operands]
+            lower = _LOWERINGS.get(x.opcode)
+            if lower is not None:
+                environment[x] = as_declared((yield from lower(self, place, x, operands)), x.shape)
+            else:
+                environment[x] = self.operation(place, x, operands)
+        return environment[computation.root]
+
+    # ---- operations with kernels ---------------------------------------------------------------------------------------
+
+    def operation(self, place: _Place, x: Instruction, operands: Sequence[Leaves]) -> Leaves:
+        """The results of an instruction's kernel: a new operation, a known one with the same result, or constants."""
+        binding = self.bindings.get(x)
+        if binding is None:
+            binding = self.bindings[x] = Binding(x, self.options)
+        if IDENTITY in x.op.traits and len(operands) == 1 and not x.op.kernel.suspends and _has_shape(operands[0], x.shape):
+            return operands[0]
+        is_repeatable = x.op.is_pure and not binding.per_call and "site" not in binding.keywords
+        key = None
+        if is_repeatable:
+            key = (binding.function, x.opcode, tuple(operands), x.shape, tuple(binding.keywords.items()))
+            try:
+                known = place.known.get(key)
+            except TypeError:
+                # A keyword may be a dictionary.
+                key, known = None, None
+            if known is not None:
+                return known
+        results = self._folded(x, binding, operands) if is_repeatable and not binding.suspends else None
+        if results is None:
+            results = variables_of(x.shape)
+            place.region.operations.append(Operation(x, operands, results))
+        if key is not None:
+            place.known.operations[key] = results
+        return results
+
+    def _folded(self, x: Instruction, binding: Binding, operands: Sequence[Leaves]) -> Leaves | None:
+        """The results as constants, if the operands are and the results are small."""
+        if not x.shape.is_array or any(leaf.constant is None for leaves_ in operands for leaf in leaves_):
+            return None
+        if not {VIEW, IDENTITY} & x.op.traits and x.op.name != "broadcast" and prod(x.shape.dimensions) > _FOLDED_ELEMENTS:
+            return None
+        values = [with_leaves(y.shape, [leaf.constant for leaf in operand]) for y, operand in zip(x.operands, operands, strict=True)]
+        try:
+            with np.errstate(all="ignore"):
+                value = binding.checked(binding.function(*values, **binding.keywords))
+        except Exception:
+            # It is raised again, with the place in the source, when the instruction is executed.
+            return None
+        value.flags.writeable = False
+        results = constants_of(x.shape, value)
+        # What a broadcast repeats is told by its operation, which is not one of the region.
+        Operation(x, operands, results)
+        return results
+
+
+def variables_of(shape: Shape) -> Leaves:
+    """New variables for the leaves of a shape."""
+    return tuple([Variable(leaf) for leaf in shape.leaves()])
+
+
+def constants_of(shape: Shape, value: Any) -> Leaves:
+    return tuple([Variable(leaf, item) for leaf, item in zip(shape.leaves(), leaves(value), strict=True)])
+
+
+def as_declared(variables: Leaves, shape: Shape) -> Leaves:
+    """The variables, if they are what a shape says; what is written need not be true."""
+    if not _has_shape(variables, shape):
+        raise CannotPlan(f"a value is not {shape.text_without_layout} as written")
+    return variables
+
+
+def _has_shape(variables: Leaves, shape: Shape) -> bool:
+    return len(variables) == sum(1 for _ in shape.leaves()) and all(
+        _is_alike(variable.shape, leaf) for variable, leaf in zip(variables, shape.leaves(), strict=True)
+    )
+
+
+def _is_alike(one: Shape, other: Shape) -> bool:
+    return one is other or (
+        one.element_type == other.element_type and one.dimensions == other.dimensions and (one.dynamic or None) == (other.dynamic or None)
+    )
+
+
+# ---- instructions that are more, or less, than a kernel ------------------------------------------------------------------
+
+
+_LOWERINGS: dict[str, _Handler] = {}
+
+
+def _lowering(*opcodes: str) -> Callable[[_Handler], _Handler]:
+    def register(function: _Handler) -> _Handler:
+        _LOWERINGS.update(dict.fromkeys(opcodes, function))
+        return function
+
+    return register
+
+
+@_lowering("tuple")
+def _tuple(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves]) -> _Run:
+    return tuple([leaf for operand in operands for leaf in operand])
+    yield
+
+
+@_lowering("get-tuple-element")
+def _get_tuple_element(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves]) -> _Run:
+    first, last = _range_of(x.operands[0].shape, x.attributes["index"])
+    return operands[0][first:last]
+    yield
+
+
+def _range_of(shape: Shape, index: int) -> tuple[int, int]:
+    """The numbers of the leaves of an element of a tuple."""
+    elements = shape.elements
+    if not 0 <= index < len(elements):
+        raise CannotPlan(f"there is no element {index}")
+    first = sum(1 for element in elements[:index] for _ in element.leaves())
+    return first, first + sum(1 for _ in elements[index].leaves())
+
+
+@_lowering("call", "fusion")
+def _call(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves]) -> _Run:
+    (computation,) = x.called
+    if self.graph.is_inlined(computation):
+        return (yield _Request(computation, operands, place.region, place.known))
+    results = variables_of(computation.root.shape)
+    place.region.operations.append(Call(x, computation, operands, results))
+    return results
+
+
+@_lowering("conditional")
+def _conditional(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves]) -> _Run:
+    (selector,), *arguments = operands
+    if len(x.called) != len(arguments) or not arguments or place.known.depth >= _DEEPEST_REGION:
+        raise CannotPlan("conditionals are nested too deeply, or do not fit their branches")
+    regions = []
+    for computation, argument in zip(x.called, arguments, strict=True):
+        region = Region()
+        region.results = as_declared((yield _Request(computation, [argument], region, _Known(place.known))), x.shape)
+        regions.append(region)
+    results = variables_of(x.shape)
+    place.region.operations.append(Branches(x, selector, regions, results))
+    return results
+
+
+@_lowering("while")
+def _while(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves]) -> _Run:
+    (initial,) = operands
+    condition, body = x.attributes["condition"], x.attributes["body"]
+    if place.known.depth >= _DEEPEST_REGION:
+        raise CannotPlan("loops are nested too deeply")
+    if not (len(condition.parameters) == len(body.parameters) == 1) or not _has_shape(initial, body.parameters[0].shape):
+        raise CannotPlan("the state of a loop is not what its body takes")
+    kept: set[int] = set()
+    for index in carried_elements(body):
+        kept.update(range(*_range_of(body.parameters[0].shape, index)))
+    state = tuple([leaf if k in kept else Variable(leaf.shape) for k, leaf in enumerate(initial)])
+    regions = []
+    for computation in (condition, body):
+        region = Region()
+        region.results = yield _Request(computation, [state], region, _Known(place.known))
+        regions.append(region)
+    goes_on, following = regions
+    as_declared(goes_on.results, condition.root.shape)
+    as_declared(following.results, x.shape)
+    changing = [k for k in range(len(state)) if k not in kept]
+    following.results = tuple([following.results[k] for k in changing])
+    variables = tuple([state[k] for k in changing])
+    place.region.operations.append(Loop(x, tuple([initial[k] for k in changing]), variables, goes_on, following))
+    return state
+
+
+def is_number(shape: Shape) -> bool:
+    """Whether a shape is that of an array of numbers with dimensions that are known before a run."""
+    return shape.is_array and shape.element_type in NUMPY_TYPES and not any(shape.dynamic or ())

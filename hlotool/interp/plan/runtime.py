@@ -1,0 +1,99 @@
+"""What generated code calls, besides NumPy and kernels: the run that it is part of, and what loops check now and then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlotool.errors import Violation
+from hlotool.interp.devices import Device, Wait
+from hlotool.interp.kernels.base import Invoke, Run
+from hlotool.interp.kernels.control_flow import FIRST_COMPARED, branch_of, is_same, next_iteration
+from hlotool.interp.lockstep import waiting_reason
+from hlotool.interp.options import RunOptions
+from hlotool.interp.ownership import can_alias
+from hlotool.interp.values import Value, leaves, with_leaves
+
+__all__ = ["GLOBALS", "Mismatch", "PlanRun", "first_check"]
+
+
+class Mismatch(Exception):
+    """A tuple has other arrays than its shape says, which only the reference executor can deal with."""
+
+
+class PlanRun:
+    """One run of a plan on one device: its limits, and how it invokes computations.
+
+    `invoke` gives the value that an Invoke asks for.
+    """
+
+    __slots__ = ("deadline", "device", "invoke", "options")
+
+    def __init__(self, options: RunOptions, device: Device, invoke: Callable[[Invoke], Value]) -> None:
+        self.options = options
+        self.device = device
+        self.invoke = invoke
+        self.deadline = None if options.timeout_seconds is None else time.monotonic() + options.timeout_seconds
+
+    def drive(self, run: Run) -> Value:
+        """The value of a kernel that suspends."""
+        value: Value = None
+        while True:
+            try:
+                wanted = run.send(value)
+            except StopIteration as end:
+                return end.value
+            if isinstance(wanted, Invoke):
+                value = self.invoke(wanted)
+            else:
+                value = None
+                self._wait(run, wanted)
+
+    def _wait(self, run: Run, wanted: Wait) -> None:
+        if not wanted.ready():
+            # There is no other device that could make it ready.
+            run.throw(Violation("R007", "opcode", waiting_reason(self.device.number, wanted.missing(), ())))
+
+    def check_time(self) -> None:
+        """Raises Violation if the run takes too long."""
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise Violation("R005", "opcode", f"the run took longer than {self.options.timeout_seconds:g} seconds")
+
+
+def first_check(options: RunOptions, is_finite: bool) -> int | None:
+    """The first iteration at which a loop is checked; None if it never is, since `is_finite` says that it is known to end."""
+    limit = None if options.max_iterations is None else options.max_iterations + 1
+    if is_finite:
+        return limit
+    return FIRST_COMPARED if limit is None else min(FIRST_COMPARED, limit)
+
+
+def next_check(iteration: int, options: RunOptions) -> int:
+    """The iteration at which a loop is checked again; raises Violation if it has run as often as it may."""
+    next_iteration(iteration - 1, options)
+    return iteration * 2 if options.max_iterations is None else min(iteration * 2, options.max_iterations + 1)
+
+
+def require_dtype(array: Any, dtype: np.dtype[Any], dimensions: tuple[int, ...]) -> None:
+    """Raises Mismatch if an element of a tuple is not the array that its shape says."""
+    if type(array) is np.ndarray and (array.dtype != dtype or array.shape != dimensions):
+        raise Mismatch
+
+
+GLOBALS: dict[str, Any] = {
+    "Invoke": Invoke,
+    "asarray": np.asarray,
+    "branch_of": branch_of,
+    "can_alias": can_alias,
+    "empty": np.empty,
+    "is_same": is_same,
+    "leaves": leaves,
+    "ndarray": np.ndarray,
+    "next_check": next_check,
+    "require_dtype": require_dtype,
+    "with_leaves": with_leaves,
+}
+"""The names that generated code may use without binding them."""

@@ -1,0 +1,176 @@
+"""Statements for single operations: an expression of scalars, a NumPy function, or the call of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hlotool.interp.binding import Binding
+from hlotool.interp.dtypes import NUMPY_TYPES
+from hlotool.interp.plan.forms import Form, form_of, reduction_of
+from hlotool.interp.plan.graph import Leaves, Operation, Variable
+from hlotool.interp.plan.scalars import scalar_expression
+from hlotool.interp.plan.views import view_expression
+from hlotool.interp.plan.writer import Writer
+from hlotool.shapes.shape import Shape
+
+__all__ = ["implicit_operands", "value_expression", "write_kernel", "write_operation"]
+
+
+def implicit_operands(operation: Operation) -> list[Variable] | None:
+    """The variables that an elementwise operation on arrays reads if NumPy broadcasts them; None if it is no such operation.
+
+    One of them is of the result's shape, so that the value is, too.
+    """
+    if len(operation.results) != 1 or operation.results[0].is_scalar:
+        return None
+    form = form_of(operation)
+    if form is None or form.rounds:
+        return None
+    variables = list(operation.reads)
+    if form.is_narrow:
+        return None
+    sizes = operation.results[0].shape.dimensions
+    if any(variable.shape.dimensions not in (sizes, ()) for variable in variables):
+        return None
+    sources = [variable.broadcast_source[0] for variable in variables]
+    if any(source is variable and variable.shape.dimensions == sizes for source, variable in zip(sources, variables, strict=True)):
+        return sources
+    first = next((k for k, variable in enumerate(variables) if variable.shape.dimensions == sizes), None)
+    if first is None:
+        return None
+    return [*sources[:first], variables[first], *sources[first + 1 :]]
+
+
+def write_operation(writer: Writer, operation: Operation, binding: Binding, dying: Sequence[Variable], reusable: set[Variable]) -> None:
+    """Writes the statements that compute an operation's results; `dying` are the operands that nothing reads later.
+
+    `reusable` are variables whose arrays nothing else refers to; the result takes the place of one that dies.
+    """
+    expression = scalar_expression(operation, writer)
+    if expression is not None:
+        writer.line(f"{writer.name(operation.results[0])} = {expression}")
+        return
+    sources = implicit_operands(operation)
+    if sources is not None:
+        _write_elementwise(writer, operation, sources, dying, reusable)
+        return
+    reusable.difference_update(operation.reads)
+    view = view_expression(operation, writer)
+    if view is not None:
+        writer.line(f"{writer.name(operation.results[0])} = {view}")
+        return
+    reduction = reduction_of(operation)
+    if reduction is not None:
+        (result,) = operation.results
+        call = f"{writer.bind(reduction.function)}({writer.name(operation.operands[0][0])}, axes={writer.bind(reduction.axes)})"
+        writer.line(f"{writer.name(result)} = {call}{'[()]' if result.is_scalar else ''}")
+        return
+    write_kernel(writer, operation, binding, dying)
+
+
+def _write_elementwise(writer: Writer, operation: Operation, sources: list[Variable], dying: Sequence[Variable], reusable: set[Variable]) -> None:
+    form = form_of(operation)
+    assert isinstance(form, Form)
+    (result,) = operation.results
+    operands = []
+    for variable, source in zip(operation.reads, sources, strict=True):
+        expression = writer.name(source)
+        if source is not variable and source.shape.dimensions:
+            _, axes = variable.broadcast_source
+            if axes != tuple(range(result.shape.rank - len(axes), result.shape.rank)):
+                expression += f"[{', '.join(':' if k in axes else 'None' for k in range(result.shape.rank))}]"
+        operands.append(expression)
+    name = writer.name(result)
+    if form.copies:
+        writer.line(f"{name} = {operands[0]}")
+        reusable.discard(sources[0])
+        return
+    function = writer.bind(form.function, form.function.__name__ if isinstance(form.function, np.ufunc) else None)
+    target = next((source for source in sources if form.fills and source in reusable and source in dying and source.shape == result.shape), None)
+    if target is not None:
+        operands.append(writer.name(target))
+    reusable.add(result)
+    writer.line(f"{name} = {function}({', '.join(operands)})")
+
+
+# ---- kernels ----------------------------------------------------------------------------------------------------------
+
+
+def value_expression(writer: Writer, shape: Shape, leaves: Leaves) -> str:
+    """The expression for a value as kernels take it."""
+    if not shape.is_tuple:
+        return _array_expression(writer, leaves[0])
+    items = "".join(f"{_array_expression(writer, leaf)}, " for leaf in leaves)
+    if any(element.is_tuple for element in shape.elements):
+        return f"with_leaves({writer.bind(shape)}, ({items}))"
+    return f"({items})"
+
+
+def _array_expression(writer: Writer, variable: Variable) -> str:
+    if not variable.is_scalar:
+        return writer.name(variable)
+    if variable.constant is not None:
+        return writer.bind(variable.constant)
+    return f"asarray({writer.name(variable)})"
+
+
+def write_kernel(writer: Writer, operation: Operation, binding: Binding, dying: Sequence[Variable]) -> None:
+    """Writes the call of an operation's kernel, and the check that the results are what the instruction says."""
+    x = operation.instruction
+    pairs = list(zip(x.operands, operation.operands, strict=True))
+    arguments = [value_expression(writer, y.shape, leaves) for y, leaves in pairs]
+    keywords = [f"{name}={writer.bind(value)}" for name, value in binding.keywords.items()]
+    if "device" in binding.per_call:
+        keywords.append("device=run.device")
+    if "batch" in binding.per_call:
+        keywords.append("batch=None")
+    if "can_alias" in binding.per_call:
+        first = operation.operands[0]
+        if len(first) == 1 and first[0] in dying and not first[0].is_scalar:
+            writer.line(f"o = [{arguments[0]}]")
+            writer.line(f"del {writer.name(first[0])}")
+            writer.line("can = can_alias(o)")
+            arguments[0] = "*o"
+            keywords.append("can_alias=can")
+        else:
+            keywords.append("can_alias=False")
+    call = f"{writer.bind(binding.function)}({', '.join([*arguments, *keywords])})"
+    if binding.suspends:
+        call = f"run.drive({call})"
+    _write_result(writer, operation, binding, call)
+    if arguments and arguments[0] == "*o":
+        writer.line("o = None")
+
+
+def _write_result(writer: Writer, operation: Operation, binding: Binding, call: str) -> None:
+    x, results = operation.instruction, operation.results
+    if not x.shape.is_tuple:
+        (result,) = results
+        name = writer.name(result)
+        writer.line(f"{name} = {call}")
+        if binding.dtype is not None:
+            dtype, checked = writer.bind(binding.dtype, binding.dtype.name), writer.bind(binding.checked)
+            wrong = f"type({name}) is not ndarray or {name}.dtype is not {dtype} or {name}.shape != {writer.bind(binding.dimensions)}"
+            writer.line(f"if {wrong}: {name} = {checked}({name})")
+        if result.is_scalar:
+            writer.line(f"{name} = {name}[()]")
+        return
+    writer.line(f"r = {call}")
+    write_unpacked(writer, x.shape, results, "r")
+
+
+def write_unpacked(writer: Writer, shape: Shape, results: Leaves, name: str) -> None:
+    """Assigns the leaves of a tuple that a name holds to variables."""
+    targets = "".join(f"{writer.name(result)}, " for result in results)
+    if targets:
+        nested = any(element.is_tuple for element in shape.elements)
+        writer.line(f"{targets}= {f'leaves({name})' if nested else name}")
+    for result in results:
+        dtype = NUMPY_TYPES.get(result.shape.element_type)
+        if dtype is not None and not any(result.shape.dynamic or ()):
+            writer.line(f"require_dtype({writer.name(result)}, {writer.bind(dtype, dtype.name)}, {writer.bind(result.shape.dimensions)})")
+        if result.is_scalar and dtype is not None:
+            writer.line(f"{writer.name(result)} = {writer.name(result)}[()]")
+    writer.line(f"{name} = None")

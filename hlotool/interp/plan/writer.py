@@ -1,0 +1,137 @@
+"""Generated source: its lines, the names of variables, and the objects that the lines refer to.
+
+Nothing from a module becomes part of the source, except in comments, where names are escaped; constants, shapes and functions are bound to names
+such as `k3`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from hlotool.interp.plan.graph import Variable
+from hlotool.ir.model import Instruction
+
+__all__ = ["Lines", "Writer"]
+
+
+class Lines:
+    """Lines of source, and the instruction to blame for each."""
+
+    __slots__ = ("instructions", "texts")
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.instructions: list[Instruction | None] = []
+
+
+class Writer:
+    """The source of one function.
+
+    >>> writer = Writer()
+    >>> name = writer.bind((2, 3))
+    >>> writer.line(f"x = {name}")
+    >>> with writer.block("while True:"):
+    ...     writer.line("break")
+    >>> print(writer.text)
+    x = k0
+    while True:
+        break
+    """
+
+    def __init__(self) -> None:
+        self.namespace: dict[str, Any] = {}
+        self.current: Instruction | None = None
+        self._lines = Lines()
+        self._indent = ""
+        self._names: dict[Variable, str] = {}
+        self._bound: dict[int, str] = {}
+        self._count = 0
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self._lines.texts)
+
+    @property
+    def instructions(self) -> list[Instruction | None]:
+        """The instruction to blame for each line."""
+        return self._lines.instructions
+
+    def line(self, text: str) -> None:
+        """Adds a line, for which `current` is to blame."""
+        self._lines.texts.append(self._indent + text)
+        self._lines.instructions.append(self.current)
+
+    @contextmanager
+    def diverted(self) -> Iterator[Lines]:
+        """Lines that are added inside go to the list that the context gives, for `extend`."""
+        outer, indent = self._lines, self._indent
+        self._lines, self._indent = Lines(), ""
+        try:
+            yield self._lines
+        finally:
+            self._lines, self._indent = outer, indent
+
+    def extend(self, lines: Lines) -> None:
+        """Adds lines that were diverted."""
+        self._lines.texts += [self._indent + text for text in lines.texts]
+        self._lines.instructions += lines.instructions
+
+    def comment(self, instruction: Instruction) -> None:
+        """Adds the name of an instruction, and makes it the one to blame for the next lines."""
+        self.current = instruction
+        self.line(f"# {ascii(instruction.name)[1:-1][:200]} = {ascii(instruction.opcode)[1:-1]}")
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """The lines added inside are the body of `head`."""
+        self.line(head)
+        outer = self._indent
+        self._indent += "    "
+        count = len(self._lines.texts)
+        yield
+        if len(self._lines.texts) == count:
+            self.line("pass")
+        self._indent = outer
+
+    @contextmanager
+    def blocks(self, heads: Sequence[str]) -> Iterator[None]:
+        """Blocks in each other."""
+        with ExitStack() as stack:
+            for head in heads:
+                stack.enter_context(self.block(head))
+            yield
+
+    def bind(self, value: Any, name: str | None = None) -> str:
+        """The name of an object in the source: its own if one is passed."""
+        known = self._bound.get(id(value))
+        if known is not None:
+            return known
+        if name is None or self.namespace.get(name, value) is not value:
+            name = f"k{len(self.namespace)}"
+        self.namespace[name] = value
+        self._bound[id(value)] = name
+        return name
+
+    def local(self, prefix: str = "t") -> str:
+        """A name for a new local variable."""
+        self._count += 1
+        return f"{prefix}{self._count}"
+
+    def name(self, variable: Variable) -> str:
+        """The expression for a variable: its local name, or that of the constant."""
+        known = self._names.get(variable)
+        if known is None:
+            if variable.constant is not None:
+                value = variable.constant[()] if variable.is_scalar else variable.constant
+                # The writer keeps what it has bound, so that its identity stays unique.
+                known = self.bind(value)
+            else:
+                known = self.local("v")
+            self._names[variable] = known
+        return known
+
+    def rename(self, variable: Variable, name: str) -> None:
+        """Makes a variable stand for the value of a name that exists."""
+        self._names[variable] = name

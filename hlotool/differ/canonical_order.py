@@ -14,6 +14,9 @@ __all__ = ["canonical_order", "digest"]
 
 _MOST_ROUNDS = 4
 _NOWHERE = 1 << 62
+# Of what instructions are computed from that nothing else tells apart, at most so much is looked at for all of them, and at least so much for each.
+_MOST_LOOKED_AT = 1 << 18
+_LEAST_LOOKED_AT = 64
 
 
 def canonical_order(computation: Computation, texts: dict[Instruction, str]) -> list[Instruction]:
@@ -57,7 +60,10 @@ def _visit_ends(ends: Iterable[Instruction], computation: Computation, order: di
 
 def _visit_alike(members: Sequence[Instruction], order: dict[Instruction, int], digests: dict[Instruction, str]) -> None:
     """Adds instructions that nothing but their operands tells apart: first those whose operands come first."""
-    places = [_place(x, order) for x in members]
+    # What a large number of them needs is looked at in part only, since all of them may need the same.
+    most = max(_LEAST_LOOKED_AT, _MOST_LOOKED_AT // len(members))
+    places = [_place(x, order, most) for x in members]
+    remaining = _MOST_LOOKED_AT
     # The members that need an instruction that is not in the order yet.
     needing: dict[Instruction, list[int]] = {}
     heap: list[tuple[list[int], int]] = []
@@ -74,17 +80,18 @@ def _visit_alike(members: Sequence[Instruction], order: dict[Instruction, int], 
         missing = places[number][1]
         _visit(members[number], order, digests)
         others = {other for x in missing for other in needing.pop(x, ()) if other not in done}
-        for other in sorted(others):
-            places[other] = _place(members[other], order)
+        for other in sorted(others) if remaining > 0 else ():
+            places[other] = _place(members[other], order, most)
+            remaining -= len(places[other][0])
             heappush(heap, (places[other][0], other))
 
 
-def _place(start: Instruction, order: dict[Instruction, int]) -> tuple[list[int], list[Instruction]]:
-    """Where all that an instruction is computed from is in an order, as numbers to compare, and what is not there yet."""
+def _place(start: Instruction, order: dict[Instruction, int], most: int) -> tuple[list[int], list[Instruction]]:
+    """Where all that an instruction is computed from is in an order, as numbers to compare, and what is not there yet, `most` of all."""
     place: list[int] = []
     missing: dict[Instruction, int] = {}
     stack = [start]
-    while stack:
+    while stack and len(place) < most:
         x = stack.pop()
         at = order.get(x)
         if at is not None:

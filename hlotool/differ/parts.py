@@ -30,7 +30,8 @@ ANNOTATIONS = ("metadata", "backend_config", "sharding", "frontend_attributes")
 COMPARED_APART = frozenset({"sharding", "frontend_attributes", "control-predecessors"})
 """Attributes that are not among the `attributes` of an instruction, but parts of their own."""
 
-_FRAME = re.compile(r" ?stack_frame_id=(\d+)")
+# The number of a stack frame, or a string, in which there is none.
+_FRAME = re.compile(r' ?stack_frame_id=(\d+)|"(?:[^"\\]++|\\.)*+"')
 
 
 class Parts:
@@ -293,8 +294,9 @@ class _Frames:
         """A metadata text in which the number of the frame says which places it stands for; without places, there is no number."""
         value = self._texts.get(metadata)
         if value is None:
-            match = _FRAME.search(metadata)
-            frames, rest = self._frames(int(match[1]) if match else 0), _FRAME.sub("", metadata, 1)
+            match = next((match for match in _FRAME.finditer(metadata) if match[1] is not None), None)
+            frames = self._frames(int(match[1])) if match is not None else 0
+            rest = metadata[: match.start()] + metadata[match.end() :] if match is not None else metadata
             value = self._texts[metadata] = (rest, frames) if frames else rest
         return value
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hlotool.interp import HostQueues as HostQueues
     from hlotool.interp import RunOptions as RunOptions
     from hlotool.interp import Token as Token
+    from hlotool.interp import compile as compile  # noqa: A004
     from hlotool.interp import evaluate as evaluate
     from hlotool.interp import evaluate_replicas as evaluate_replicas
     from hlotool.ir.edit import Rewriter as Rewriter
@@ -52,6 +53,7 @@ _HOMES = {
     "RunOptions": "hlotool.interp",
     "Token": "hlotool.interp",
     "apply": "hlotool.differ.apply",
+    "compile": "hlotool.interp",
     "diff": "hlotool.differ.differ",
     "evaluate": "hlotool.interp",
     "evaluate_replicas": "hlotool.interp",

@@ -36,6 +36,7 @@ Examples:
   hlotool run before.hlo --against after.hlo --rtol 1e-3
   hlotool run module.hlo --check-nans --trace 'softmax|loss'
   hlotool print module.hlo --preset lossless | hlotool run --seed 7 --json
+  hlotool run module.hlo --show-plan
   hlotool run module.hlo --replicas 2 --partitions 4
   hlotool run module.hlo --custom-call my_kernel=my_package.kernels:my_kernel
 
@@ -113,6 +114,11 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @click.option("--check-nans", is_flag=True, help="Stop at the first instruction that computes a NaN from operands without one.")
 @click.option("--check-infs", is_flag=True, help="Stop at the first instruction that computes an infinity from finite operands.")
 @click.option("--profile", is_flag=True, help="Show time by opcode and by instruction, and the peak memory.")
+@click.option(
+    "--executor", type=click.Choice(["auto", "plan", "reference"]), default="auto", show_default=True,
+    help="How to run: as compiled Python code (plan), instruction by instruction (reference), or as is faster.",
+)  # fmt: skip
+@click.option("--show-plan", is_flag=True, help="Print the Python code that the module is compiled to, instead of running it.")
 @click.option("--elided", type=_MODES, help="Values to use for constants written {...}, which are errors otherwise.")
 @click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="Stop if a loop takes more than N iterations.")
 @click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80 % of what is available.")

@@ -26,6 +26,8 @@ def is_wanted(*, quiet: bool) -> bool:
 class RunProgress(Observer):
     """Shows the outermost instruction that is being computed, the iteration of its loop, and the innermost one."""
 
+    is_optional = True
+
     def __init__(self) -> None:
         self.started = time.monotonic()
         self.due = self.started + _PATIENCE

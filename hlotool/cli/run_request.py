@@ -25,6 +25,8 @@ class RunRequest(NamedTuple):
     check_nans: bool
     check_infs: bool
     profile: bool
+    executor: str
+    show_plan: bool
     elided: str | None
     max_iterations: int | None
     max_memory: str | None

@@ -105,6 +105,9 @@ class Session:
         reference: str | None = self.request.compare
         shape = self._result_shape(module)
         expected = None if reference is None else expected_leaves(shape, files.read_npz(reference), reference, self.devices)
+        if self.request.show_plan:
+            self._show_plan(module)
+            return
         values = self._values(module)
         try:
             value = self._evaluate(module, values, self._observers(module))
@@ -204,25 +207,37 @@ class Session:
         return [member for member in (self.tracer, self.profile, watch) if member is not None]
 
     def _evaluate(self, module: Any, values: Any, observers: list[Observer]) -> Any:
-        request = self.request
-        options = hlotool.RunOptions(
-            elided_fill=request.elided,
-            seed=self.seed,
-            max_iterations=request.max_iterations,
-            timeout_seconds=request.timeout,
-            custom_calls=self.handlers,
-        )
+        request, options = self.request, self._options()
+        if request.executor == "plan" and (self.devices > 1 or not all(observer.is_optional for observer in observers)):
+            self._remark("the reference executor runs the module: compiled code runs on one device, and is not traced, checked or profiled")
         progress = RunProgress() if is_wanted(quiet=self.quiet) else None
         watching = [*observers, progress] if progress else observers
         started = time.perf_counter()
         try:
             if self.devices > 1:
                 return tuple(hlotool.evaluate_replicas(module, values, num_partitions=self.partitions, options=options, observers=watching))
-            return hlotool.evaluate(module, values[0], options=options, observers=watching)
+            return hlotool.evaluate(module, values[0], executor=request.executor, options=options, observers=watching)
         finally:
             self.seconds = self.seconds or time.perf_counter() - started
             if progress is not None:
                 progress.clear()
+
+    def _options(self) -> hlotool.RunOptions:
+        request = self.request
+        return hlotool.RunOptions(
+            elided_fill=request.elided,
+            seed=self.seed,
+            max_iterations=request.max_iterations,
+            timeout_seconds=request.timeout,
+            custom_calls=self.handlers,
+        )
+
+    def _show_plan(self, module: Any) -> None:
+        source = hlotool.compile(module, options=self._options()).source
+        if source is None:
+            message = "the module is not compiled: it exchanges values with other devices, or its calls or loops are nested too deeply"
+            raise HlotoolError(f"{message}; hlotool run --executor reference runs it")
+        write_out(source + "\n")
 
     def _compared(self, shape: Any, value: Any, expected: list[tuple[str, Any]]) -> list[Comparison]:
         return compare_values(shape, value, expected, self.request.rtol, self.request.atol, self.devices)

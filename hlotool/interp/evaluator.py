@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,13 +19,16 @@ from hlotool.interp.observers import Observer
 from hlotool.interp.options import RunOptions
 from hlotool.interp.placement import part_hint
 from hlotool.interp.plan.cache import plan_for
-from hlotool.interp.plan.plan import CannotPlan, Mismatch, Plan, PlanExecutor
+from hlotool.interp.plan.errors import CannotPlan, Mismatch
 from hlotool.interp.program import obstacles, runnable_instructions
 from hlotool.interp.queues import HostQueues
 from hlotool.interp.reference import ReferenceExecutor
 from hlotool.interp.values import Value, checked_argument, owned, with_leaves
 from hlotool.ir.model import Instruction, Module
 from hlotool.shapes.shape import Shape
+
+if TYPE_CHECKING:
+    from hlotool.interp.plan.plan import Plan
 
 __all__ = ["compute", "evaluate", "evaluate_replicas"]
 
@@ -41,8 +44,9 @@ def evaluate(
     Arguments are anything that NumPy makes arrays of, and nested tuples of such; floats are converted to the parameter's float type
     and integers to its integer type. The result's arrays have the exact element type (bf16 and its kin as ml_dtypes types) and belong
     to the caller; tuples are tuples. Raises EvaluationError, and nothing else, whatever the module and the arguments are. `executor`
-    is "reference", or "auto" for the fastest there is; `observers` are told of every instruction. Threads may evaluate the same
-    module at the same time.
+    is "reference", which calls one kernel for each instruction; "plan", which compiles the module to Python code first; or "auto", which does
+    that when it pays. Both give the same results. `observers` are told of every instruction, by the reference executor only. Threads may evaluate
+    the same module at the same time.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] negate(x) }")
@@ -122,7 +126,8 @@ def _evaluate(
     meshes = mesh_axes(module.frontend_attributes.get("xla.sdy.meshes", "")) if module.frontend_attributes else None
     grid = DeviceGrid(count // num_partitions, num_partitions, (queues,) if isinstance(queues, HostQueues) else queues, meshes)
     values = [_checked_arguments(module, of_device) for of_device in arguments]
-    plan = None if observers or count > 1 else plan_for(module, options, executor)
+    needs_reference = count > 1 or not all(observer.is_optional for observer in observers)
+    plan = None if needs_reference else plan_for(module, options, executor)
     # Once for all: entering it for each operation would triple the cost of small ones.
     with np.errstate(all="ignore"):
         results = _results(module, grid, options, observers, values, plan)
@@ -139,7 +144,7 @@ def _results(
     """What each device computes from its arguments."""
     if plan is not None:
         try:
-            return in_lockstep([PlanExecutor(plan, options, grid.devices[0]).run(Invoke(module.entry, values[0]))])
+            return in_lockstep([plan.start(options, grid.devices[0], Invoke(module.entry, values[0]))])
         except (CannotPlan, Mismatch):
             # A computation, or a value that a kernel returns, is not what is written. Nothing has happened yet that would be seen twice.
             pass

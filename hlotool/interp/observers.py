@@ -69,7 +69,12 @@ class Whereabouts:
 
 
 class Observer:
-    """Base class of observers; each method does nothing unless a subclass overrides it."""
+    """Base class of observers; each method does nothing unless a subclass overrides it.
+
+    `is_optional` tells whether a run may go without: compiled modules have no observers, so others make it slower.
+    """
+
+    is_optional = False
 
     def entered(self, where: Whereabouts, computation: Computation, arguments: Sequence[Value]) -> None:
         """Called when a computation is called with these arguments."""

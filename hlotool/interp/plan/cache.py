@@ -9,12 +9,16 @@ from __future__ import annotations
 from itertools import chain
 from math import prod
 from operator import attrgetter, is_
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from hlotool.interp.options import RunOptions
-from hlotool.interp.plan.plan import CannotPlan, Plan
+from hlotool.interp.plan.errors import CannotPlan
 from hlotool.ir.model import Module
 from hlotool.opdefs.traits import COMMUNICATES
+
+if TYPE_CHECKING:
+    from hlotool.interp.plan.plan import Plan
 
 __all__ = ["plan_for"]
 
@@ -53,6 +57,9 @@ def plan_for(module: Module, options: RunOptions, executor: str) -> Plan | None:
         return None
     if any(COMMUNICATES in x.op.traits for x in module.all_instructions()):
         return None
+    # On use, since a small module that is run once needs no compiler.
+    from hlotool.interp.plan.plan import Plan  # noqa: PLC0415
+
     try:
         entry.plan = Plan(module, options)
     except CannotPlan:

@@ -12,7 +12,7 @@ from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.kernels.elementwise import COMPARISONS, ELEMENTWISE, Elementwise
 from hlotool.interp.monoids import monoid_of
-from hlotool.interp.plan.graph import Operation
+from hlotool.interp.plan.graph import UNKNOWN, Operation
 from hlotool.record import Record
 
 __all__ = ["Form", "Reduction", "form_of", "reduction_of"]
@@ -45,6 +45,13 @@ class Reduction(Record):
 
 def form_of(operation: Operation) -> Form | None:
     """The form of an elementwise operation, None for all others and for types that cannot be held in blocks."""
+    if operation.form is UNKNOWN:
+        operation.form = _new_form(operation)
+    form: Form | None = operation.form
+    return form
+
+
+def _new_form(operation: Operation) -> Form | None:
     x = operation.instruction
     if x.opcode not in _FORMS or len(operation.results) != 1:
         return None

@@ -33,6 +33,7 @@ class FunctionWriter:
         self.lowering = lowering
         self.options = options
         self.is_timed = options.timeout_seconds is not None
+        self._sources: dict[Item, list[Variable]] = {}
 
     def write(self, region: Region) -> None:
         """Writes `def plan(run, ...)`, which takes and returns the leaves of values."""
@@ -87,7 +88,10 @@ class FunctionWriter:
     def _reads(self, item: Item) -> list[Variable]:
         """The variables that the statements of an item name."""
         sources = implicit_operands(item) if type(item) is Operation else None
-        return list(item.reads) if sources is None else sources
+        if sources is None:
+            return list(item.reads)
+        self._sources[item] = sources
+        return sources
 
     def _delete(self, variables: Iterable[Variable]) -> None:
         names = [self.writer.name(variable) for variable in variables if variable.constant is None and not variable.is_scalar]
@@ -108,11 +112,8 @@ class FunctionWriter:
             write(self, item, dying)
             return
         binding = self.lowering.bindings[item.instruction]
-        write_operation(self.writer, item, binding, dying, reusable)
-        if "can_alias" in binding.per_call and item.operands[0][0] in dying:
-            # It has been deleted before the call.
-            dying = [variable for variable in dying if variable is not item.operands[0][0]]
-        self._delete(dying)
+        passed = write_operation(self.writer, item, binding, self._sources.get(item), dying, reusable)
+        self._delete(variable for variable in dying if variable is not passed)
         if self.is_timed and not all(result.is_scalar for result in item.results):
             self.writer.line("run.check_time()")
 

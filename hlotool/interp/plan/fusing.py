@@ -55,8 +55,9 @@ class Cluster:
 
 def schedule(region: Region, forms: Forms) -> list[Operation | Cluster]:
     """The operations in an order in which they can run, those of each cluster in its place."""
-    items = _Clustering(region, forms).items()
-    return _ordered(items)
+    if all(prod(result.shape.dimensions) < _SMALLEST for operation in region.operations for result in operation.results):
+        return list(region.operations)
+    return _ordered(_Clustering(region, forms).items())
 
 
 class _Clustering:

@@ -57,10 +57,13 @@ def _broadcast_source(variable: Variable) -> tuple[Variable, Axes]:
     return variable, axes
 
 
+UNKNOWN = object()
+
+
 class Operation:
     """The application of an instruction's kernel to variables. `operands` has the leaves of each operand, `results` those of the result."""
 
-    __slots__ = ("instruction", "operands", "reads", "results")
+    __slots__ = ("form", "instruction", "operands", "reads", "results")
 
     def __init__(self, instruction: Instruction, operands: Sequence[Leaves], results: Leaves) -> None:
         self.instruction = instruction
@@ -68,6 +71,8 @@ class Operation:
         self.reads: Leaves = tuple([leaf for leaves in operands for leaf in leaves])
         """The variables that it needs, those that its regions take from outside included."""
         self.results = results
+        self.form: Any = UNKNOWN
+        """What `forms.form_of` has found out."""
         for result in results:
             result.source = self
 

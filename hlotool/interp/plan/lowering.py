@@ -18,6 +18,7 @@ from hlotool.interp.binding import Binding
 from hlotool.interp.dtypes import NUMPY_TYPES
 from hlotool.interp.literal import literal_value
 from hlotool.interp.options import RunOptions
+from hlotool.interp.plan.errors import CannotPlan
 from hlotool.interp.plan.graph import Branches, Call, Leaves, Loop, Operation, Region, Variable
 from hlotool.interp.program import in_order, left_out
 from hlotool.interp.values import leaves, with_leaves
@@ -25,17 +26,13 @@ from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import IDENTITY, VIEW
 from hlotool.shapes.shape import Shape
 
-__all__ = ["CallGraph", "CannotPlan", "Lowering"]
+__all__ = ["CallGraph", "Lowering"]
 
 _FOLDED_ELEMENTS = 1 << 16
 _INLINED_SIZE = 64
 _DEEPEST_REGION = 12
 """Python allows 20 blocks in each other."""
 _DEEPEST_CALL = 60
-
-
-class CannotPlan(Exception):
-    """Why there is no plan for a computation."""
 
 
 class CallGraph:

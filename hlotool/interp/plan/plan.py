@@ -13,14 +13,15 @@ from hlotool.interp.binding import Binding
 from hlotool.interp.devices import Device, Wait
 from hlotool.interp.kernels.base import Invoke
 from hlotool.interp.options import RunOptions
+from hlotool.interp.plan.errors import Mismatch
 from hlotool.interp.plan.functions import FunctionWriter
-from hlotool.interp.plan.lowering import CallGraph, CannotPlan, Lowering
-from hlotool.interp.plan.runtime import GLOBALS, Mismatch, PlanRun
+from hlotool.interp.plan.lowering import CallGraph, Lowering
+from hlotool.interp.plan.runtime import GLOBALS, PlanRun
 from hlotool.interp.reference import ReferenceExecutor
 from hlotool.interp.values import Value, leaves, with_leaves
 from hlotool.ir.model import Computation, Instruction, Module
 
-__all__ = ["CannotPlan", "Mismatch", "Plan", "PlanExecutor"]
+__all__ = ["Plan", "PlanExecutor"]
 
 
 class PlanFunction:
@@ -92,6 +93,13 @@ class Plan:
     def source(self) -> str:
         """The source of all functions that have been compiled so far."""
         return "\n\n\n".join(function.source for function in self._functions.values())
+
+    def start(self, options: RunOptions, device: Device, request: Invoke) -> Generator[Wait, None, Value]:
+        """Begins a run on a device, which computes and returns the value of a computation.
+
+        Raises EvaluationError; CannotPlan or Mismatch if the reference executor has to do it.
+        """
+        return PlanExecutor(self, options, device).run(request)
 
     def function(self, computation: Computation) -> PlanFunction:
         """The function of a computation."""

@@ -15,13 +15,10 @@ from hlotool.interp.kernels.control_flow import FIRST_COMPARED, branch_of, is_sa
 from hlotool.interp.lockstep import waiting_reason
 from hlotool.interp.options import RunOptions
 from hlotool.interp.ownership import can_alias
+from hlotool.interp.plan.errors import Mismatch
 from hlotool.interp.values import Value, leaves, with_leaves
 
-__all__ = ["GLOBALS", "Mismatch", "PlanRun", "first_check"]
-
-
-class Mismatch(Exception):
-    """A tuple has other arrays than its shape says, which only the reference executor can deal with."""
+__all__ = ["GLOBALS", "PlanRun", "first_check"]
 
 
 class PlanRun:

@@ -43,31 +43,34 @@ def implicit_operands(operation: Operation) -> list[Variable] | None:
     return [*sources[:first], variables[first], *sources[first + 1 :]]
 
 
-def write_operation(writer: Writer, operation: Operation, binding: Binding, dying: Sequence[Variable], reusable: set[Variable]) -> None:
+def write_operation(
+    writer: Writer, operation: Operation, binding: Binding, sources: list[Variable] | None, dying: Sequence[Variable], reusable: set[Variable]
+) -> Variable | None:
     """Writes the statements that compute an operation's results; `dying` are the operands that nothing reads later.
 
-    `reusable` are variables whose arrays nothing else refers to; the result takes the place of one that dies.
+    Returns the operand that a kernel may overwrite, whose name has been deleted before the call.
+
+    `sources` are its `implicit_operands`. `reusable` are variables whose arrays nothing else refers to; the result takes the place of one that dies.
     """
     expression = scalar_expression(operation, writer)
     if expression is not None:
         writer.line(f"{writer.name(operation.results[0])} = {expression}")
-        return
-    sources = implicit_operands(operation)
+        return None
     if sources is not None:
         _write_elementwise(writer, operation, sources, dying, reusable)
-        return
+        return None
     reusable.difference_update(operation.reads)
     view = view_expression(operation, writer)
     if view is not None:
         writer.line(f"{writer.name(operation.results[0])} = {view}")
-        return
+        return None
     reduction = reduction_of(operation)
     if reduction is not None:
         (result,) = operation.results
         call = f"{writer.bind(reduction.function)}({writer.name(operation.operands[0][0])}, axes={writer.bind(reduction.axes)})"
         writer.line(f"{writer.name(result)} = {call}{'[()]' if result.is_scalar else ''}")
-        return
-    write_kernel(writer, operation, binding, dying)
+        return None
+    return write_kernel(writer, operation, binding, dying)
 
 
 def _write_elementwise(writer: Writer, operation: Operation, sources: list[Variable], dying: Sequence[Variable], reusable: set[Variable]) -> None:
@@ -116,8 +119,12 @@ def _array_expression(writer: Writer, variable: Variable) -> str:
     return f"asarray({writer.name(variable)})"
 
 
-def write_kernel(writer: Writer, operation: Operation, binding: Binding, dying: Sequence[Variable]) -> None:
-    """Writes the call of an operation's kernel, and the check that the results are what the instruction says."""
+def write_kernel(writer: Writer, operation: Operation, binding: Binding, dying: Sequence[Variable]) -> Variable | None:
+    """Writes the call of an operation's kernel, and the check that the results are what the instruction says.
+
+    Returns the operand that the kernel may overwrite.
+    """
+    passed = None
     x = operation.instruction
     pairs = list(zip(x.operands, operation.operands, strict=True))
     arguments = [value_expression(writer, y.shape, leaves) for y, leaves in pairs]
@@ -128,7 +135,8 @@ def write_kernel(writer: Writer, operation: Operation, binding: Binding, dying: 
         keywords.append("batch=None")
     if "can_alias" in binding.per_call:
         first = operation.operands[0]
-        if len(first) == 1 and first[0] in dying and not first[0].is_scalar:
+        if len(first) == 1 and first[0] in dying and not first[0].is_scalar and operation.reads.count(first[0]) == 1:
+            passed = first[0]
             writer.line(f"o = [{arguments[0]}]")
             writer.line(f"del {writer.name(first[0])}")
             writer.line("can = can_alias(o)")
@@ -140,8 +148,9 @@ def write_kernel(writer: Writer, operation: Operation, binding: Binding, dying: 
     if binding.suspends:
         call = f"run.drive({call})"
     _write_result(writer, operation, binding, call)
-    if arguments and arguments[0] == "*o":
+    if passed is not None:
         writer.line("o = None")
+    return passed
 
 
 def _write_result(writer: Writer, operation: Operation, binding: Binding, call: str) -> None:

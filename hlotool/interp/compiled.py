@@ -1,0 +1,50 @@
+"""Modules compiled once to be run many times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hlotool.interp.evaluator import evaluate
+from hlotool.interp.options import RunOptions
+from hlotool.interp.plan.cache import plan_for
+from hlotool.interp.values import Value
+from hlotool.ir.model import Module
+
+__all__ = ["CompiledModule", "compile"]
+
+_DEFAULTS = RunOptions()
+
+
+class CompiledModule:
+    """A module with its plan: a function of the arguments of the entry computation, which returns what `hlotool.evaluate` does.
+
+    The plan is made again when the module has been edited. `source` is the generated code with the names of instructions as comments; None if
+    the module cannot be compiled and is run by the reference executor, for example because it exchanges values with other devices.
+    """
+
+    def __init__(self, module: Module, options: RunOptions) -> None:
+        self.module = module
+        self.options = options
+        plan_for(module, options, "plan")
+
+    def __call__(self, *arguments: Any) -> Value:
+        return evaluate(self.module, arguments, executor="plan", options=self.options)
+
+    @property
+    def source(self) -> str | None:
+        plan = plan_for(self.module, self.options, "plan")
+        return None if plan is None else plan.source
+
+
+def compile(module: Module, *, options: RunOptions = _DEFAULTS) -> CompiledModule:  # noqa: A001
+    """The module as a function that keeps its generated code, for modules that are run many times.
+
+    `options` are those of `hlotool.evaluate`, and so are arguments, results and errors of the function.
+
+    >>> import hlotool
+    >>> module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) y = f32[2] parameter(1) ROOT r = f32[2] add(x, y) }")
+    >>> run = hlotool.compile(module)
+    >>> run([1.0, 2.0], [3.0, 4.0])
+    array([4., 6.], dtype=float32)
+    """
+    return CompiledModule(module, options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from heapq import heappop, heappush
 from typing import Any
@@ -33,7 +33,7 @@ def canonical_order(computation: Computation, texts: dict[Instruction, str]) -> 
         used.update(x.operands)
     ends = [x for x in computation.instructions if x not in used]
     needs_digests = len(ends) > 1 or any("control-predecessors" in x.attributes for x in computation.instructions)
-    digests = _digests_by_operands(computation, texts) if needs_digests else dict.fromkeys(computation.instructions, "")
+    digests = _digests_by_operands(computation.instructions, texts, {}) if needs_digests else dict.fromkeys(computation.instructions, "")
     _visit(computation.root, order, digests)
     _visit_ends([x for x in ends if x not in order], computation, order, digests)
     return list(order)
@@ -50,7 +50,7 @@ def _visit_ends(ends: Iterable[Instruction], computation: Computation, order: di
             _visit(group[0], order, digests)
             continue
         if colors is None:
-            colors = _colors(computation, digests)
+            colors = _colors([x for x in computation.instructions if x not in order], order, digests)
         alike: dict[str, list[Instruction]] = {}
         for x in group:
             alike.setdefault(colors[x], []).append(x)
@@ -114,21 +114,24 @@ def digest(parts: Iterable[Any]) -> str:
     return sha256(json.dumps([*parts]).encode()).hexdigest()
 
 
-def _digests_by_operands(computation: Computation, texts: dict[Instruction, str]) -> dict[Instruction, str]:
-    """Digests of all that instructions are computed from."""
+def _digests_by_operands(
+    instructions: Iterable[Instruction], texts: Mapping[Instruction, str], known: Mapping[Instruction, str]
+) -> dict[Instruction, str]:
+    """Digests of all that instructions are computed from. `known` are those of others, which they may need."""
     digests: dict[Instruction, str] = {}
-    for x in computation.instructions:
-        operands = [digests[y] for y in x.operands]
-        digests[x] = digest([texts[x], operands, sorted(digests.get(y, "") for y in x.control_predecessors)])
+    for x in instructions:
+        operands = [digests[y] if y in digests else known[y] for y in x.operands]
+        before = sorted(digests[y] if y in digests else known.get(y, "") for y in x.control_predecessors)
+        digests[x] = digest([texts[x], operands, before])
     return digests
 
 
-def _digests_by_users(computation: Computation, texts: dict[Instruction, str]) -> dict[Instruction, str]:
-    """Digests of all that instructions are used for in their computation."""
+def _digests_by_users(instructions: Sequence[Instruction], texts: Mapping[Instruction, str]) -> dict[Instruction, str]:
+    """Digests of all that instructions are used for among these."""
     digests: dict[Instruction, str] = {}
     uses: dict[Instruction, list[str]] = {}
-    for x in reversed(computation.instructions):
-        text = digests[x] = digest([texts[x], x is computation.root, sorted(uses.pop(x, ()))])
+    for x in reversed(instructions):
+        text = digests[x] = digest([texts[x], sorted(uses.pop(x, ()))])
         for position, y in enumerate(x.operands):
             uses.setdefault(y, []).append(f"{text}:{position}")
         for y in x.control_predecessors:
@@ -136,15 +139,17 @@ def _digests_by_users(computation: Computation, texts: dict[Instruction, str]) -
     return digests
 
 
-def _colors(computation: Computation, digests: dict[Instruction, str]) -> dict[Instruction, str]:
-    """Digests of all that instructions are connected with, in either direction, as far as that tells more of them apart."""
-    count = len({*digests.values()})
+def _colors(rest: Sequence[Instruction], order: Mapping[Instruction, int], digests: Mapping[Instruction, str]) -> dict[Instruction, str]:
+    """Digests of all that the rest of the instructions is connected with, in either direction, as far as that tells more of them apart."""
+    places = {x: str(number) for x, number in order.items()}
+    colors = {x: digests[x] for x in rest}
+    count = 0
     for _ in range(_MOST_ROUNDS):
-        digests = _digests_by_operands(computation, _digests_by_users(computation, digests))
-        last, count = count, len({*digests.values()})
+        colors = _digests_by_operands(rest, _digests_by_users(rest, colors), places)
+        last, count = count, len({*colors.values()})
         if count == last:
             break
-    return digests
+    return colors
 
 
 def _visit(start: Instruction, order: dict[Instruction, int], digests: dict[Instruction, str]) -> None:
